@@ -1,0 +1,48 @@
+# Needs python3 (3.11 or newer), pip and make. Everything else is installed into .venv on first use.
+
+PYTHON ?= python3
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+.PHONY: demo test test-all lint bench update-golden docs clean
+
+demo: $(READY)
+	@$(BIN)/python bench/demo.py
+
+test: $(READY)
+	$(BIN)/pytest
+
+test-all: $(READY)
+	$(BIN)/pytest -m "slow or not slow"
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p dpc
+	$(BIN)/dpc fmt --check models
+
+bench: $(READY)
+	$(BIN)/python bench/check.py
+
+update-golden: $(READY)
+	$(BIN)/python tests/golden.py
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis out
+
+# A virtual environment is stale when pyproject.toml is newer, or when it was made elsewhere or by another Python.
+STAMP := $(CURDIR) $(shell $(PYTHON) -c 'import sys; print(sys.version_info[:3])')
+ifneq ($(STAMP),$(shell cat $(READY) 2>/dev/null))
+.PHONY: $(READY)
+endif
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "dpc needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv || { $(PYTHON) -m venv --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
+	@echo "Installing dpc and what it needs into .venv (a minute or two, once)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@echo "$(STAMP)" > $(READY)
