@@ -1,0 +1,150 @@
+"""The core language: what expressions mean after checking. Few forms, each with its type and its origin.
+
+Every surface form becomes one of these. Operators and built-in functions are all `Apply`; a table is a `Lookup`;
+a conditional table is a Categorical whose probabilities are a Lookup.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .record import Record
+from .source import Span
+from .types import Dim, Place, Type
+
+
+class Core(Record):
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
+    type: Type
+
+
+class Const(Core):
+    """A number, a truth value, or the position of a label."""
+
+    value: float | int | bool
+
+
+class DimRef(Core):
+    """A dim given to a function, as in ones(K)."""
+
+    dim: Dim
+
+
+class Var(Core):
+    """A binder, a parameter of a function or the variable of a loop: known only inside the expression."""
+
+    name: str
+
+
+class Ref(Core):
+    """Another node of the graph, all of it."""
+
+    name: str
+
+
+class At(Core):
+    """Leading axes of `base` at these indices, each proved to be in range."""
+
+    base: Core
+    indices: tuple[Core, ...]
+
+
+class Apply(Core):
+    """A built-in function or operator, with the row of the signature table that was chosen."""
+
+    function: str
+    arguments: tuple[tuple[str, Core], ...]
+
+
+class Call(Core):
+    """A function of the program, or one that the caller binds from Python."""
+
+    function: str
+    arguments: tuple[Core, ...]
+
+
+class If(Core):
+    condition: Core
+    then: Core
+    otherwise: Core
+
+
+class Loop(Core):
+    """From `start`, `body` is applied while `condition` holds, at most `limit` times."""
+
+    variable: str
+    start: Core
+    condition: Core
+    limit: int
+    body: Core
+
+
+class Bind(Record):
+    """`name` runs over the places `low` to `high` of a dim, both included."""
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
+    name: str
+    dim: Dim
+    low: Place
+    high: Place
+
+
+class Reduce(Core):
+    operator: str
+    binders: tuple[Bind, ...]
+    where: Core | None
+    body: Core
+
+
+class Build(Core):
+    """An array whose leading axes are those of the binders."""
+
+    binders: tuple[Bind, ...]
+    body: Core
+
+
+class Stack(Core):
+    items: tuple[Core, ...]
+
+
+class Lookup(Core):
+    """entries[i], where i is the position of the parents' values in row-major order."""
+
+    parents: tuple[Core, ...]
+    entries: tuple[Core, ...]
+
+
+class Law(Record):
+    """A distribution with its arguments by name; `row` is the signature that was chosen."""
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
+    name: str
+    row: str
+    arguments: tuple[tuple[str, Core], ...]
+    type: Type
+
+
+def parts(core: Core | Law) -> tuple[Core, ...]:
+    """The expressions directly inside this one."""
+    found: list[Core] = []
+    for value in core.__dict__.values():
+        if isinstance(value, Core):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += (item for item in value if isinstance(item, Core))
+            found += (item[1] for item in value if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Core))
+    return tuple(found)
+
+
+def walk(core: Core | Law) -> list[Core | Law]:
+    """This expression and all inside it, outermost first."""
+    found: list[Core | Law] = [core]
+    for item in found:
+        found += parts(item)
+    return found

@@ -1,0 +1,53 @@
+"""Frozen records without the start-up cost of dataclasses.
+
+A dataclass compiles its methods when it is defined: the 60 records of the language cost 40 ms of every `dpc check`.
+A Record has the same reading for people and type checkers, and defines nothing until it is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, dataclass_transform
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """Fields are the annotated names, in order; a class attribute is a field's default.
+
+    Records of one class are equal when their fields are, leaving out those named in `not_compared`.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ()
+    not_compared: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        own = (name for name, type_ in cls.__annotations__.items() if "ClassVar" not in str(type_))
+        cls.fields = (*cls.fields, *own)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        content = self.__dict__
+        content.update(zip(self.fields, values, strict=False))
+        content.update(named)
+        if len(content) != len(values) + len(named) or not content.keys() <= set(self.fields):
+            raise TypeError(f"{type(self).__name__} takes {self.fields}")
+        for name in self.fields:
+            if name not in content:
+                content[name] = getattr(type(self), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}=...)")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.fields if name not in self.not_compared)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(self.__dict__[name] for name in self.fields if name not in self.not_compared)
+
+    def replace(self, **changes: Any) -> Self:
+        return type(self)(**{name: self.__dict__[name] for name in self.fields} | changes)
