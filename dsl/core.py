@@ -6,6 +6,7 @@ a conditional table is a Categorical whose probabilities are a Lookup.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from .record import Record
@@ -142,9 +143,10 @@ def parts(core: Core | Law) -> tuple[Core, ...]:
     return tuple(found)
 
 
-def walk(core: Core | Law) -> list[Core | Law]:
-    """This expression and all inside it, outermost first."""
-    found: list[Core | Law] = [core]
-    for item in found:
-        found += parts(item)
-    return found
+def walk(core: Core | Law) -> Iterator[Core | Law]:
+    """This expression and all inside it, in the order of the text."""
+    waiting: list[Core | Law] = [core]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += reversed(parts(found))

@@ -138,11 +138,16 @@ class IndexOf(Domain):
 
     @property
     def lower(self) -> float:
-        return 0
+        return self._number(self.low, -inf)
 
     @property
     def upper(self) -> float:
-        return inf if self.dim.size is None else self.dim.size - 1
+        return self._number(self.high, inf)
+
+    def _number(self, place: Place, unknown: float) -> float:
+        if not place.from_end:
+            return place.offset
+        return unknown if self.dim.size is None else self.dim.size + place.offset
 
     def __str__(self) -> str:
         return str(self.dim) if isinstance(self.dim, Dim) else f"index below {self.dim}"

@@ -32,6 +32,7 @@ _GROUPS = {
 _WIDTHS = {character: width for group, width in _GROUPS.items() for character in group}
 _SLACK = 1.06
 
+CORNERS = {Kind.PARAM: 14.0, Kind.FUNCTION: 6.0, Kind.COST: 6.0}
 CIRCLE = 25.0
 FACTOR = 6.5
 FACTOR_LABEL_GAP = 5.0
@@ -41,11 +42,12 @@ LOOP_LABEL_GAP = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Half the width and height of a shape, and what hangs out of its right side (a loop, a factor's name)."""
+    """Half the width and height of a shape, and what hangs out on its right (a loop, a factor's name)."""
 
     half_width: float
     half_height: float
     right_extra: float = 0.0
+    extra_half_height: float = 0.0
 
     @property
     def left(self) -> float:
@@ -54,6 +56,10 @@ class Size:
     @property
     def right(self) -> float:
         return self.half_width + self.right_extra
+
+    @property
+    def reach(self) -> float:
+        return max(self.half_height, self.extra_half_height)
 
 
 def printable(text: str) -> str:
@@ -86,24 +92,27 @@ def _character_width(character: str) -> int:
     return 1000 if unicodedata.east_asian_width(character) in "WF" else 620
 
 
-def box_size(box: Box, lag: str = "") -> Size:
-    """The shape of a box grown to hold its two lines; `lag` is the text beside its self-arrow."""
+def box_size(box: Box, lag: str | None = None) -> Size:
+    """The shape of a box grown to hold its two lines; `lag` is the text beside its self-arrow, if any."""
     label = text_width(shortened(box.label), LABEL_SIZE)
     detail = text_width(shortened(box.detail), DETAIL_SIZE)
     if box.kind is Kind.FACTOR:
-        return Size(FACTOR, FACTOR, FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag))
+        beside = FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag)
+        return Size(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
     round_shape = box.kind in {Kind.DRAW, Kind.LATENT}
     half_width, half_height = _ellipse(label, detail) if round_shape else _rectangle(box, label, detail)
     return Size(half_width, half_height, _loop_room(lag))
 
 
-def _loop_room(lag: str) -> float:
-    return LOOP_REACH + LOOP_LABEL_GAP + text_width(shortened(lag), LAG_SIZE) if lag else 0.0
+def _loop_room(lag: str | None) -> float:
+    if lag is None:
+        return 0.0
+    return LOOP_REACH + (LOOP_LABEL_GAP + text_width(shortened(lag), LAG_SIZE) if lag else 0.0)
 
 
 def _ellipse(label: float, detail: float) -> tuple[float, float]:
     label_corner = 12.5 if detail else 6.0
-    wide = max(_reach(label / 2, label_corner), _reach(detail / 2, 13.0)) + 4
+    wide = max(_reach(label / 2, label_corner), _reach(detail / 2, 13.0)) + 6
     return max(wide, CIRCLE), CIRCLE
 
 

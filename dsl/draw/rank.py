@@ -13,7 +13,7 @@ ROUNDS = 24
 
 
 def infer_rows(homes: Sequence[Path], edges: Sequence[Edge]) -> list[int]:
-    """row(v) = 1 + max row(u) over edges u -> v, then improved; boxes without edges are stacked in a block."""
+    """row(v) = 1 + max row(u) over edges u -> v, then improved; lonely boxes are stacked in a block."""
     ranking = _Ranking(homes, edges)
     ranking.improve()
     _stack_lonely_boxes(ranking)

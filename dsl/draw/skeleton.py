@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
 from .orient import Edge
 from .plates import Path, common_plate, row_spans
@@ -68,7 +69,7 @@ def build_skeleton(homes: Sequence[Path], rows: Sequence[int], edges: Sequence[E
 def _border(skeleton: Skeleton, path: Path, role: Role) -> tuple[int, ...]:
     first, last = skeleton.spans[path]
     vertices = tuple(skeleton.add(Vertex(role, row, path)) for row in range(first, last + 1))
-    skeleton.links.extend(zip(vertices, vertices[1:], strict=False))
+    skeleton.links.extend(pairwise(vertices))
     return vertices
 
 
@@ -79,7 +80,7 @@ def _chain(skeleton: Skeleton, upper: int, lower: int) -> tuple[int, ...]:
         for row in range(start.row + 1, end.row)
     ]
     chain = (upper, *bends, lower)
-    skeleton.links.extend(zip(chain, chain[1:], strict=False))
+    skeleton.links.extend(pairwise(chain))
     return chain
 
 

@@ -1,61 +1,39 @@
 """The distributions of the language: one row for each way of giving the parameters, no code.
 
-`numpyro` is the constructor that means the same, written with the names of the row.
+`numpyro` is the constructor that means the same: a Python expression in the names of the row, constructors of
+`numpyro.distributions` and functions of the language. A dim stands for its size there.
+
+A parameter's name says what it is:
+
+    mean, sd            the mean and the standard deviation of the draw itself
+    location, scale     where the draw is centred and how far it is stretched, when those are not its moments
+    rate                1 / scale, or the expected number of events
+    shape               the power that the density has at 0 or in its tail
+    concentration       how closely draws gather round their centre
+    df                  degrees of freedom
+    p, logits           a probability, and the log of its odds (of many: the log up to a constant)
+    n                   the number of trials
+    lower, upper        the ends of the support
+    cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
-from .notation import Signature, parse_signature
+from .distributions_continuous import CONTINUOUS
+from .distributions_discrete import DISCRETE
+from .distributions_multivariate import MULTIVARIATE
+from .rows import Distribution
 
+__all__ = ["DISTRIBUTIONS", "Distribution", "distributions_by_name"]
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """`reparametrised`: a draw is a differentiable function of parameters and noise of a fixed law."""
-
-    text: str
-    numpyro: str
-    doc: str
-    reparametrised: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.text.partition("(")[0]
-
-    @property
-    def signature(self) -> Signature:
-        return parse_signature(self.text)
-
-    @property
-    def discrete(self) -> bool:
-        return self.signature.result.domain in {"bool", "int", "count", "index"}
-
-
-CONTINUOUS = (
-    Distribution(
-        "Normal(mean: real, sd: positive) -> real",
-        "Normal(loc=mean, scale=sd)",
-        "the Gaussian; `sd` is the standard deviation",
-        reparametrised=True,
-    ),
-)
-
-DISCRETE = (
-    Distribution("Bernoulli(p: unit) -> bool", "Bernoulli(probs=p)", "true with probability p"),
-    Distribution("Bernoulli(logits: real) -> bool", "Bernoulli(logits=logits)", "true with odds exp(logits)"),
-    Distribution(
-        "Categorical(p: simplex[N]) -> index[N]", "Categorical(probs=p)", "a label or index with these probabilities"
-    ),
-)
-
-DISTRIBUTIONS: tuple[Distribution, ...] = CONTINUOUS + DISCRETE
+DISTRIBUTIONS: tuple[Distribution, ...] = CONTINUOUS + MULTIVARIATE + DISCRETE
 
 
 @cache
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
-    """Rows of one name are alternatives: the first takes positional arguments, the others are told by name."""
+    """Rows of one name are alternatives: the first takes positional arguments, others are told by name."""
     table: dict[str, tuple[Distribution, ...]] = {}
     for row in DISTRIBUTIONS:
         table[row.name] = (*table.get(row.name, ()), row)

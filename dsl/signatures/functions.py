@@ -1,38 +1,21 @@
-"""The functions of the language: one row each, no code. Adding a row is adding a function to the checker."""
+"""The functions of the language: one row each, no code. Adding a row is adding a function to the checker.
+
+Rows of one name differ in the number or the rank of their arguments, or take whole numbers first. They never
+differ in bounds alone: what is only known as real may be positive, so the first row would take it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
-from .notation import Signature, parse_signature
+from .functions_arrays import CONSTRUCTORS, LINEAR_ALGEBRA, LISTS, REDUCTIONS
+from .functions_elementary import ELEMENTARY
+from .functions_smooth import SMOOTH
+from .rows import Function
 
+__all__ = ["FUNCTIONS", "Function", "functions_by_name"]
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """`hard` functions have a zero or undefined derivative somewhere that matters: no gradient may pass."""
-
-    text: str
-    doc: str
-    hard: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.text.partition("(")[0]
-
-    @property
-    def signature(self) -> Signature:
-        return parse_signature(self.text)
-
-
-ELEMENTARY = (
-    Function("exp(x: real) -> positive", "e to the power x"),
-    Function("log(x: nonnegative) -> real", "natural logarithm"),
-)
-
-LINEAR_ALGEBRA = (Function("dot(a: real[N], b: real[N]) -> real", "inner product"),)
-
-FUNCTIONS: tuple[Function, ...] = ELEMENTARY + LINEAR_ALGEBRA
+FUNCTIONS: tuple[Function, ...] = ELEMENTARY + REDUCTIONS + SMOOTH + CONSTRUCTORS + LINEAR_ALGEBRA + LISTS
 
 
 @cache

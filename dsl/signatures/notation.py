@@ -1,9 +1,10 @@
 """The notation of the signature tables: `dot(a: real[N], b: real[N]) -> real`.
 
 A parameter or result is a domain word, perhaps followed by axes. Axis names (`N`) stand for any axis and are
-the same axis wherever they recur; `...` stands for any shape at all. A function whose parameters and result are
-all scalars applies elementwise to arrays of one shape. `D: dim` takes the name of a dim, `*D: dim` one or more.
-A parameter with `= value` may be left out.
+the same axis wherever they recur; `...` stands for any shape at all. A function whose parameters and result
+are all scalars applies elementwise to arrays of one shape. `D: dim` takes the name of a dim, `*D: dim` one or
+more; in the result these stand for their axes (`real[D]`, `real[*D]`). `N+1` is an axis of that size, without
+a name. A parameter with `= value` may be left out.
 """
 
 from __future__ import annotations

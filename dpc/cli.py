@@ -1,0 +1,84 @@
+"""The command line. Each command is a module of dpc.commands, imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from .exits import BUG, INTERRUPTED, USAGE, WRONG_MODEL, UsageError
+
+COMMANDS = {
+    "check": "names, types, shapes and domains of a model",
+    "fmt": "write models in canonical form",
+    "info": "what kind of model it is: class, nodes, shapes, what is observed",
+    "graph": "draw the graph: SVG, PNG, DOT or Mermaid",
+    "explain": "what an error code, a function or a distribution means",
+    "build": "print a stage of the compiler",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and turns whatever happens into an exit code, never into a traceback for a user's mistake."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except UsageError as error:
+        print(f"dpc: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("dpc: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _report_crash(error)
+
+
+def _run(argv: list[str]) -> int:
+    name = next((word for word in argv if not word.startswith("-")), None)
+    parser = _parser(name if name in COMMANDS else None)
+    args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help()
+        return USAGE
+    code: int = import_module(f"dpc.commands.{args.command}").run(args)
+    return code
+
+
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Only the chosen command's module is imported, so that `dpc check` stays light."""
+    parser = argparse.ArgumentParser(prog="dpc", description="Compile probabilistic models to JAX.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == chosen:
+            import_module(f"dpc.commands.{name}").add_arguments(command)
+    return parser
+
+
+def _report_crash(error: Exception) -> int:
+    """A DpError that no command caught is still the user's; everything else is ours."""
+    from dpc.dsl.diagnostics import DpError
+
+    if isinstance(error, DpError):
+        print(error, file=sys.stderr)
+        return WRONG_MODEL
+    if os.environ.get("DPC_TRACEBACK"):
+        raise error
+    print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+    print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
+    print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
+    return BUG
+
+
+class _Version(argparse.Action):
+    """Reads the version only when asked: package metadata is slow to load."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from dpc import __version__
+
+        parser.exit(0, f"dpc {__version__}\n")

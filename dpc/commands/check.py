@@ -1,0 +1,51 @@
+"""dpc check: everything that can be known about a model before any array exists."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from dpc.commands.models import expand_paths, print_diagnostics, read_model
+from dpc.dsl.build import build_graph
+from dpc.dsl.check.program import Result
+from dpc.dsl.classify import classify
+from dpc.dsl.compiler import check_source
+from dpc.dsl.diagnostics import DpError
+from dpc.dsl.report import diagnostic_as_json, summary
+from dpc.exits import OK, WRONG_MODEL
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="FILE", help="models, folders of models, or - for standard input")
+    parser.add_argument("--json", action="store_true", help="print all diagnostics as JSON")
+    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+
+
+def run(args: argparse.Namespace) -> int:
+    results = {path: _check(path) for path in expand_paths(args.paths)}
+    found = [d for result in results.values() for d in result.diagnostics]
+    if args.json:
+        print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
+    else:
+        for path, result in results.items():
+            _print_result(path, result)
+        if found:
+            print(summary(found), file=sys.stderr)
+    failed = bool(found) if args.strict else any(d.is_error for d in found)
+    return WRONG_MODEL if failed else OK
+
+
+def _check(path: str) -> Result:
+    try:
+        return check_source(read_model(path))
+    except DpError as error:
+        return Result(None, error.diagnostics)
+
+
+def _print_result(path: str, result: Result) -> None:
+    if result.diagnostics:
+        print_diagnostics(result.diagnostics)
+    if result.typed:
+        graph = build_graph(result.typed)
+        print(f"{path}: ok, {classify(graph).name} of {len(graph.nodes)} nodes")

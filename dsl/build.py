@@ -1,0 +1,107 @@
+"""From typed program to graph, by passes. A pass is a pure function of graphs with one sentence of contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from . import core as c
+from .check.order import Edge, components
+from .check.typed import Definition, Piece, Typed
+from .fold import fold_constants
+from .graph import Graph, Kind, Node, verify_graph
+from .types import REAL
+
+KIND_OF_ROLE = {
+    "data": Kind.INPUT,
+    "observed": Kind.INPUT,
+    "param": Kind.PARAMETER,
+    "latent": Kind.DRAW,
+    "draw": Kind.DRAW,
+    "let": Kind.FUNCTION,
+    "factor": Kind.FACTOR,
+}
+
+
+def build_graph(typed: Typed) -> Graph:
+    """The verified graph of a program and of its guide."""
+    graph = _raw_graph(typed, typed.definitions)
+    if typed.guide:
+        names = {d.name for d in typed.guide}
+        shared = [d.replace(pieces=()) for d in typed.definitions if _is_given(d) and d.name not in names]
+        guide = _raw_graph(typed.replace(objective=None, recurrences=typed.guide_recurrences), [*shared, *typed.guide])
+        graph = graph.replace(guide=run_passes(guide))
+    return run_passes(graph)
+
+
+def _is_given(definition: Definition) -> bool:
+    """What both model and guide may use: data, parameters and observations."""
+    return definition.kind in ("data", "param", "observed")
+
+
+def _raw_graph(typed: Typed, definitions: Iterable[Definition]) -> Graph:
+    nodes = [_node(definition) for definition in definitions]
+    objective = typed.objective
+    if objective:
+        piece = Piece(objective.span, (), None, objective.value, objective.settings)
+        name = "minimize" if objective.minimize else "maximize"
+        nodes.append(
+            Node(name, Kind.COST, REAL, objective.span, typed.source, (piece,), minimize=objective.minimize, kept=True)
+        )
+    return Graph(
+        typed.name, typed.source, typed.dims, typed.functions, tuple(nodes), typed.recurrences, typed.least_sizes
+    )
+
+
+def _node(d: Definition) -> Node:
+    kind = Kind.DRAW if d.pieces and d.kind == "observed" else KIND_OF_ROLE[d.kind]
+    kept = d.kept or kind is Kind.DRAW
+    return Node(d.name, kind, d.type, d.span, d.source, d.pieces, observed=d.kind == "observed", kept=kept, default=d.default)
+
+
+# ---- passes
+
+
+def link_parents(graph: Graph) -> Graph:
+    """Every node's parents are the nodes that its pieces mention; elbo() mentions every draw."""
+    draws = [node.name for node in graph.nodes if node.kind is Kind.DRAW]
+    return graph.map_nodes(lambda node: node.replace(parents=tuple(dict.fromkeys(_mentioned(node, draws)))))
+
+
+def _mentioned(node: Node, draws: list[str]) -> Iterable[str]:
+    for piece in node.pieces:
+        roots = [piece.body, piece.where, *(i for i in piece.indices if isinstance(i, c.Core))]
+        for core in (inner for root in roots if root is not None for inner in c.walk(root)):
+            if isinstance(core, c.Ref):
+                yield core.name
+            elif isinstance(core, c.Apply) and core.function == "elbo":
+                yield from draws
+
+
+def sort_nodes(graph: Graph) -> Graph:
+    """Parents come before children, members of a recurrence side by side, otherwise the order of the file."""
+    nodes = graph.by_name
+    edges = [Edge(node.name, parent, node.span) for node in graph.nodes for parent in node.parents]
+    order = [name for group in components(nodes, edges) for name in group]
+    return graph.replace(nodes=tuple(nodes[name] for name in order))
+
+
+def mark_random(graph: Graph) -> Graph:
+    """A node is random when it is drawn, or computed from something random."""
+    random = {node.name for node in graph.nodes if node.kind is Kind.DRAW}
+    for node in graph.nodes:
+        if any(parent in random for parent in node.parents):
+            random.add(node.name)
+    for group in graph.recurrences:
+        if random & set(group.members):
+            random |= set(group.members)
+    return graph.map_nodes(lambda node: node.replace(random=node.name in random))
+
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (fold_constants, link_parents, sort_nodes, mark_random)
+
+
+def run_passes(graph: Graph) -> Graph:
+    for transform in PASSES:
+        graph = transform(graph)
+    verify_graph(graph)
+    return graph

@@ -1,0 +1,220 @@
+"""Calls: built-in functions, functions of the program, and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import core as c
+from ..diagnostics import did_you_mean
+from ..signatures.distributions import Distribution, distributions_by_name
+from ..signatures.functions import functions_by_name
+from ..source import Span
+from ..types import REAL, UNKNOWN, Dim, IndexOf, Real, Type, join_domains, same_shape
+from .context import Context
+from .matching import Fit, Given, Misfit, match_row
+from .symbols import Symbol
+
+UNNAMED = c.Const(Span(0, 0), UNKNOWN, 0)
+
+
+def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Span, ctx: Context) -> c.Core:
+    symbol = ctx.symbol(name)
+    if symbol and symbol.kind in ("fn", "extern"):
+        return _infer_own(symbol, given, span, ctx)
+    if name == "elbo" and not symbol:
+        return _infer_elbo(given, span, ctx)
+    rows = functions_by_name().get(name, ())
+    if not rows:
+        _report_unknown(name, name_span, symbol, ctx)
+        return c.Const(span, UNKNOWN, 0)
+    if any(not isinstance(g.value, c.DimRef) and not g.value.type.known for g in given):
+        return c.Const(span, UNKNOWN, 0)
+    misfits: list[Misfit] = []
+    for row in rows:
+        try:
+            fit = match_row(row.signature, given, span)
+            return c.Apply(span, fit.type, name, fit.arguments)
+        except Misfit as misfit:
+            misfits.append(misfit)
+    _report_misfits(name, [row.text for row in rows], misfits, span, ctx)
+    return c.Const(span, UNKNOWN, 0)
+
+
+def _report_misfits(name: str, rows: list[str], misfits: list[Misfit], span: Span, ctx: Context) -> None:
+    if len(misfits) == 1:
+        only = misfits[0]
+        ctx.error(only.code, only.message, only.span, help=only.help)
+    else:
+        message = f"no form of `{name}` takes these arguments"
+        ctx.error("E0201", message, span, help="its forms are " + " | ".join(f"`{row}`" for row in rows))
+
+
+def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) -> None:
+    if symbol and symbol.kind == "broken":
+        return
+    if name in distributions_by_name():
+        ctx.error("E0401", f"`{name}` is a distribution, not a function", span, help=f"draw from it: `x ~ {name}(...)`")
+    elif symbol:
+        ctx.error("E0107", f"`{name}` is not a function", span, help="write `*` to multiply, `[ ]` to index")
+    else:
+        own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
+        help = did_you_mean(name, [*functions_by_name(), *own]) or "declare it: `fn` here, or `extern fn` to bind it from Python"
+        ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
+
+
+def _infer_own(symbol: Symbol, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+    signature = ctx.facts.functions.get(symbol.name)
+    if signature is None:
+        return c.Const(span, UNKNOWN, 0)
+    if len(given) != len(signature.parameters) or any(g.name for g in given):
+        wanted = ", ".join(f"{name}: {type_}" for name, type_ in signature.parameters)
+        ctx.error("E0202", f"`{symbol.name}` takes ({wanted}), in this order", span)
+        return c.Const(span, signature.result, 0)
+    for argument, (name, type_) in zip(given, signature.parameters, strict=True):
+        require_type(argument.value, type_, f"`{name}` of `{symbol.name}`", ctx)
+    return c.Call(span, signature.result, symbol.name, tuple(g.value for g in given))
+
+
+def require_type(value: c.Core, wanted: Type, what: str, ctx: Context) -> None:
+    """A value of the wanted shape whose domain can be read as the wanted one."""
+    if isinstance(value, c.DimRef):
+        ctx.error("E0207", f"`{value.dim}` is a dim, not a value", value.span)
+    elif value.type.known and wanted.known and not _assignable(value.type, wanted):
+        ctx.error("E0201", f"{what} is {wanted}, but this is {value.type}", value.span)
+
+
+def _assignable(given: Type, wanted: Type) -> bool:
+    if not same_shape(given.shape, wanted.shape):
+        return False
+    if isinstance(wanted.domain, Real):
+        return given.numeric
+    joined = join_domains(given.domain, wanted.domain)
+    return joined is not None and type(joined) is type(wanted.domain)
+
+
+def _infer_elbo(given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+    if not ctx.objective:
+        ctx.error("E0605", "`elbo()` stands only in an objective", span, help="write `maximize elbo()`")
+    elif not ctx.facts.symbols.guide:
+        ctx.error("E0605", "`elbo()` needs a guide", span, help="add `guide { z ~ ... }` with a draw for each latent")
+    if given:
+        ctx.error("E0202", "`elbo()` takes no arguments", span)
+    return c.Apply(span, REAL, "elbo", ())
+
+
+# ---- distributions
+
+
+def infer_law(
+    name: str, given: Sequence[Given], span: Span, name_span: Span, expected: Dim | None, ctx: Context
+) -> c.Law | None:
+    """The distribution with these arguments, or None after a report."""
+    rows = distributions_by_name().get(name, ())
+    if not rows:
+        _report_unknown_law(name, name_span, ctx)
+        return None
+    if name == "Categorical" and expected and _are_labels(given, expected):
+        given = [Given("p", _probabilities_by_label(given, expected, span, ctx), span)]
+    if any(not isinstance(g.value, c.DimRef) and not g.value.type.known for g in given):
+        return None
+    row = _choose_row(rows, given)
+    try:
+        fit = match_row(row.signature, given, span)
+    except Misfit as misfit:
+        _report_law_misfit(row, misfit, rows, ctx)
+        return None
+    _check_parameters(row, fit, ctx)
+    return c.Law(span, name, row.text, fit.arguments, _law_type(fit.type, expected))
+
+
+def _law_type(type_: Type, expected: Dim | None) -> Type:
+    """An index of an unnamed axis becomes one of the declared dim when the sizes agree."""
+    domain = type_.domain
+    if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
+        return Type(IndexOf(expected))
+    return type_
+
+
+def _choose_row(rows: Sequence[Distribution], given: Sequence[Given]) -> Distribution:
+    """The first row has positional arguments; another is chosen by the names that are given."""
+    names = {g.name for g in given if g.name}
+    return next((r for r in rows if names <= {p.name for p in r.signature.params}), rows[0])
+
+
+def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
+    symbol = ctx.symbol(name)
+    if symbol and symbol.kind == "broken":
+        return
+    if name in functions_by_name() or symbol:
+        ctx.error("E0401", f"`{name}` is not a distribution", span, help="a value is given with `=`: `x = ...`")
+        return
+    help = did_you_mean(name, distributions_by_name()) or "`dpc explain distributions` lists them"
+    ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
+
+
+def _report_law_misfit(row: Distribution, misfit: Misfit, rows: Sequence[Distribution], ctx: Context) -> None:
+    code = {"E0202": "E0402", "E0201": "E0403"}.get(misfit.code, misfit.code)
+    help = misfit.help
+    if code == "E0402":
+        help = "it is written " + " or ".join(f"`{_call_form(r)}`" for r in rows)
+    elif "index it" in help:
+        help = "a draw has one binder for each axis: `x[i in D] ~ Normal(a[i], s)`"
+    ctx.error(code, misfit.message, misfit.span, help=help)
+
+
+def _call_form(row: Distribution) -> str:
+    return f"{row.name}({', '.join(p.name for p in row.signature.params)})"
+
+
+def _check_parameters(row: Distribution, fit: Fit, ctx: Context) -> None:
+    """Probabilities that are constants must sum to one; a bare name that can be out of domain is worth a warning."""
+    words = {p.name: p.type.domain for p in row.signature.params}
+    for name, value in fit.arguments:
+        if words[name] == "simplex":
+            check_sum(value, ctx)
+        elif words[name] in ("positive", "nonnegative", "unit") and _is_plain(value):
+            _warn_domain(row, name, words[name], value, ctx)
+
+
+def _is_plain(value: c.Core) -> bool:
+    return isinstance(value, c.Ref) or (isinstance(value, c.At) and isinstance(value.base, c.Ref))
+
+
+def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Context) -> None:
+    lower, upper = value.type.bounds
+    if lower >= 0 and (word != "unit" or upper <= 1):
+        return
+    type_ = "real(lower=0, upper=1)" if word == "unit" else "real(lower=0)"
+    what = "between 0 and 1" if word == "unit" else "positive"
+    message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
+    ctx.error("W0401", message, value.span, help=f"declare it `: {type_}`, or draw it from a {what} distribution")
+
+
+def check_sum(value: c.Core, ctx: Context) -> None:
+    if not isinstance(value, c.Stack) or not all(isinstance(item, c.Const) for item in value.items):
+        return
+    numbers = [float(item.value) for item in value.items if isinstance(item, c.Const)]
+    if any(number < 0 for number in numbers):
+        ctx.error("E0404", "a probability is negative", value.span)
+    elif abs(sum(numbers) - 1) > 1e-6:
+        ctx.error("E0404", f"these probabilities sum to {sum(numbers):.6g}, not to 1", value.span)
+
+
+def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
+    """`Categorical(low=0.9, high=0.1)`: names that are no parameters can only be labels."""
+    names = {g.name for g in given}
+    return None not in names and bool(names) and not names <= {"p", "logits"}
+
+
+def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: Context) -> c.Core:
+    by_label = {g.name: g.value for g in given}
+    for argument in given:
+        if argument.name not in dim.labels:
+            help = did_you_mean(str(argument.name), dim.labels) or f"its labels are {', '.join(dim.labels)}"
+            ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help)
+    missing = [label for label in dim.labels if label not in by_label]
+    if missing:
+        ctx.error("E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span)
+    items = tuple(by_label.get(label, UNNAMED) for label in dim.labels)
+    unknown = missing or any(not item.type.known for item in items)
+    return c.Stack(span, UNKNOWN if unknown else Type(Real(), (dim,)), items)

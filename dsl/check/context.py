@@ -1,0 +1,82 @@
+"""What is known while one expression is checked."""
+
+from __future__ import annotations
+
+from ..diagnostics import Diagnostic, Label
+from ..record import Record
+from ..source import Span
+from ..types import Dim, Type
+from .modules import Module
+from .symbols import Symbol, Symbols
+
+
+class FunctionType(Record):
+    parameters: tuple[tuple[str, Type], ...]
+    result: Type
+
+
+class Facts:
+    """What has been found out so far about the whole program."""
+
+    def __init__(self, symbols: Symbols, report: list[Diagnostic]):
+        self.symbols = symbols
+        self.report = report
+        self.types: dict[str, Type] = {}
+        self.guide_types: dict[str, Type] = {}
+        self.functions: dict[str, FunctionType] = {}
+        self.least_sizes: dict[str, int] = {}
+        self.unknown: set[str] = set()
+
+
+class Context(Record):
+    """`variables` are binders, parameters and loop variables. `closed` names what may not be used here, and why."""
+
+    facts: Facts
+    module: Module
+    variables: dict[str, Type]
+    guide: bool = False
+    closed: str = ""
+    objective: bool = False
+
+    def bind(self, **variables: Type) -> Context:
+        return self.replace(variables={**self.variables, **variables})
+
+    def error(
+        self, code: str, message: str, span: Span, help: str = "", label: str = "", also: tuple[Label, ...] = ()
+    ) -> None:
+        self.facts.report.append(Diagnostic(code, message, self.module.source, span, label, help, also))
+
+    def error_once(self, code: str, message: str, name: str, span: Span, help: str) -> None:
+        """A name that does not exist is one mistake, however often it is written."""
+        if name not in self.facts.unknown:
+            self.facts.unknown.add(name)
+            self.error(code, message, span, help=help)
+
+    # ---- names
+
+    def symbol(self, name: str) -> Symbol | None:
+        """The symbol that `name` means in this module; `lib.name` is a name of the file imported as lib."""
+        head, dot, rest = name.partition(".")
+        if dot and head in self.module.aliases:
+            return self._find(self.module.aliases[head] + rest)
+        return self._find(self.module.prefix + name)
+
+    def _find(self, name: str) -> Symbol | None:
+        found = self.facts.symbols.guide.get(name) if self.guide else None
+        return found or self.facts.symbols.model.get(name)
+
+    def dim(self, name: str) -> Dim | None:
+        found = self.symbol(name)
+        return found.dim if found else None
+
+    def type_of(self, symbol: Symbol) -> Type | None:
+        if self.guide and symbol.name in self.facts.symbols.guide:
+            return self.facts.guide_types.get(symbol.name)
+        return self.facts.types.get(symbol.name)
+
+    def visible_names(self) -> list[str]:
+        """Names as this module would write them, for suggestions."""
+        prefix = self.module.prefix
+        names = [n.removeprefix(prefix) for n in self.facts.symbols.model if n.startswith(prefix)]
+        names += [n for n in self.facts.symbols.guide if self.guide]
+        return [*self.variables, *names, *self.facts.symbols.labels]

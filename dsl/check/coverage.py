@@ -1,0 +1,83 @@
+"""The pieces of a variable must define each of its elements exactly once.
+
+Along every axis the ends of all pieces cut the axis into stretches; a cell is one stretch of every axis. Places
+counted from the start come before places counted from the end: a dim is taken to be long enough for the program.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from .. import core as c
+from ..diagnostics import Label
+from ..types import IndexOf, Place, Shape
+from .context import Context
+from .symbols import Symbol
+from .typed import Piece
+
+Cut = tuple[int, int]  # (0, k): k from the start; (1, -k): k from the end
+Interval = tuple[Cut, Cut]
+
+
+def check_coverage(symbol: Symbol, shape: Shape, pieces: list[Piece], ctx: Context) -> None:
+    boxes = [tuple(map(_interval, piece.indices)) for piece in pieces]
+    sizes = [axis.size for axis in shape[: len(boxes[0])]]
+    cuts = [_cuts([box[k] for box in boxes], size) for k, size in enumerate(sizes)]
+    for cell in product(*([*zip(cut, cut[1:], strict=False)] for cut in cuts)):
+        owners = [k for k, box in enumerate(boxes) if _contains(box, cell)]
+        if len(owners) > 1:
+            return _report_overlap(symbol, pieces[owners[0]], pieces[owners[1]], ctx)
+        if not owners:
+            return _report_gap(symbol, cell, shape, pieces[0], ctx)
+    return None
+
+
+def _interval(index: c.Bind | c.Core) -> Interval:
+    if isinstance(index, c.Bind):
+        return _cut(index.low), _cut(index.high.shift(1))
+    assert isinstance(index.type.domain, IndexOf)
+    place = index.type.domain.low
+    return _cut(place), _cut(place.shift(1))
+
+
+def _cut(place: Place) -> Cut:
+    return int(place.from_end), place.offset
+
+
+def _cuts(intervals: list[Interval], size: int | None) -> list[Cut]:
+    """All places where something starts or ends, in order, from the very start to the very end."""
+    end = (1, 0) if size is None else (0, size)
+    return sorted({(0, 0), end, *(cut for interval in intervals for cut in interval)})
+
+
+def _contains(box: tuple[Interval, ...], cell: tuple[Interval, ...]) -> bool:
+    return all(low <= start and stop <= high for (low, high), (start, stop) in zip(box, cell, strict=True))
+
+
+def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -> None:
+    is_draw = isinstance(second.body, c.Law)
+    help = "a variable is drawn once: add further terms to its log density with `factor name : ...`"
+    ctx.error(
+        "E0501",
+        f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice",
+        second.span,
+        help=help if is_draw else "a variable has one value: remove one of the two, or make the ranges disjoint",
+        also=(Label(first.span, "first here"),),
+    )
+
+
+def _report_gap(symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece: Piece, ctx: Context) -> None:
+    place = ", ".join(_show(interval) for interval in cell)
+    ctx.error(
+        "E0502",
+        f"nothing defines `{symbol.name}[{place}]`",
+        piece.span,
+        help=f"add a statement for it, such as `{symbol.name}[{place}] ...`" if ".." not in place else "add a statement for that part",
+    )
+
+
+def _show(interval: Interval) -> str:
+    (from_end, low), (to_end, high) = interval
+    if from_end == to_end and high == low + 1:
+        return str(low)
+    return f"{low if (from_end, low) != (0, 0) else ''}..{high if (to_end, high) != (1, 0) else ''}"

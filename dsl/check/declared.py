@@ -1,0 +1,96 @@
+"""Written types: `real(lower=0)[K]`, `simplex`, the name of a dim."""
+
+from __future__ import annotations
+
+from math import inf
+
+from .. import core as c
+from ..diagnostics import did_you_mean
+from ..syntax import Argument, Name, TypeExpr
+from ..types import CONSTRAINT_DOMAIN, CONSTRAINT_RANK, UNKNOWN, Bool, Dim, Domain, IndexOf, Int, Real, Shape, Type, same_axis
+from .context import Context
+from .expressions import infer
+from .indexing import report_not_a_dim
+from .symbols import TYPE_WORDS
+
+
+def resolve_type(written: TypeExpr, leading: tuple[Name, ...], ctx: Context) -> Type:
+    """The type of `name[leading] : written`, or the unknown type after a report."""
+    shape = resolve_dims((*leading, *written.dims), ctx)
+    domain = _resolve_domain(written, ctx)
+    word = written.name.name
+    if shape is None or domain is None:
+        return UNKNOWN
+    if word in CONSTRAINT_RANK:
+        return _constrained(word, domain, shape, written, ctx)
+    return Type(domain, shape)
+
+
+def resolve_dims(names: tuple[Name, ...], ctx: Context) -> Shape | None:
+    found: list[Dim] = []
+    for name in names:
+        dim = ctx.dim(name.name)
+        if dim is None:
+            report_not_a_dim(name.name, name.span, ctx)
+        else:
+            found.append(dim)
+    return tuple(found) if len(found) == len(names) else None
+
+
+def _constrained(word: str, domain: Domain, shape: Shape, written: TypeExpr, ctx: Context) -> Type:
+    rank = CONSTRAINT_RANK[word]
+    if len(shape) < rank:
+        example = ", ".join(["K"] * rank)
+        ctx.error("E0214", f"`{word}` needs {rank} of its own dims", written.span, help=f"write `{word}[{example}]`")
+        return UNKNOWN
+    if rank == 2 and not same_axis(shape[-1], shape[-2]):
+        ctx.error("E0214", f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]", written.span)
+        return UNKNOWN
+    return Type(domain, shape, word)
+
+
+def _resolve_domain(written: TypeExpr, ctx: Context) -> Domain | None:
+    word = written.name.name
+    if word in ("real", "int"):
+        lower, upper = _resolve_bounds(written, ctx)
+        return Real(lower, upper) if word == "real" else Int(lower, upper)
+    if written.arguments:
+        ctx.error("E0215", f"`{word}` takes no arguments", written.span, help="only `real` and `int` have bounds")
+    if word == "bool":
+        return Bool()
+    if word in CONSTRAINT_RANK:
+        return CONSTRAINT_DOMAIN.get(word, Real())
+    dim = ctx.dim(word)
+    if dim is None and not _is_broken(word, ctx):
+        dims = [d.name for d in ctx.facts.symbols.dims()]
+        help = did_you_mean(word, [*sorted(TYPE_WORDS), *dims])
+        help = help or "types are real, int, bool, a dim, simplex, ordered, cholesky and their kin"
+        ctx.error_once("E0109", f"there is no type `{word}`", word, written.name.span, help)
+    return IndexOf(dim) if dim else None
+
+
+def _is_broken(name: str, ctx: Context) -> bool:
+    symbol = ctx.symbol(name)
+    return symbol is not None and symbol.kind == "broken"
+
+
+def _resolve_bounds(written: TypeExpr, ctx: Context) -> tuple[float, float]:
+    bounds = {"lower": -inf, "upper": inf}
+    for argument in written.arguments:
+        if argument.name not in bounds:
+            ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help="as in `real(lower=0)`")
+        else:
+            bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
+    if bounds["lower"] >= bounds["upper"]:
+        ctx.error("E0215", f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}", written.span)
+        return -inf, inf
+    return bounds["lower"], bounds["upper"]
+
+
+def _constant(argument: Argument, default: float, ctx: Context) -> float:
+    value = infer(argument.value, ctx.replace(closed="bounds of a type are constants"))
+    if isinstance(value, c.Const) and value.type.known:
+        return float(value.value)
+    if value.type.known:
+        ctx.error("E0215", "the bounds of a type are constants", argument.span)
+    return default

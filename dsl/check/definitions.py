@@ -1,0 +1,265 @@
+"""Statements that define variables: `~`, `=`, `:=` and `factor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import core as c
+from ..signatures.distributions import distributions_by_name
+from ..syntax import Binder, Call, DrawStmt, Expr, FactorStmt, LetStmt, Name, Table, Target, TypeExpr
+from ..types import REAL, UNKNOWN, Bool, Dim, IndexOf, Int, Real, Shape, Type, join_domains, named, same_axis, same_shape
+from .context import Context
+from .coverage import check_coverage
+from .declared import resolve_type
+from .expressions import bind_all, given_arguments, infer, join_types, require_condition
+from .flatten import Flat
+from .indexing import check_index
+from .matching import DOMAINS
+from .references import mentions
+from .settings import check_law_settings, check_settings
+from .symbols import Symbol
+from .tables import infer_table_law
+from .calls import infer_law
+from .typed import Definition, Piece
+
+
+def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Definition | None:
+    """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with it."""
+    axes = target_axes(symbol, declared, ctx)
+    pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
+    type_ = declared or _type_of_pieces(symbol, axes, pieces, ctx)
+    if declared is None:
+        (ctx.facts.guide_types if ctx.guide else ctx.facts.types)[symbol.name] = type_
+    if len(pieces) < len(symbol.pieces) or not type_.known:
+        return None
+    if symbol.kind != "factor":
+        check_coverage(symbol, type_.shape, pieces, ctx)
+    kept = any(isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces)
+    return Definition(symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept)
+
+
+# ---- shapes of targets
+
+
+def target_axes(symbol: Symbol, declared: Type | None, ctx: Context) -> list[Dim | None]:
+    """The dim of every index of the target: from the declaration, or from the piece that has a binder there."""
+    targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
+    count = max(len(target.indices) for target in targets)
+    axes: list[Dim | None] = [None] * count
+    if declared:
+        axes[: len(declared.shape)] = [axis if isinstance(axis, Dim) else None for axis in declared.shape[:count]]
+    for target in targets:
+        for k, index in enumerate(target.indices):
+            if axes[k] is None and isinstance(index, Binder):
+                axes[k] = ctx.dim(index.range.dim.name)
+    return axes
+
+
+def _check_target(
+    target: Target, axes: Sequence[Dim | None], ctx: Context
+) -> tuple[tuple[c.Bind | c.Core, ...] | None, Context]:
+    """Binders bind, fixed indices are constants in range."""
+    if len(target.indices) != len(axes):
+        ctx.error("E0512", f"`{target.name.name}` has {len(axes)} axes, but {len(target.indices)} indices here", target.span)
+        return None, ctx
+    found: list[c.Bind | c.Core] = []
+    inside = ctx
+    for index, axis in zip(target.indices, axes, strict=True):
+        checked, inside = _check_target_index(index, axis, ctx, inside)
+        if checked is not None:
+            found.append(checked)
+    return (tuple(found) if len(found) == len(axes) else None), inside
+
+
+def _check_target_index(
+    index: Binder | Expr, axis: Dim | None, ctx: Context, inside: Context
+) -> tuple[c.Bind | c.Core | None, Context]:
+    if isinstance(index, Binder):
+        binds, inside = bind_all((index,), inside)
+        bind = binds[0] if binds else None
+        if bind and axis and not same_axis(bind.dim, axis):
+            ctx.error("E0512", f"this axis is `{axis}`, not `{bind.dim}`", index.span)
+            return None, inside
+        return bind, inside
+    if axis is None:
+        ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help="bind it: `x[i in D]`")
+        return None, inside
+    core = check_index(infer(index, ctx, axis), axis, ctx)
+    if not isinstance(core, c.Const):
+        help = f"write `{index.name} in {axis}` to define it for all of `{axis}`" if isinstance(index, Name) else ""
+        if core.type.known:
+            ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help=help)
+        return None, inside
+    return (core if isinstance(core.type.domain, IndexOf) else None), inside
+
+
+# ---- pieces
+
+
+def _check_piece(
+    flat: Flat, symbol: Symbol, declared: Type | None, axes: list[Dim | None], ctx: Context
+) -> Piece | None:
+    statement = flat.statement
+    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    indices, inside = _check_target(statement.target, axes, ctx)
+    where = _check_where(statement.target, symbol, inside)
+    kind = "draw" if isinstance(statement, DrawStmt) else "factor" if isinstance(statement, FactorStmt) else "let"
+    settings = check_settings(statement.annotations, flat.soft, kind, ctx)
+    body: c.Core | c.Law | None
+    if isinstance(statement, DrawStmt):
+        body = _check_draw(statement, declared, len(axes), inside)
+        if body:
+            check_law_settings(body, settings, statement.distribution.span, ctx)
+    else:
+        body = infer(statement.value, inside)
+    if body is None or indices is None or not body.type.known:
+        return None
+    _check_written_type(statement, body, declared, len(axes), inside)
+    if isinstance(statement, FactorStmt):
+        require_number(body, "a factor", inside)
+    return Piece(statement.span, indices, where, body, settings)
+
+
+def _check_where(target: Target, symbol: Symbol, ctx: Context) -> c.Core | None:
+    if target.where is None:
+        return None
+    if symbol.kind not in ("observed", "factor"):
+        help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
+        ctx.error("E0514", f"`where` would leave elements of `{symbol.name}` undefined", target.where.span, help=help)
+    condition = infer(target.where, ctx)
+    require_condition(condition, ctx)
+    return condition
+
+
+def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
+    if value.type.known and (value.type.shape or not value.type.numeric):
+        help = "add the elements up: `sum(...)`, or bind an index"
+        ctx.error("E0216", f"{what} is one number, but this is {value.type}", value.span, help=help)
+
+
+def _check_draw(statement: DrawStmt, declared: Type | None, count: int, ctx: Context) -> c.Law | None:
+    written = _written_type(statement.type, ctx) or (declared and Type(declared.domain, declared.shape[count:]))
+    domain = written.domain if written else None
+    expected = domain.dim if isinstance(domain, IndexOf) else domain if isinstance(domain, Bool) else None
+    distribution = statement.distribution
+    if isinstance(distribution, Table):
+        return infer_table_law(distribution, expected, ctx)
+    if not isinstance(distribution, Call):
+        help = "write a distribution, as in `x ~ Normal(0, 1)`, or `=` for a value"
+        ctx.error("E0401", "this is not a distribution", distribution.span, help=help)
+        return None
+    given = given_arguments(distribution.arguments, ctx)
+    name = distribution.function
+    dim = expected if isinstance(expected, Dim) else None
+    return infer_law(name.name, given, distribution.span, name.span, dim, ctx)
+
+
+def _written_type(written: TypeExpr | None, ctx: Context) -> Type | None:
+    if written is None:
+        return None
+    type_ = resolve_type(written, (), ctx)
+    return type_ if type_.known else None
+
+
+def _check_written_type(
+    statement: DrawStmt | LetStmt | FactorStmt, body: c.Core | c.Law, declared: Type | None, count: int, ctx: Context
+) -> None:
+    """What stands after the colon, or in the declaration, must agree with the body."""
+    written = None if isinstance(statement, FactorStmt) else _written_type(statement.type, ctx)
+    for wanted in (written, declared and declared.replace(shape=declared.shape[count:])):
+        if wanted and wanted.known and not agrees(body.type, wanted):
+            name = statement.target.name.name
+            ctx.error(
+                "E0217",
+                f"`{name}` is declared {wanted}, but {_what(body)} is {body.type}",
+                body.span,
+                help=_type_help(body.type, wanted),
+            )
+            return
+
+
+def _what(body: c.Core | c.Law) -> str:
+    return f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
+
+
+def _type_help(given: Type, wanted: Type) -> str:
+    if given.shape != wanted.shape and not same_shape(given.shape, wanted.shape):
+        return "bind one index for each axis: `x[i in D] ~ ...`"
+    return f"declare it `: {Type(given.domain, (), given.constraint)}`"
+
+
+def agrees(given: Type, wanted: Type) -> bool:
+    """The same kind of value in the same shape; bounds are not compared."""
+    if not same_shape(given.shape, wanted.shape):
+        return False
+    if isinstance(given.domain, Real | Int) and isinstance(wanted.domain, Real | Int):
+        return isinstance(wanted.domain, Real) == isinstance(given.domain, Real) or (
+            isinstance(wanted.domain, Real) and isinstance(given.domain, Int) and given.domain.lower == given.domain.upper
+        )
+    if isinstance(given.domain, IndexOf) and isinstance(wanted.domain, IndexOf):
+        return same_axis(given.domain.dim, wanted.domain.dim)
+    return type(given.domain) is type(wanted.domain)
+
+
+# ---- types
+
+
+def _type_of_pieces(symbol: Symbol, axes: Sequence[Dim | None], pieces: list[Piece], ctx: Context) -> Type:
+    """The axes of the target, then those of the body; all pieces of one type."""
+    if not pieces or None in axes:
+        return UNKNOWN
+    bodies = [c.Const(p.body.span, p.body.type, 0) for p in pieces]
+    body = join_types(list(bodies), f"the parts of `{symbol.name}`", ctx)
+    if not body.known:
+        return UNKNOWN
+    written = [t for flat in symbol.pieces if (t := _written_type(getattr(flat.statement, "type", None), ctx))]
+    domain, shape = body.domain, body.shape
+    if written:
+        domain, shape = written[0].domain, named(written[0].shape, body.shape)
+    return Type(domain, tuple(axis for axis in axes if axis) + shape, body.constraint)
+
+
+def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> Type | None:
+    """The type of a member of a recurrence, from a piece that does not need the recurrence."""
+    axes = target_axes(symbol, None, ctx)
+    if None in axes:
+        return None
+    leading: Shape = tuple(axis for axis in axes if axis)
+    for flat in symbol.pieces:
+        event = _event_type(flat, symbol, axes, members, ctx)
+        if event and event.known:
+            return Type(event.domain, leading + event.shape, event.constraint)
+    return None
+
+
+def _event_type(
+    flat: Flat, symbol: Symbol, axes: list[Dim | None], members: frozenset[str], ctx: Context
+) -> Type | None:
+    statement = flat.statement
+    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    written = None if isinstance(statement, FactorStmt) else _written_type(statement.type, ctx)
+    if written:
+        return written
+    if isinstance(statement, DrawStmt):
+        by_name = _type_by_distribution(statement.distribution)
+        if by_name:
+            return by_name
+    used = {found.name for m in mentions(statement) if (found := ctx.symbol(m.name))}
+    if used & members:
+        return None
+    piece = _check_piece(flat, symbol, None, axes, ctx)
+    return _widened(piece.body.type) if piece else None
+
+
+def _type_by_distribution(distribution: Expr) -> Type | None:
+    """Most distributions have one support, whatever their arguments."""
+    rows = distributions_by_name().get(distribution.function.name, ()) if isinstance(distribution, Call) else ()
+    result = rows[0].signature.result if rows else None
+    return Type(DOMAINS[result.domain]) if result and not result.axes and result.domain in DOMAINS else None
+
+
+def _widened(type_: Type) -> Type:
+    """The first value of a recurrence does not bound the later ones."""
+    return REAL.replace(shape=type_.shape) if isinstance(type_.domain, Real | Int) else type_
+
+

@@ -1,0 +1,367 @@
+"""From syntax to core: every expression gets a type, or a report and the unknown type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import core as c
+from .. import syntax as s
+from ..diagnostics import did_you_mean
+from ..signatures.distributions import distributions_by_name
+from ..signatures.functions import functions_by_name
+from ..source import Span
+from ..types import (
+    UNKNOWN,
+    Axis,
+    Bool,
+    Dim,
+    Fixed,
+    IndexOf,
+    Int,
+    Place,
+    Real,
+    Type,
+    join_domains,
+    named,
+    number_type,
+    same_shape,
+    show_shape,
+)
+from .calls import infer_function
+from .context import Context
+from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
+from .matching import Given
+from .operators import infer_binary, infer_unary
+from .symbols import Symbol
+
+MAX_LOOP = 1_000_000
+
+
+def infer(expr: s.Expr, ctx: Context, hint: Axis | None = None) -> c.Core:
+    """`hint` is the dim whose labels are meant, where the surroundings tell."""
+    return _RULES[type(expr)](expr, ctx, hint)
+
+
+def unknown(span: Span) -> c.Core:
+    return c.Const(span, UNKNOWN, 0)
+
+
+# ---- literals and names
+
+
+def _infer_number(expr: s.Number, ctx: Context, hint: Axis | None) -> c.Core:
+    value = expr.value
+    domain = Int(value, value) if isinstance(value, int) else Real(value, value)
+    return c.Const(expr.span, Type(domain), value)
+
+
+def _infer_boolean(expr: s.Boolean, ctx: Context, hint: Axis | None) -> c.Core:
+    return c.Const(expr.span, Type(Bool()), expr.value)
+
+
+def _infer_string(expr: s.String, ctx: Context, hint: Axis | None) -> c.Core:
+    ctx.error("E0209", "a quoted text is not a value", expr.span, help="labels are written without quotes")
+    return unknown(expr.span)
+
+
+def _infer_name(expr: s.Name, ctx: Context, hint: Axis | None) -> c.Core:
+    if expr.name in ctx.variables:
+        return c.Var(expr.span, ctx.variables[expr.name], expr.name)
+    if isinstance(hint, Dim) and expr.name in hint.labels:
+        return label_constant(expr.name, hint, expr.span)
+    symbol = ctx.symbol(expr.name)
+    if symbol:
+        return _infer_symbol(expr, symbol, ctx)
+    return _infer_label(expr, ctx) or _report_unknown_name(expr, ctx)
+
+
+def label_constant(label: str, dim: Dim, span: Span) -> c.Const:
+    position = dim.labels.index(label)
+    return c.Const(span, Type(IndexOf(dim, Place(position), Place(position))), position)
+
+
+def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
+    if symbol.kind == "broken":
+        return unknown(expr.span)
+    if not symbol.is_node:
+        what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
+        help = f"its size is `size({expr.name})`" if symbol.dim else ""
+        ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
+        return unknown(expr.span)
+    if symbol.kind == "factor":
+        ctx.error("E0207", f"`{expr.name}` is a factor, not a value", expr.span, help="give the expression a name with `=`")
+        return unknown(expr.span)
+    if ctx.closed:
+        ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
+        return unknown(expr.span)
+    type_ = ctx.type_of(symbol)
+    return c.Ref(expr.span, type_ or UNKNOWN, symbol.name)
+
+
+def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
+    """A label that belongs to one dim alone needs no more; `Dim.label` always works."""
+    head, dot, label = expr.name.partition(".")
+    dim = ctx.dim(head) if dot else None
+    if dim and label in dim.labels:
+        return label_constant(label, dim, expr.span)
+    dims = ctx.facts.symbols.labels.get(expr.name, [])
+    if len(dims) == 1:
+        return label_constant(expr.name, dims[0], expr.span)
+    if dims:
+        forms = " or ".join(f"`{d}.{expr.name}`" for d in dims)
+        ctx.error("E0105", f"the label `{expr.name}` belongs to several dims", expr.span, help=f"write {forms}")
+        return unknown(expr.span)
+    return None
+
+
+def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
+    help = did_you_mean(expr.name, ctx.visible_names())
+    if expr.name in functions_by_name():
+        help = f"`{expr.name}` is a function: write `{expr.name}(...)`"
+    elif expr.name in distributions_by_name():
+        help = f"`{expr.name}` is a distribution: draw from it with `~`"
+    ctx.error_once("E0104", f"unknown name `{expr.name}`", expr.name, expr.span, help)
+    return unknown(expr.span)
+
+
+# ---- parts
+
+
+def _infer_group(expr: s.Group, ctx: Context, hint: Axis | None) -> c.Core:
+    return infer(expr.inner, ctx, hint)
+
+
+def _infer_unary(expr: s.Unary, ctx: Context, hint: Axis | None) -> c.Core:
+    return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
+
+
+def _infer_binary(expr: s.Binary, ctx: Context, hint: Axis | None) -> c.Core:
+    if expr.operator in ("==", "!=") and _may_be_label(expr.left, ctx):
+        right = infer(expr.right, ctx)
+        left = infer(expr.left, ctx, _dim_of(right))
+    else:
+        left = infer(expr.left, ctx)
+        right = infer(expr.right, ctx, _dim_of(left))
+    return infer_binary(expr.operator, left, right, expr.span, ctx)
+
+
+def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
+    return isinstance(expr, s.Name) and expr.name in ctx.facts.symbols.labels and expr.name not in ctx.variables
+
+
+def _dim_of(core: c.Core) -> Axis | None:
+    return core.type.domain.dim if isinstance(core.type.domain, IndexOf) else None
+
+
+def _infer_index(expr: s.Index, ctx: Context, hint: Axis | None) -> c.Core:
+    base = infer(expr.base, ctx)
+    if not base.type.known:
+        for index in expr.indices:
+            infer(index, ctx)
+        return unknown(expr.span)
+    if len(expr.indices) > len(base.type.shape):
+        too_many_indices(base, len(expr.indices), expr.span, ctx)
+        return unknown(expr.span)
+    pairs = list(zip(expr.indices, base.type.shape, strict=False))
+    indices = [check_index(infer(index, ctx, axis), axis, ctx) for index, axis in pairs]
+    return infer_at(base, indices, expr.span, ctx)
+
+
+def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[Given]:
+    return [Given(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
+
+
+def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
+    """An argument may also be the name of a dim, as in ones(K)."""
+    if isinstance(expr, s.Name) and expr.name not in ctx.variables:
+        dim = ctx.dim(expr.name)
+        if dim:
+            return c.DimRef(expr.span, UNKNOWN, dim)
+    return infer(expr, ctx)
+
+
+def _infer_call(expr: s.Call, ctx: Context, hint: Axis | None) -> c.Core:
+    given = given_arguments(expr.arguments, ctx)
+    return infer_function(expr.function.name, given, expr.span, expr.function.span, ctx)
+
+
+# ---- control flow
+
+
+def require_condition(core: c.Core, ctx: Context) -> None:
+    if core.type.known and (not isinstance(core.type.domain, Bool) or core.type.shape):
+        message = f"a condition is one true or false, but this is {core.type}"
+        ctx.error("E0206", message, core.span, help="compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`")
+
+
+def _infer_if(expr: s.IfExpr, ctx: Context, hint: Axis | None) -> c.Core:
+    condition = infer(expr.condition, ctx)
+    require_condition(condition, ctx)
+    then, otherwise = infer(expr.then, ctx, hint), infer(expr.otherwise, ctx, hint)
+    type_ = join_types([then, otherwise], "the branches of this `if`", ctx)
+    return c.If(expr.span, type_, condition, then, otherwise)
+
+
+def join_types(cores: list[c.Core], what: str, ctx: Context) -> Type:
+    """One type for several values that stand for one another."""
+    joined = cores[0].type
+    for core in cores[1:]:
+        if not (joined.known and core.type.known):
+            return UNKNOWN
+        domain = join_domains(joined.domain, core.type.domain)
+        if domain is None or not same_shape(joined.shape, core.type.shape):
+            ctx.error("E0208", f"{what} are of different types: {joined} and {core.type}", core.span)
+            return UNKNOWN
+        constraint = joined.constraint if joined.constraint == core.type.constraint else ""
+        joined = Type(domain, named(joined.shape, core.type.shape), constraint)
+    return joined
+
+
+def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: Axis | None) -> c.Core:
+    name = expr.variable.name
+    if name in ctx.variables or ctx.symbol(name):
+        ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help="choose another loop variable")
+    start = infer(expr.start, ctx)
+    inside = ctx.bind(**{name: _any_value(start.type)})
+    condition, body = infer(expr.condition, inside), infer(expr.body, inside)
+    require_condition(condition, inside)
+    type_ = join_types([start.replace(type=_any_value(start.type)), body], "the start and the step of this `loop`", ctx)
+    limit = infer(expr.limit, ctx)
+    return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
+
+
+def _any_value(type_: Type) -> Type:
+    """A loop starts at one number and may reach any other, so its variable has no bounds."""
+    return Type(Real(), type_.shape) if isinstance(type_.domain, Real | Int) else type_
+
+
+def _loop_limit(limit: c.Core, ctx: Context) -> int:
+    if isinstance(limit, c.Const) and isinstance(limit.value, int) and 0 < limit.value <= MAX_LOOP:
+        return limit.value
+    if limit.type.known:
+        ctx.error("E0210", f"`max` takes a whole number from 1 to {MAX_LOOP:,}", limit.span)
+    return 1
+
+
+# ---- binders
+
+
+def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind, ...], Context]:
+    """Binders from left to right; one that could not be checked is bound to the unknown."""
+    found: list[c.Bind] = []
+    for binder in binders:
+        bind = check_binder(binder, ctx)
+        if bind:
+            found.append(bind)
+        ctx = ctx.bind(**(binder_variables([bind]) if bind else {binder.name.name: UNKNOWN}))
+    return tuple(found), ctx
+
+
+def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
+    if where is None:
+        return None
+    condition = infer(where, ctx)
+    require_condition(condition, ctx)
+    return condition
+
+
+def _infer_reduction(expr: s.Reduction, ctx: Context, hint: Axis | None) -> c.Core:
+    binders, inside = bind_all(expr.binders, ctx)
+    where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
+    if len(binders) < len(expr.binders) or not body.type.known:
+        return unknown(expr.span)
+    return c.Reduce(expr.span, _reduction_type(expr, body, binders, ctx), expr.operator, binders, where, body)
+
+
+def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
+    operator = expr.operator
+    if operator in ("all", "any"):
+        require_condition(body, ctx)
+        return Type(Bool())
+    if not body.type.numeric:
+        ctx.error("E0206", f"`{operator}` needs numbers, but this is a label of `{body.type.domain}`", body.span)
+        return UNKNOWN
+    if operator in ("argmax", "argmin"):
+        return _argmax_type(operator, body, binders, ctx)
+    lower, upper = body.type.bounds
+    if operator in ("max", "min", "mean"):
+        return number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
+    if operator == "logsumexp":
+        return Type(Real(), body.type.shape)
+    return number_type(body.type.whole, 0 if lower >= 0 else float("-inf"), float("inf"), body.type.shape)
+
+
+def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
+    if len(binders) != 1 or body.type.shape:
+        ctx.error("E0211", f"`{operator}[...]` takes one binder and a number for each of its members", body.span)
+        return UNKNOWN
+    return Type(IndexOf(binders[0].dim, binders[0].low, binders[0].high))
+
+
+def _infer_comprehension(expr: s.Comprehension, ctx: Context, hint: Axis | None) -> c.Core:
+    binders, inside = bind_all(expr.binders, ctx)
+    if expr.where:
+        help = "give every element a value: `if ... then ... else 0`"
+        ctx.error("E0212", "an array has a value everywhere, so `where` cannot stand here", expr.where.span, help=help)
+    body = infer(expr.body, inside)
+    if len(binders) < len(expr.binders) or not body.type.known:
+        return unknown(expr.span)
+    shape = tuple(bind_axis(b) for b in binders) + body.type.shape
+    return c.Build(expr.span, Type(body.type.domain, shape, body.type.constraint), binders, body)
+
+
+def bind_axis(bind: c.Bind) -> Axis:
+    """The whole dim keeps its name; a part of it is an axis without one."""
+    size = bind.dim.size
+    is_whole = bind.low == Place(0) and bind.high in (Place(-1, True), Place((size or 0) - 1))
+    if is_whole:
+        return bind.dim
+    known = bind.low.from_end == bind.high.from_end
+    return Fixed(bind.high.offset - bind.low.offset + 1 if known else None)
+
+
+def _infer_array(expr: s.Array, ctx: Context, hint: Axis | None) -> c.Core:
+    items = [infer(item, ctx, hint) for item in expr.items]
+    type_ = join_types(items, "the items of this array", ctx)
+    if not type_.known:
+        return unknown(expr.span)
+    return c.Stack(expr.span, Type(type_.domain, (Fixed(len(items)), *type_.shape)), tuple(items))
+
+
+def _infer_table(expr: s.Table, ctx: Context, hint: Axis | None) -> c.Core:
+    from .tables import infer_value_table  # tables are made of expressions: the circle is in the language
+
+    return infer_value_table(expr, ctx)
+
+
+def fit_shape(core: c.Core, shape: tuple[Axis, ...], what: str, ctx: Context) -> bool:
+    """Reports a value whose shape is not the wanted one."""
+    if not core.type.known or same_shape(core.type.shape, shape):
+        return True
+    wanted = show_shape(shape) if shape else "one number"
+    is_unsized = len(shape) == len(core.type.shape) and any(
+        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed) for a, b in zip(shape, core.type.shape, strict=True)
+    )
+    help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
+    ctx.error("E0203", f"{what} has shape {wanted}, but this is {core.type}", core.span, help=help)
+    return False
+
+
+_RULES: dict[type[s.Expr], Callable[[Any, Context, Axis | None], c.Core]] = {
+    s.Number: _infer_number,
+    s.Boolean: _infer_boolean,
+    s.String: _infer_string,
+    s.Name: _infer_name,
+    s.Group: _infer_group,
+    s.Unary: _infer_unary,
+    s.Binary: _infer_binary,
+    s.Index: _infer_index,
+    s.Call: _infer_call,
+    s.IfExpr: _infer_if,
+    s.LoopExpr: _infer_loop,
+    s.Reduction: _infer_reduction,
+    s.Comprehension: _infer_comprehension,
+    s.Array: _infer_array,
+    s.Table: _infer_table,
+}

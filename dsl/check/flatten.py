@@ -1,0 +1,119 @@
+"""Blocks dissolve: every statement stands alone, with the binders, conditions and smoothing around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..diagnostics import Diagnostic
+from ..record import Record
+from ..syntax import (
+    Argument,
+    Binary,
+    Binder,
+    DeclStmt,
+    DrawStmt,
+    Expr,
+    FactorStmt,
+    ForStmt,
+    GuideStmt,
+    LetStmt,
+    Name,
+    SoftStmt,
+    Statement,
+    Target,
+)
+from .modules import Module
+
+Definition = DrawStmt | LetStmt | FactorStmt
+
+
+class Flat(Record):
+    """One statement outside all blocks. `soft` holds the arguments of the nearest soft block."""
+
+    statement: Statement
+    module: Module
+    guide: bool = False
+    soft: tuple[Argument, ...] | None = None
+
+
+class _Around(Record):
+    module: Module
+    binders: tuple[Binder, ...] = ()
+    where: tuple[Expr, ...] = ()
+    soft: tuple[Argument, ...] | None = None
+    guide: bool = False
+
+
+def flatten_module(module: Module, report: list[Diagnostic]) -> list[Flat]:
+    around = _Around(module)
+    return [flat for s in module.program.statements for flat in _flatten(s, around, report)]
+
+
+def _flatten(statement: Statement, around: _Around, report: list[Diagnostic]) -> Iterator[Flat]:
+    if isinstance(statement, ForStmt):
+        where = (*around.where, *filter(None, [statement.where]))
+        yield from _inside(statement.body, around.replace(binders=around.binders + statement.binders, where=where), report)
+    elif isinstance(statement, SoftStmt):
+        yield from _inside(statement.body, around.replace(soft=statement.arguments), report)
+    elif isinstance(statement, GuideStmt):
+        if around.binders or around.guide or around.soft is not None:
+            report.append(_misplaced(statement, "guide", around))
+        yield from _inside(statement.body, around.replace(guide=True), report)
+    elif isinstance(statement, DrawStmt | LetStmt | FactorStmt):
+        target = _bind_target(statement.target, around, report)
+        yield Flat(statement.replace(target=target), around.module, around.guide, around.soft)
+    else:
+        if around.binders or around.soft is not None or (around.guide and not isinstance(statement, DeclStmt)):
+            report.append(_misplaced(statement, _word(statement), around))
+        yield Flat(statement, around.module, around.guide)
+
+
+def _inside(body: tuple[Statement, ...], around: _Around, report: list[Diagnostic]) -> Iterator[Flat]:
+    for statement in body:
+        yield from _flatten(statement, around, report)
+
+
+def _bind_target(target: Target, around: _Around, report: list[Diagnostic]) -> Target:
+    """Inside `for i in D`, the target `a[i]` means `a[i in D]`."""
+    if not around.binders:
+        return target
+    by_name = {binder.name.name: binder for binder in around.binders}
+    indices = tuple(by_name.get(i.name, i) if isinstance(i, Name) else i for i in target.indices)
+    for binder in around.binders:
+        if binder not in indices:
+            name = binder.name.name
+            report.append(
+                Diagnostic(
+                    "E0511",
+                    f"`{target.name.name}` is defined once for each `{name}`, but does not carry `{name}` as an index",
+                    around.module.source,
+                    target.span,
+                    help=f"write `{target.name.name}[{', '.join(by_name)}]`",
+                )
+            )
+    return target.replace(indices=indices, where=_conjunction((*around.where, *filter(None, [target.where]))))
+
+
+def _conjunction(conditions: tuple[Expr, ...]) -> Expr | None:
+    if not conditions:
+        return None
+    joined = conditions[0]
+    for condition in conditions[1:]:
+        joined = Binary(joined.span.to(condition.span), "and", joined, condition)
+    return joined
+
+
+def _word(statement: Statement) -> str:
+    word = type(statement).__name__.removesuffix("Stmt").lower()
+    return statement.role if isinstance(statement, DeclStmt) else word
+
+
+def _misplaced(statement: Statement, word: str, around: _Around) -> Diagnostic:
+    block = "for" if around.binders else "guide" if around.guide else "soft"
+    return Diagnostic(
+        "E0510",
+        f"`{word}` cannot stand inside a `{block}` block",
+        around.module.source,
+        statement.span,
+        help="move it out of the block",
+    )

@@ -1,0 +1,126 @@
+"""Indices: what may index an axis, and the proof that it is in range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import core as c
+from ..diagnostics import did_you_mean
+from ..source import Span
+from ..syntax import Binder, Bound, Range
+from ..types import CONSTRAINT_RANK, UNKNOWN, Axis, Dim, IndexOf, Int, Place, Type, anchored, same_axis, show_shape
+from .context import Context
+
+
+def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
+    """An index of this axis and of no other; constants and binders plus a number are proved to be in range."""
+    domain = index.type.domain
+    if not index.type.known:
+        return index
+    if index.type.shape:
+        message = f"an index is one value, but this is {index.type}"
+        ctx.error("E0303", message, index.span, help="bind it: `[i in D] a[b[i]]`")
+        return index
+    if isinstance(index, c.Const) and isinstance(domain, Int):
+        place = anchored(int(index.value), axis.size)
+        index = index.replace(type=Type(IndexOf(axis, place, place)))
+        domain = index.type.domain
+    if not isinstance(domain, IndexOf):
+        ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help=_index_help(axis))
+    elif not same_axis(domain.dim, axis):
+        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span)
+    else:
+        _prove_in_range(index, domain, axis, ctx)
+    return index
+
+
+def _index_help(axis: Axis) -> str:
+    return f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`" if isinstance(axis, Dim) else ""
+
+
+def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) -> None:
+    low, high, size = domain.low, domain.high, axis.size
+    if low.from_end and size is not None:
+        low = Place(size + low.offset)
+    if high.from_end and size is not None:
+        high = Place(size + high.offset)
+    if not low.from_end and low.offset < 0:
+        help = f"start the binder later: `in {axis}[{-low.offset}..]`" if isinstance(axis, Dim) else ""
+        ctx.error("E0304", f"this index can be {low.offset}, before the start of `{axis}`", index.span, help=help)
+    elif high.from_end and high.offset >= 0:
+        help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
+        ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
+    elif size is not None and high.offset >= size:
+        message = f"this index can be {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
+        ctx.error("E0304", message, index.span)
+    elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
+        least = ctx.facts.least_sizes
+        least[axis.name] = max(least.get(axis.name, 0), high.offset + 1)
+
+
+def index_type(base: Type, count: int) -> Type:
+    """What is left of a type when its first `count` axes are indexed away."""
+    shape = base.shape[count:]
+    keeps = base.constraint and len(shape) >= CONSTRAINT_RANK[base.constraint]
+    return Type(base.domain, shape, base.constraint if keeps else "")
+
+
+def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) -> c.Core:
+    if not base.type.known:
+        return c.Const(span, UNKNOWN, 0)
+    return c.At(span, index_type(base.type, len(indices)), base, tuple(indices))
+
+
+def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
+    if base.type.shape:
+        message = f"{count} indices for {len(base.type.shape)} axes {show_shape(base.type.shape)}"
+    else:
+        message = f"this is a single {base.type} and takes no index"
+    ctx.error("E0305", message, span)
+
+
+def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
+    """`i in D[a..b]`, or None after a report."""
+    name, range_ = binder.name.name, binder.range
+    dim = ctx.dim(range_.dim.name)
+    if dim is None:
+        report_not_a_dim(range_.dim.name, range_.dim.span, ctx)
+        return None
+    if name in ctx.variables or (ctx.symbol(name) and name not in ctx.module.aliases):
+        ctx.error("E0103", f"`{name}` already means something here", binder.name.span, help="choose another index name")
+    low = _bound(range_.low, 0, dim, ctx)
+    high = _bound(range_.high, None, dim, ctx)
+    _refuse_empty(range_, dim, low, high, ctx)
+    return c.Bind(binder.span, name, dim, low, high.shift(-1))
+
+
+def _bound(bound: Bound | None, default: int | None, dim: Dim, ctx: Context) -> Place:
+    if bound is None:
+        return Place(0) if default == 0 else Place(0, from_end=True) if dim.size is None else Place(dim.size)
+    if not isinstance(bound.value, int):
+        ctx.error("E0306", "the bounds of a range are whole numbers", bound.span)
+        return Place(0)
+    return anchored(bound.value, dim.size)
+
+
+def _refuse_empty(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) -> None:
+    if low.from_end == high.from_end and low.offset >= high.offset:
+        message = f"the range is empty: it starts at {low} and ends before {high}"
+        help = f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
+        ctx.error("E0306", message, range_.span, help=help if dim.size is not None else "`D[a..b]` leaves out b")
+    elif dim.size is not None and not (0 <= low.offset and high.offset <= dim.size):
+        ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
+
+
+def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:
+    symbol = ctx.symbol(name)
+    if symbol and symbol.kind == "broken":
+        return
+    dims = [d.name for d in ctx.facts.symbols.dims()]
+    help = did_you_mean(name, dims) or f"declare it: `dim {name}`"
+    what = f"`{name}` is not a dim" if symbol else f"there is no dim `{name}`"
+    ctx.error_once("E0106", what, name, span, help)
+
+
+def binder_variables(binders: Sequence[c.Bind]) -> dict[str, Type]:
+    return {b.name: Type(IndexOf(b.dim, b.low, b.high)) for b in binders}

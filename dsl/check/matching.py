@@ -1,0 +1,246 @@
+"""Do these arguments fit this row of a signature table, and what type comes out?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import inf
+
+from .. import core as c
+from ..record import Record
+from ..signatures.notation import ParamSpec, Signature, TypeSpec
+from ..source import Span
+from ..types import (
+    CONSTRAINT_DOMAIN,
+    CONSTRAINT_RANK,
+    Axis,
+    Bool,
+    Dim,
+    Domain,
+    Fixed,
+    IndexOf,
+    Int,
+    Real,
+    Shape,
+    Type,
+    join_domains,
+    named,
+    number_type,
+    same_axis,
+    same_shape,
+    show_shape,
+)
+
+
+class Given(Record):
+    """One argument as written: its name, if any, and its meaning."""
+
+    name: str | None
+    value: c.Core
+    span: Span
+
+
+class Misfit(Exception):
+    """Why a row does not fit, as a diagnostic would say it."""
+
+    def __init__(self, code: str, message: str, span: Span, help: str = ""):
+        self.code, self.message, self.span, self.help = code, message, span, help
+        super().__init__(message)
+
+
+class Fit(Record):
+    arguments: tuple[tuple[str, c.Core], ...]
+    type: Type
+    axes: dict[str, Axis]
+
+
+DOMAINS: dict[str, Domain] = {
+    "real": Real(),
+    "positive": Real(0, inf),
+    "nonnegative": Real(0, inf),
+    "unit": Real(0, 1),
+    "int": Int(),
+    "count": Int(0, inf),
+    "bool": Bool(),
+}
+
+
+def match_row(signature: Signature, given: Sequence[Given], span: Span) -> Fit:
+    """Raises Misfit with the first argument that does not fit."""
+    matcher = _Matcher(signature)
+    arguments = assign_arguments(signature, given, span)
+    for param, value in arguments:
+        matcher.take(param, value)
+    named_arguments = tuple((param.name, value) for param, value in arguments)
+    return Fit(named_arguments, matcher.result(), matcher.axes)
+
+
+def assign_arguments(signature: Signature, given: Sequence[Given], span: Span) -> list[tuple[ParamSpec, c.Core]]:
+    """Positional arguments in order, the others by name; a variadic parameter takes all that are left."""
+    params = {p.name: p for p in signature.params}
+    free = list(signature.params)
+    found: list[tuple[ParamSpec, c.Core]] = []
+    for argument in given:
+        if argument.name is None:
+            if not free:
+                raise Misfit("E0202", f"too many arguments for `{signature.text}`", argument.span)
+            param = free[0] if free[0].variadic else free.pop(0)
+        elif argument.name in params and params[argument.name] in free:
+            param = params[argument.name]
+            free.remove(param)
+        else:
+            problem = "is given twice" if argument.name in params else "is not a parameter"
+            raise Misfit("E0202", f"`{argument.name}` {problem} of `{signature.text}`", argument.span)
+        found.append((param, argument.value))
+    taken = {param.name for param, _ in found}
+    missing = [p.name for p in free if not p.optional and p.name not in taken]
+    if missing:
+        raise Misfit("E0202", f"`{missing[0]}` is missing from `{signature.text}`", span)
+    return found
+
+
+class _Matcher:
+    def __init__(self, signature: Signature):
+        self.signature = signature
+        self.axes: dict[str, Axis] = {}
+        self.dims: list[Dim] = []
+        self.elements: list[Domain] = []
+        self.shape: Shape = ()
+
+    def take(self, param: ParamSpec, value: c.Core) -> None:
+        if param.type.domain == "dim":
+            self._take_dim(param, value)
+        elif isinstance(value, c.DimRef):
+            raise Misfit("E0207", f"`{value.dim}` is a dim, not a value", value.span, help=f"its size is `size({value.dim})`")
+        elif value.type.known:
+            self._take_shape(param, value)
+            self._take_domain(param, value)
+
+    def _take_dim(self, param: ParamSpec, value: c.Core) -> None:
+        if not isinstance(value, c.DimRef):
+            raise Misfit("E0207", f"`{param.name}` is the name of a dim", value.span, help="as in `ones(K)` after `dim K = 3`")
+        self.dims.append(value.dim)
+        self.axes[param.name] = value.dim
+
+    def _take_shape(self, param: ParamSpec, value: c.Core) -> None:
+        spec, shape = param.type, value.type.shape
+        if spec.any_shape:
+            return
+        if spec.domain == "index":
+            self._take_index(param, value)
+        elif self.signature.elementwise:
+            self._take_elementwise(param, value)
+        elif len(spec.axes) != len(shape):
+            raise Misfit(
+                "E0201",
+                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is {value.type}",
+                value.span,
+                _rank_help(spec, shape),
+            )
+        else:
+            for name, axis in zip(spec.axes, shape, strict=True):
+                self._bind_axis(name, axis, value)
+
+    def _take_index(self, param: ParamSpec, value: c.Core) -> None:
+        domain = value.type.domain
+        if isinstance(value, c.Const) and isinstance(domain, Int):
+            return
+        if value.type.shape or not isinstance(domain, IndexOf):
+            raise Misfit("E0201", f"`{param.name}` is an index, but this is {value.type}", value.span)
+        self._bind_axis(param.type.axes[0], domain.dim, value)
+
+    def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:
+        if not self.shape or not value.type.shape:
+            self.shape = self.shape or value.type.shape
+        elif same_shape(self.shape, value.type.shape):
+            self.shape = named(self.shape, value.type.shape)
+        else:
+            message = f"the shapes {show_shape(self.shape)} and {show_shape(value.type.shape)} do not agree"
+            raise Misfit("E0203", message, value.span)
+
+    def _bind_axis(self, name: str, axis: Axis, value: c.Core) -> None:
+        known = self.axes.get(name) or (Fixed(int(name)) if name.isdigit() else None)
+        if known and not same_axis(known, axis):
+            message = f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` needs one `{name}`"
+            raise Misfit("E0203", message, value.span)
+        if not isinstance(known, Dim):
+            self.axes[name] = axis
+
+    def _take_domain(self, param: ParamSpec, value: c.Core) -> None:
+        word = param.type.domain
+        misfit = domain_misfit(word, value.type)
+        if misfit:
+            raise Misfit("E0201", f"`{param.name}` of `{self.signature.text}` {misfit}", value.span)
+        if word in ("num", "item"):
+            self.elements.append(value.type.domain)
+
+    def result(self) -> Type:
+        spec = self.signature.result
+        if spec.domain == "index":
+            return Type(IndexOf(self._axis(spec.axes[0])))
+        shape = self.shape if self.signature.elementwise else tuple(self._result_axes(spec))
+        if spec.domain in CONSTRAINT_RANK:
+            return Type(CONSTRAINT_DOMAIN.get(spec.domain, Real()), shape, spec.domain)
+        return Type(self._result_domain(spec.domain), shape)
+
+    def _result_axes(self, spec: TypeSpec) -> list[Axis]:
+        found: list[Axis] = []
+        for name in spec.axes:
+            found += self.dims if name.startswith("*") else [self._axis(name)]
+        return found
+
+    def _axis(self, name: str) -> Axis:
+        """`N`, a number, or a sum such as `N+1`, whose axis has no name."""
+        if name in self.axes:
+            return self.axes[name]
+        total = 0
+        for sign, part in re.findall(r"([+-]?)(\w+)", name):
+            size = int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
+            if size is None:
+                return Fixed(None)
+            total += -size if sign == "-" else size
+        return Fixed(total)
+
+    def _result_domain(self, word: str) -> Domain:
+        if word not in ("num", "item"):
+            return DOMAINS[word]
+        joined = self.elements[0] if self.elements else Real()
+        for domain in self.elements[1:]:
+            joined = join_domains(joined, domain) or joined
+        if word == "item":
+            return joined
+        lower, _ = Type(joined).bounds
+        return number_type(Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
+
+
+def show_spec(spec: TypeSpec) -> str:
+    return spec.domain + (f"[{', '.join(spec.axes)}]" if spec.axes else "")
+
+
+def _rank_help(spec: TypeSpec, shape: Shape) -> str:
+    if len(shape) > len(spec.axes) and isinstance(shape[0], Dim):
+        return f"index it, as in `[i in {shape[0]}] f(a[i])`"
+    return ""
+
+
+def domain_misfit(word: str, type_: Type) -> str | None:
+    """Why no value of this type, or not every kind of it, is in the domain of this word; None when it may be."""
+    domain = type_.domain
+    lower, upper = type_.bounds
+    if word in ("item", "index") or not type_.known:
+        return None
+    if word == "bool":
+        return None if isinstance(domain, Bool) else f"needs true or false, but this is {type_}"
+    if not type_.numeric:
+        return f"needs a number, but this is a label of `{domain}`"
+    if word in ("int", "count") and not type_.whole:
+        return f"needs a whole number, but this is {type_}"
+    if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
+        return f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is {_show_value(lower, upper)}"
+    if word in ("unit", "simplex") and (upper < 0 or lower > 1):
+        return f"must lie between 0 and 1, but this is {_show_value(lower, upper)}"
+    return None
+
+
+def _show_value(lower: float, upper: float) -> str:
+    return f"{lower:g}" if lower == upper else f"at most {upper:g}" if upper <= 0 else f"at least {lower:g}"

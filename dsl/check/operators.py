@@ -1,0 +1,196 @@
+"""Operators: which operands agree, and what can be said of the result without knowing the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from .. import core as c
+from ..source import Span
+from ..types import (
+    BOOL,
+    UNKNOWN,
+    Bool,
+    IndexOf,
+    Int,
+    Shape,
+    Type,
+    join_domains,
+    named,
+    number_type,
+    same_axis,
+    same_shape,
+    show_shape,
+)
+from .context import Context
+
+Interval = tuple[float, float]
+
+FUNCTION_OF_OPERATOR = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^": "power", "@": "matmul",
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
+    "and": "and", "or": "or", "not": "not", "negate": "negate",
+}  # fmt: skip
+
+
+def infer_binary(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> c.Core:
+    rule = infer_matmul if operator == "@" else _RULES.get(operator, _infer_arithmetic)
+    type_ = rule(operator, left, right, span, ctx) if left.type.known and right.type.known else UNKNOWN
+    return c.Apply(span, type_, FUNCTION_OF_OPERATOR[operator], (("a", left), ("b", right)))
+
+
+def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.Core:
+    if not operand.type.known:
+        return operand
+    if operator == "not":
+        _require_bool(operand, "not", ctx)
+        return c.Apply(span, Type(operand.type.domain, operand.type.shape), "not", (("a", operand),))
+    _require_number(operand, ctx)
+    lower, upper = operand.type.bounds
+    type_ = number_type(operand.type.whole, -upper, -lower, operand.type.shape)
+    if isinstance(operand, c.Const):
+        return c.Const(span, type_, -operand.value)
+    return c.Apply(span, type_, "negate", (("a", operand),))
+
+
+# ---- shapes
+
+
+def joint_shape(left: Type, right: Type, span: Span, ctx: Context) -> Shape | None:
+    """A number goes with any array; two arrays must have the same axes. Nothing is broadcast."""
+    if not left.shape or not right.shape:
+        return left.shape or right.shape
+    if same_shape(left.shape, right.shape):
+        return named(left.shape, right.shape)
+    message = f"the shapes {show_shape(left.shape)} and {show_shape(right.shape)} do not agree"
+    help = "index both over the same binders: `[i in D] a[i] + b[i]`"
+    ctx.error("E0203", message, span, help=help)
+    return None
+
+
+# ---- arithmetic
+
+
+def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+    shifted = _shifted_index(operator, left, right)
+    if shifted:
+        return shifted
+    if not (_require_number(left, ctx) and _require_number(right, ctx)):
+        return UNKNOWN
+    shape = joint_shape(left.type, right.type, span, ctx)
+    if shape is None:
+        return UNKNOWN
+    whole = left.type.whole and right.type.whole and operator in "+-*"
+    lower, upper = INTERVALS[operator](left.type.bounds, right.type.bounds)
+    if operator == "^" and _is_even_constant(right):
+        lower = max(lower, 0)
+    if operator == "*" and left == right:
+        lower = max(lower, 0)
+    return number_type(whole, lower, upper, shape)
+
+
+def _shifted_index(operator: str, left: c.Core, right: c.Core) -> Type | None:
+    """A position plus a whole number is a position of the same dim, shifted: the ground of `z[t-1]`."""
+    domain = left.type.domain
+    if operator not in "+-" or not isinstance(domain, IndexOf) or not isinstance(right, c.Const):
+        return None
+    if left.type.shape or not isinstance(right.type.domain, Int):
+        return None
+    by = int(right.value) if operator == "+" else -int(right.value)
+    return Type(IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
+
+
+def _is_even_constant(core: c.Core) -> bool:
+    return isinstance(core, c.Const) and core.value % 2 == 0
+
+
+def _products(a: Interval, b: Interval) -> list[float]:
+    return [0 if 0 in (x, y) else x * y for x in a for y in b]
+
+
+def _multiply(a: Interval, b: Interval) -> Interval:
+    return min(_products(a, b)), max(_products(a, b))
+
+
+def _divide(a: Interval, b: Interval) -> Interval:
+    if b[0] > 0 or b[1] < 0:
+        return _multiply(a, (1 / b[1], 1 / b[0]))
+    if b[0] == 0:
+        return _multiply(a, (0 if b[1] == inf else 1 / b[1] if b[1] else 0, inf))
+    return -inf, inf
+
+
+def _power(a: Interval, b: Interval) -> Interval:
+    return (0, inf) if a[0] >= 0 else (-inf, inf)
+
+
+INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "+": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "-": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "*": _multiply,
+    "/": _divide,
+    "^": _power,
+}
+
+
+def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+    a, b = left.type.shape, right.type.shape
+    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not same_axis(a[-1], b[0]):
+        message = f"`@` needs the last axis of the left to be the first of the right, not {show_shape(a)} and {show_shape(b)}"
+        ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
+        return UNKNOWN
+    return number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
+
+
+# ---- comparisons and logic
+
+
+def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+    if isinstance(left, c.Apply) and left.function in _COMPARISONS and left.span.start == span.start:
+        ctx.error("E0205", "comparisons do not chain", span, help="write `a < b and b < c`")
+        return UNKNOWN
+    shape = joint_shape(left.type, right.type, span, ctx)
+    if shape is None:
+        return UNKNOWN
+    if join_domains(left.type.domain, right.type.domain) is None:
+        a, b = Type(left.type.domain), Type(right.type.domain)
+        ctx.error("E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right))
+    return Type(Bool(), shape)
+
+
+def _comparison_help(left: c.Core, right: c.Core) -> str:
+    for side in (left, right):
+        domain = side.type.domain
+        if isinstance(domain, IndexOf) and getattr(domain.dim, "labels", ()):
+            return f"a value of `{domain.dim}` is compared with its labels: {', '.join(domain.dim.labels[:6])}"  # type: ignore[union-attr]
+    return ""
+
+
+def _infer_logic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+    _require_bool(left, operator, ctx)
+    _require_bool(right, operator, ctx)
+    shape = joint_shape(left.type, right.type, span, ctx)
+    return UNKNOWN if shape is None else BOOL.replace(shape=shape)
+
+
+def _require_bool(operand: c.Core, operator: str, ctx: Context) -> None:
+    if operand.type.known and not isinstance(operand.type.domain, Bool):
+        help = "compare it with something, as in `x > 0`"
+        ctx.error("E0206", f"`{operator}` needs true or false, but this is {operand.type}", operand.span, help=help)
+
+
+def _require_number(operand: c.Core, ctx: Context) -> bool:
+    if operand.type.numeric:
+        return True
+    dim = operand.type.domain
+    message = f"this is a label of `{dim}`, not a number"
+    ctx.error("E0206", message, operand.span, help="index an array with it, or compare it with a label")
+    return False
+
+
+_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+_RULES = {
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _infer_comparison),
+    "and": _infer_logic,
+    "or": _infer_logic,
+}

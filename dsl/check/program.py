@@ -1,0 +1,279 @@
+"""Checking a whole program: names, order, types, roles. All mistakes are reported, not only the first."""
+
+from __future__ import annotations
+
+from .. import core as c
+from ..diagnostics import Diagnostic, Label
+from ..record import Record
+from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
+from ..types import UNKNOWN, Bool, IndexOf, Int, Type
+from .context import Context, Facts, FunctionType
+from .declared import resolve_type
+from .definitions import agrees, check_definition, preliminary_type, require_number
+from .expressions import fit_shape, infer
+from .flatten import Flat, flatten_module
+from .calls import require_type
+from .modules import Module, Reader, load_modules
+from .order import Edge, Recurrence, components, find_recurrences, lags_of
+from .references import Mention, binder_names, mentions
+from .settings import check_settings
+from .symbols import Symbol, Symbols, collect_symbols
+from .typed import Definition, Function, Objective, Typed
+from .unused import warn_unused
+
+
+class Result(Record):
+    """`typed` is None when there are errors; warnings alone leave it whole."""
+
+    typed: Typed | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic]) -> Result:
+    report = list(syntax_errors)
+    modules = load_modules(program, read, report)
+    flats = [flat for module in modules for flat in flatten_module(module, report)]
+    symbols = collect_symbols(flats, report)
+    checker = _Checker(Facts(symbols, report), modules[0])
+    typed = checker.check(program)
+    if not any(d.is_error for d in report):
+        warn_unused(flats, symbols, report)
+    return Result(None if any(d.is_error for d in report) else typed, tuple(report))
+
+
+class _Checker:
+    def __init__(self, facts: Facts, main: Module):
+        self.facts = facts
+        self.symbols: Symbols = facts.symbols
+        self.main = main
+
+    def context(self, module: Module, guide: bool = False) -> Context:
+        return Context(self.facts, module, {}, guide)
+
+    def check(self, program: Program) -> Typed:
+        functions = self.check_functions()
+        declarations = self.check_declarations()
+        definitions, recurrences = self.check_definitions(guide=False)
+        guide, guide_recurrences = self.check_definitions(guide=True)
+        factors = [d for s in self.symbols.model.values() if s.kind == "factor" and (d := self.check_one(s, False))]
+        objective = self.check_objective()
+        self.check_roles()
+        self.check_guide(objective)
+        return Typed(
+            self.symbols.title.name.name if self.symbols.title else "",
+            program.source,
+            tuple(dict.fromkeys(self.symbols.dims())),
+            tuple(functions),
+            tuple(declarations) + definitions + tuple(factors),
+            recurrences,
+            guide,
+            guide_recurrences,
+            objective,
+            self.facts.least_sizes,
+        )
+
+    # ---- functions
+
+    def check_functions(self) -> list[Function]:
+        owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
+        for symbol in owners.values():
+            self.declare_function(symbol)
+        edges = [e for s in owners.values() for e in self.function_edges(s) if e.used in owners]
+        _, cycles = find_recurrences(owners, edges)
+        for cycle in cycles:
+            path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
+            context = self.context(owners[cycle[0].user].module)
+            context.error("E0504", "a function cannot call itself", cycle[0].span, help=f"the circle is {path}; use `loop`")
+        order = [name for group in components(owners, edges) for name in group]
+        return [f for name in order if (f := self.check_function(owners[name]))]
+
+    def function_edges(self, symbol: Symbol) -> list[Edge]:
+        statement = symbol.declaration
+        assert isinstance(statement, FnStmt)
+        bound = frozenset(p.name.name for p in statement.parameters)
+        context = self.context(symbol.module)
+        found = mentions(statement.body, bound) if statement.body else ()
+        return [Edge(symbol.name, used.name, m.span) for m in found if (used := context.symbol(m.name))]
+
+    def declare_function(self, symbol: Symbol) -> None:
+        statement = symbol.declaration
+        assert isinstance(statement, FnStmt)
+        context = self.context(symbol.module)
+        types = [(p.name.name, resolve_type(p.type, p.dims, context)) for p in statement.parameters]
+        for parameter in statement.parameters:
+            others = [p for p in statement.parameters if p.name.name == parameter.name.name]
+            if others[0] is not parameter:
+                context.error("E0101", f"`{parameter.name.name}` is defined twice", parameter.span)
+        self.facts.functions[symbol.name] = FunctionType(tuple(types), resolve_type(statement.result, (), context))
+
+    def check_function(self, symbol: Symbol) -> Function | None:
+        statement, signature = symbol.declaration, self.facts.functions[symbol.name]
+        assert isinstance(statement, FnStmt)
+        if statement.body is None:
+            return Function(symbol.name, signature.parameters, signature.result, None)
+        closed = "a function sees only its parameters; pass it as an argument"
+        context = self.context(symbol.module).replace(closed=closed).bind(**dict(signature.parameters))
+        body = infer(statement.body, context)
+        require_type(body, signature.result, f"the result of `{symbol.name}`", context)
+        return Function(symbol.name, signature.parameters, signature.result, body)
+
+    # ---- declarations
+
+    def check_declarations(self) -> list[Definition]:
+        found = []
+        for guide in (False, True):
+            for symbol in self.symbols.space(guide).values():
+                if isinstance(symbol.declaration, DeclStmt):
+                    definition = self.check_declaration(symbol, symbol.declaration, guide)
+                    if not symbol.pieces:
+                        found.append(definition)
+        return found
+
+    def check_declaration(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Definition:
+        context = self.context(symbol.module, guide)
+        type_ = resolve_type(statement.type, statement.dims, context)
+        (self.facts.guide_types if guide else self.facts.types)[symbol.name] = type_
+        if statement.role == "param" and isinstance(type_.domain, Int | Bool | IndexOf):
+            help = "only real numbers can be optimised; a fixed value is `data`"
+            context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
+        check_settings(statement.annotations, None, statement.role, context)
+        default = self.check_default(statement, type_, context)
+        return Definition(symbol.name, statement.role, type_, symbol.span, symbol.module.source, (), True, default)
+
+    def check_default(self, statement: DeclStmt, type_: Type, context: Context) -> c.Core | None:
+        if statement.value is None:
+            return None
+        if statement.role in ("observed", "latent"):
+            help = {"observed": "give it with the data", "latent": "a value known in advance is `data`"}[statement.role]
+            context.error("E0515", f"an `{statement.role}` variable has no value in the file", statement.value.span, help=help)
+            return None
+        hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
+        value = infer(statement.value, context.replace(closed="a value in a declaration is a constant"), hint)
+        if type_.known and value.type.known:
+            if value.type.shape:
+                fit_shape(value, type_.shape, f"`{statement.name.name}`", context)
+            elif not agrees(Type(value.type.domain), Type(type_.domain)):
+                context.error("E0217", f"`{statement.name.name}` is {type_}, but its value is {value.type}", value.span)
+            elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
+                context.error("E0217", f"`{statement.name.name}` is {type_}, which this value is not", value.span)
+        return value
+
+    # ---- definitions
+
+    def check_definitions(self, guide: bool) -> tuple[tuple[Definition, ...], tuple[Recurrence, ...]]:
+        space = self.symbols.space(guide)
+        owners = {s.name: s for s in space.values() if s.pieces and s.kind != "factor"}
+        edges = [edge for symbol in owners.values() for edge in self.edges_of(symbol, guide) if edge.used in owners]
+        recurrences, cycles = find_recurrences(owners, edges)
+        for cycle in cycles:
+            self.report_cycle(cycle, owners)
+        in_cycle = {edge.user for cycle in cycles for edge in cycle}
+        found: list[Definition] = []
+        for group in components(owners, edges):
+            members = frozenset(group)
+            if members & in_cycle:
+                continue
+            self.declare_group([owners[name] for name in group], members, edges, guide)
+            found += [d for name in group if (d := self.check_one(owners[name], guide))]
+        return tuple(found), tuple(recurrences)
+
+    def edges_of(self, symbol: Symbol, guide: bool) -> list[Edge]:
+        context = self.context(symbol.module, guide)
+        found = []
+        for flat in symbol.pieces:
+            for mention in _body_mentions(flat):
+                used = context.symbol(mention.name)
+                if used:
+                    lags = lags_of(flat.statement.target, mention)  # type: ignore[attr-defined]
+                    found.append(Edge(symbol.name, used.name, mention.span, lags))
+        return found
+
+    def report_cycle(self, cycle: list[Edge], owners: dict[str, Symbol]) -> None:
+        path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
+        owner = owners[cycle[0].user]
+        also = tuple(Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module)
+        help = "a recurrence steps back along one axis, as in `z[t in T[1..]] ... z[t-1]`"
+        self.context(owner.module).error("E0503", f"these definitions go round in a circle: {path}", cycle[0].span, help=help, also=also)
+
+    def declare_group(self, group: list[Symbol], members: frozenset[str], edges: list[Edge], guide: bool) -> None:
+        """In a recurrence the members need each other's types first."""
+        if not any(e.user in members and e.used in members for e in edges):
+            return
+        types = self.facts.guide_types if guide else self.facts.types
+        for symbol in group:
+            if symbol.name in types:
+                continue
+            quiet = Facts(self.symbols, [])
+            quiet.types, quiet.guide_types, quiet.functions = self.facts.types, self.facts.guide_types, self.facts.functions
+            found = preliminary_type(symbol, members, Context(quiet, symbol.module, {}, guide))
+            types[symbol.name] = found or UNKNOWN
+            if found is None and not quiet.report:
+                help = f"write it: `{symbol.name}[...] : real ...`"
+                message = f"the type of `{symbol.name}` depends on itself"
+                self.context(symbol.module, guide).error("E0213", message, symbol.span, help=help)
+
+    def check_one(self, symbol: Symbol, guide: bool) -> Definition | None:
+        context = self.context(symbol.module, guide)
+        types = self.facts.guide_types if guide else self.facts.types
+        declared = types.get(symbol.name) if symbol.declaration else None
+        return check_definition(symbol, declared, context)
+
+    # ---- the whole
+
+    def check_objective(self) -> Objective | None:
+        for flat in self.symbols.objectives:
+            statement = flat.statement
+            assert isinstance(statement, ObjectiveStmt)
+            context = self.context(flat.module).replace(objective=True)
+            value = infer(statement.value, context)
+            require_number(value, "an objective", context)
+            settings = check_settings(statement.annotations, None, "objective", context)
+            return Objective(statement.span, statement.minimize, value, settings)
+        return None
+
+    def check_roles(self) -> None:
+        """What is observed has a density; what is latent is in a factor."""
+        in_factors = {
+            used.name
+            for symbol in self.symbols.model.values()
+            for flat in symbol.pieces
+            for mention in _body_mentions(flat)
+            if (used := self.context(symbol.module).symbol(mention.name))
+        }
+        for symbol in self.symbols.model.values():
+            context = self.context(symbol.module)
+            if symbol.kind == "observed" and not symbol.pieces and symbol.name not in in_factors:
+                help = f"add `{symbol.name} ~ ...`, or declare it `data` if it is only given"
+                context.error("E0505", f"`{symbol.name}` is observed, but nothing gives it a density", symbol.span, help=help)
+            elif symbol.kind == "latent" and symbol.name not in in_factors:
+                help = "mention it in a `factor`, or draw it with `~` instead of declaring it"
+                context.error("E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help)
+
+    def check_guide(self, objective: Objective | None) -> None:
+        """The guide draws what the model draws and does not observe."""
+        latents = {s.name: s for s in self.symbols.model.values() if s.kind == "draw"}
+        drawn = {s.name: s for s in self.symbols.guide.values() if s.kind == "draw"}
+        for name, symbol in drawn.items():
+            context = self.context(symbol.module)
+            if name not in latents:
+                help = f"the model draws {', '.join(latents) or 'nothing that is not observed'}"
+                context.error("E0604", f"the guide draws `{name}`, which the model does not", symbol.span, help=help)
+                continue
+            model, guide = self.facts.types.get(name, UNKNOWN), self.facts.guide_types.get(name, UNKNOWN)
+            if model.known and guide.known and not agrees(guide, model):
+                context.error("E0604", f"`{name}` is {model} in the model, but {guide} in the guide", symbol.span)
+        uses_elbo = objective and any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(objective.value))
+        for name, symbol in latents.items():
+            if uses_elbo and drawn and name not in drawn:
+                help = f"add `{name} ~ ...` to the guide"
+                self.context(symbol.module).error("E0604", f"the guide does not draw `{name}`", symbol.span, help=help)
+
+
+def _body_mentions(flat: Flat) -> list[Mention]:
+    """What the right-hand side and the condition of a statement mention, its binders left out."""
+    statement = flat.statement
+    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    bound = binder_names(statement.target.indices)
+    body = statement.distribution if isinstance(statement, DrawStmt) else statement.value
+    where = [statement.target.where] if statement.target.where else []
+    return [m for part in (body, *where) for m in mentions(part, bound)]

@@ -1,0 +1,75 @@
+"""Which names an expression mentions, and with which indices: enough to see dependencies before any type is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..parser import children
+from ..record import Record
+from ..source import Span
+from ..syntax import Binary, Binder, Bound, Comprehension, Expr, Group, Index, LoopExpr, Name, Node, Number, Reduction, Target
+
+
+class Mention(Record):
+    """`indices` is None where the name stands without brackets."""
+
+    name: str
+    span: Span
+    indices: tuple[Expr, ...] | None = None
+
+
+def mentions(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
+    if isinstance(node, Name):
+        if node.name not in bound:
+            yield Mention(node.name, node.span)
+    elif isinstance(node, Index) and isinstance(node.base, Name) and node.base.name not in bound:
+        yield Mention(node.base.name, node.base.span, node.indices)
+        for index in node.indices:
+            yield from mentions(index, bound)
+    elif isinstance(node, Reduction | Comprehension):
+        yield from _mentions_of(node, bound | binder_names(node.binders))
+    elif isinstance(node, LoopExpr):
+        yield from mentions(node.start, bound)
+        inside = bound | {node.variable.name}
+        for part in (node.condition, node.limit, node.body):
+            yield from mentions(part, inside)
+    elif isinstance(node, Binder):
+        yield from mentions(node.range, bound)
+    elif isinstance(node, Target):
+        for part in (*node.indices, *filter(None, [node.where])):
+            yield from mentions(part, bound)
+    elif not isinstance(node, Bound):
+        yield from _mentions_of(node, bound)
+
+
+def _mentions_of(node: Node, bound: frozenset[str]) -> Iterator[Mention]:
+    for child in children(node):
+        yield from mentions(child, bound)
+
+
+def binder_names(indices: tuple[Binder | Expr, ...]) -> frozenset[str]:
+    return frozenset(i.name.name for i in indices if isinstance(i, Binder))
+
+
+class Offset(Record):
+    """An index as binder plus a whole number, or a whole number alone."""
+
+    binder: str | None
+    value: int
+
+
+def read_offset(expr: Expr) -> Offset | None:
+    """`t`, `t - 1`, `t + 2` and `0` can be read; anything else is None."""
+    if isinstance(expr, Group):
+        return read_offset(expr.inner)
+    if isinstance(expr, Name):
+        return Offset(expr.name, 0)
+    if isinstance(expr, Number) and isinstance(expr.value, int):
+        return Offset(None, expr.value)
+    if isinstance(expr, Binary) and expr.operator in "+-" and isinstance(expr.right, Number):
+        base = read_offset(expr.left)
+        if base and isinstance(expr.right.value, int):
+            return Offset(base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value)
+    return None
+
+

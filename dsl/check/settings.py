@@ -1,0 +1,133 @@
+"""Annotations against their table: known names, in the right place, with options that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .. import core as c
+from ..diagnostics import did_you_mean
+from ..signatures.annotations import ANNOTATIONS, LOCATION_SCALE, AnnotationRow, Method
+from ..signatures.distributions import DISTRIBUTIONS
+from ..source import Span
+from ..syntax import Annotation, Argument, Call, Expr, Name
+from .context import Context
+from .expressions import infer
+from .typed import Scalar, Setting
+
+ROWS = {row.name: row for row in ANNOTATIONS}
+
+
+def check_settings(
+    annotations: Iterable[Annotation], soft: tuple[Argument, ...] | None, kind: str, ctx: Context
+) -> tuple[Setting, ...]:
+    """The statement's own annotations, and the soft block around it unless the statement has its own."""
+    found: dict[str, Setting] = {}
+    for annotation in annotations:
+        setting = _check_annotation(annotation, kind, ctx)
+        if annotation.name in found:
+            ctx.error("E0701", f"`{annotation.name}` is given twice", annotation.span)
+        if setting:
+            found[annotation.name] = setting
+    if soft is not None and "soft" not in found:
+        found |= {s.name: s for s in check_soft(soft, ctx)}
+    return tuple(found.values())
+
+
+def check_soft(arguments: tuple[Argument, ...], ctx: Context) -> Iterable[Setting]:
+    span = arguments[0].span.to(arguments[-1].span) if arguments else Span(0, 0)
+    setting = _check_method(ROWS["soft"], *_split_call(arguments), span, ctx)
+    return [setting] if setting else []
+
+
+def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Setting | None:
+    row = ROWS.get(annotation.name)
+    if row is None:
+        help = did_you_mean(annotation.name, ROWS) or f"annotations are {', '.join(sorted(ROWS))}"
+        ctx.error("E0701", f"there is no annotation `{annotation.name}`", annotation.span, help=help)
+        return None
+    if kind not in row.on:
+        places = " or ".join(_PLACES[place] for place in sorted(row.on))
+        ctx.error("E0701", f"`{row.name}` cannot stand here", annotation.span, help=f"it goes with {places}")
+        return None
+    if not row.methods:
+        if annotation.value or annotation.arguments is not None:
+            ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help=f"write `with {row.name}`")
+        return Setting(row.name)
+    if row.call != (annotation.value is None):
+        form = f"{row.name}({row.methods[0].name})" if row.call else f"{row.name}={row.methods[0].name}"
+        ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help=f"write `with {form}`")
+        return None
+    method, options = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
+    return _check_method(row, method, options, annotation.span, ctx)
+
+
+_PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
+
+
+def _split_call(arguments: tuple[Argument, ...]) -> tuple[Expr | None, tuple[Argument, ...]]:
+    """soft(logistic, scale=0.1): the first argument is the method."""
+    if arguments and arguments[0].name is None:
+        return arguments[0].value, arguments[1:]
+    return None, arguments
+
+
+def _split_value(value: Expr | None) -> tuple[Expr | None, tuple[Argument, ...]]:
+    """grad=rloo(samples=16): the function is the method."""
+    return (value.function, value.arguments) if isinstance(value, Call) else (value, ())
+
+
+def _check_method(
+    row: AnnotationRow, method: Expr | None, options: tuple[Argument, ...], span: Span, ctx: Context
+) -> Setting | None:
+    methods = {m.name: m for m in row.methods}
+    if not isinstance(method, Name) or method.name not in methods:
+        written = method.name if isinstance(method, Name) else ""
+        help = did_you_mean(written, methods) or f"choose one of {', '.join(methods)}"
+        message = f"there is no method `{written}` of `{row.name}`" if written else f"`{row.name}` needs a method"
+        ctx.error("E0702", message, method.span if method else span, help=help)
+        return None
+    checked = [_check_option(methods[method.name], option, ctx) for option in options]
+    return Setting(row.name, method.name, tuple(found for found in checked if found))
+
+
+def _check_option(method: Method, option: Argument, ctx: Context) -> tuple[str, Scalar] | None:
+    if option.name not in method.options:
+        takes = ", ".join(f"{name}=" for name in method.options)
+        help = f"it takes {takes}" if takes else "it takes no options"
+        ctx.error("E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help)
+        return None
+    wanted = method.options[option.name]
+    value = _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
+    if value is None:
+        shown = ", ".join(wanted) if isinstance(wanted, tuple) else f"a {wanted}"
+        ctx.error("E0702", f"`{option.name}` of `{method.name}` is {'one of ' if isinstance(wanted, tuple) else ''}{shown}", option.span)
+        return None
+    return option.name, value
+
+
+def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
+    return value.name if isinstance(value, Name) and value.name in words else None
+
+
+def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
+    core = infer(value, ctx.replace(closed="options are constants"))
+    if not isinstance(core, c.Const) or core.value <= 0:
+        return None
+    return core.value if word != "positive count" or isinstance(core.value, int) else None
+
+
+def check_law_settings(law: c.Law, settings: tuple[Setting, ...], span: Span, ctx: Context) -> None:
+    """Annotations that only some distributions can honour."""
+    by_name = {setting.name: setting for setting in settings}
+    if "noncentered" in by_name and law.name not in LOCATION_SCALE:
+        help = f"it is for {', '.join(sorted(LOCATION_SCALE))}"
+        ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
+    if "ordered" in by_name and law.type.whole:
+        ctx.error("E0703", f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered", span)
+    grad = by_name.get("grad")
+    row = next(row for row in DISTRIBUTIONS if row.text == law.row)
+    if grad and grad.method == "pathwise" and not row.reparametrised:
+        help = "use `grad=rloo`, `grad=sfe` or, for a finite support, `grad=enumerate`"
+        ctx.error("E0703", f"a draw of `{law.name}` is not a differentiable function of its parameters", span, help=help)
+    if grad and grad.method in ("enumerate", "gumbel_softmax", "straight_through") and not row.discrete:
+        ctx.error("E0703", f"`{grad.method}` is for discrete draws, but `{law.name}` is continuous", span, help="use `grad=pathwise`")

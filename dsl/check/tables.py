@@ -1,0 +1,193 @@
+"""Tables: labelled rows, each combination of the parents exactly once, columns in any order."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+from .. import core as c
+from .. import syntax as s
+from ..diagnostics import did_you_mean
+from ..limits import MAX_TABLE
+from ..source import Span
+from ..types import UNKNOWN, Axis, Bool, Dim, IndexOf, Real, Type
+from .calls import check_sum
+from .context import Context
+from .expressions import infer, join_types, unknown
+
+CATEGORICAL_ROW = "Categorical(p: simplex[N]) -> index[N]"
+BERNOULLI_ROW = "Bernoulli(p: unit) -> bool"
+
+
+def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
+    """A number for every combination of the parents: `table a, b { yes, no => 1.5 ... }`."""
+    if table.columns:
+        help = "write `x : D ~ table ...`; a table of values has no columns: `table a { yes => 1; no => 2 }`"
+        ctx.error("E0407", "a table with columns is a distribution, not a value", table.span, help=help)
+        return unknown(table.span)
+    parents, filled = _fill(table, 1, ctx)
+    if filled is None:
+        return unknown(table.span)
+    cores = {id(row): infer(row.values[0], ctx) for row in table.rows}
+    type_ = join_types(list(cores.values()), "the values of this table", ctx)
+    return c.Lookup(table.span, type_, parents, tuple(cores[id(row)] for row in filled))
+
+
+def infer_table_law(table: s.Table, expected: Axis | Bool | None, ctx: Context) -> c.Law | None:
+    """A Categorical whose probabilities are looked up by the parents' values."""
+    if not table.columns:
+        help = "name the columns: `table a => yes, no { ... }`"
+        ctx.error("E0407", "a table without columns is a value, not a distribution", table.span, help=help)
+        return None
+    domain = _column_domain(table, expected, ctx)
+    parents, filled = _fill(table, len(table.columns), ctx)
+    if domain is None or filled is None:
+        return None
+    order = [_positions(table.columns, domain).index(k) for k in range(len(table.columns))]
+    rows = {id(row): _row_probabilities(row, order, domain, ctx) for row in table.rows}
+    if any(not row.type.known for row in rows.values()):
+        return None
+    if isinstance(domain, Bool):
+        entries = tuple(_second(rows[id(row)]) for row in filled)
+        lookup = c.Lookup(table.span, Type(Real(0, 1)), parents, entries)
+        return c.Law(table.span, "Bernoulli", BERNOULLI_ROW, (("p", lookup),), Type(Bool()))
+    simplex = Type(Real(0, 1), (domain,), "simplex")
+    lookup = c.Lookup(table.span, simplex, parents, tuple(rows[id(row)] for row in filled))
+    return c.Law(table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), Type(IndexOf(domain)))
+
+
+def _second(row: c.Core) -> c.Core:
+    assert isinstance(row, c.Stack)
+    return row.items[1]
+
+
+def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: Context) -> c.Core:
+    items = [infer(value, ctx) for value in row.values]
+    for item in items:
+        if item.type.known and (item.type.shape or not item.type.numeric):
+            ctx.error("E0408", f"an entry of a table is one number, but this is {item.type}", item.span)
+            return unknown(row.span)
+    axis = domain if not isinstance(domain, Bool) else None
+    span = row.values[0].span.to(row.values[-1].span)
+    is_known = all(item.type.known for item in items)
+    type_ = Type(Real(0, 1), (axis,) if axis else ()) if is_known else UNKNOWN
+    stack = c.Stack(span, type_, tuple(items[k] for k in order))
+    check_sum(stack, ctx)
+    return stack
+
+
+# ---- columns
+
+
+def _column_domain(table: s.Table, expected: Axis | Bool | None, ctx: Context) -> Axis | Bool | None:
+    names = [key.text for key in table.columns]
+    span = table.columns[0].span.to(table.columns[-1].span)
+    domain = expected if expected is not None else _dim_with_labels(names, span, ctx)
+    if domain is None:
+        return None
+    wanted = labels_of(domain)
+    for key in table.columns:
+        if key.text not in wanted:
+            _report_label(key, domain, wanted, ctx)
+            return None
+    if sorted(names) != sorted(wanted):
+        missing = [label for label in wanted if label not in names]
+        problem = f"`{missing[0]}` is missing" if missing else "one stands twice"
+        ctx.error("E0406", f"the columns are not the labels of `{domain}`: {problem}", span)
+        return None
+    return domain
+
+
+def _dim_with_labels(names: list[str], span: Span, ctx: Context) -> Axis | Bool | None:
+    if set(names) == {"true", "false"}:
+        return Bool()
+    dims = [d for d in ctx.facts.symbols.dims() if sorted(d.labels) == sorted(names)]
+    if len(dims) == 1:
+        return dims[0]
+    problem = "several dims have" if dims else "no dim has"
+    ctx.error("E0409", f"{problem} exactly these labels", span, help="say which is meant: `x : Dim ~ table ...`")
+    return None
+
+
+def labels_of(domain: Axis | Bool) -> tuple[str, ...]:
+    if isinstance(domain, Bool):
+        return ("false", "true")
+    if isinstance(domain, Dim) and domain.labels:
+        return domain.labels
+    return tuple(map(str, range(min(domain.size or 0, MAX_TABLE))))
+
+
+def _positions(keys: tuple[s.Key, ...], domain: Axis | Bool) -> list[int]:
+    wanted = labels_of(domain)
+    return [wanted.index(key.text) for key in keys]
+
+
+def _report_label(key: s.Key, domain: Axis | Bool, wanted: tuple[str, ...], ctx: Context) -> None:
+    shown = ", ".join(wanted[:8])
+    help = did_you_mean(key.text, wanted) or f"its labels are {shown}"
+    ctx.error("E0405", f"`{key.text}` is not a label of `{domain}`", key.span, help=help)
+
+
+# ---- rows
+
+
+def _fill(table: s.Table, width: int, ctx: Context) -> tuple[tuple[c.Core, ...], list[s.Row] | None]:
+    """For every combination of the parents, in row-major order, the first row that matches it."""
+    parents = tuple(infer(parent, ctx) for parent in table.parents)
+    domains = [_parent_domain(parent, ctx) for parent in parents]
+    if not all(_row_fits(row, len(parents), width, ctx) for row in table.rows):
+        return parents, None
+    if any(domain is None for domain in domains):
+        return parents, None
+    choices = [labels_of(domain) for domain in domains if domain is not None]
+    if prod(map(len, choices)) > MAX_TABLE:
+        ctx.error("E0410", f"the table would need more than {MAX_TABLE:,} rows", table.span)
+        return parents, None
+    return parents, _match_rows(table, domains, choices, ctx)
+
+
+def _match_rows(
+    table: s.Table, domains: list[Axis | Bool | None], choices: list[tuple[str, ...]], ctx: Context
+) -> list[s.Row] | None:
+    taken: dict[tuple[str, ...], s.Row] = {}
+    sound = True
+    for row in table.rows:
+        for key, domain, labels in zip(row.keys, domains, choices, strict=True):
+            if domain is not None and not key.matches_any and key.text not in labels:
+                _report_label(key, domain, labels, ctx)
+                sound = False
+        options = [labels if key.matches_any else (key.text,) for key, labels in zip(row.keys, choices, strict=True)]
+        fresh = [combination for combination in product(*options) if combination not in taken]
+        if not fresh:
+            ctx.error("E0411", "this row is never used: rows above match all it matches", row.span)
+            sound = False
+        taken.update(dict.fromkeys(fresh, row))
+    missing = [combination for combination in product(*choices) if combination not in taken] if sound else []
+    if missing:
+        shown = "; ".join(", ".join(m) for m in missing[:3]) + ("; ..." if len(missing) > 3 else "")
+        help = f"add a row for: {shown}" if missing[0] else "add a row"
+        ctx.error("E0412", f"{len(missing)} of {prod(map(len, choices))} combinations have no row", table.span, help=help)
+    return [taken[combination] for combination in product(*choices)] if sound and not missing else None
+
+
+def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
+    domain = parent.type.domain
+    if not parent.type.known:
+        return None
+    if not parent.type.shape and isinstance(domain, Bool):
+        return domain
+    if not parent.type.shape and isinstance(domain, IndexOf) and domain.dim.size is not None:
+        return domain.dim
+    help = "a parent is bool, or of a dim whose size or labels are in the file"
+    ctx.error("E0408", f"a table cannot have a parent of type {parent.type}", parent.span, help=help)
+    return None
+
+
+def _row_fits(row: s.Row, parents: int, width: int, ctx: Context) -> bool:
+    if len(row.keys) != parents:
+        ctx.error("E0413", f"this row has {len(row.keys)} keys for {parents} parents", row.span)
+        return False
+    if len(row.values) != width:
+        ctx.error("E0413", f"this row has {len(row.values)} values for {width} columns", row.span)
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""Names that nobody uses: probably a slip, never an error."""
+
+from __future__ import annotations
+
+from ..diagnostics import Diagnostic
+from ..syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, LetStmt
+from .flatten import Flat
+from .references import mentions
+from .symbols import Symbol, Symbols
+
+WORTH_SAYING = {"data": "data", "param": "parameter", "let": "value", "fn": "function", "extern": "function", "dim": "dim", "alias": "import"}
+
+
+def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
+    """Only names of the file itself: an imported library may offer more than is needed."""
+    used = {name for flat in flats for name in _used_names(flat)}
+    for symbol in (*symbols.model.values(), *symbols.guide.values()):
+        if symbol.kind in WORTH_SAYING and symbol.name not in used and not symbol.module.prefix and not _is_output(symbol):
+            report.append(
+                Diagnostic(
+                    "W0101",
+                    f"the {WORTH_SAYING[symbol.kind]} `{symbol.name}` is never used",
+                    symbol.module.source,
+                    symbol.span,
+                    help="write `:=` to keep it as an output" if symbol.kind == "let" else "",
+                )
+            )
+
+
+def _is_output(symbol: Symbol) -> bool:
+    return any(isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces)
+
+
+def _used_names(flat: Flat) -> set[str]:
+    """Global names that a statement mentions, without the name that it defines itself."""
+    own = _defined_name(flat)
+    found = set()
+    for mention in mentions(flat.statement):
+        head, dot, rest = mention.name.partition(".")
+        if dot and head in flat.module.aliases:
+            found |= {flat.module.prefix + head, flat.module.aliases[head] + rest}
+        elif dot:
+            found.add(flat.module.prefix + head)
+        elif mention.name != own:
+            found.add(flat.module.prefix + mention.name)
+    if flat.soft is not None:
+        found |= {m.name for argument in flat.soft for m in mentions(argument)}
+    return found
+
+
+def _defined_name(flat: Flat) -> str | None:
+    statement = flat.statement
+    if isinstance(statement, DrawStmt | LetStmt | FactorStmt):
+        return statement.target.name.name
+    return statement.name.name if isinstance(statement, DeclStmt | DimStmt | FnStmt) else None

@@ -1,0 +1,55 @@
+"""The stages in order. Any of them can be printed: `dpc build FILE --dump syntax|typed|graph`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .check.program import Result, check_program
+from .diagnostics import Diagnostic
+from .limits import MAX_SOURCE
+from .parser import parse_program
+from .source import Source, Span
+from .syntax import Comment
+
+_IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
+
+
+def read_source(path: str) -> Source:
+    """A file as a source; bytes that are not UTF-8 are a ValueError that says where."""
+    with Path(path).open("rb") as file:
+        return decode_source(path, file.read(4 * MAX_SOURCE + 1))
+
+
+def decode_source(path: str, content: bytes) -> Source:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not a text file: byte {error.start} is not UTF-8") from None
+    return Source(path, text)
+
+
+def check_source(source: Source) -> Result:
+    """From text to typed program, with all that is to be said about it, in the order of the text."""
+    program, syntax_errors = parse_program(source)
+    result = check_program(program, read_source, syntax_errors)
+    found = _without_ignored(result.diagnostics, source, program.comments)
+    return result.replace(diagnostics=tuple(sorted(found, key=lambda d: (d.source.path != source.path, d.span))))
+
+
+def _without_ignored(
+    diagnostics: tuple[Diagnostic, ...], source: Source, comments: tuple[Comment, ...]
+) -> list[Diagnostic]:
+    """`# dpc: ignore[W0101]` silences that warning on its own line, or on the next when it stands alone."""
+    ignored: set[tuple[int, str]] = set()
+    for comment in comments:
+        found = _IGNORE.search(comment.text)
+        if found:
+            line = source.position(comment.span.start).line
+            alone = source.line(line).lstrip().startswith("#")
+            ignored |= {(line + alone, code.strip()) for code in found[1].split(",")}
+    return [d for d in diagnostics if d.is_error or (_line(d.source, d.span), d.code) not in ignored]
+
+
+def _line(source: Source, span: Span) -> int:
+    return source.position(span.start).line

@@ -1,0 +1,86 @@
+"""Diagnostics as text, in the shape people know from rustc, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .diagnostics import Diagnostic
+from .source import Source, Span
+
+BOLD, RED, YELLOW, BLUE, CYAN, RESET = "\033[1m", "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1;36m", "\033[0m"
+MAX_WIDTH = 160
+
+
+def format_diagnostics(diagnostics: Sequence[Diagnostic], color: bool = False) -> str:
+    return "\n\n".join(format_diagnostic(d, color) for d in diagnostics)
+
+
+def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
+    position = d.source.position(d.span.start)
+    places = [(d.span, d.label, "^"), *((also.span, also.text, "-") for also in d.also)]
+    gutter = len(str(max(d.source.position(span.start).line for span, _, _ in places)))
+    paint = _painter(color)
+    tone = RED if d.is_error else YELLOW
+    bar = paint(BLUE, "|")
+    lines = [
+        paint(tone, f"{d.severity}[{d.code}]") + paint(BOLD, f": {d.message}"),
+        f"{' ' * gutter}{paint(BLUE, '-->')} {d.source.path}:{position.line}:{position.column}",
+        f"{' ' * gutter} {bar}",
+    ]
+    for span, label, mark in places:
+        lines += _excerpt(d.source, span, label, mark, gutter, paint, tone if mark == "^" else BLUE)
+    if d.help:
+        lines.append(f"{' ' * gutter} {paint(BLUE, '=')} {paint(CYAN, 'help')}: {d.help}")
+    return "\n".join(lines)
+
+
+def _painter(color: bool) -> Any:
+    return (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
+
+
+def _excerpt(source: Source, span: Span, label: str, mark: str, gutter: int, paint: Any, tone: str) -> list[str]:
+    """The line with marks under the whole span, or under its first line when there are more."""
+    line, column = source.position(span.start)
+    text = source.line(line).replace("\t", " ")
+    end = min(span.end, source.line_starts[line - 1] + len(text))
+    width = max(1, end - span.start)
+    shift = max(0, column - MAX_WIDTH // 2) if len(text) > MAX_WIDTH else 0
+    shown = text[shift : shift + MAX_WIDTH]
+    marks = " " * (column - 1 - shift) + mark * min(width, max(1, len(shown) - (column - 1 - shift)))
+    return [
+        f"{paint(BLUE, f'{line:>{gutter}} |')} {_printable(shown)}".rstrip(),
+        f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, f'{marks} {label}'.rstrip())}",
+    ]
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def diagnostic_as_json(d: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": d.code,
+        "severity": d.severity,
+        "message": d.message,
+        "path": d.source.path,
+        "span": _span_as_json(d.source, d.span),
+        "label": d.label,
+        "help": d.help,
+        "also": [{"span": _span_as_json(d.source, a.span), "text": a.text} for a in d.also],
+    }
+
+
+def _span_as_json(source: Source, span: Span) -> dict[str, Any]:
+    start, end = source.position(span.start), source.position(max(span.start, span.end))
+    return {
+        "start": {"offset": span.start, "line": start.line, "column": start.column},
+        "end": {"offset": span.end, "line": end.line, "column": end.column},
+    }
+
+
+def summary(diagnostics: Iterable[Diagnostic]) -> str:
+    found = list(diagnostics)
+    errors = sum(d.is_error for d in found)
+    counts = [(errors, "error"), (len(found) - errors, "warning")]
+    return ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n)

@@ -1,0 +1,77 @@
+"""What may stand after `with`: one row for each annotation, and one for each method it can name."""
+
+from __future__ import annotations
+
+from ..record import Record
+
+
+class Method(Record):
+    """`options` are the arguments a method takes, with the domain word of each, or the words it can be."""
+
+    name: str
+    doc: str
+    options: dict[str, str | tuple[str, ...]] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
+
+
+class AnnotationRow(Record):
+    """A row without methods is a flag. `call` annotations are written soft(kind, ...), the others grad=kind(...)."""
+
+    name: str
+    on: frozenset[str]
+    doc: str
+    methods: tuple[Method, ...] = ()
+    call: bool = False
+
+
+_SAMPLES: dict[str, str | tuple[str, ...]] = {"samples": "positive count"}
+_SOFT: dict[str, str | tuple[str, ...]] = {
+    "scale": "positive",
+    "logic": ("product", "extremum", "lukasiewicz"),
+}
+_RELAXED: dict[str, str | tuple[str, ...]] = {"temperature": "positive", "samples": "positive count"}
+
+ANNOTATIONS = (
+    AnnotationRow(
+        "noncentered", frozenset({"draw"}), "draw standard noise and scale it, so that posteriors mix well"
+    ),
+    AnnotationRow("ordered", frozenset({"draw"}), "the draws increase along their last binder"),
+    AnnotationRow(
+        "grad",
+        frozenset({"draw"}),
+        "how gradients pass this draw",
+        (
+            Method("pathwise", "through the draw as a function of its parameters and noise", _SAMPLES),
+            Method("sfe", "score function", _SAMPLES | {"baseline": ("none", "mean", "moving")}),
+            Method("rloo", "score function with the other samples as baseline", _SAMPLES),
+            Method("enumerate", "the exact sum over a finite support"),
+            Method("mvd", "difference of two measures", _SAMPLES),
+            Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED),
+            Method("straight_through", "the hard draw forward, the relaxed one backward, biased", _RELAXED),
+        ),
+    ),
+    AnnotationRow(
+        "soft",
+        frozenset({"let", "factor", "objective", "draw"}),
+        "the smoothed meaning of comparisons, logic, branches, loops and indices in this statement",
+        (
+            Method("logistic", "logistic noise on comparisons", _SOFT),
+            Method("gaussian", "Gaussian noise on comparisons", _SOFT),
+            Method("sparse", "uniform noise on comparisons: exact outside a band", _SOFT),
+        ),
+        call=True,
+    ),
+)
+
+LOCATION_SCALE = frozenset(
+    {
+        "Normal",
+        "StudentT",
+        "Cauchy",
+        "Laplace",
+        "Logistic",
+        "Gumbel",
+        "LogNormal",
+        "MultivariateNormal",
+        "MultivariateStudentT",
+    }
+)
