@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
 
 from . import core as c
 from .check.order import Edge, components
@@ -81,8 +82,34 @@ def sort_nodes(graph: Graph) -> Graph:
     """Parents come before children, members of a recurrence side by side, otherwise the order of the file."""
     nodes = graph.by_name
     edges = [Edge(node.name, parent, node.span) for node in graph.nodes for parent in node.parents]
-    order = [name for group in components(nodes, edges) for name in group]
+    groups = components(nodes, edges)
+    group_of = {name: k for k, group in enumerate(groups) for name in group}
+    uses = [{group_of[p] for name in group for p in nodes[name].parents} - {k} for k, group in enumerate(groups)]
+    order = [name for k in _first_in_file(groups, uses, nodes) for name in groups[k]]
     return graph.replace(nodes=tuple(nodes[name] for name in order))
+
+
+def _first_in_file(groups: list[tuple[str, ...]], uses: list[set[int]], nodes: dict[str, Node]) -> Iterator[int]:
+    """Kahn's algorithm: of all groups whose parents are done, the one written first."""
+    users: dict[int, list[int]] = {k: [] for k in range(len(groups))}
+    for k, used in enumerate(uses):
+        for j in used:
+            users[j].append(k)
+    waiting = {k: len(used) for k, used in enumerate(uses)}
+    ready = [(_place(nodes[groups[k][0]]), k) for k, count in waiting.items() if not count]
+    heapify(ready)
+    while ready:
+        _, k = heappop(ready)
+        yield k
+        for user in users[k]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heappush(ready, (_place(nodes[groups[user][0]]), user))
+
+
+def _place(node: Node) -> tuple[bool, int]:
+    """Where the node is defined; the cost comes last."""
+    return node.kind is Kind.COST, (node.pieces[0].span if node.pieces else node.span).start
 
 
 def mark_random(graph: Graph) -> Graph:

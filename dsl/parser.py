@@ -22,6 +22,14 @@ GRAMMAR = Path(__file__).with_name("grammar.lark")
 LARK_OPTIONS = {"parser": "lalr", "keep_all_tokens": True, "maybe_placeholders": False}
 
 
+class TooDeep(Exception):
+    """More brackets are open at this token than a program may have."""
+
+    def __init__(self, token: Token):
+        self.span = span_of(token)
+        super().__init__(token)
+
+
 class NewlineFilter:
     """Drops newlines inside ( ) and [ ], and supplies the one that may be missing before } and at the end."""
 
@@ -35,6 +43,8 @@ class NewlineFilter:
                 continue
             if token.type in ("LPAR", "LBRACKET", "LBRACE"):
                 open_brackets.append(token.type)
+                if len(open_brackets) > MAX_DEPTH:
+                    raise TooDeep(token)
             elif token.type in ("RPAR", "RBRACKET", "RBRACE"):
                 if token.type == "RBRACE":
                     yield Token.new_borrow_pos("NEWLINE", "", token)
@@ -101,9 +111,10 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
         statements = _parser().parse(source.text, whole)
     except UnexpectedInput:
         return _parse_by_statement(source)
-    program = Program(source, statements, _comments())
-    too_deep = [_too_deep(source, s) for s in statements if _depth_exceeds(s, MAX_DEPTH)]
-    return (Program(source, ()), too_deep[:1]) if too_deep else (program, [])
+    except TooDeep as error:
+        return Program(source, ()), [_too_deep(source, error.span)]
+    deep = [s for s in statements if _depth_exceeds(s, MAX_DEPTH)]
+    return (Program(source, ()), [_too_deep(source, deep[0].span)]) if deep else (Program(source, statements, _comments()), [])
 
 
 def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
@@ -115,12 +126,14 @@ def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
             parsed = _parser().parse(source.text, chunk.span)
             comments += _comments()
             if any(_depth_exceeds(s, MAX_DEPTH) for s in parsed):
-                found.append(_too_deep(source, parsed[0]))
+                found.append(_too_deep(source, parsed[0].span))
             else:
                 statements += parsed
         except UnexpectedInput as error:
             found.append(describe_syntax_error(error, source, chunk.span))
             statements.append(BrokenStmt(chunk.span, chunk.name))
+        except TooDeep as error:
+            found.append(_too_deep(source, error.span))
         if len(found) == MAX_ERRORS:
             break
     return Program(source, tuple(statements), tuple(comments)), found
@@ -148,12 +161,12 @@ def children(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Node))
 
 
-def _too_deep(source: Source, statement: Statement) -> Diagnostic:
+def _too_deep(source: Source, span: Span) -> Diagnostic:
     return Diagnostic(
         "E0007",
         f"this statement is nested more than {MAX_DEPTH} levels deep",
         source,
-        Span(statement.span.start, statement.span.start + 1),
+        Span(span.start, span.start + 1),
         help="give the inner parts names of their own, or use `sum[...]` for a long sum",
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .diagnostics import Diagnostic
+from .limits import MAX_ERRORS
 from .source import Source, Span
 
 BOLD, RED, YELLOW, BLUE, CYAN, RESET = "\033[1m", "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1;36m", "\033[0m"
@@ -83,4 +84,5 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     found = list(diagnostics)
     errors = sum(d.is_error for d in found)
     counts = [(errors, "error"), (len(found) - errors, "warning")]
-    return ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n)
+    shown = ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n)
+    return f"{shown}; checking stopped there" if len(found) >= MAX_ERRORS else shown

@@ -28,7 +28,9 @@ class Number(Expr):
 
     @property
     def value(self) -> int | float:
-        return int(self.text) if self.text.replace("_", "").isdigit() else float(self.text)
+        """Whole numbers of more than 18 digits become floats, and those beyond a float infinite."""
+        is_whole = len(self.text) <= 18 and self.text.replace("_", "").isdigit()
+        return int(self.text) if is_whole else float(self.text)
 
 
 class Boolean(Expr):

@@ -73,10 +73,16 @@ def _mishap(error: UnexpectedInput, source: Source, chunk: Span) -> Mishap:
         text = source.text[start : start + 1]
         return Mishap(source, chunk, Span(start, start + 1), "", text, frozenset(error.allowed or ()))
     token = error.token if isinstance(error, UnexpectedToken) else Token("$END", "")
-    allowed = frozenset(error.accepts or error.expected) if isinstance(error, UnexpectedToken) else frozenset()
+    allowed = _allowed(error, chunk) if isinstance(error, UnexpectedToken) else frozenset()
     at_end = token.type in ("$END", "NEWLINE")
     start = _end_of_code(source.text, chunk, token.start_pos) if at_end else token.start_pos or 0
     return Mishap(source, chunk, Span(start, start + max(1, len(token) * (not at_end))), token.type, str(token), allowed)
+
+
+def _allowed(error: UnexpectedToken, chunk: Span) -> frozenset[str]:
+    """Lark's `accepts` is exact, but tries every token on a copy of the stack: too slow for a huge statement."""
+    is_huge = chunk.end - chunk.start > 10_000
+    return frozenset(error.expected if is_huge else error.accepts or error.expected)
 
 
 def _end_of_code(text: str, chunk: Span, position: int | None) -> int:

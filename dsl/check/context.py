@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from ..diagnostics import Diagnostic, Label
+from ..limits import MAX_ERRORS
 from ..record import Record
 from ..source import Span
 from ..types import Dim, Type
 from .modules import Module
 from .symbols import Symbol, Symbols
+
+
+class TooManyErrors(Exception):
+    """Nobody reads further: checking stops."""
 
 
 class FunctionType(Record):
@@ -45,6 +50,8 @@ class Context(Record):
         self, code: str, message: str, span: Span, help: str = "", label: str = "", also: tuple[Label, ...] = ()
     ) -> None:
         self.facts.report.append(Diagnostic(code, message, self.module.source, span, label, help, also))
+        if len(self.facts.report) >= MAX_ERRORS:
+            raise TooManyErrors
 
     def error_once(self, code: str, message: str, name: str, span: Span, help: str) -> None:
         """A name that does not exist is one mistake, however often it is written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 from typing import Any
 
 from .. import core as c
@@ -52,6 +53,9 @@ def unknown(span: Span) -> c.Core:
 
 def _infer_number(expr: s.Number, ctx: Context, hint: Axis | None) -> c.Core:
     value = expr.value
+    if isinf(value):
+        ctx.error("E0218", "this number is too large", expr.span, help="the largest is about 1.8e308")
+        return unknown(expr.span)
     domain = Int(value, value) if isinstance(value, int) else Real(value, value)
     return c.Const(expr.span, Type(domain), value)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from .. import core as c
 from ..diagnostics import Diagnostic, Label
 from ..record import Record
 from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
 from ..types import UNKNOWN, Bool, IndexOf, Int, Type
-from .context import Context, Facts, FunctionType
+from .context import Context, Facts, FunctionType, TooManyErrors
 from .declared import resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number
 from .expressions import fit_shape, infer
@@ -34,8 +36,9 @@ def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
     symbols = collect_symbols(flats, report)
-    checker = _Checker(Facts(symbols, report), modules[0])
-    typed = checker.check(program)
+    typed = None
+    with suppress(TooManyErrors):
+        typed = _Checker(Facts(symbols, report), modules[0]).check(program)
     if not any(d.is_error for d in report):
         warn_unused(flats, symbols, report)
     return Result(None if any(d.is_error for d in report) else typed, tuple(report))
@@ -138,7 +141,7 @@ class _Checker:
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
         check_settings(statement.annotations, None, statement.role, context)
         default = self.check_default(statement, type_, context)
-        return Definition(symbol.name, statement.role, type_, symbol.span, symbol.module.source, (), True, default)
+        return Definition(symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default)
 
     def check_default(self, statement: DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:

@@ -145,7 +145,7 @@ def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int |
     size = statement.size.value
     if isinstance(size, int) and 0 < size <= MAX_DIM:
         return size
-    message = f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text}"
+    message = f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text[:30]}"
     report.append(Diagnostic("E0509", message, flat.module.source, statement.size.span))
     return None
 

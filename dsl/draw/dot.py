@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .measure import printable
+from .orient import pointing_down
 from .paint import FAINT, INK, LINE, OUTLINES, PLATE_FILLS, PLATE_LINE, SHADE, is_shaded
 from .picture import Arrow, Box, Kind, Picture
 from .plates import PAGE, Path, within
@@ -31,7 +32,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     yield f'  edge [color="{LINE}", arrowsize=0.7, fontsize=10, fontcolor="{FAINT}"]'
     names = {box.name: f"n{number}" for number, box in enumerate(picture.boxes)}
     yield from _inside(picture, PAGE, names)
-    for arrow in dict.fromkeys(picture.arrows):
+    for arrow in pointing_down(picture):
         yield "  " + _edge(arrow, names)
     yield "}"
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .measure import printable
+from .orient import pointing_down
 from .paint import FAINT, INK, OUTLINES, PLATE_FILLS, PLATE_LINE, SHADE, is_shaded
 from .picture import Arrow, Box, Kind, Picture
 from .plates import PAGE, Path, within
@@ -35,7 +36,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     yield "flowchart TB"
     names = {box.name: f"n{number}" for number, box in enumerate(picture.boxes)}
     yield from _inside(picture, PAGE, names)
-    for arrow in dict.fromkeys(picture.arrows):
+    for arrow in pointing_down(picture):
         yield f"  {names[arrow.source]} {_link(arrow)} {names[arrow.target]}"
     yield from _classes(picture)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from .picture import Arrow, Kind, Picture
@@ -17,16 +18,22 @@ def is_recurrence(arrow: Arrow) -> bool:
 def oriented_edges(picture: Picture) -> list[Edge]:
     """An acyclic set of edges between box numbers, each from the higher box to the lower one."""
     number = {box.name: place for place, box in enumerate(picture.boxes)}
-    levels = _undirected_levels(picture, number)
-    edges: dict[Edge, None] = {}
-    for arrow in picture.arrows:
-        if is_recurrence(arrow):
-            continue
-        source, target = number[arrow.source], number[arrow.target]
-        if not arrow.directed and (levels[source], source) > (levels[target], target):
-            source, target = target, source
-        edges[source, target] = None
+    arrows = [arrow for arrow in pointing_down(picture) if not is_recurrence(arrow)]
+    edges = dict.fromkeys((number[arrow.source], number[arrow.target]) for arrow in arrows)
     return acyclic(len(picture.boxes), list(edges))
+
+
+def pointing_down(picture: Picture) -> list[Arrow]:
+    """The distinct arrows, undirected ones turned to run from the higher box to the lower."""
+    number = {box.name: place for place, box in enumerate(picture.boxes)}
+    levels = _undirected_levels(picture, number)
+
+    def turned(arrow: Arrow) -> Arrow:
+        source, target = number[arrow.source], number[arrow.target]
+        upwards = not arrow.directed and (levels[source], source) > (levels[target], target)
+        return replace(arrow, source=arrow.target, target=arrow.source) if upwards else arrow
+
+    return list(dict.fromkeys(map(turned, picture.arrows)))
 
 
 def _undirected_levels(picture: Picture, number: dict[str, int]) -> list[int]:

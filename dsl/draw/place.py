@@ -30,6 +30,10 @@ PLATE_PULL = 0.12
 UPRIGHT = 10.0
 
 
+# The other variable of each gap, and the gap.
+Beside = list[tuple[int, float]]
+
+
 @dataclass(slots=True)
 class _Springs:
     """The variables' springs and gaps; `x` holds a feasible placement at all times."""
@@ -37,6 +41,8 @@ class _Springs:
     count: int
     links: list[list[tuple[int, float]]] = field(default_factory=list)
     gaps: dict[tuple[int, int], float] = field(default_factory=dict)
+    before: list[Beside] = field(default_factory=list)
+    after: list[Beside] = field(default_factory=list)
     groups: list[list[int]] = field(default_factory=list)
     lefts: list[int] = field(default_factory=list)
     rights: list[int] = field(default_factory=list)
@@ -52,14 +58,13 @@ def infer_places(
     """The x of every vertex, about zero."""
     variable = infer_segments(skeleton, order)
     springs = _springs(skeleton, order, sizes, plate_widths, variable)
-    before, after = _neighbours(springs)
-    _start_packed(springs, before, after)
+    _start_packed(springs)
     for _ in range(_rounds(springs)):
-        moved = _swing(springs, before, after)
-        _tighten_plates(springs, before, after)
+        moved = _swing(springs)
+        _tighten_plates(springs)
         if moved < STILL:
             break
-    _straighten(springs, before, after)
+    _straighten(springs)
     return [springs.x[number] for number in variable]
 
 
@@ -92,6 +97,7 @@ def _springs(
         springs.lefts.append(left)
         springs.rights.append(right)
     springs.groups = _plate_groups(skeleton, variable)
+    _index_gaps(springs)
     return springs
 
 
@@ -134,47 +140,40 @@ def _plate_groups(skeleton: Skeleton, variable: Sequence[int]) -> list[list[int]
     return list(groups.values())
 
 
-def _neighbours(springs: _Springs) -> tuple[list[list[tuple[int, float]]], list[list[tuple[int, float]]]]:
-    before: list[list[tuple[int, float]]] = [[] for _ in range(springs.count)]
-    after: list[list[tuple[int, float]]] = [[] for _ in range(springs.count)]
+def _index_gaps(springs: _Springs) -> None:
+    springs.before = [[] for _ in range(springs.count)]
+    springs.after = [[] for _ in range(springs.count)]
     for (left, right), gap in springs.gaps.items():
-        after[left].append((right, gap))
-        before[right].append((left, gap))
-    return before, after
+        springs.after[left].append((right, gap))
+        springs.before[right].append((left, gap))
 
 
-def _start_packed(
-    springs: _Springs, before: list[list[tuple[int, float]]], after: list[list[tuple[int, float]]]
-) -> None:
+def _start_packed(springs: _Springs) -> None:
     """The mean of packing all to the left and all to the right: feasible, since gaps are convex."""
-    sequence = _left_to_right(springs.count, before, after)
+    sequence = _left_to_right(springs)
     left = [0.0] * springs.count
     for one in sequence:
-        left[one] = max((left[other] + gap for other, gap in before[one]), default=0.0)
+        left[one] = max((left[other] + gap for other, gap in springs.before[one]), default=0.0)
     right = [max(left, default=0.0)] * springs.count
     for one in reversed(sequence):
-        right[one] = min((right[other] - gap for other, gap in after[one]), default=right[one])
+        right[one] = min((right[other] - gap for other, gap in springs.after[one]), default=right[one])
     middle = max(left, default=0.0) / 2
     springs.x = [(low + high) / 2 - middle for low, high in zip(left, right, strict=True)]
 
 
-def _left_to_right(
-    count: int, before: list[list[tuple[int, float]]], after: list[list[tuple[int, float]]]
-) -> list[int]:
-    waiting = [len(items) for items in before]
-    ready = [one for one in range(count) if waiting[one] == 0]
+def _left_to_right(springs: _Springs) -> list[int]:
+    waiting = [len(items) for items in springs.before]
+    ready = [one for one in range(springs.count) if waiting[one] == 0]
     for one in ready:
-        for other, _ in after[one]:
+        for other, _ in springs.after[one]:
             waiting[other] -= 1
             if waiting[other] == 0:
                 ready.append(other)
-    assert len(ready) == count, "the rows' orders contradict each other"
+    assert len(ready) == springs.count, "the rows' orders contradict each other"
     return ready
 
 
-def _swing(
-    springs: _Springs, before: list[list[tuple[int, float]]], after: list[list[tuple[int, float]]]
-) -> float:
+def _swing(springs: _Springs) -> float:
     """One round; the largest move."""
     blocks = _Blocks(*_pulls(springs))
     x = springs.x
@@ -190,15 +189,15 @@ def _swing(
     )
     largest = 0.0
     for root in rightward:
-        room = _room(members[root], after, x)
+        room = _room(members[root], springs.after, x)
         largest = max(largest, _shift(members[root], min(moves[root], room), x))
     for root in leftward:
-        room = _room(members[root], before, x)
+        room = _room(members[root], springs.before, x)
         largest = max(largest, _shift(members[root], -min(-moves[root], room), x))
     return largest
 
 
-def _room(block: Sequence[int], beside: list[list[tuple[int, float]]], x: Sequence[float]) -> float:
+def _room(block: Sequence[int], beside: Sequence[Beside], x: Sequence[float]) -> float:
     inside = set(block)
     return min(
         (abs(x[other] - x[one]) - gap for one in block for other, gap in beside[one] if other not in inside),
@@ -230,9 +229,7 @@ def _pulls(springs: _Springs) -> tuple[list[float], list[float]]:
     return force, mass
 
 
-def _straighten(
-    springs: _Springs, before: list[list[tuple[int, float]]], after: list[list[tuple[int, float]]]
-) -> None:
+def _straighten(springs: _Springs) -> None:
     """Arrows that are nearly upright become upright, where there is room, the nearest first."""
     x = springs.x
     leaning = sorted(
@@ -245,8 +242,8 @@ def _straighten(
     for _, one, other in leaning:
         for fixed, mover in ((one, other), (other, one)):
             move = x[fixed] - x[mover]
-            room = _room(group[mover], after if move > 0 else before, x)
-            if group[fixed] is not group[mover] and abs(move) <= room:
+            room = _room(group[mover], springs.after if move > 0 else springs.before, x)
+            if group[fixed] is not group[mover] and abs(move) <= min(room, UPRIGHT):
                 _shift(group[mover], move, x)
                 group[fixed].extend(group[mover])
                 group.update(dict.fromkeys(group[mover], group[fixed]))
@@ -288,14 +285,12 @@ class _Blocks:
         return members
 
 
-def _tighten_plates(
-    springs: _Springs, before: list[list[tuple[int, float]]], after: list[list[tuple[int, float]]]
-) -> None:
-    """Borders carry no springs: after every round they close on what they hold, innermost plates first."""
+def _tighten_plates(springs: _Springs) -> None:
+    """Borders carry no springs: after every round they close on what they hold, inner plates first."""
     x = springs.x
     for left, right in reversed(list(zip(springs.lefts, springs.rights, strict=True))):
-        inner_left = min(x[other] - gap for other, gap in after[left] if other != right)
-        inner_right = max(x[other] + gap for other, gap in before[right] if other != left)
+        inner_left = min(x[other] - gap for other, gap in springs.after[left] if other != right)
+        inner_right = max(x[other] + gap for other, gap in springs.before[right] if other != left)
         spare = max(0.0, springs.gaps[left, right] - (inner_right - inner_left))
         x[left] = max(x[left], min(inner_left - spare / 2, x[right] - springs.gaps[left, right]))
         x[right] = min(x[right], max(inner_right, x[left] + springs.gaps[left, right]))

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 SCALE = 2.0
 OVERSAMPLING = 3
 DASH, PAUSE = 5.0, 3.5
-MOST_PIXELS = 30_000_000
-MOST_CANVAS_PIXELS = 120_000_000
+MOST_PIXELS = 16_000_000
+MOST_CANVAS_PIXELS = 64_000_000
 
 
 def emit_png(scene: Scene) -> bytes:
     from PIL import Image, ImageDraw
 
     scale = _scale(scene)
-    zoom = scale * _oversampling(scene, scale)
-    canvas = Image.new("RGB", (_pixels(scene.width, zoom), _pixels(scene.height, zoom)), "white")
-    _Painter(ImageDraw.Draw(canvas), zoom).paint(scene)
-    size = (_pixels(scene.width, scale), _pixels(scene.height, scale))
-    image = canvas if canvas.size == size else canvas.resize(size, Image.Resampling.LANCZOS)
+    finer = _oversampling(scene, scale)
+    width, height = _pixels(scene.width, scale), _pixels(scene.height, scale)
+    canvas = Image.new("RGB", (width * finer, height * finer), "white")
+    _Painter(ImageDraw.Draw(canvas), scale * finer).paint(scene)
+    image = canvas.reduce(finer)
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""What every layout promises, over random pictures: nothing overlaps, plates hold their own, arrows arrive."""
+"""What every layout promises, over random pictures: nothing overlaps, plates hold their own."""
 
 from __future__ import annotations
 
