@@ -3,11 +3,12 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
+TYPED  := .venv/typed# the package as installed, for the type checker, which does not know package-dir
 
 .PHONY: demo test test-all lint bench update-golden docs clean
 
 demo: $(READY)
-	@$(BIN)/python bench/demo.py
+	@sh models/demo.sh
 
 test: $(READY)
 	$(BIN)/pytest
@@ -18,7 +19,9 @@ test-all: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p dpc
+	@rm -rf $(TYPED) && mkdir -p $(TYPED)/dpc
+	@ln -s $(CURDIR)/dpc/* $(CURDIR)/dsl $(CURDIR)/inference $(CURDIR)/estimators $(TYPED)/dpc/
+	cd $(TYPED) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p dpc
 	$(BIN)/dpc fmt --check models
 
 bench: $(READY)

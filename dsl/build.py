@@ -46,17 +46,42 @@ def _raw_graph(typed: Typed, definitions: Iterable[Definition]) -> Graph:
         piece = Piece(objective.span, (), None, objective.value, objective.settings)
         name = "minimize" if objective.minimize else "maximize"
         nodes.append(
-            Node(name, Kind.COST, REAL, objective.span, typed.source, (piece,), minimize=objective.minimize, kept=True)
+            Node(
+                name,
+                Kind.COST,
+                REAL,
+                objective.span,
+                typed.source,
+                (piece,),
+                minimize=objective.minimize,
+                kept=True,
+            )
         )
     return Graph(
-        typed.name, typed.source, typed.dims, typed.functions, tuple(nodes), typed.recurrences, typed.least_sizes
+        typed.name,
+        typed.source,
+        typed.dims,
+        typed.functions,
+        tuple(nodes),
+        typed.recurrences,
+        typed.least_sizes,
     )
 
 
 def _node(d: Definition) -> Node:
     kind = Kind.DRAW if d.pieces and d.kind == "observed" else KIND_OF_ROLE[d.kind]
     kept = d.kept or kind is Kind.DRAW
-    return Node(d.name, kind, d.type, d.span, d.source, d.pieces, observed=d.kind == "observed", kept=kept, default=d.default)
+    return Node(
+        d.name,
+        kind,
+        d.type,
+        d.span,
+        d.source,
+        d.pieces,
+        observed=d.kind == "observed",
+        kept=kept,
+        default=d.default,
+    )
 
 
 # ---- passes

@@ -34,7 +34,10 @@ def _class_of(graph: Graph) -> tuple[str, list[str]]:
         aim = f"{cost[0].name} takes an expectation over them"
         return "stochastic computation graph", [f"{_list(directed)} drawn with `~`", aim]
     if directed:
-        return "Bayesian network", [f"every random variable ({_list(directed)}) has its own `~`", "there are no factors"]
+        return "Bayesian network", [
+            f"every random variable ({_list(directed)}) has its own `~`",
+            "there are no factors",
+        ]
     given = [n.name for n in graph.of_kind(Kind.INPUT) if any(n.name in graph[f].parents for f in factors)]
     reasons = [f"{_list(undirected)} undirected", f"{_list(factors)} give the density up to its constant"]
     if given:

@@ -139,7 +139,9 @@ def parts(core: Core | Law) -> tuple[Core, ...]:
             found.append(value)
         elif isinstance(value, tuple):
             found += (item for item in value if isinstance(item, Core))
-            found += (item[1] for item in value if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Core))
+            found += (
+                item[1] for item in value if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Core)
+            )
     return tuple(found)
 
 

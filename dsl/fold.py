@@ -37,10 +37,12 @@ def _fold_piece(piece: Piece) -> Piece:
 
 
 def fold(tree: Tree) -> Tree:
-    folded = tree.replace(**{name: _fold_field(value) for name, value in tree.__dict__.items()})
+    """Inside out; a law or an expression stays one."""
+    folded: Any = tree.replace(**{name: _fold_field(value) for name, value in tree.__dict__.items()})
     if isinstance(folded, c.Apply) and folded.function in OPERATIONS:
-        return _evaluate(folded) or folded  # type: ignore[return-value]
-    return folded
+        folded = _evaluate(folded) or folded
+    result: Tree = folded
+    return result
 
 
 def _fold_field(value: Any) -> Any:

@@ -58,7 +58,8 @@ class Rows:
         self.entries = entries
         self.flat_rows = [flat_row(entry) for entry in entries if isinstance(entry, TableRow)]
         values = (value for entry in entries if isinstance(entry, TableRow) for value in entry.values)
-        self.forced = kept or len(self.flat_rows) < len(entries) or any(measure(v).forced for v in values)
+        has_notes = len(self.flat_rows) < len(entries)
+        self.forced = bool(entries) and (kept or has_notes or any(measure(v).forced for v in values))
         self.width = len(self.flat())
 
     def flat(self) -> str:

@@ -264,7 +264,8 @@ class ExprBuilder:
             entries.append(TableRow([self._key(key) for key in row.keys], self._values(row), blank))
             end = row.span.end
         self._row_notes(node.span.end, end, entries)
-        return Rows(entries, kept=not self.is_on_one_line(node.span))
+        header = (node.columns or node.parents)[-1].span
+        return Rows(entries, kept=not self.is_on_one_line(Span(header.end, node.span.end)))
 
     def _values(self, row: s.Row) -> list[Parts]:
         values: list[Parts] = [[] for _ in row.values]

@@ -26,9 +26,7 @@ class Layout:
             self._paragraph(paragraph, indent, self.writer.new_group(is_paragraph=True))
 
     def _paragraph(self, elements: list[Element], indent: int, group: int) -> None:
-        heads = [
-            head for _, alike in groupby(elements, lambda e: e.kind) for head in _heads(list(alike), indent)
-        ]
+        heads = [head for _, alike in groupby(elements, lambda e: e.kind) for head in _heads(list(alike), indent)]
         codes = [_code(e, head, indent) for e, head in zip(elements, heads, strict=True)]
         annotated = [len(c) for e, c in zip(elements, codes, strict=True) if e.annotations and c is not None]
         column = max(common_column(annotated, TAIL_SHIFT) + WITH_GAP, COMMENT_COLUMN - indent)
@@ -117,10 +115,7 @@ def _heads(elements: list[Element], indent: int) -> list[str]:
     """All cells but the last, padded; empty if there are none, or if they need several lines."""
     simple = [_simple_head(element, indent) for element in elements]
     aligned = align_cells([[*head, ""] for head in simple if head], CELL_SHIFT)
-    return [
-        _padded(e, head, next(aligned), indent) if head else ""
-        for e, head in zip(elements, simple, strict=True)
-    ]
+    return [_padded(e, head, next(aligned), indent) if head else "" for e, head in zip(elements, simple, strict=True)]
 
 
 def _simple_head(element: Element, indent: int) -> list[str]:

@@ -47,9 +47,7 @@ class StatementBuilder(ExprBuilder):
         self._comments_before(end, start, owner, elements)
         return elements
 
-    def _comments_before(
-        self, before: int, start: int, owner: Element | None, elements: list[Element]
-    ) -> int:
+    def _comments_before(self, before: int, start: int, owner: Element | None, elements: list[Element]) -> int:
         """A comment belongs to the statement on its line, if any; returns where the last comment ends."""
         for comment in self.take_comments(before):
             alone = self.is_own_line(comment)
@@ -119,9 +117,7 @@ class StatementBuilder(ExprBuilder):
 
     def _fn(self, node: s.FnStmt) -> Element:
         parts: Parts = [f"{'fn' if node.body else 'extern fn'} {own_name(node.name)}"]
-        entries = [
-            (parameter.span.start, partial(self._parameter, parameter)) for parameter in node.parameters
-        ]
+        entries = [(parameter.span.start, partial(self._parameter, parameter)) for parameter in node.parameters]
         parts += [self.bracket("()", entries, node.result.span.start), " -> "]
         self.type_expr(node.result, parts)
         if node.body is not None:

@@ -90,9 +90,7 @@ class Writer:
 
     # ---- expressions
 
-    def parts(
-        self, parts: Sequence[Part], tail: int = 0, splittable: bool = False, step: int = INDENT
-    ) -> None:
+    def parts(self, parts: Sequence[Part], tail: int = 0, splittable: bool = False, step: int = INDENT) -> None:
         """`tail` columns stay free at the end; `splittable` parts are in brackets, where a line may end."""
         size = measure(parts)
         fits = self.column + size.width + tail <= LIMIT
@@ -127,14 +125,17 @@ class Writer:
                 self.text(flat((part,)))
 
     def _choose(self, parts: Sequence[Part], tail: int) -> set[int]:
-        """The brackets to break: those that must be, then the widest, then all that are worth it."""
-        brackets = [(i, part) for i, part in enumerate(parts) if isinstance(part, Bracket | Rows)]
-        forced = {i for i, part in brackets if part.forced}
-        able = {i: part.width for i, part in brackets if part.width >= WORTH_BREAKING}
-        if not able or self._fits(parts, forced, tail):
+        """The brackets to break: none, else the widest, else all that are worth it; and those that must be.
+
+        What must be has no say in the rest: a bracket broken here may be among them when the text is read again.
+        """
+        brackets = {i: part for i, part in enumerate(parts) if isinstance(part, Bracket | Rows)}
+        forced = {i for i, part in brackets.items() if part.forced}
+        able = {i: part.width for i, part in brackets.items() if part.width >= WORTH_BREAKING}
+        if not able or self._fits(parts, set(), tail):
             return forced
         widest = {max(able, key=able.__getitem__)}
-        return widest if forced <= widest and self._fits(parts, widest, tail) else forced | able.keys()
+        return forced | (widest if self._fits(parts, widest, tail) else able.keys())
 
     def _fits(self, parts: Sequence[Part], broken: set[int], tail: int) -> bool:
         column = self.column
@@ -231,7 +232,10 @@ def _only_bracket(bracket: Bracket) -> Bracket | None:
 
 
 def _is_filled(bracket: Bracket) -> bool:
-    return bracket.opening == "[" and not bracket.forced and bracket.widest <= SHORT_ITEM
+    """A list of short items takes as few lines as it can; rows of an array keep a line each."""
+    if bracket.opening != "[" or bracket.forced or bracket.widest > SHORT_ITEM:
+        return False
+    return not any(isinstance(entry, list) and isinstance(entry[0], Bracket) for entry in bracket.entries)
 
 
 def _matrix_rows(bracket: Bracket) -> list[list[str]] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 from typing import ClassVar
 
 from . import core as c
@@ -67,7 +68,13 @@ class Node(Record):
         found: dict[int, Dim] = {}
         for piece in self.pieces:
             for k, index in enumerate(piece.indices):
-                axis = index.dim if isinstance(index, c.Bind) else index.type.domain.dim if isinstance(index.type.domain, IndexOf) else None
+                axis = (
+                    index.dim
+                    if isinstance(index, c.Bind)
+                    else index.type.domain.dim
+                    if isinstance(index.type.domain, IndexOf)
+                    else None
+                )
                 if isinstance(axis, Dim):
                     found.setdefault(k, axis)
         return tuple(found[k] for k in sorted(found))
@@ -90,7 +97,7 @@ class Graph(Record):
     def __getitem__(self, name: str) -> Node:
         return self.by_name[name]
 
-    @property
+    @cached_property
     def by_name(self) -> dict[str, Node]:
         return {node.name: node for node in self.nodes}
 

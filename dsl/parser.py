@@ -114,7 +114,11 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     except TooDeep as error:
         return Program(source, ()), [_too_deep(source, error.span)]
     deep = [s for s in statements if _depth_exceeds(s, MAX_DEPTH)]
-    return (Program(source, ()), [_too_deep(source, deep[0].span)]) if deep else (Program(source, statements, _comments()), [])
+    return (
+        (Program(source, ()), [_too_deep(source, deep[0].span)])
+        if deep
+        else (Program(source, statements, _comments()), [])
+    )
 
 
 def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
@@ -144,7 +148,12 @@ def _comments() -> tuple[Comment, ...]:
 
 
 def _depth_exceeds(node: Node, limit: int) -> bool:
-    """Walks level by level, never recursing, because the tree may be deeper than Python's stack."""
+    """Walks level by level, never recursing, because the tree may be deeper than Python's stack.
+
+    Every two levels take at least one character, so a short statement needs no walk.
+    """
+    if 2 * (node.span.end - node.span.start) < limit:
+        return False
     level: list[Node] = [node]
     for _ in range(limit):
         level = [child for parent in level for child in children(parent)]

@@ -17,27 +17,28 @@ class Record:
     """
 
     fields: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[dict[str, Any]] = {}
     not_compared: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        own = (name for name, type_ in cls.__annotations__.items() if "ClassVar" not in str(type_))
+        own = tuple(name for name, type_ in cls.__annotations__.items() if "ClassVar" not in str(type_))
         cls.fields = (*cls.fields, *own)
+        cls.defaults = cls.defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
     def __init__(self, *values: Any, **named: Any) -> None:
         content = self.__dict__
+        if len(values) < len(self.fields):
+            content.update(self.defaults)
         content.update(zip(self.fields, values, strict=False))
         content.update(named)
-        if len(content) != len(values) + len(named) or not content.keys() <= set(self.fields):
-            raise TypeError(f"{type(self).__name__} takes {self.fields}")
-        for name in self.fields:
-            if name not in content:
-                content[name] = getattr(type(self), name)
+        if len(content) != len(self.fields) or len(values) > len(self.fields):
+            raise TypeError(f"{type(self).__name__} takes {self.fields}, not {tuple(content)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}=...)")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self), self._key()))

@@ -9,7 +9,14 @@ from .diagnostics import Diagnostic
 from .limits import MAX_ERRORS
 from .source import Source, Span
 
-BOLD, RED, YELLOW, BLUE, CYAN, RESET = "\033[1m", "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1;36m", "\033[0m"
+BOLD, RED, YELLOW, BLUE, CYAN, RESET = (
+    "\033[1m",
+    "\033[1;31m",
+    "\033[1;33m",
+    "\033[1;34m",
+    "\033[1;36m",
+    "\033[0m",
+)
 MAX_WIDTH = 160
 
 

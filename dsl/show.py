@@ -11,8 +11,8 @@ from .record import Record
 from .types import LAST, Dim, Place, Type
 
 INFIX = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@", "less": "<",
-    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=", "and": "and", "or": "or",
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@", "and": "and", "or": "or",
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 
 
@@ -20,7 +20,8 @@ INFIX = {
 
 
 def show(core: c.Core | c.Law) -> str:
-    return _SHOW[type(core)](core)
+    text: str = _SHOW[type(core)](core)
+    return text
 
 
 def _arguments(pairs: tuple[tuple[str, c.Core], ...]) -> str:
@@ -110,7 +111,10 @@ def show_typed(typed: Typed) -> str:
     lines += [_show_function(function) for function in typed.functions]
     lines += [line for definition in typed.definitions for line in _show_definition(definition)]
     if typed.guide:
-        lines += ["guide", *(f"  {line}" for definition in typed.guide for line in _show_definition(definition))]
+        lines += [
+            "guide",
+            *(f"  {line}" for definition in typed.guide for line in _show_definition(definition)),
+        ]
     if typed.objective:
         lines.append(_show_objective(typed.objective))
     return "\n".join(lines)

@@ -267,7 +267,7 @@ class ObjectiveStmt(Statement):
 
 
 class BrokenStmt(Statement):
-    """A statement that could not be read. The name it seems to define stays known, so that one mistake is one report."""
+    """A statement that could not be read. The name it seems to define stays known: one mistake is one report."""
 
     name: str | None
 

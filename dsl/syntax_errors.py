@@ -69,14 +69,16 @@ def describe_syntax_error(error: UnexpectedInput, source: Source, chunk: Span) -
 
 def _mishap(error: UnexpectedInput, source: Source, chunk: Span) -> Mishap:
     if isinstance(error, UnexpectedCharacters):
-        start = error.pos_in_stream
+        start = error.pos_in_stream or 0
         text = source.text[start : start + 1]
         return Mishap(source, chunk, Span(start, start + 1), "", text, frozenset(error.allowed or ()))
     token = error.token if isinstance(error, UnexpectedToken) else Token("$END", "")
     allowed = _allowed(error, chunk) if isinstance(error, UnexpectedToken) else frozenset()
     at_end = token.type in ("$END", "NEWLINE")
     start = _end_of_code(source.text, chunk, token.start_pos) if at_end else token.start_pos or 0
-    return Mishap(source, chunk, Span(start, start + max(1, len(token) * (not at_end))), token.type, str(token), allowed)
+    return Mishap(
+        source, chunk, Span(start, start + max(1, len(token) * (not at_end))), token.type, str(token), allowed
+    )
 
 
 def _allowed(error: UnexpectedToken, chunk: Span) -> frozenset[str]:
@@ -149,11 +151,11 @@ def _reserved_word(m: Mishap) -> Diagnostic | None:
     if "NAME" not in m.allowed or not m.text.isidentifier() or m.token in ("NAME", ""):
         return None
     if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
-        return m.report(
-            "E0001", f"an `{m.text}` inside an operation needs parentheses", help=f"write `({m.text} ...)`"
-        )
+        return m.report("E0001", f"an `{m.text}` inside an operation needs parentheses", help=f"write `({m.text} ...)`")
     return m.report(
-        "E0005", f"`{m.text}` is a word of the language and cannot be a name", help=f"choose another name, or write `` `{m.text}` ``"
+        "E0005",
+        f"`{m.text}` is a word of the language and cannot be a name",
+        help=f"choose another name, or write `` `{m.text}` ``",
     )
 
 
@@ -174,7 +176,9 @@ def _declaration_without_type(m: Mishap) -> Diagnostic | None:
     if not found or "COLON" not in m.allowed or m.token not in ("NEWLINE", "$END", "EQUALS", "TILDE"):
         return None
     return m.report(
-        "E0009", f"this `{found[1]}` needs a type", help=f"write `{found[0]} : real`, or int, bool, or the name of a dim"
+        "E0009",
+        f"this `{found[1]}` needs a type",
+        help=f"write `{found[0]} : real`, or int, bool, or the name of a dim",
     )
 
 
@@ -215,7 +219,7 @@ RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
 
 def _expectation(m: Mishap) -> str:
     allowed = set(m.allowed) - {"SEMICOLON"}
-    if EXPRESSION_START <= allowed:
+    if allowed >= EXPRESSION_START:
         return "expected an expression"
     words = sorted({WORDS.get(name) or f"`{SIGNS.get(name) or name.lower()}`" for name in allowed})
     if not words or len(words) > 6:

@@ -123,9 +123,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
     def decl_stmt(self, c: list[Child]) -> s.DeclStmt:
         type_ = _after(c, "COLON")
         value = _after(c, "EQUALS")
-        return s.DeclStmt(
-            _span(c), str(c[0]), _name(c[1]), _items(c, _Dims), type_, value, _items(c, _Annotations)
-        )
+        return s.DeclStmt(_span(c), str(c[0]), _name(c[1]), _items(c, _Dims), type_, value, _items(c, _Annotations))
 
     def dims(self, c: list[Child]) -> _Dims:
         return _Dims(_span(c), _of(c, s.Name))
@@ -151,15 +149,11 @@ class TreeBuilder(Transformer[Token, s.Program]):
     # ---- the model
 
     def draw_stmt(self, c: list[Child]) -> s.DrawStmt:
-        return s.DrawStmt(
-            _span(c), c[0], _first(c, s.TypeExpr), _after(c, "TILDE"), _items(c, _Annotations)
-        )
+        return s.DrawStmt(_span(c), c[0], _first(c, s.TypeExpr), _after(c, "TILDE"), _items(c, _Annotations))
 
     def let_stmt(self, c: list[Child]) -> s.LetStmt:
         value = _after(c, "EQUALS", "DEFINE")
-        return s.LetStmt(
-            _span(c), c[0], _first(c, s.TypeExpr), _has(c, "DEFINE"), value, _items(c, _Annotations)
-        )
+        return s.LetStmt(_span(c), c[0], _first(c, s.TypeExpr), _has(c, "DEFINE"), value, _items(c, _Annotations))
 
     def factor_stmt(self, c: list[Child]) -> s.FactorStmt:
         return s.FactorStmt(_span(c), c[1], _after(c, "COLON"), _items(c, _Annotations))
@@ -202,9 +196,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
 
     def annotation(self, c: list[Child]) -> s.Annotation:
         arguments = _first(c, _Arguments)
-        return s.Annotation(
-            _span(c), name_text(c[0]), _after(c, "EQUALS"), arguments.items if arguments else None
-        )
+        return s.Annotation(_span(c), name_text(c[0]), _after(c, "EQUALS"), arguments.items if arguments else None)
 
     # ---- expressions
 

@@ -49,7 +49,14 @@ def test_relative_imports_stay_in_their_folder() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["check", "-"], ["fmt", "-"], ["info", "-"], ["graph", "-"], ["graph", "-", "--format", "svg"], ["--help"]],
+    [
+        ["check", "-"],
+        ["fmt", "-"],
+        ["info", "-"],
+        ["graph", "-"],
+        ["graph", "-", "--format", "svg"],
+        ["--help"],
+    ],
     ids=" ".join,
 )
 def test_light_commands_import_nothing_heavy(arguments: list[str]) -> None:

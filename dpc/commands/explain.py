@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from dpc.dsl.codes import all_codes, chapters
 from dpc.dsl.codes.entry import format_code
@@ -13,7 +14,9 @@ from dpc.exits import OK, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("word", metavar="WORD", help="a code (E0104), a name (Normal), or codes, functions, distributions")
+    parser.add_argument(
+        "word", metavar="WORD", help="a code (E0104), a name (Normal), or codes, functions, distributions"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,11 +46,12 @@ def _explain_distribution(text: str) -> str:
 
 def _list_codes() -> str:
     return "\n\n".join(
-        f"{title}\n" + "\n".join(f"  {code.code}  {code.title}" for code in codes) for title, codes in chapters().items()
+        f"{title}\n" + "\n".join(f"  {code.code}  {code.title}" for code in codes)
+        for title, codes in chapters().items()
     )
 
 
-LISTS = {
+LISTS: dict[str, Callable[[], str]] = {
     "codes": _list_codes,
     "distributions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in DISTRIBUTIONS),
     "functions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in FUNCTIONS),

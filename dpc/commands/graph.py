@@ -14,7 +14,9 @@ from dpc.exits import OK, UsageError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write: .svg, .png, .dot or .mmd")
-    parser.add_argument("--format", choices=["svg", "png", "dot", "mermaid"], help="by default told by the file's ending")
+    parser.add_argument(
+        "--format", choices=["svg", "png", "dot", "mermaid"], help="by default told by the file's ending"
+    )
     parser.add_argument(
         "--engine",
         choices=["auto", "builtin", "graphviz"],

@@ -71,7 +71,9 @@ def _setting(name: str, method: str) -> str:
 def _columns(rows: list[tuple[str, ...]]) -> list[str]:
     """Rows as aligned columns, indented by two."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 # ---- JSON

@@ -53,12 +53,20 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
     if symbol and symbol.kind == "broken":
         return
     if name in distributions_by_name():
-        ctx.error("E0401", f"`{name}` is a distribution, not a function", span, help=f"draw from it: `x ~ {name}(...)`")
+        ctx.error(
+            "E0401",
+            f"`{name}` is a distribution, not a function",
+            span,
+            help=f"draw from it: `x ~ {name}(...)`",
+        )
     elif symbol:
         ctx.error("E0107", f"`{name}` is not a function", span, help="write `*` to multiply, `[ ]` to index")
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
-        help = did_you_mean(name, [*functions_by_name(), *own]) or "declare it: `fn` here, or `extern fn` to bind it from Python"
+        help = (
+            did_you_mean(name, [*functions_by_name(), *own])
+            or "declare it: `fn` here, or `extern fn` to bind it from Python"
+        )
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
 
@@ -96,7 +104,12 @@ def _infer_elbo(given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
         ctx.error("E0605", "`elbo()` stands only in an objective", span, help="write `maximize elbo()`")
     elif not ctx.facts.symbols.guide:
-        ctx.error("E0605", "`elbo()` needs a guide", span, help="add `guide { z ~ ... }` with a draw for each latent")
+        ctx.error(
+            "E0605",
+            "`elbo()` needs a guide",
+            span,
+            help="add `guide { z ~ ... }` with a draw for each latent",
+        )
     if given:
         ctx.error("E0202", "`elbo()` takes no arguments", span)
     return c.Apply(span, REAL, "elbo", ())

@@ -47,7 +47,13 @@ class Context(Record):
         return self.replace(variables={**self.variables, **variables})
 
     def error(
-        self, code: str, message: str, span: Span, help: str = "", label: str = "", also: tuple[Label, ...] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        help: str = "",
+        label: str = "",
+        also: tuple[Label, ...] = (),
     ) -> None:
         self.facts.report.append(Diagnostic(code, message, self.module.source, span, label, help, also))
         if len(self.facts.report) >= MAX_ERRORS:

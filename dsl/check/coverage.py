@@ -6,7 +6,7 @@ counted from the start come before places counted from the end: a dim is taken t
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 from .. import core as c
 from ..diagnostics import Label
@@ -23,7 +23,7 @@ def check_coverage(symbol: Symbol, shape: Shape, pieces: list[Piece], ctx: Conte
     boxes = [tuple(map(_interval, piece.indices)) for piece in pieces]
     sizes = [axis.size for axis in shape[: len(boxes[0])]]
     cuts = [_cuts([box[k] for box in boxes], size) for k, size in enumerate(sizes)]
-    for cell in product(*([*zip(cut, cut[1:], strict=False)] for cut in cuts)):
+    for cell in product(*([*pairwise(cut)] for cut in cuts)):
         owners = [k for k, box in enumerate(boxes) if _contains(box, cell)]
         if len(owners) > 1:
             return _report_overlap(symbol, pieces[owners[0]], pieces[owners[1]], ctx)
@@ -72,7 +72,9 @@ def _report_gap(symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece:
         "E0502",
         f"nothing defines `{symbol.name}[{place}]`",
         piece.span,
-        help=f"add a statement for it, such as `{symbol.name}[{place}] ...`" if ".." not in place else "add a statement for that part",
+        help=f"add a statement for it, such as `{symbol.name}[{place}] ...`"
+        if ".." not in place
+        else "add a statement for that part",
     )
 
 

@@ -7,7 +7,20 @@ from math import inf
 from .. import core as c
 from ..diagnostics import did_you_mean
 from ..syntax import Argument, Name, TypeExpr
-from ..types import CONSTRAINT_DOMAIN, CONSTRAINT_RANK, UNKNOWN, Bool, Dim, Domain, IndexOf, Int, Real, Shape, Type, same_axis
+from ..types import (
+    CONSTRAINT_DOMAIN,
+    CONSTRAINT_RANK,
+    UNKNOWN,
+    Bool,
+    Dim,
+    Domain,
+    IndexOf,
+    Int,
+    Real,
+    Shape,
+    Type,
+    same_axis,
+)
 from .context import Context
 from .expressions import infer
 from .indexing import report_not_a_dim

@@ -7,7 +7,21 @@ from collections.abc import Sequence
 from .. import core as c
 from ..signatures.distributions import distributions_by_name
 from ..syntax import Binder, Call, DrawStmt, Expr, FactorStmt, LetStmt, Name, Table, Target, TypeExpr
-from ..types import REAL, UNKNOWN, Bool, Dim, IndexOf, Int, Real, Shape, Type, join_domains, named, same_axis, same_shape
+from ..types import (
+    REAL,
+    UNKNOWN,
+    Bool,
+    Dim,
+    IndexOf,
+    Int,
+    Real,
+    Shape,
+    Type,
+    named,
+    same_axis,
+    same_shape,
+)
+from .calls import infer_law
 from .context import Context
 from .coverage import check_coverage
 from .declared import resolve_type
@@ -19,7 +33,6 @@ from .references import mentions
 from .settings import check_law_settings, check_settings
 from .symbols import Symbol
 from .tables import infer_table_law
-from .calls import infer_law
 from .typed import Definition, Piece
 
 
@@ -60,7 +73,11 @@ def _check_target(
 ) -> tuple[tuple[c.Bind | c.Core, ...] | None, Context]:
     """Binders bind, fixed indices are constants in range."""
     if len(target.indices) != len(axes):
-        ctx.error("E0512", f"`{target.name.name}` has {len(axes)} axes, but {len(target.indices)} indices here", target.span)
+        ctx.error(
+            "E0512",
+            f"`{target.name.name}` has {len(axes)} axes, but {len(target.indices)} indices here",
+            target.span,
+        )
         return None, ctx
     found: list[c.Bind | c.Core] = []
     inside = ctx
@@ -125,7 +142,12 @@ def _check_where(target: Target, symbol: Symbol, ctx: Context) -> c.Core | None:
         return None
     if symbol.kind not in ("observed", "factor"):
         help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
-        ctx.error("E0514", f"`where` would leave elements of `{symbol.name}` undefined", target.where.span, help=help)
+        ctx.error(
+            "E0514",
+            f"`where` would leave elements of `{symbol.name}` undefined",
+            target.where.span,
+            help=help,
+        )
     condition = infer(target.where, ctx)
     require_condition(condition, ctx)
     return condition
@@ -162,7 +184,11 @@ def _written_type(written: TypeExpr | None, ctx: Context) -> Type | None:
 
 
 def _check_written_type(
-    statement: DrawStmt | LetStmt | FactorStmt, body: c.Core | c.Law, declared: Type | None, count: int, ctx: Context
+    statement: DrawStmt | LetStmt | FactorStmt,
+    body: c.Core | c.Law,
+    declared: Type | None,
+    count: int,
+    ctx: Context,
 ) -> None:
     """What stands after the colon, or in the declaration, must agree with the body."""
     written = None if isinstance(statement, FactorStmt) else _written_type(statement.type, ctx)
@@ -194,7 +220,9 @@ def agrees(given: Type, wanted: Type) -> bool:
         return False
     if isinstance(given.domain, Real | Int) and isinstance(wanted.domain, Real | Int):
         return isinstance(wanted.domain, Real) == isinstance(given.domain, Real) or (
-            isinstance(wanted.domain, Real) and isinstance(given.domain, Int) and given.domain.lower == given.domain.upper
+            isinstance(wanted.domain, Real)
+            and isinstance(given.domain, Int)
+            and given.domain.lower == given.domain.upper
         )
     if isinstance(given.domain, IndexOf) and isinstance(wanted.domain, IndexOf):
         return same_axis(given.domain.dim, wanted.domain.dim)
@@ -261,5 +289,3 @@ def _type_by_distribution(distribution: Expr) -> Type | None:
 def _widened(type_: Type) -> Type:
     """The first value of a recurrence does not bound the later ones."""
     return REAL.replace(shape=type_.shape) if isinstance(type_.domain, Real | Int) else type_
-
-

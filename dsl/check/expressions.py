@@ -94,7 +94,12 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
         return unknown(expr.span)
     if symbol.kind == "factor":
-        ctx.error("E0207", f"`{expr.name}` is a factor, not a value", expr.span, help="give the expression a name with `=`")
+        ctx.error(
+            "E0207",
+            f"`{expr.name}` is a factor, not a value",
+            expr.span,
+            help="give the expression a name with `=`",
+        )
         return unknown(expr.span)
     if ctx.closed:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
@@ -196,7 +201,12 @@ def _infer_call(expr: s.Call, ctx: Context, hint: Axis | None) -> c.Core:
 def require_condition(core: c.Core, ctx: Context) -> None:
     if core.type.known and (not isinstance(core.type.domain, Bool) or core.type.shape):
         message = f"a condition is one true or false, but this is {core.type}"
-        ctx.error("E0206", message, core.span, help="compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`")
+        ctx.error(
+            "E0206",
+            message,
+            core.span,
+            help="compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`",
+        )
 
 
 def _infer_if(expr: s.IfExpr, ctx: Context, hint: Axis | None) -> c.Core:
@@ -225,7 +235,12 @@ def join_types(cores: list[c.Core], what: str, ctx: Context) -> Type:
 def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: Axis | None) -> c.Core:
     name = expr.variable.name
     if name in ctx.variables or ctx.symbol(name):
-        ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help="choose another loop variable")
+        ctx.error(
+            "E0103",
+            f"`{name}` already means something here",
+            expr.variable.span,
+            help="choose another loop variable",
+        )
     start = infer(expr.start, ctx)
     inside = ctx.bind(**{name: _any_value(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
@@ -307,7 +322,12 @@ def _infer_comprehension(expr: s.Comprehension, ctx: Context, hint: Axis | None)
     binders, inside = bind_all(expr.binders, ctx)
     if expr.where:
         help = "give every element a value: `if ... then ... else 0`"
-        ctx.error("E0212", "an array has a value everywhere, so `where` cannot stand here", expr.where.span, help=help)
+        ctx.error(
+            "E0212",
+            "an array has a value everywhere, so `where` cannot stand here",
+            expr.where.span,
+            help=help,
+        )
     body = infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
@@ -345,7 +365,8 @@ def fit_shape(core: c.Core, shape: tuple[Axis, ...], what: str, ctx: Context) ->
         return True
     wanted = show_shape(shape) if shape else "one number"
     is_unsized = len(shape) == len(core.type.shape) and any(
-        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed) for a, b in zip(shape, core.type.shape, strict=True)
+        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed)
+        for a, b in zip(shape, core.type.shape, strict=True)
     )
     help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
     ctx.error("E0203", f"{what} has shape {wanted}, but this is {core.type}", core.span, help=help)

@@ -52,7 +52,9 @@ def flatten_module(module: Module, report: list[Diagnostic]) -> list[Flat]:
 def _flatten(statement: Statement, around: _Around, report: list[Diagnostic]) -> Iterator[Flat]:
     if isinstance(statement, ForStmt):
         where = (*around.where, *filter(None, [statement.where]))
-        yield from _inside(statement.body, around.replace(binders=around.binders + statement.binders, where=where), report)
+        yield from _inside(
+            statement.body, around.replace(binders=around.binders + statement.binders, where=where), report
+        )
     elif isinstance(statement, SoftStmt):
         yield from _inside(statement.body, around.replace(soft=statement.arguments), report)
     elif isinstance(statement, GuideStmt):

@@ -8,7 +8,19 @@ from .. import core as c
 from ..diagnostics import did_you_mean
 from ..source import Span
 from ..syntax import Binder, Bound, Range
-from ..types import CONSTRAINT_RANK, UNKNOWN, Axis, Dim, IndexOf, Int, Place, Type, anchored, same_axis, show_shape
+from ..types import (
+    CONSTRAINT_RANK,
+    UNKNOWN,
+    Axis,
+    Dim,
+    IndexOf,
+    Int,
+    Place,
+    Type,
+    anchored,
+    same_axis,
+    show_shape,
+)
 from .context import Context
 
 
@@ -87,7 +99,12 @@ def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
         report_not_a_dim(range_.dim.name, range_.dim.span, ctx)
         return None
     if name in ctx.variables or (ctx.symbol(name) and name not in ctx.module.aliases):
-        ctx.error("E0103", f"`{name}` already means something here", binder.name.span, help="choose another index name")
+        ctx.error(
+            "E0103",
+            f"`{name}` already means something here",
+            binder.name.span,
+            help="choose another index name",
+        )
     low = _bound(range_.low, 0, dim, ctx)
     high = _bound(range_.high, None, dim, ctx)
     _refuse_empty(range_, dim, low, high, ctx)
@@ -108,7 +125,7 @@ def _refuse_empty(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context
         message = f"the range is empty: it starts at {low} and ends before {high}"
         help = f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
         ctx.error("E0306", message, range_.span, help=help if dim.size is not None else "`D[a..b]` leaves out b")
-    elif dim.size is not None and not (0 <= low.offset and high.offset <= dim.size):
+    elif dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size):
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
 
 

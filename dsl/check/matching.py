@@ -111,14 +111,24 @@ class _Matcher:
         if param.type.domain == "dim":
             self._take_dim(param, value)
         elif isinstance(value, c.DimRef):
-            raise Misfit("E0207", f"`{value.dim}` is a dim, not a value", value.span, help=f"its size is `size({value.dim})`")
+            raise Misfit(
+                "E0207",
+                f"`{value.dim}` is a dim, not a value",
+                value.span,
+                help=f"its size is `size({value.dim})`",
+            )
         elif value.type.known:
             self._take_shape(param, value)
             self._take_domain(param, value)
 
     def _take_dim(self, param: ParamSpec, value: c.Core) -> None:
         if not isinstance(value, c.DimRef):
-            raise Misfit("E0207", f"`{param.name}` is the name of a dim", value.span, help="as in `ones(K)` after `dim K = 3`")
+            raise Misfit(
+                "E0207",
+                f"`{param.name}` is the name of a dim",
+                value.span,
+                help="as in `ones(K)` after `dim K = 3`",
+            )
         self.dims.append(value.dim)
         self.axes[param.name] = value.dim
 

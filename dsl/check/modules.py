@@ -36,7 +36,7 @@ def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> li
             source = _read_import(read, path, importing, program.source, statement.path.span, report)
             if source:
                 imported, found = parse_program(source)
-                report += found
+                report.extend(found)
                 load(imported, aliases[statement.alias.name], (*importing, path))
 
     load(program, "", (program.source.path,))

@@ -11,6 +11,7 @@ from ..types import (
     BOOL,
     UNKNOWN,
     Bool,
+    Dim,
     IndexOf,
     Int,
     Shape,
@@ -136,7 +137,7 @@ INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
 def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
     a, b = left.type.shape, right.type.shape
     if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not same_axis(a[-1], b[0]):
-        message = f"`@` needs the last axis of the left to be the first of the right, not {show_shape(a)} and {show_shape(b)}"
+        message = f"`@` needs the last axis on its left to be the first on its right: {show_shape(a)}, {show_shape(b)}"
         ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
         return UNKNOWN
     return number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
@@ -160,9 +161,9 @@ def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ct
 
 def _comparison_help(left: c.Core, right: c.Core) -> str:
     for side in (left, right):
-        domain = side.type.domain
-        if isinstance(domain, IndexOf) and getattr(domain.dim, "labels", ()):
-            return f"a value of `{domain.dim}` is compared with its labels: {', '.join(domain.dim.labels[:6])}"  # type: ignore[union-attr]
+        dim = side.type.domain.dim if isinstance(side.type.domain, IndexOf) else None
+        if isinstance(dim, Dim) and dim.labels:
+            return f"a value of `{dim}` is compared with its labels: {', '.join(dim.labels[:6])}"
     return ""
 
 

@@ -105,8 +105,11 @@ def find_recurrences(names: Iterable[str], edges: list[Edge]) -> tuple[list[Recu
     """The recurrences among these names, and for every true cycle the edges that close it."""
     recurrences: list[Recurrence] = []
     cycles: list[list[Edge]] = []
+    by_user: dict[str, list[Edge]] = {}
+    for edge in edges:
+        by_user.setdefault(edge.user, []).append(edge)
     for group in components(names, edges):
-        inside = [e for e in edges if e.user in group and e.used in group]
+        inside = [e for name in group for e in by_user.get(name, ()) if e.used in group]
         if not inside:
             continue
         found = _recurrence(group, inside, frozenset())
@@ -127,9 +130,7 @@ def _recurrence(group: tuple[str, ...], edges: list[Edge], tried: frozenset[int]
     return None
 
 
-def _along(
-    group: tuple[str, ...], edges: list[Edge], axis: int, sign: int, tried: frozenset[int]
-) -> Recurrence | None:
+def _along(group: tuple[str, ...], edges: list[Edge], axis: int, sign: int, tried: frozenset[int]) -> Recurrence | None:
     """Well founded along `axis` when no edge steps forward and what stays within a step is well founded."""
     steps = [None if (lag := edge.lags[axis]) is None else sign * lag for edge in edges]
     if any(step is None or step < 0 for step in steps) or not any(steps):

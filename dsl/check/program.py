@@ -9,12 +9,12 @@ from ..diagnostics import Diagnostic, Label
 from ..record import Record
 from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
 from ..types import UNKNOWN, Bool, IndexOf, Int, Type
+from .calls import require_type
 from .context import Context, Facts, FunctionType, TooManyErrors
 from .declared import resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number
 from .expressions import fit_shape, infer
 from .flatten import Flat, flatten_module
-from .calls import require_type
 from .modules import Module, Reader, load_modules
 from .order import Edge, Recurrence, components, find_recurrences, lags_of
 from .references import Mention, binder_names, mentions
@@ -86,7 +86,12 @@ class _Checker:
         for cycle in cycles:
             path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
             context = self.context(owners[cycle[0].user].module)
-            context.error("E0504", "a function cannot call itself", cycle[0].span, help=f"the circle is {path}; use `loop`")
+            context.error(
+                "E0504",
+                "a function cannot call itself",
+                cycle[0].span,
+                help=f"the circle is {path}; use `loop`",
+            )
         order = [name for group in components(owners, edges) for name in group]
         return [f for name in order if (f := self.check_function(owners[name]))]
 
@@ -148,7 +153,12 @@ class _Checker:
             return None
         if statement.role in ("observed", "latent"):
             help = {"observed": "give it with the data", "latent": "a value known in advance is `data`"}[statement.role]
-            context.error("E0515", f"an `{statement.role}` variable has no value in the file", statement.value.span, help=help)
+            context.error(
+                "E0515",
+                f"an `{statement.role}` variable has no value in the file",
+                statement.value.span,
+                help=help,
+            )
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
         value = infer(statement.value, context.replace(closed="a value in a declaration is a constant"), hint)
@@ -171,12 +181,14 @@ class _Checker:
         for cycle in cycles:
             self.report_cycle(cycle, owners)
         in_cycle = {edge.user for cycle in cycles for edge in cycle}
+        in_recurrence = {name for recurrence in recurrences for name in recurrence.members}
         found: list[Definition] = []
         for group in components(owners, edges):
             members = frozenset(group)
             if members & in_cycle:
                 continue
-            self.declare_group([owners[name] for name in group], members, edges, guide)
+            if members & in_recurrence:
+                self.declare_group([owners[name] for name in group], members, guide)
             found += [d for name in group if (d := self.check_one(owners[name], guide))]
         return tuple(found), tuple(recurrences)
 
@@ -194,20 +206,26 @@ class _Checker:
     def report_cycle(self, cycle: list[Edge], owners: dict[str, Symbol]) -> None:
         path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
         owner = owners[cycle[0].user]
-        also = tuple(Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module)
+        also = tuple(
+            Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module
+        )
         help = "a recurrence steps back along one axis, as in `z[t in T[1..]] ... z[t-1]`"
-        self.context(owner.module).error("E0503", f"these definitions go round in a circle: {path}", cycle[0].span, help=help, also=also)
+        self.context(owner.module).error(
+            "E0503", f"these definitions go round in a circle: {path}", cycle[0].span, help=help, also=also
+        )
 
-    def declare_group(self, group: list[Symbol], members: frozenset[str], edges: list[Edge], guide: bool) -> None:
+    def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
-        if not any(e.user in members and e.used in members for e in edges):
-            return
         types = self.facts.guide_types if guide else self.facts.types
         for symbol in group:
             if symbol.name in types:
                 continue
             quiet = Facts(self.symbols, [])
-            quiet.types, quiet.guide_types, quiet.functions = self.facts.types, self.facts.guide_types, self.facts.functions
+            quiet.types, quiet.guide_types, quiet.functions = (
+                self.facts.types,
+                self.facts.guide_types,
+                self.facts.functions,
+            )
             found = preliminary_type(symbol, members, Context(quiet, symbol.module, {}, guide))
             types[symbol.name] = found or UNKNOWN
             if found is None and not quiet.report:
@@ -247,7 +265,12 @@ class _Checker:
             context = self.context(symbol.module)
             if symbol.kind == "observed" and not symbol.pieces and symbol.name not in in_factors:
                 help = f"add `{symbol.name} ~ ...`, or declare it `data` if it is only given"
-                context.error("E0505", f"`{symbol.name}` is observed, but nothing gives it a density", symbol.span, help=help)
+                context.error(
+                    "E0505",
+                    f"`{symbol.name}` is observed, but nothing gives it a density",
+                    symbol.span,
+                    help=help,
+                )
             elif symbol.kind == "latent" and symbol.name not in in_factors:
                 help = "mention it in a `factor`, or draw it with `~` instead of declaring it"
                 context.error("E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help)

@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from ..parser import children
 from ..record import Record
 from ..source import Span
-from ..syntax import Binary, Binder, Bound, Comprehension, Expr, Group, Index, LoopExpr, Name, Node, Number, Reduction, Target
+from ..syntax import (
+    Binary,
+    Binder,
+    Bound,
+    Comprehension,
+    Expr,
+    Group,
+    Index,
+    LoopExpr,
+    Name,
+    Node,
+    Number,
+    Reduction,
+    Target,
+)
 
 
 class Mention(Record):
@@ -36,8 +50,8 @@ def mentions(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Mentio
     elif isinstance(node, Binder):
         yield from mentions(node.range, bound)
     elif isinstance(node, Target):
-        for part in (*node.indices, *filter(None, [node.where])):
-            yield from mentions(part, bound)
+        for index_or_where in (*node.indices, *filter(None, [node.where])):
+            yield from mentions(index_or_where, bound)
     elif not isinstance(node, Bound):
         yield from _mentions_of(node, bound)
 
@@ -71,5 +85,3 @@ def read_offset(expr: Expr) -> Offset | None:
         if base and isinstance(expr.right.value, int):
             return Offset(base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value)
     return None
-
-

@@ -97,10 +97,16 @@ def _check_option(method: Method, option: Argument, ctx: Context) -> tuple[str, 
         ctx.error("E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help)
         return None
     wanted = method.options[option.name]
-    value = _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
+    value = (
+        _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
+    )
     if value is None:
         shown = ", ".join(wanted) if isinstance(wanted, tuple) else f"a {wanted}"
-        ctx.error("E0702", f"`{option.name}` of `{method.name}` is {'one of ' if isinstance(wanted, tuple) else ''}{shown}", option.span)
+        ctx.error(
+            "E0702",
+            f"`{option.name}` of `{method.name}` is {'one of ' if isinstance(wanted, tuple) else ''}{shown}",
+            option.span,
+        )
         return None
     return option.name, value
 
@@ -128,6 +134,16 @@ def check_law_settings(law: c.Law, settings: tuple[Setting, ...], span: Span, ct
     row = next(row for row in DISTRIBUTIONS if row.text == law.row)
     if grad and grad.method == "pathwise" and not row.reparametrised:
         help = "use `grad=rloo`, `grad=sfe` or, for a finite support, `grad=enumerate`"
-        ctx.error("E0703", f"a draw of `{law.name}` is not a differentiable function of its parameters", span, help=help)
+        ctx.error(
+            "E0703",
+            f"a draw of `{law.name}` is not a differentiable function of its parameters",
+            span,
+            help=help,
+        )
     if grad and grad.method in ("enumerate", "gumbel_softmax", "straight_through") and not row.discrete:
-        ctx.error("E0703", f"`{grad.method}` is for discrete draws, but `{law.name}` is continuous", span, help="use `grad=pathwise`")
+        ctx.error(
+            "E0703",
+            f"`{grad.method}` is for discrete draws, but `{law.name}` is continuous",
+            span,
+            help="use `grad=pathwise`",
+        )

@@ -30,7 +30,7 @@ TYPE_WORDS = frozenset({"real", "int", "bool", "simplex", "ordered", "positive_o
 
 
 class Symbol(Record):
-    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case and one for the rest."""
+    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case and one more."""
 
     name: str
     kind: str
@@ -111,7 +111,9 @@ def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> No
         return
     if symbols.title or flat.module.program.statements[0] is not statement:
         help = "`model NAME` stands once, at the top of the file"
-        report.append(Diagnostic("E0508", "a second or late `model` line", flat.module.source, statement.span, help=help))
+        report.append(
+            Diagnostic("E0508", "a second or late `model` line", flat.module.source, statement.span, help=help)
+        )
     symbols.title = symbols.title or statement
 
 
@@ -195,12 +197,17 @@ def _collect_definition(flat: Flat, symbols: Symbols, report: list[Diagnostic]) 
 
 def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     if flat.module.prefix:
-        message, help = "an imported file cannot bring an objective", "state the objective in the importing file"
+        message, help = (
+            "an imported file cannot bring an objective",
+            "state the objective in the importing file",
+        )
         report.append(Diagnostic("E0603", message, flat.module.source, flat.statement.span, help=help))
     elif symbols.objectives:
         also = (Label(symbols.objectives[0].statement.span, "the first objective"),)
         help = "a model has one objective: add the terms up"
-        report.append(Diagnostic("E0506", "a second objective", flat.module.source, flat.statement.span, help=help, also=also))
+        report.append(
+            Diagnostic("E0506", "a second objective", flat.module.source, flat.statement.span, help=help, also=also)
+        )
     else:
         symbols.objectives.append(flat)
 

@@ -166,7 +166,12 @@ def _match_rows(
     if missing:
         shown = "; ".join(", ".join(m) for m in missing[:3]) + ("; ..." if len(missing) > 3 else "")
         help = f"add a row for: {shown}" if missing[0] else "add a row"
-        ctx.error("E0412", f"{len(missing)} of {prod(map(len, choices))} combinations have no row", table.span, help=help)
+        ctx.error(
+            "E0412",
+            f"{len(missing)} of {prod(map(len, choices))} combinations have no row",
+            table.span,
+            help=help,
+        )
     return [taken[combination] for combination in product(*choices)] if sound and not missing else None
 
 

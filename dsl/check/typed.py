@@ -81,5 +81,3 @@ class Typed(Record):
     guide_recurrences: tuple[Recurrence, ...]
     objective: Objective | None
     least_sizes: dict[str, int]
-
-

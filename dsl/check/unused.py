@@ -8,14 +8,27 @@ from .flatten import Flat
 from .references import mentions
 from .symbols import Symbol, Symbols
 
-WORTH_SAYING = {"data": "data", "param": "parameter", "let": "value", "fn": "function", "extern": "function", "dim": "dim", "alias": "import"}
+WORTH_SAYING = {
+    "data": "data",
+    "param": "parameter",
+    "let": "value",
+    "fn": "function",
+    "extern": "function",
+    "dim": "dim",
+    "alias": "import",
+}
 
 
 def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
     """Only names of the file itself: an imported library may offer more than is needed."""
     used = {name for flat in flats for name in _used_names(flat)}
     for symbol in (*symbols.model.values(), *symbols.guide.values()):
-        if symbol.kind in WORTH_SAYING and symbol.name not in used and not symbol.module.prefix and not _is_output(symbol):
+        if (
+            symbol.kind in WORTH_SAYING
+            and symbol.name not in used
+            and not symbol.module.prefix
+            and not _is_output(symbol)
+        ):
             report.append(
                 Diagnostic(
                     "W0101",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from .geometry import Outline, Point, Rect
 from .layout import Layout, infer_layout
@@ -109,13 +108,13 @@ def _moved(shape: Shape, by: Point) -> Shape:
             rect = shape.rect
             left, top = _plus((rect.left, rect.top), by)
             right, bottom = _plus((rect.right, rect.bottom), by)
-            return replace(shape, rect=Rect(left, top, right, bottom))
+            return shape.replace(rect=Rect(left, top, right, bottom))
         case Stroke():
-            return replace(shape, curve=tuple(_plus(point, by) for point in shape.curve))
+            return shape.replace(curve=tuple(_plus(point, by) for point in shape.curve))
         case Polygon():
-            return replace(shape, points=tuple(_plus(point, by) for point in shape.points))
+            return shape.replace(points=tuple(_plus(point, by) for point in shape.points))
         case Text():
-            return replace(shape, at=_plus(shape.at, by))
+            return shape.replace(at=_plus(shape.at, by))
 
 
 def _plus(point: Point, by: Point) -> Point:

@@ -9,9 +9,7 @@ def count_crossings(
     upper: Sequence[int], down: Sequence[Sequence[int]], place: Sequence[int], weight: Sequence[int]
 ) -> int:
     """sum of w(a) w(b) over links a, b with a's upper end left of b's and its lower end right of b's."""
-    ends = [
-        (lower, weight[vertex]) for vertex in upper for lower in sorted(down[vertex], key=place.__getitem__)
-    ]
+    ends = [(lower, weight[vertex]) for vertex in upper for lower in sorted(down[vertex], key=place.__getitem__)]
     if not ends:
         return 0
     tree = _PrefixSums(1 + max(place[lower] for lower, _ in ends))

@@ -73,8 +73,6 @@ def _edge(arrow: Arrow, names: dict[str, str]) -> str:
 def _quoted(*lines: str) -> str:
     """A DOT string. Graphviz reads backslash escapes and HTML entities inside quotes."""
     escaped = (
-        printable(line).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
-        for line in lines
-        if line
+        printable(line).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines if line
     )
     return '"' + "\\n".join(escaped) + '"'

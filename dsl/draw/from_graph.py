@@ -80,8 +80,6 @@ def _lag(node: Node, parent: str) -> str:
 
 def _offsets(piece: Piece, parent: str) -> list[tuple[str | None, int]]:
     uses = [
-        x
-        for x in c.walk(piece.body)
-        if isinstance(x, c.At) and isinstance(x.base, c.Ref) and x.base.name == parent
+        x for x in c.walk(piece.body) if isinstance(x, c.At) and isinstance(x.base, c.Ref) and x.base.name == parent
     ]
     return [offset for use in uses for index in use.indices if (offset := offset_of(index))]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, hypot, sqrt
+
+from ..record import Record
 
 Point = tuple[float, float]
 Curve = tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rect:
+class Rect(Record):
     left: float
     top: float
     right: float
@@ -34,10 +34,7 @@ class Rect:
 
     def overlaps(self, other: Rect) -> bool:
         return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
     def contains(self, other: Rect) -> bool:
@@ -49,8 +46,7 @@ class Rect:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Record):
     """The border of a box: an ellipse, or a rectangle with rounded corners, around a centre."""
 
     x: float

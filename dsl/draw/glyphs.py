@@ -9,10 +9,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ..record import Record
 from .geometry import Point
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ MISSING = "\uffff"
 PROBE_SIZE = 16.0
 
 
-@dataclass(frozen=True)
-class TextFont:
+class TextFont(Record):
     """The built-in font and those that may stand in for a letter it lacks."""
 
     faces: tuple[FreeTypeFont, ...]

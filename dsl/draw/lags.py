@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from .geometry import Point, Rect, sampled
 from .measure import LAG_SIZE, shortened, text_width
@@ -25,7 +24,7 @@ def place_lags(routes: Sequence[Route], rooms: Sequence[Rect]) -> tuple[Route, .
             others = [point for other, line in enumerate(lines) if other != number for point in line]
             spot = _least_crowded(route, lines[number], others, [*rooms, *taken])
             taken.append(label_rect(route, spot))
-            placed[number] = replace(route, label_at=spot)
+            placed[number] = route.replace(label_at=spot)
     return tuple(placed)
 
 
@@ -33,9 +32,7 @@ def _is_loop(route: Route) -> bool:
     return route.arrow.source == route.arrow.target
 
 
-def _least_crowded(
-    route: Route, line: Sequence[Point], others: Sequence[Point], occupied: Sequence[Rect]
-) -> Point:
+def _least_crowded(route: Route, line: Sequence[Point], others: Sequence[Point], occupied: Sequence[Rect]) -> Point:
     def crowding(spot: Point) -> int:
         label = label_rect(route, spot).grown(2)
         return sum(map(label.holds, others)) + OVERLAP * sum(map(label.overlaps, occupied))

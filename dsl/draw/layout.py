@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from ..record import Record
 from .geometry import Outline, Rect
 from .lags import place_lags
 from .measure import CORNERS, PLATE_SIZE, Size, box_size, shortened, text_width
 from .order import infer_orders
 from .orient import Edge, oriented_edges
 from .picture import Box, Kind, Picture
-from .place import infer_places, stretch
+from .place import awkwardness, infer_places
 from .plates import Path
 from .rank import infer_rows
 from .route import Page, Route, infer_routes, self_lags
@@ -23,14 +23,13 @@ STEEP = 0.16
 TALLEST_GAP = 110.0
 PLATE_TOP = 13.0
 PLATE_BOTTOM = 25.0
-BETWEEN_PLATES = 16.0
+BETWEEN_PLATES = 20.0
 PLATE_LABEL_INSET = 9.0
 PLATE_LABEL_LIFT = 5.5
 PLACING_EFFORT = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """A placed box. `room` also covers what hangs out of its right side."""
 
     box: Box
@@ -38,8 +37,7 @@ class Node:
     room: Rect
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Record):
     """A placed plate, known by the keys from the outermost plate to it."""
 
     path: Path
@@ -52,8 +50,7 @@ class Frame:
         return Rect(right - text_width(self.label, PLATE_SIZE), bottom - PLATE_SIZE, right, bottom)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Record):
     """Everything placed. Frames come outermost first, routes in the order of their arrows."""
 
     nodes: tuple[Node, ...]
@@ -61,8 +58,7 @@ class Layout:
     routes: tuple[Route, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Band:
+class _Band(Record):
     """The vertical room of one row."""
 
     top: float
@@ -87,8 +83,7 @@ def infer_layout(picture: Picture) -> Layout:
         for number, (box, size) in enumerate(zip(picture.boxes, sizes, strict=True))
     )
     frames = tuple(
-        Frame(path, labels[path], _frame_rect(skeleton, path, x, bands))
-        for path in sorted(skeleton.spans, key=len)
+        Frame(path, labels[path], _frame_rect(skeleton, path, x, bands)) for path in sorted(skeleton.spans, key=len)
     )
     page = Page(
         skeleton=skeleton,
@@ -96,6 +91,7 @@ def infer_layout(picture: Picture) -> Layout:
         outlines=[node.outline for node in nodes],
         rooms=[node.room for node in nodes],
         bands=[(band.top, band.bottom) for band in bands],
+        plate_margins=[(_starting(skeleton, row), _ending(skeleton, row)) for row in range(len(bands))],
         frames={frame.path: frame.rect for frame in frames},
         frame_labels={frame.path: frame.label_rect for frame in frames},
     )
@@ -108,10 +104,10 @@ def _numbered_arrows(picture: Picture) -> list[Edge]:
 
 
 def _best_places(skeleton: Skeleton, sizes: Sequence[Size], widths: Mapping[Path, float]) -> list[float]:
-    """Of the orders with the fewest crossings, the one whose arrows run least sideways."""
+    """Of the orders with the fewest crossings, the least awkward."""
     tries = max(1, PLACING_EFFORT // (len(skeleton.vertices) + 1))
     placed = [infer_places(skeleton, order, sizes, widths) for order in infer_orders(skeleton)[:tries]]
-    return min(placed, key=lambda x: stretch(skeleton, x))
+    return min(placed, key=lambda x: awkwardness(skeleton, x)) if len(placed) > 1 else placed[0]
 
 
 def _frame_labels(picture: Picture, skeleton: Skeleton) -> dict[Path, str]:
@@ -132,18 +128,12 @@ def _node(box: Box, size: Size, x: float, y: float) -> Node:
 
 def _lagged_gaps(picture: Picture, rows: Sequence[int]) -> set[int]:
     """The rows under which a recurrence between two boxes runs: its words need room."""
-    lagged = replace(picture, arrows=tuple(arrow for arrow in picture.arrows if arrow.lag))
-    pairs = [
-        sorted((rows[source], rows[target]))
-        for source, target in _numbered_arrows(lagged)
-        if source != target
-    ]
+    lagged = picture.replace(arrows=tuple(arrow for arrow in picture.arrows if arrow.lag))
+    pairs = [sorted((rows[source], rows[target])) for source, target in _numbered_arrows(lagged) if source != target]
     return {row for upper, lower in pairs for row in range(upper, max(lower, upper + 1))}
 
 
-def _row_bands(
-    skeleton: Skeleton, sizes: Sequence[Size], x: Sequence[float], lagged: set[int]
-) -> list[_Band]:
+def _row_bands(skeleton: Skeleton, sizes: Sequence[Size], x: Sequence[float], lagged: set[int]) -> list[_Band]:
     heights = [0.0] * skeleton.row_count
     for number, size in enumerate(sizes):
         row = skeleton.vertices[number].row
@@ -158,12 +148,7 @@ def _row_bands(
 
 def _row_gap(skeleton: Skeleton, row: int, x: Sequence[float]) -> float:
     """Room below a row for plates that end there and begin next, more where arrows run far sideways."""
-    ending = max(
-        (_below(skeleton, path) for path, span in skeleton.spans.items() if span[1] == row), default=0.0
-    )
-    starting = max(
-        (_above(skeleton, path) for path, span in skeleton.spans.items() if span[0] == row + 1), default=0.0
-    )
+    ending, starting = _ending(skeleton, row), _starting(skeleton, row + 1)
     sideways = max(
         (abs(x[upper] - x[lower]) for upper, lower in skeleton.links if skeleton.vertices[upper].row == row),
         default=0.0,
@@ -171,20 +156,25 @@ def _row_gap(skeleton: Skeleton, row: int, x: Sequence[float]) -> float:
     return max(ending + starting + BETWEEN_PLATES, min(STEEP * sideways, TALLEST_GAP))
 
 
+def _ending(skeleton: Skeleton, row: int) -> float:
+    """How far plates reach below the row that they end with."""
+    return max((_below(skeleton, path) for path, span in skeleton.spans.items() if span[1] == row), default=0.0)
+
+
+def _starting(skeleton: Skeleton, row: int) -> float:
+    return max((_above(skeleton, path) for path, span in skeleton.spans.items() if span[0] == row), default=0.0)
+
+
 def _above(skeleton: Skeleton, path: Path) -> float:
     """How far a plate's top is over its first row: its own margin and those of plates inside it."""
     first = skeleton.spans[path][0]
-    inner = [
-        _above(skeleton, child) for child in _children(skeleton, path) if skeleton.spans[child][0] == first
-    ]
+    inner = [_above(skeleton, child) for child in _children(skeleton, path) if skeleton.spans[child][0] == first]
     return PLATE_TOP + max(inner, default=0.0)
 
 
 def _below(skeleton: Skeleton, path: Path) -> float:
     last = skeleton.spans[path][1]
-    inner = [
-        _below(skeleton, child) for child in _children(skeleton, path) if skeleton.spans[child][1] == last
-    ]
+    inner = [_below(skeleton, child) for child in _children(skeleton, path) if skeleton.spans[child][1] == last]
     return PLATE_BOTTOM + max(inner, default=0.0)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from math import sqrt
 
+from ..record import Record
 from .picture import Box, Kind
 
 LABEL_SIZE = 14.0
@@ -40,8 +40,7 @@ LOOP_REACH = 26.0
 LOOP_LABEL_GAP = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Record):
     """Half the width and height of a shape, and what hangs out on its right (a loop, a factor's name)."""
 
     half_width: float

@@ -54,7 +54,7 @@ class _Sweeper:
         stale = 0
         for sweep in range(ENOUGH_SWEEPS):
             self._sweep(downward=sweep % 2 == 0)
-            self._transpose()
+            self._transpose(turn_ties=sweep % 4 >= 2)
             crossings = self.crossings()
             met[self.flat_rows()] = crossings
             stale = 0 if crossings < fewest else stale + 1
@@ -131,20 +131,22 @@ class _Sweeper:
         assert not isinstance(item, int)
         return self.place[self.skeleton.border(item, row)[0]]
 
-    def _transpose(self) -> None:
-        for _ in range(4):
+    def _transpose(self, turn_ties: bool) -> None:
+        """Neighbours that cross less the other way round change places; turning ties too opens new orders."""
+        for attempt in range(4):
+            least_gain = 0 if turn_ties and attempt == 0 else 1
             improved = False
             for row, tree in enumerate(self.trees):
                 for items in tree.values():
-                    improved |= self._transpose_items(row, items)
+                    improved |= self._transpose_items(row, items, least_gain)
             if not improved:
                 return
 
-    def _transpose_items(self, row: int, items: list[Item]) -> bool:
+    def _transpose_items(self, row: int, items: list[Item], least_gain: int) -> bool:
         improved = False
         for slot in range(len(items) - 1):
             left, right = items[slot], items[slot + 1]
-            if not self._bound_together(left, right) and self._gain(row, left, right) > 0:
+            if not self._bound_together(left, right) and self._gain(row, left, right) >= least_gain:
                 items[slot], items[slot + 1] = right, left
                 self._number(row)
                 improved = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 from .picture import Arrow, Kind, Picture
@@ -31,7 +30,7 @@ def pointing_down(picture: Picture) -> list[Arrow]:
     def turned(arrow: Arrow) -> Arrow:
         source, target = number[arrow.source], number[arrow.target]
         upwards = not arrow.directed and (levels[source], source) > (levels[target], target)
-        return replace(arrow, source=arrow.target, target=arrow.source) if upwards else arrow
+        return arrow.replace(source=arrow.target, target=arrow.source) if upwards else arrow
 
     return list(dict.fromkeys(map(turned, picture.arrows)))
 
@@ -113,8 +112,7 @@ def acyclic(count: int, edges: Sequence[Edge]) -> list[Edge]:
         after[source].append(target)
     finished = _finishing_order(after)
     kept = {
-        (source, target) if finished[source] > finished[target] else (target, source): None
-        for source, target in edges
+        (source, target) if finished[source] > finished[target] else (target, source): None for source, target in edges
     }
     return list(kept)
 

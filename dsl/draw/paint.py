@@ -50,9 +50,7 @@ def paint_layout(layout: Layout) -> tuple[Group, ...]:
 
 
 def _frame(frame: Frame) -> Group:
-    return Group(
-        f"plate {frame.label}", (Rectangle(frame.rect, Ink(_plate_fill(frame.path), PLATE_LINE, 1.1), 9.0),)
-    )
+    return Group(f"plate {frame.label}", (Rectangle(frame.rect, Ink(_plate_fill(frame.path), PLATE_LINE, 1.1), 9.0),))
 
 
 def _frame_label(frame: Frame) -> Group:
@@ -93,9 +91,7 @@ def _plate_fill(path: Path) -> str:
 
 
 def _node(node: Node) -> Group:
-    return Group(
-        _sentence(node.box), (*shape_of(node.box.kind, node.box.observed, node.outline), *_words(node))
-    )
+    return Group(_sentence(node.box), (*shape_of(node.box.kind, node.box.observed, node.outline), *_words(node)))
 
 
 def _sentence(box: Box) -> str:

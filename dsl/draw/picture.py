@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from ..record import Record
 
 
 class Kind(Enum):
@@ -18,8 +19,7 @@ class Kind(Enum):
     COST = "objective"
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Record):
     """One node. `plates` are the keys of the plates around it, outermost first."""
 
     name: str
@@ -30,8 +30,7 @@ class Box:
     plates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(Record):
     """An edge. Factors touch their variables without direction; a recurrence carries its lag (`t-1`)."""
 
     source: str
@@ -40,16 +39,14 @@ class Arrow:
     lag: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Plate:
+class Plate(Record):
     """A labelled rectangle around every box that names its key."""
 
     key: str
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Record):
     title: str
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]

@@ -28,6 +28,7 @@ TOUCHING = 1e-6
 PAGE_PULL = 0.02
 PLATE_PULL = 0.12
 UPRIGHT = 10.0
+DETOUR = 150.0
 
 
 # The other variable of each gap, and the gap.
@@ -68,9 +69,21 @@ def infer_places(
     return [springs.x[number] for number in variable]
 
 
-def stretch(skeleton: Skeleton, x: Sequence[float]) -> float:
-    """How far all arrows run sideways."""
-    return sum(abs(x[upper] - x[lower]) for upper, lower in skeleton.links)
+def awkwardness(skeleton: Skeleton, x: Sequence[float]) -> float:
+    """How far all arrows run sideways, and how often one runs under or over a plate to get there."""
+    sideways = sum(abs(x[upper] - x[lower]) for upper, lower in skeleton.links)
+    return sideways + DETOUR * sum(_passes_plate(skeleton, x, path) for path in skeleton.spans)
+
+
+def _passes_plate(skeleton: Skeleton, x: Sequence[float], path: Path) -> int:
+    """How many links leave the plate's last row, or enter its first, on one side of it and end on the other."""
+    (left, *_), (right, *_) = skeleton.borders[path]
+    first, last = skeleton.spans[path]
+    return sum(
+        min(x[upper], x[lower]) < x[left] and max(x[upper], x[lower]) > x[right]
+        for upper, lower in skeleton.links
+        if skeleton.vertices[upper].row == last or skeleton.vertices[lower].row == first
+    )
 
 
 def _rounds(springs: _Springs) -> int:
@@ -116,9 +129,7 @@ def _add_gap(springs: _Springs, left: int, right: int, gap: float) -> None:
 
 
 def _gap(skeleton: Skeleton, sizes: Sequence[Size], left: int, right: int) -> float:
-    room = (sizes[left].right if left < len(sizes) else 0.0) + (
-        sizes[right].left if right < len(sizes) else 0.0
-    )
+    room = (sizes[left].right if left < len(sizes) else 0.0) + (sizes[right].left if right < len(sizes) else 0.0)
     return room + _clearance(skeleton.vertices[left].role, skeleton.vertices[right].role)
 
 

@@ -69,9 +69,7 @@ class _Painter:
             case Rectangle(rect=rect, ink=ink):
                 corners = (*self._at((rect.left, rect.top)), *self._at((rect.right, rect.bottom)))
                 radius = shape.corner * self.zoom
-                self.draw.rounded_rectangle(
-                    corners, radius, ink.fill or None, ink.stroke or None, self._width(ink)
-                )
+                self.draw.rounded_rectangle(corners, radius, ink.fill or None, ink.stroke or None, self._width(ink))
             case Polygon(points=points, ink=ink):
                 self.draw.polygon([self._at(point) for point in points], fill=ink.fill)
             case Stroke():
@@ -85,9 +83,7 @@ class _Painter:
     def _stroke(self, stroke: Stroke) -> None:
         points = sampled(stroke.curve, 2.0)
         for run in _dashes(points) if stroke.ink.dashed else [points]:
-            self.draw.line(
-                [self._at(p) for p in run], stroke.ink.stroke, self._width(stroke.ink), joint="curve"
-            )
+            self.draw.line([self._at(p) for p in run], stroke.ink.stroke, self._width(stroke.ink), joint="curve")
 
     def _text(self, text: Text) -> None:
         font = text_font(text.size * self.zoom)

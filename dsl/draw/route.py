@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import hypot
 
+from ..record import Record
 from .geometry import Curve, Outline, Point, Rect, between, bounding, joined, line, pieces, sampled
 from .measure import LOOP_LABEL_GAP, LOOP_REACH
 from .orient import Edge
@@ -24,8 +24,7 @@ PULLS = (0.5, 1.0, 1.3)
 BULGE = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Record):
     """A placed arrow from its source's border to its target's; `label_at` is the left end of its lag."""
 
     arrow: Arrow
@@ -34,8 +33,7 @@ class Route:
     label_at: Point = (0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(Record):
     """What the arrows must go around."""
 
     skeleton: Skeleton
@@ -43,6 +41,7 @@ class Page:
     outlines: Sequence[Outline]
     rooms: Sequence[Rect]
     bands: Sequence[tuple[float, float]]
+    plate_margins: Sequence[tuple[float, float]]
     frames: Mapping[Path, Rect]
     frame_labels: Mapping[Path, Rect]
 
@@ -52,6 +51,11 @@ class Page:
         for box in range(len(self.outlines)):
             rows[self.row(box)].append(box)
         return rows
+
+    def band(self, row: int, past_plates: bool) -> tuple[float, float]:
+        """Top and bottom of a row, or of the plates that begin and end with it."""
+        above, below = self.plate_margins[row] if past_plates else (0.0, 0.0)
+        return self.bands[row][0] - above, self.bands[row][1] + below
 
     def row(self, vertex: int) -> int:
         return self.skeleton.vertices[vertex].row
@@ -152,6 +156,7 @@ def _candidates(page: Page, upper: int, lower: int, shift: float) -> Iterator[Cu
             yield sweeping
     yield _swaying(page, upper, lower, shift, leads=False)
     yield _swaying(page, upper, lower, shift, leads=True)
+    yield _swaying(page, upper, lower, shift, leads=True, past_plates=True)
 
 
 def _bowed(one: Outline, other: Outline, shift: float) -> Curve:
@@ -196,15 +201,16 @@ def _capped(shift: float, outline: Outline) -> float:
     return max(-most, min(most, shift))
 
 
-def _swaying(page: Page, upper: int, lower: int, shift: float, leads: bool) -> Curve:
-    stops = _stops(page, page.skeleton.chains[upper, lower])
+def _swaying(page: Page, upper: int, lower: int, shift: float, leads: bool, past_plates: bool = False) -> Curve:
+    """Upright beside boxes and bends, swaying over only between the rows, or even only between the plates."""
+    stops = _stops(page, page.skeleton.chains[upper, lower], past_plates)
     one, other = page.outlines[upper], page.outlines[lower]
     first = stops[0][0] if stops else other.x
     last = stops[-1][0] if stops else one.x
     start = one.below(_capped(shift + 0.2 * (first - one.x), one))
     end = other.above(_capped(shift + 0.2 * (last - other.x), other))
-    start_out = page.bands[page.row(upper)][1] if leads else start[1]
-    end_in = page.bands[page.row(lower)][0] if leads else end[1]
+    start_out = page.band(page.row(upper), past_plates)[1] if leads else start[1]
+    end_in = page.band(page.row(lower), past_plates)[0] if leads else end[1]
     runs = [(start[0], start[1], start_out), *stops, (end[0], end_in, end[1])]
     curves = [line((runs[0][0], runs[0][1]), (runs[0][0], runs[0][2]))]
     for above, below in pairwise(runs):
@@ -218,11 +224,11 @@ def _sway(start: Point, end: Point) -> Curve:
     return (start, (start[0], middle), (end[0], middle), end)
 
 
-def _stops(page: Page, chain: Sequence[int]) -> list[tuple[float, float, float]]:
+def _stops(page: Page, chain: Sequence[int], past_plates: bool = False) -> list[tuple[float, float, float]]:
     """The vertical runs (x, top, bottom) of a chain's bends, straight ones joined."""
     stops: list[tuple[float, float, float]] = []
     for bend in chain[1:-1]:
-        top, bottom = page.bands[page.row(bend)]
+        top, bottom = page.band(page.row(bend), past_plates)
         if stops and abs(stops[-1][0] - page.x[bend]) < 0.5:
             stops[-1] = (stops[-1][0], stops[-1][1], bottom)
         else:
@@ -237,9 +243,7 @@ def _is_clear(curve: Curve, obstacles: Sequence[Rect]) -> bool:
 def _is_piece_clear(piece: Curve, obstacles: Sequence[Rect]) -> bool:
     bounds = bounding(piece)
     near = [obstacle for obstacle in obstacles if obstacle.overlaps(bounds)]
-    return not near or not any(
-        obstacle.holds(point) for point in sampled(piece, SAMPLE_STEP) for obstacle in near
-    )
+    return not near or not any(obstacle.holds(point) for point in sampled(piece, SAMPLE_STEP) for obstacle in near)
 
 
 def _boxes_in_the_way(page: Page, upper: int, lower: int) -> Iterator[Rect]:

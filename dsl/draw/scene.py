@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ..record import Record
 from .geometry import Curve, Point, Rect
 
 Anchor = Literal["start", "middle", "end"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ink:
+class Ink(Record):
     """How a shape is painted; an empty colour paints nothing."""
 
     fill: str = ""
@@ -20,35 +19,30 @@ class Ink:
     dashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ellipse:
+class Ellipse(Record):
     rect: Rect
     ink: Ink
 
 
-@dataclass(frozen=True, slots=True)
-class Rectangle:
+class Rectangle(Record):
     rect: Rect
     ink: Ink
     corner: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Stroke:
+class Stroke(Record):
     """A chain of cubics."""
 
     curve: Curve
     ink: Ink
 
 
-@dataclass(frozen=True, slots=True)
-class Polygon:
+class Polygon(Record):
     points: tuple[Point, ...]
     ink: Ink
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record):
     """One line; `at` is on the line's vertical middle. A halo keeps it legible over what lies below."""
 
     at: Point
@@ -63,16 +57,14 @@ class Text:
 Shape = Ellipse | Rectangle | Stroke | Polygon | Text
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """The shapes of one box, arrow or plate, with the words that say what it is."""
 
     says: str
     shapes: tuple[Shape, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Record):
     title: str
     description: str
     width: float

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 
+from ..record import Record
 from .orient import Edge
 from .plates import Path, common_plate, row_spans
 
@@ -18,8 +19,7 @@ class Role(Enum):
     RIGHT = "right border"
 
 
-@dataclass(frozen=True, slots=True)
-class Vertex:
+class Vertex(Record):
     role: Role
     row: int
     home: Path

@@ -46,9 +46,7 @@ def _shape(shape: Shape) -> str:
     match shape:
         case Ellipse(rect=rect):
             centre = (rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2
-            return _element(
-                "ellipse", shape.ink, cx=centre[0], cy=centre[1], rx=rect.width / 2, ry=rect.height / 2
-            )
+            return _element("ellipse", shape.ink, cx=centre[0], cy=centre[1], rx=rect.width / 2, ry=rect.height / 2)
         case Rectangle(rect=rect):
             return _element(
                 "rect",
@@ -92,11 +90,7 @@ def _path(curve: Curve) -> str:
 def _text(text: Text) -> str:
     x, y = _number(text.at[0]), _number(text.at[1] + BASELINE * text.size)
     weight = ' font-weight="600"' if text.bold else ""
-    halo = (
-        f' stroke="{text.halo}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
-        if text.halo
-        else ""
-    )
+    halo = f' stroke="{text.halo}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"' if text.halo else ""
     return (
         f'<text x="{x}" y="{y}" font-size="{_number(text.size)}" text-anchor="{text.anchor}" '
         f'fill="{text.colour}"{weight}{halo}>{escape(text.text)}</text>'

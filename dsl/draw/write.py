@@ -53,9 +53,7 @@ def render_picture(picture: Picture, format_name: str, engine: Engine = "auto") 
 def format_of(path: str | os.PathLike[str]) -> str:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise UnknownFormat(
-            f"cannot tell the format of {os.fspath(path)!r}; endings are {', '.join(ENDINGS)}"
-        )
+        raise UnknownFormat(f"cannot tell the format of {os.fspath(path)!r}; endings are {', '.join(ENDINGS)}")
     return ENDINGS[ending]
 
 

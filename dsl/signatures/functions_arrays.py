@@ -13,9 +13,7 @@ REDUCTIONS = (
         "sample variance: squared deviations over one less than their number",
     ),
     Function("sd(x: real[...]) -> nonnegative", "sample standard deviation: sqrt(var(x))"),
-    Function(
-        "quantile(x: real[...], p: unit) -> real", "the value below which a fraction p lies, interpolated"
-    ),
+    Function("quantile(x: real[...], p: unit) -> real", "the value below which a fraction p lies, interpolated"),
     Function("min(x: num[...]) -> num", "the smallest entry"),
     Function("max(x: num[...]) -> num", "the largest entry"),
     Function("any(x: bool[...]) -> bool", "true when an entry is"),
@@ -30,9 +28,7 @@ REDUCTIONS = (
     Function("cumlogsumexp(x: real[N]) -> real[N]", "logsumexp of the entries up to each"),
     Function("diff(x: real[N]) -> real[N-1]", "each entry but the first, less the one before"),
     Function("sort(x: num[N]) -> num[N]", "the entries in increasing order"),
-    Function(
-        "rank(x: real[N]) -> count[N]", "how many entries come before each in increasing order", hard=True
-    ),
+    Function("rank(x: real[N]) -> count[N]", "how many entries come before each in increasing order", hard=True),
     Function("reverse(x: item[N]) -> item[N]", "the entries from last to first"),
 )
 
@@ -41,9 +37,7 @@ CONSTRUCTORS = (
     Function("ones(*D: dim) -> positive[*D]", "an array of ones over these dims"),
     Function("full(value: item, *D: dim) -> item[*D]", "an array of one value over these dims"),
     Function("eye(D: dim) -> correlation[D, D]", "the identity matrix"),
-    Function(
-        "linspace(D: dim, first: real, last: real) -> real[D]", "evenly spaced numbers, both ends included"
-    ),
+    Function("linspace(D: dim, first: real, last: real) -> real[D]", "evenly spaced numbers, both ends included"),
     Function("one_hot(i: index[N]) -> simplex[N]", "one at i, zero elsewhere"),
     Function("size(D: dim) -> count", "the number of entries of a dim"),
 )
@@ -62,9 +56,7 @@ PRODUCTS = (
         "layer_norm(x: real[N], epsilon: nonnegative = 1e-5) -> real[N]",
         "x less its mean, over its deviation",
     ),
-    Function(
-        "batch_norm(x: real[N, M], epsilon: nonnegative = 1e-5) -> real[N, M]", "layer_norm of each column"
-    ),
+    Function("batch_norm(x: real[N, M], epsilon: nonnegative = 1e-5) -> real[N, M]", "layer_norm of each column"),
     Function(
         "group_soft_threshold(x: real[N], threshold: nonnegative = 1) -> real[N]",
         "x shortened by the threshold t, at most to 0: the proximal operator of t * norm(x)",
@@ -81,9 +73,7 @@ MATRICES = (
     Function("inv(A: real[N, N]) -> real[N, N]", "inverse; to solve equations use solve"),
     Function("solve(A: real[N, N], b: real[N]) -> real[N]", "the x with A @ x = b"),
     Function("solve(A: real[N, N], b: real[N, M]) -> real[N, M]", "the X with A @ X = b"),
-    Function(
-        "cholesky(A: covariance[N, N]) -> cholesky[N, N]", "the lower triangular L with L @ transpose(L) = A"
-    ),
+    Function("cholesky(A: covariance[N, N]) -> cholesky[N, N]", "the lower triangular L with L @ transpose(L) = A"),
     Function("solve_triangular(L: cholesky[N, N], b: real[N]) -> real[N]", "the x with L @ x = b"),
     Function("solve_triangular(L: cholesky[N, N], b: real[N, M]) -> real[N, M]", "the X with L @ X = b"),
     Function("matrix_exp(A: real[N, N]) -> real[N, N]", "matrix exponential, as of a rate matrix"),
@@ -128,12 +118,8 @@ HARD_LISTS = (
 )
 
 SOFT_LISTS = (
-    Function(
-        "soft_get(l: real[N], p: simplex[N]) -> real", "the mean of l[i] when i has the probabilities p"
-    ),
-    Function(
-        "soft_get(l: real[N, M], p: simplex[N]) -> real[M]", "the mean of l[i] when i has the probabilities p"
-    ),
+    Function("soft_get(l: real[N], p: simplex[N]) -> real", "the mean of l[i] when i has the probabilities p"),
+    Function("soft_get(l: real[N, M], p: simplex[N]) -> real[M]", "the mean of l[i] when i has the probabilities p"),
     Function(
         "soft_get(l: real[N, M], p: simplex[N], q: simplex[M]) -> real",
         "the mean of l[i, j] when i and j have the probabilities p and q",
@@ -146,9 +132,7 @@ SOFT_LISTS = (
 )
 
 DICTIONARIES = (
-    Function(
-        "lookup(keys: real[N], values: item[N], key: real) -> item", "the value of the nearest key", hard=True
-    ),
+    Function("lookup(keys: real[N], values: item[N], key: real) -> item", "the value of the nearest key", hard=True),
     Function(
         "lookup(keys: real[N, K], values: item[N], key: real[K]) -> item",
         "the value of the nearest key",
@@ -185,8 +169,7 @@ DICTIONARIES = (
         "the mean value under lookup_weights: Nadaraya-Watson with a Gaussian kernel",
     ),
     Function(
-        "attention(queries: real[N, K], keys: real[M, K], values: real[M, P], "
-        "temperature: positive = 1) -> real[N, P]",
+        "attention(queries: real[N, K], keys: real[M, K], values: real[M, P], temperature: positive = 1) -> real[N, P]",
         "softargmax(queries @ transpose(keys) / temperature) @ values, row by row",
     ),
     Function(

@@ -47,9 +47,7 @@ SPECIAL = (
     Function("lgamma(x: positive) -> real", "logarithm of the gamma function"),
     Function("digamma(x: positive) -> real", "derivative of lgamma"),
     Function("lbeta(a: positive, b: positive) -> real", "logarithm of the beta function"),
-    Function(
-        "lchoose(n: nonnegative, k: nonnegative) -> real", "log of the number of ways to choose k from n"
-    ),
+    Function("lchoose(n: nonnegative, k: nonnegative) -> real", "log of the number of ways to choose k from n"),
     Function("gammainc(a: positive, x: nonnegative) -> unit", "P(y < x) for y ~ Gamma(a, 1)"),
     Function("betainc(a: positive, b: positive, x: unit) -> unit", "P(y < x) for y ~ Beta(a, b)"),
 )
@@ -75,12 +73,8 @@ BINARY = (
 ACTIVATIONS = (
     Function("relu(x: real) -> nonnegative", "max(x, 0)"),
     Function("softplus(x: real) -> positive", "log(1 + exp(x)): relu smoothed by the Shannon entropy"),
-    Function(
-        "sparseplus(x: real) -> nonnegative", "0 below -1, (x + 1)^2 / 4, x above 1: relu smoothed by Gini's"
-    ),
-    Function(
-        "sparsesigmoid(x: real) -> unit", "0 below -1, (x + 1) / 2, 1 above 1: the derivative of sparseplus"
-    ),
+    Function("sparseplus(x: real) -> nonnegative", "0 below -1, (x + 1)^2 / 4, x above 1: relu smoothed by Gini's"),
+    Function("sparsesigmoid(x: real) -> unit", "0 below -1, (x + 1) / 2, 1 above 1: the derivative of sparseplus"),
     Function("gelu(x: real) -> real", "x * Phi(x)"),
     Function("silu(x: real) -> real", "x * logistic(x)"),
     Function("elu(x: real, alpha: positive = 1) -> real", "x above 0, alpha * (exp(x) - 1) below"),

@@ -9,13 +9,9 @@ from __future__ import annotations
 from .rows import Function
 
 MAXIMA = (
-    Function(
-        "softmax(x: real[N], temperature: positive = 1) -> real", "t * log(sum(exp(x / t))), from max(x) up"
-    ),
+    Function("softmax(x: real[N], temperature: positive = 1) -> real", "t * log(sum(exp(x / t))), from max(x) up"),
     Function("softmin(x: real[N], temperature: positive = 1) -> real", "-softmax(-x), from min(x) down"),
-    Function(
-        "softargmax(x: real[N], temperature: positive = 1) -> simplex[N]", "exp(x / t) / sum(exp(x / t))"
-    ),
+    Function("softargmax(x: real[N], temperature: positive = 1) -> simplex[N]", "exp(x / t) / sum(exp(x / t))"),
     Function("softargmin(x: real[N], temperature: positive = 1) -> simplex[N]", "softargmax(-x)"),
     Function(
         "log_softargmax(x: real[N], temperature: positive = 1) -> real[N]",
@@ -56,16 +52,12 @@ ENTROPIES = (
 )
 
 LOSSES = (
-    Function(
-        "logistic_loss(scores: real[N], label: index[N]) -> nonnegative", "softmax(scores) - scores[label]"
-    ),
+    Function("logistic_loss(scores: real[N], label: index[N]) -> nonnegative", "softmax(scores) - scores[label]"),
     Function(
         "logistic_loss(scores: real[N], target: simplex[N]) -> nonnegative",
         "kl(target, softargmax(scores)): the Fenchel-Young loss of softmax",
     ),
-    Function(
-        "sparsemax_loss(scores: real[N], label: index[N]) -> nonnegative", "sparsemax(scores) - scores[label]"
-    ),
+    Function("sparsemax_loss(scores: real[N], label: index[N]) -> nonnegative", "sparsemax(scores) - scores[label]"),
     Function(
         "sparsemax_loss(scores: real[N], target: simplex[N]) -> nonnegative",
         "sparsemax(scores) - gini_entropy(target) - dot(scores, target)",
@@ -78,9 +70,7 @@ LOSSES = (
         "entmax_loss(scores: real[N], target: simplex[N], alpha: positive = 1.5) -> nonnegative",
         "entmax(scores, alpha) - tsallis_entropy(target, alpha) - dot(scores, target)",
     ),
-    Function(
-        "perceptron_loss(scores: real[N], label: index[N]) -> nonnegative", "max(scores) - scores[label]"
-    ),
+    Function("perceptron_loss(scores: real[N], label: index[N]) -> nonnegative", "max(scores) - scores[label]"),
     Function(
         "perceptron_loss(scores: real[N], target: simplex[N]) -> nonnegative",
         "max(scores) - dot(scores, target)",

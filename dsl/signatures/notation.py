@@ -10,8 +10,9 @@ a name. A parameter with `= value` may be left out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from ..record import Record
 
 DOMAIN_WORDS = {
     "real": "any real number",
@@ -36,8 +37,7 @@ DOMAIN_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TypeSpec:
+class TypeSpec(Record):
     domain: str
     axes: tuple[str, ...] = ()
 
@@ -46,8 +46,7 @@ class TypeSpec:
         return self.axes == ("...",)
 
 
-@dataclass(frozen=True, slots=True)
-class ParamSpec:
+class ParamSpec(Record):
     name: str
     type: TypeSpec
     optional: bool = False
@@ -55,8 +54,7 @@ class ParamSpec:
     default: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Record):
     name: str
     params: tuple[ParamSpec, ...]
     result: TypeSpec

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..record import Record
 from .notation import Signature, parse_signature
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Record):
     """`hard` functions jump, so their derivative misses what moves the mean: no gradient may pass."""
 
     text: str
@@ -24,8 +22,7 @@ class Function:
         return parse_signature(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Record):
     """`reparametrised`: a draw is a differentiable function of parameters and noise of a fixed law."""
 
     text: str

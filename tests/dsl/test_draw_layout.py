@@ -7,6 +7,9 @@ from math import hypot
 from time import perf_counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from dpc.dsl.draw.compose import compose_scene
 from dpc.dsl.draw.geometry import Outline, Point, sampled
 from dpc.dsl.draw.layout import Layout, infer_layout
@@ -14,8 +17,6 @@ from dpc.dsl.draw.orient import acyclic, oriented_edges
 from dpc.dsl.draw.picture import Arrow, Box, Kind, Picture, Plate
 from dpc.dsl.draw.plates import within
 from dpc.dsl.draw.rank import infer_rows
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 HOMES = [(), ("N",), ("N", "K"), ("K",), ("M", "N", "K"), ("K", "N")]
 PLATES = (Plate("N", "n in Neighbourhoods"), Plate("K", "k"))
@@ -170,9 +171,7 @@ def test_the_lags_of_a_loop_are_listed_together() -> None:
 
 def ladder(rungs: int) -> Picture:
     names = [f"v{number}" for number in range(rungs)]
-    text = " ".join(
-        f"v{upper}>v{upper + step}" for step in (1, 3, 7) for upper in range(0, rungs - step, step)
-    )
+    text = " ".join(f"v{upper}>v{upper + step}" for step in (1, 3, 7) for upper in range(0, rungs - step, step))
     return Picture("ladder", boxes(Kind.DRAW, *names), arrows(text))
 
 

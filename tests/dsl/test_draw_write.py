@@ -11,6 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
+
 from dpc.dsl.draw import write
 from dpc.dsl.draw.compose import compose_scene
 from dpc.dsl.draw.dot import emit_dot
@@ -22,7 +24,6 @@ from dpc.dsl.draw.picture import Arrow, Box, Kind, Picture, Plate
 from dpc.dsl.draw.png import SCALE, emit_png
 from dpc.dsl.draw.svg import emit_svg
 from dpc.dsl.draw.write import UnknownFormat, format_of, render_picture, write_picture
-from PIL import Image
 
 HOSTILE = [
     "end",
@@ -87,9 +88,7 @@ def test_svg_has_a_title_a_description_and_every_label() -> None:
 
 
 def test_the_legend_names_only_the_kinds_present() -> None:
-    legend = [
-        text for text in svg_texts(REGRESSION) if text in {kind.value for kind in Kind} | {"observed draw"}
-    ]
+    legend = [text for text in svg_texts(REGRESSION) if text in {kind.value for kind in Kind} | {"observed draw"}]
     assert legend == ["data", "parameter", "function", "draw", "observed draw", "objective"]
 
 
@@ -157,9 +156,7 @@ def test_mermaid_labels_hold_no_character_with_a_meaning() -> None:
     text = emit_mermaid(hostile(HOSTILE))
     labels = re.findall(r'^ *n\d+[(\[]+"([^"\n]*)"[)\]]+:::\w+$', text, re.MULTILINE)
     assert len(labels) == len(HOSTILE)
-    decoded = [
-        re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label.split("<br/>")[0]) for label in labels
-    ]
+    decoded = [re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label.split("<br/>")[0]) for label in labels]
     assert decoded == [printable(label) for label in HOSTILE]
     assert not any(set(label.replace("<br/>", "")) & set('"<>[]{}|\\`&*') for label in labels)
 

@@ -27,7 +27,9 @@ SEEDS = [
     "for i in N {\n  a[i] = f(w, i)\n  z[i] ~ Normal(a[i], 1) with grad=pathwise\n}\n"
     "guide { z[i in N] ~ Normal(w[i], 1) }\nmaximize elbo()\n",
 ]  # fmt: skip
-TOKENS = sorted({word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")} | set("()[]{}=~:^@|;,.\"`#"))
+TOKENS = sorted(
+    {word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")} | set('()[]{}=~:^@|;,."`#')
+)
 
 
 def answer(text: str) -> None:
@@ -96,7 +98,9 @@ HOSTILE = {
     "table of 2^40 rows": "dim B = a | b\n"
     + "".join(f"x{i} : B ~ Categorical(a=0.5, b=0.5)\n" for i in range(40))
     + f"y : B ~ table {', '.join(f'x{i}' for i in range(40))} => a, b {{ {', '.join('_' * 40)} => 0.5, 0.5 }}\n",
-    "many pieces": "dim D = 1000000\ndim E = 1000000\n" + "".join(f"x[{i}, {i}] = 1\n" for i in range(400)) + "x[i in D, j in E] = 1\n",
+    "many pieces": "dim D = 1000000\ndim E = 1000000\n"
+    + "".join(f"x[{i}, {i}] = 1\n" for i in range(400))
+    + "x[i in D, j in E] = 1\n",
     "many errors": "x y z\n" * 20_000,
     "many unknown names": "".join(f"x{i} := y{i}\n" for i in range(3_000)),
     "long line": "x = " + "a" * 200_000 + "\n",

@@ -103,9 +103,7 @@ def test_every_domain_word_but_those_of_declarations_is_used() -> None:
 
 
 def told_apart_by(signature: Signature) -> tuple[object, ...]:
-    return tuple(
-        (p.type.domain in WHOLE, p.type.axes == ("...",) or len(p.type.axes)) for p in signature.params
-    )
+    return tuple((p.type.domain in WHOLE, p.type.axes == ("...",) or len(p.type.axes)) for p in signature.params)
 
 
 def test_rows_of_one_function_are_told_apart_without_bounds() -> None:
@@ -125,8 +123,7 @@ def test_rows_of_one_distribution_are_told_apart_by_name() -> None:
 
 def size(axis: str) -> int:
     return sum(
-        (-1 if sign == "-" else 1) * (SIZES.get(part) or int(part))
-        for sign, part in re.findall(r"([+-]?)(\w+)", axis)
+        (-1 if sign == "-" else 1) * (SIZES.get(part) or int(part)) for sign, part in re.findall(r"([+-]?)(\w+)", axis)
     )
 
 
@@ -315,9 +312,7 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "StudentT(df, location, scale)": lambda x, df, m, s: st.t(df, m, s).logpdf(x),
     "Cauchy(location, scale)": lambda x, m, s: st.cauchy(m, s).logpdf(x),
     "Laplace(location, scale)": lambda x, m, s: st.laplace(m, s).logpdf(x),
-    "AsymmetricLaplace(location, scale, asymmetry)": lambda x, m, s, k: st.laplace_asymmetric(k, m, s).logpdf(
-        x
-    ),
+    "AsymmetricLaplace(location, scale, asymmetry)": lambda x, m, s, k: st.laplace_asymmetric(k, m, s).logpdf(x),
     "AsymmetricLaplace(location, scale, quantile)": lambda x, m, s, q: quantile_laplace(m, s, q, x),
     "Logistic(location, scale)": lambda x, m, s: st.logistic(m, s).logpdf(x),
     "Gumbel(location, scale)": lambda x, m, s: st.gumbel_r(m, s).logpdf(x),
@@ -330,9 +325,7 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "TruncatedNormal(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(st.norm(m, s), a, b, x),
     "TruncatedCauchy(location, scale, lower)": lambda x, m, s, a: truncated(st.cauchy(m, s), a, inf, x),
     "TruncatedCauchy(location, scale, upper)": lambda x, m, s, b: truncated(st.cauchy(m, s), -inf, b, x),
-    "TruncatedCauchy(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(
-        st.cauchy(m, s), a, b, x
-    ),
+    "TruncatedCauchy(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(st.cauchy(m, s), a, b, x),
     "Beta(a, b)": lambda x, a, b: st.beta(a, b).logpdf(x),
     "Beta(mean, concentration)": lambda x, m, k: st.beta(m * k, (1 - m) * k).logpdf(x),
     "Kumaraswamy(a, b)": lambda x, a, b: np.log(a * b) + (a - 1) * np.log(x) + (b - 1) * np.log1p(-(x**a)),
@@ -349,29 +342,21 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "InverseGamma(shape, scale)": lambda x, a, s: st.invgamma(a, scale=s).logpdf(x),
     "ChiSquared(df)": lambda x, df: st.chi2(df).logpdf(x),
     "InverseChiSquared(df)": lambda x, df: st.chi2(df).logpdf(1 / x) - 2 * np.log(x),
-    "ScaledInverseChiSquared(df, scale)": lambda x, df, s: (
-        st.chi2(df).logpdf(df * s**2 / x) + np.log(df * s**2 / x**2)
-    ),
+    "ScaledInverseChiSquared(df, scale)": lambda x, df, s: st.chi2(df).logpdf(df * s**2 / x) + np.log(df * s**2 / x**2),
     "Weibull(shape, scale)": lambda x, a, s: st.weibull_min(a, scale=s).logpdf(x),
     "Rayleigh(scale)": lambda x, s: st.rayleigh(scale=s).logpdf(x),
     "Gompertz(shape, rate)": lambda x, a, r: st.gompertz(a, scale=1 / r).logpdf(x),
     "Pareto(lower, shape)": lambda x, a, k: st.pareto(k, scale=a).logpdf(x),
     "MultivariateNormal(mean, cov)": lambda x, m, c: st.multivariate_normal(m, c).logpdf(x),
     "MultivariateNormal(mean, chol)": lambda x, m, c: st.multivariate_normal(m, c @ c.T).logpdf(x),
-    "MultivariateNormal(mean, precision)": lambda x, m, c: st.multivariate_normal(m, np.linalg.inv(c)).logpdf(
-        x
-    ),
+    "MultivariateNormal(mean, precision)": lambda x, m, c: st.multivariate_normal(m, np.linalg.inv(c)).logpdf(x),
     "LowRankMultivariateNormal(mean, factor, diagonal)": lambda x, m, f, d: st.multivariate_normal(
         m, f @ f.T + np.diag(d)
     ).logpdf(x),
     "MultivariateStudentT(df, location, scale)": lambda x, df, m, c: st.multivariate_t(m, c, df).logpdf(x),
-    "MultivariateStudentT(df, location, chol)": lambda x, df, m, c: st.multivariate_t(m, c @ c.T, df).logpdf(
-        x
-    ),
+    "MultivariateStudentT(df, location, chol)": lambda x, df, m, c: st.multivariate_t(m, c @ c.T, df).logpdf(x),
     "Dirichlet(concentration)": lambda x, a: st.dirichlet(a).logpdf(x / x.sum()),
-    "MatrixNormal(mean, chol_row, chol_column)": lambda x, m, r, c: st.matrix_normal(
-        m, r @ r.T, c @ c.T
-    ).logpdf(x),
+    "MatrixNormal(mean, chol_row, chol_column)": lambda x, m, r, c: st.matrix_normal(m, r @ r.T, c @ c.T).logpdf(x),
     "Wishart(df, scale)": lambda x, df, c: st.wishart(float(df), c).logpdf(x),
     "InverseWishart(df, scale)": lambda x, df, c: st.invwishart(float(df), c).logpdf(x),
     "Bernoulli(p)": lambda x, p: st.bernoulli(p).logpmf(x),

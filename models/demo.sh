@@ -1,0 +1,31 @@
+#!/bin/sh
+# What dpc does today, on the models of this folder. `make demo` runs it; it can be run from anywhere.
+set -eu
+cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
+mkdir -p out
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
+
+say "A model is a text file."
+run cat models/hmm.dp
+
+say "Everything about it is known before any array exists: its class, its structure, every shape."
+run dpc info models/hmm.dp
+
+say "A mistake is told where it is, what it is, and what to write instead."
+sed -e 's/z\[t-1\]/z[t-2]/' -e 's/mu\[z\[t\]\], 1.0/mu[z[t]], -1.0/' models/hmm.dp > out/mistakes.dp
+run dpc check out/mistakes.dp || true
+run dpc explain E0304
+
+say "Bayesian networks, random fields, stochastic programs and plain ones: one language."
+run dpc check models
+
+say "Pictures, without Graphviz."
+for model in hierarchical hmm tagger ising asia gate; do
+    run dpc graph "models/$model.dp" -o "out/$model.svg"
+done
+run dpc graph models/asia.dp -o out/asia.png
+echo
+echo "The pictures are in out/."
