@@ -37,8 +37,10 @@ def _fold_piece(piece: Piece) -> Piece:
 
 
 def fold(tree: Tree) -> Tree:
-    """Inside out; a law or an expression stays one."""
-    folded: Any = tree.replace(**{name: _fold_field(value) for name, value in tree.__dict__.items()})
+    """Inside out; what has nothing to fold is returned as it is."""
+    fields = {name: _fold_field(value) for name, value in tree.__dict__.items()}
+    changed = {name: value for name, value in fields.items() if value is not tree.__dict__[name]}
+    folded: Any = tree.replace(**changed) if changed else tree
     if isinstance(folded, c.Apply) and folded.function in OPERATIONS:
         folded = _evaluate(folded) or folded
     result: Tree = folded
@@ -48,8 +50,9 @@ def fold(tree: Tree) -> Tree:
 def _fold_field(value: Any) -> Any:
     if isinstance(value, c.Core):
         return fold(value)
-    if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(map(_fold_field, value))
+    if type(value) is tuple:
+        folded = tuple(map(_fold_field, value))
+        return folded if any(new is not old for new, old in zip(folded, value, strict=True)) else value
     return value
 
 

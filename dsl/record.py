@@ -26,13 +26,14 @@ class Record:
         cls.defaults = cls.defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        content = self.__dict__
-        if len(values) < len(self.fields):
+        content, fields = self.__dict__, self.fields
+        if len(values) != len(fields):
             content.update(self.defaults)
-        content.update(zip(self.fields, values, strict=False))
-        content.update(named)
-        if len(content) != len(self.fields) or len(values) > len(self.fields):
-            raise TypeError(f"{type(self).__name__} takes {self.fields}, not {tuple(content)}")
+        content.update(zip(fields, values, strict=False))
+        if named:
+            content.update(named)
+        if len(content) != len(fields) or len(values) > len(fields):
+            raise TypeError(f"{type(self).__name__} takes {fields}, not {len(values)} values and {tuple(named)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}=...)")

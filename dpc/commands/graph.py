@@ -7,6 +7,7 @@ import sys
 
 from dpc.commands.models import load_graph
 from dpc.dsl.draw.from_graph import picture_of
+from dpc.dsl.draw.graphviz import GraphvizError
 from dpc.dsl.draw.write import UnknownFormat, render_picture, write_picture
 from dpc.exits import OK, UsageError
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["auto", "builtin", "graphviz"],
         default="auto",
-        help="who places the nodes: Graphviz where it is installed (auto), always ours, or always Graphviz",
+        help="who places the nodes: Graphviz for large graphs where it is installed (auto), always ours, always Graphviz",
     )
     parser.add_argument("--guide", action="store_true", help="draw the guide instead of the model")
 
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             sys.stdout.buffer.write(render_picture(picture, args.format or "mermaid", args.engine))
         else:
             write_picture(picture, args.output, args.format, args.engine)
-    except UnknownFormat as error:
+    except (UnknownFormat, GraphvizError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"cannot write {args.output}: {error.strerror or error}") from None

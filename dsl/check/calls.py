@@ -9,7 +9,7 @@ from ..diagnostics import did_you_mean
 from ..signatures.distributions import Distribution, distributions_by_name
 from ..signatures.functions import functions_by_name
 from ..source import Span
-from ..types import REAL, UNKNOWN, Dim, IndexOf, Real, Type, join_domains, same_shape
+from ..types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
 from .context import Context
 from .matching import Fit, Given, Misfit, match_row
 from .symbols import Symbol
@@ -130,28 +130,53 @@ def infer_law(
         given = [Given("p", _probabilities_by_label(given, expected, span, ctx), span)]
     if any(not isinstance(g.value, c.DimRef) and not g.value.type.known for g in given):
         return None
-    row = _choose_row(rows, given)
-    try:
-        fit = match_row(row.signature, given, span)
-    except Misfit as misfit:
-        _report_law_misfit(row, misfit, rows, ctx)
+    found = _match_law(rows, given, span, ctx)
+    if found is None:
         return None
+    row, fit = found
     _check_parameters(row, fit, ctx)
-    return c.Law(span, name, row.text, fit.arguments, _law_type(fit.type, expected))
+    return c.Law(span, name, row.text, fit.arguments, _law_type(fit, expected))
 
 
-def _law_type(type_: Type, expected: Dim | None) -> Type:
-    """An index of an unnamed axis becomes one of the declared dim when the sizes agree."""
-    domain = type_.domain
+def _match_law(
+    rows: Sequence[Distribution], given: Sequence[Given], span: Span, ctx: Context
+) -> tuple[Distribution, Fit] | None:
+    """The first row that these arguments fit; of several misfits the one that is not about their number."""
+    misfits: list[tuple[Distribution, Misfit]] = []
+    for row in _rows_named(rows, given) or rows[:1]:
+        try:
+            return row, match_row(row.signature, given, span)
+        except Misfit as misfit:
+            misfits.append((row, misfit))
+    row, misfit = next((m for m in misfits if m[1].code != "E0202"), misfits[0])
+    _report_law_misfit(row, misfit, rows, ctx)
+    return None
+
+
+def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Distribution]:
+    """Rows with the given names, where positional arguments mean the same as in the first row."""
+    names = {g.name for g in given if g.name}
+    positional = sum(g.name is None for g in given)
+    first = [p.name for p in rows[0].signature.params]
+    found = []
+    for row in rows:
+        own = [p.name for p in row.signature.params]
+        if names <= set(own) and own[: min(positional, len(first))] == first[: min(positional, len(own))]:
+            found.append(row)
+    return found
+
+
+def _law_type(fit: Fit, expected: Dim | None) -> Type:
+    """An index of an unnamed axis becomes one of the declared dim; `lower` and `upper` bound the support."""
+    domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
         return Type(IndexOf(expected))
-    return type_
-
-
-def _choose_row(rows: Sequence[Distribution], given: Sequence[Given]) -> Distribution:
-    """The first row has positional arguments; another is chosen by the names that are given."""
-    names = {g.name for g in given if g.name}
-    return next((r for r in rows if names <= {p.name for p in r.signature.params}), rows[0])
+    arguments = dict(fit.arguments)
+    if isinstance(domain, Real | Int) and arguments.keys() & {"lower", "upper"}:
+        lower = arguments["lower"].type.bounds[0] if "lower" in arguments else domain.lower
+        upper = arguments["upper"].type.bounds[1] if "upper" in arguments else domain.upper
+        return fit.type.replace(domain=domain.replace(lower=max(lower, domain.lower), upper=min(upper, domain.upper)))
+    return fit.type
 
 
 def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:

@@ -57,7 +57,7 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
     if high.from_end and size is not None:
         high = Place(size + high.offset)
     if not low.from_end and low.offset < 0:
-        help = f"start the binder later: `in {axis}[{-low.offset}..]`" if isinstance(axis, Dim) else ""
+        help = _later_start(index, axis, -low.offset)
         ctx.error("E0304", f"this index can be {low.offset}, before the start of `{axis}`", index.span, help=help)
     elif high.from_end and high.offset >= 0:
         help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
@@ -68,6 +68,15 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
     elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
         least = ctx.facts.least_sizes
         least[axis.name] = max(least.get(axis.name, 0), high.offset + 1)
+
+
+def _later_start(index: c.Core, axis: Axis, steps: int) -> str:
+    """How to write the binder so that the index stays in range."""
+    binder = next((x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, IndexOf)), None)
+    if binder is None or not isinstance(binder.type.domain, IndexOf) or binder.type.domain.low.from_end:
+        return ""
+    start = binder.type.domain.low.offset + steps
+    return f"start the binder later: `{binder.name} in {axis}[{start}..]`"
 
 
 def index_type(base: Type, count: int) -> Type:

@@ -15,6 +15,7 @@ from .picture import Picture
 from .png import emit_png
 from .svg import emit_svg
 
+LARGE = 150
 Engine = Literal["auto", "builtin", "graphviz"]
 
 WRITERS: dict[str, Callable[[Picture], bytes]] = {
@@ -38,10 +39,14 @@ class UnknownFormat(ValueError):
 
 
 def render_picture(picture: Picture, format_name: str, engine: Engine = "auto") -> bytes:
-    """`auto` lets Graphviz draw where it is installed and works; `graphviz` insists and may raise."""
+    """`graphviz` insists and may raise; `auto` asks Graphviz for large pictures, which it places faster than we do.
+
+    Smaller ones are always ours: they look the same on every machine, and have a legend.
+    """
     if format_name not in WRITERS:
         raise UnknownFormat(f"unknown format {format_name!r}; choose one of {', '.join(WRITERS)}")
-    if format_name in ("svg", "png") and engine != "builtin":
+    wants_graphviz = engine == "graphviz" or (engine == "auto" and len(picture.boxes) > LARGE)
+    if format_name in ("svg", "png") and wants_graphviz:
         try:
             return run_graphviz(emit_dot(picture), "svg" if format_name == "svg" else "png")
         except GraphvizError:
