@@ -28,6 +28,11 @@ def own_name(name: s.Name) -> str:
     return quote_name(name.name)
 
 
+def _has_lines(entries: list[TableRow | Note]) -> bool:
+    """A comment behind the opening brace is not yet a line of the table."""
+    return len(entries) > 1 or any(isinstance(entry, TableRow) or entry.own_line for entry in entries)
+
+
 def _is_offset(node: s.Expr) -> TypeGuard[s.Binary]:
     simple = s.Name | s.Number
     return (
@@ -260,7 +265,7 @@ class ExprBuilder:
         end = 0
         for row in node.rows:
             end = self._row_notes(row.span.start, end, entries)
-            blank = bool(entries) and self.has_blank_line(end, row.span.start)
+            blank = _has_lines(entries) and self.has_blank_line(end, row.span.start)
             entries.append(TableRow([self._key(key) for key in row.keys], self._values(row), blank))
             end = row.span.end
         self._row_notes(node.span.end, end, entries)
@@ -275,7 +280,7 @@ class ExprBuilder:
 
     def _row_notes(self, before: int, end: int, entries: list[TableRow | Note]) -> int:
         for comment in self.take_comments(before):
-            blank = bool(entries) and self.has_blank_line(end, comment.span.start)
+            blank = _has_lines(entries) and self.has_blank_line(end, comment.span.start)
             entries.append(Note(comment.text, self.is_own_line(comment), blank))
             end = comment.span.end
         return end

@@ -60,7 +60,8 @@ class Layout:
         if element.opening_note:
             self.writer.note(Note(element.opening_note, own_line=False), indent, self.writer.new_group())
         self.block(body, indent + INDENT)
-        self.writer.newline(indent)
+        if body:
+            self.writer.newline(indent)
         self.writer.text("}")
 
 

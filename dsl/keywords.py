@@ -10,8 +10,12 @@ GRAMMAR = Path(__file__).with_name("grammar.lark")
 EXPRESSION_WORDS = frozenset({"if", "loop", "not", "true", "false", "table"})
 """What an expression can start with. Where only an expression is possible the others are free: max(a, b)."""
 
+CONSTANTS = frozenset({"true", "false", "_"})
+WORD_OPERATORS = frozenset({"and", "or", "not", "in"})
+DECLARATIONS = frozenset({"model", "import", "as", "dim", "data", "observed", "param", "latent", "fn", "extern"})
+
 _KEYWORD = re.compile(r"^[A-Z]+\.2: /(\w+)\\b/$", re.MULTILINE)
-_REDUCER = re.compile(r"^REDUCER\.3: /\(([\w|]+)\)", re.MULTILINE)
+_REDUCER = re.compile(r"^(?:REDUCER|QUANTIFIER)\.3: /\(([\w|]+)\)", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -23,8 +27,7 @@ def keywords() -> frozenset[str]:
 @cache
 def reducers() -> frozenset[str]:
     """Words only before `[`: `sum[i in D] e` is a reduction, `sum` alone a name."""
-    found = _REDUCER.search(_grammar())
-    return frozenset(found[1].split("|")) if found else frozenset()
+    return frozenset(word for words in _REDUCER.findall(_grammar()) for word in words.split("|"))
 
 
 @cache

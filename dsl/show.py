@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import core as c
+from .check.order import Recurrence
 from .check.typed import Definition, Function, Objective, Piece, Setting, Typed
 from .graph import Graph, Node
 from .record import Record
@@ -144,12 +145,16 @@ def _show_objective(objective: Objective) -> str:
 def show_graph(graph: Graph) -> str:
     lines = [f"graph {graph.name}", *(f"  {_show_dim(dim)}" for dim in graph.dims)]
     lines += [line for node in graph.nodes for line in _show_node(node)]
-    for group in graph.recurrences:
-        direction = "backward" if group.reverse else "forward"
-        lines.append(f"  recurrence {', '.join(group.members)}: axis {group.axis}, order {group.order}, {direction}")
+    lines += [line for group in graph.recurrences for line in _show_recurrence(group)]
     if graph.guide:
         lines += ["guide", *show_graph(graph.guide).splitlines()[1:]]
     return "\n".join(lines)
+
+
+def _show_recurrence(group: Recurrence, indent: str = "  ") -> list[str]:
+    direction = "backward" if group.reverse else "forward"
+    head = f"{indent}recurrence {', '.join(group.members)}: axis {group.axis}, order {group.order}, {direction}"
+    return [head, *(line for inner in group.inner for line in _show_recurrence(inner, indent + "  "))]
 
 
 def _show_node(node: Node) -> list[str]:

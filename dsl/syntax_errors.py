@@ -16,6 +16,7 @@ WORDS = {
     "NUMBER": "a number",
     "STRING": "a quoted path",
     "REDUCER": "a reduction",
+    "QUANTIFIER": "a reduction",
     "COMPARE": "a comparison",
     "NEWLINE": "the end of the statement",
     "SEMICOLON": "`;`",
@@ -29,18 +30,40 @@ SIGNS = {
 }  # fmt: skip
 EXPRESSION_START = {"NAME", "NUMBER", "LPAR", "MINUS", "IF"}
 CLOSING = {")": "(", "]": "[", "}": "{"}
+OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "AT", "CARET", "COMPARE", "AND", "OR"}
+AFTER_OPERAND = OPERATORS | {"LBRACKET", "LPAR", "DOT", "EQUALS", "WITH"}
 OPERATORS_OF_OTHERS = {
     "**": "powers are written `a ^ b`",
     "&&": "write `and`",
     "||": "write `or`",
     "!": "write `not`",
+    "%*%": "the matrix product is written `A @ B`",
     "%": "write `mod(a, b)`",
+    ".*": "write `a * b`: products are elementwise, the matrix product is `A @ B`",
+    "./": "write `a / b`: quotients are elementwise",
     "<-": "write `=` for a value, `~` for a distribution",
     "//": "comments start with `#`",
     "/*": "comments start with `#`",
     "+=": "write `factor name : e` to add to the log density",
     "'": "labels and names need no quotes; a name of other characters goes between backquotes",
     "?": "write `if c then a else b`",
+    "\\": "a statement runs over several lines inside parentheses",
+    "\N{MINUS SIGN}": "write `-`",
+    "\N{EN DASH}": "write `-`",
+    "\N{MULTIPLICATION SIGN}": "write `*`",
+    "\N{MIDDLE DOT}": "write `*`",
+    "\N{DIVISION SIGN}": "write `/`",
+    "\N{LESS-THAN OR EQUAL TO}": "write `<=`",
+    "\N{GREATER-THAN OR EQUAL TO}": "write `>=`",
+    "\N{NOT EQUAL TO}": "write `!=`",
+    "\N{RIGHTWARDS ARROW}": "write `->`",
+    "\N{RIGHTWARDS DOUBLE ARROW}": "write `=>`",
+    "\N{TILDE OPERATOR}": "write `~`",
+    "\N{ELEMENT OF}": "write `in`",
+    "\N{N-ARY SUMMATION}": "write `sum[i in D] x[i]`",
+    "\N{HORIZONTAL ELLIPSIS}": "write `..`",
+    "\N{LEFT DOUBLE QUOTATION MARK}": 'write `"`',
+    "\N{RIGHT DOUBLE QUOTATION MARK}": 'write `"`',
 }
 
 
@@ -57,6 +80,15 @@ class Mishap(Record):
     @property
     def before(self) -> str:
         return self.source.text[self.chunk.start : self.span.start]
+
+    @property
+    def head(self) -> str:
+        """What stands before the mishap in its own statement."""
+        return re.split(r"[\n;{]", self.before)[-1].lstrip()
+
+    @property
+    def rest(self) -> str:
+        return self.source.text[self.span.start : self.chunk.end]
 
     def report(self, code: str, message: str, help: str = "", label: str = "") -> Diagnostic:
         return Diagnostic(code, message, self.source, self.span, label, help)
@@ -143,7 +175,8 @@ def _unexpected_character(m: Mishap) -> Diagnostic | None:
     if m.token or not m.text:
         return None
     shown = f"`{m.text}`" if m.text.isprintable() else f"the character U+{ord(m.text):04X}"
-    help = "a name of other characters goes between backquotes" if m.text == "`" else ""
+    help = "it looks like a blank: write a common one" if m.text.isspace() else ""
+    help = "a name of other characters goes between backquotes" if m.text == "`" else help
     return m.report("E0003", f"{shown} does not belong here", help=help or _expectation(m))
 
 
@@ -165,6 +198,18 @@ def _if_without_else(m: Mishap) -> Diagnostic | None:
     return m.report("E0008", "this `if` has no `else`", help="an `if` is a value: say what it is otherwise, `else 0`")
 
 
+def _if_without_then(m: Mishap) -> Diagnostic | None:
+    if "THEN" not in m.allowed or m.token == "EQUALS":
+        return None
+    return m.report("E0008", "this `if` has no `then`", help="write `if c then a else b`")
+
+
+def _if_behind(m: Mishap) -> Diagnostic | None:
+    if m.token != "IF" or "PLUS" not in m.allowed:
+        return None
+    return m.report("E0008", "the condition comes first", help="write `if c then a else b`")
+
+
 def _elif(m: Mishap) -> Diagnostic | None:
     if m.text in ("elif", "elseif") and "ELSE" in m.allowed:
         return m.report("E0008", f"`{m.text}` is written `else if`", help="write `else if ... then ... else ...`")
@@ -172,14 +217,13 @@ def _elif(m: Mishap) -> Diagnostic | None:
 
 
 def _declaration_without_type(m: Mishap) -> Diagnostic | None:
-    found = re.match(r"(data|observed|param|latent)\s+\S+", m.before)
-    if not found or "COLON" not in m.allowed or m.token not in ("NEWLINE", "$END", "EQUALS", "TILDE"):
+    found = re.match(r"(data|observed|param|latent)\s+([^\s\[]+)\S*", m.before)
+    if not found or "COLON" not in m.allowed or m.token not in ("NEWLINE", "$END", "EQUALS", "TILDE", "NAME"):
         return None
-    return m.report(
-        "E0009",
-        f"this `{found[1]}` needs a type",
-        help=f"write `{found[0]} : real`, or int, bool, or the name of a dim",
-    )
+    help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
+    if m.token == "TILDE":
+        help = f"write `{found[0]} : real` and, on the next line, `{found[2]} ~ ...`"
+    return m.report("E0009", f"this `{found[1]}` needs a type", help=help)
 
 
 def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
@@ -188,18 +232,100 @@ def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
     return None
 
 
-def _range_of_numbers(m: Mishap) -> Diagnostic | None:
-    if re.search(r"\bin\s*$", m.before) and m.token in ("NUMBER", "LPAR", "LBRACKET"):
-        help = "declare `dim D = 10` and write `in D`, or a part of it, `in D[1..]`"
-        return m.report("E0001", "a binder runs over a dim", help=help)
+def _comparison_by_definition(m: Mishap) -> Diagnostic | None:
+    if m.token == "EQUALS" and "COMPARE" in m.allowed:
+        return m.report("E0001", "`=` defines, it does not compare", help="write `==` to compare")
     return None
+
+
+def _habit(m: Mishap) -> Diagnostic | None:
+    for before, at, message, help in HABITS:
+        found = re.search(before + r"\s*$", m.head)
+        here = found and re.match(at, m.rest)
+        if found and here:
+            parts = found.groupdict(default="") | here.groupdict(default="")
+            return m.report("E0001", message.format(**parts), help=help.format(**parts))
+    return None
+
+
+def _row_of_a_table(m: Mishap) -> Diagnostic | None:
+    if "FATARROW" not in m.allowed or m.token not in ("COLON", "ARROW", "EQUALS", "BAR"):
+        return None
+    return m.report("E0001", "a row of a table is written with `=>`", help="as in `yes, no => 0.9, 0.1`")
+
+
+def _two_operands(m: Mishap) -> Diagnostic | None:
+    """`2x`, `Normal(0 1)`: an operand where an operator could stand."""
+    if "PLUS" not in m.allowed or m.token not in ("NAME", "NUMBER", "LPAR", "STRING", "REDUCER", "TRUE", "FALSE"):
+        return None
+    number = re.search(r"[\d.]+$", m.before)
+    if number and m.token in ("NAME", "LPAR"):
+        return m.report("E0001", "a product is written with `*`", help=f"write `{number[0]} * {m.text}`")
+    return m.report("E0001", f"something is missing before `{m.text}`", help="write an operator, or `,` between items")
 
 
 def _anything(m: Mishap) -> Diagnostic:
     if m.token in ("NEWLINE", "$END"):
-        return m.report("E0001", "the statement ends too early", help=_expectation(m))
+        continues = re.search(r"[-+*/^@,<>]$|\b(and|or|then|else)$", m.before.rstrip())
+        help = "a statement runs over several lines inside parentheses" if continues else _expectation(m)
+        return m.report("E0001", "the statement ends too early", help=help)
     return m.report("E0001", f"`{m.text}` does not belong here", help=_expectation(m))
 
+
+_NAME = r"(?P<name>[^\W\d]\w*)"
+_ROLE = r"^(?P<role>data|observed|param|latent)\s+"
+_TYPE = r"(real|int|bool|float|vector|row_vector|matrix|array|simplex|ordered|cov_matrix|corr_matrix)\b"
+_BINDER = "declare `dim D = 10` and write `in D`, or a part of it, `in D[1..]`"
+_COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a sum"
+
+HABITS = (
+    # what stands before in the statement, what stands here, the message, the help
+    (r"^for", r"\(", "the binder of a `for` has no parentheses", "write `for i in D {{ ... }}`"),
+    (r"^(for|soft|guide)\b[^=~]*", r":", "a block stands between braces", "write `for i in D {{ ... }}`"),
+    (r"\bin", r"[\d(\[]", "a binder runs over a dim", _BINDER),
+    (r"\bin\s+\w+", r"\(", "a binder runs over a dim", _BINDER),
+    (r"", r"for\b", "the binder comes first", _COMPREHENSION),
+    (r"\(\s*\w+", r"in\b", "a binder stands in brackets", _COMPREHENSION),
+    (rf"(?P<word>\w+)\s*\[\s*{_NAME}", r"\]\s*[\w(]", "a reduction binds an index",
+     "write `{word}[i in {name}] ...`"),
+    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r"(?P<size>\d+)", "an axis is a dim",
+     "declare `dim D = {size}` and write `{name}[D]`"),
+    (_ROLE + rf"{_NAME}\s*\[\s*\w+", r"in\s+(?P<dim>\w+)", "a declaration names its dims, without binders",
+     "write `{role} {name}[{dim}] : ...`"),
+    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r":", "the bracket before this is not closed", "write `]`"),
+    (_ROLE + _TYPE + r".*", r"", "the type stands after the name", "write `{role} x : real`, `{role} x[D] : int`"),
+    (_ROLE + r".*:\s*(?P<type>real|int)", r"<", "bounds stand in parentheses", "write `{type}(lower=0)`"),
+    (_ROLE + _NAME + r".*:.*", r"~", "a declaration and a distribution are two statements",
+     "write `{name} ~ ...` on a line of its own"),
+    (r"^(data|parameters|model|transformed|generated|functions|quantities)", r"\{|data\b", "a model has no such blocks",
+     "write its statements one after another: `data x : real`, `mu ~ Normal(0, 1)`"),
+    (r"^" + _TYPE + r".*", r"", "a declaration starts with its role",
+     "write `data x : real` or `param x : real`; what is drawn needs no declaration: `x ~ Normal(0, 1)`"),
+    (r"^(?P<word>let|var|val|const)\s", _NAME, "a definition needs no `{word}`", "write `{name} = ...`"),
+    (r"^(def|function)\s", _NAME, "a function is written with `fn`", "write `fn {name}(x: real) -> real = ...`"),
+    (rf"^{_NAME}(\[.*\])?", r"(?P<law>[A-Z]\w*)\s*\(", "a `~` is missing", "write `{name} ~ {law}(...)`"),
+    (r"^(?P<word>if|while|loop)\b.*", r"", "`{word}` is a value, not a statement", "write `x = if c then a else b`"),
+    (r"^", r"if\b", "`if` is a value, not a statement", "write `x = if c then a else b`"),
+    (r"^", r"(while|loop)\b", "`loop` is a value, not a statement",
+     "write `x = loop s = 1.0 while s < 9 max 100 do 2 * s`"),
+    (r"^import", r"(?P<path>\w+)", "the path of an import is quoted", "write `import \"{path}.dp\" as {path}`"),
+    (r"^import\s*(?P<path>\"[^\"]*\")", r"", "an import needs a name", "write `import {path} as lib`"),
+    (rf"^dim\s+{_NAME}\s*=\s*\d+", r"\|", "a label is a name", "write `dim {name} = 2` for the numbers 0 and 1"),
+    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[\"\[{(,]", "the labels of a dim are separated by `|`",
+     "write `dim {name} = low | high`"),
+    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[-+*/^]", "the size of a dim is a number",
+     "leave it out when it comes with the data: `dim {name}`"),
+    (rf"^dim\s+{_NAME}", r",", "one dim to a statement", "write `dim {name}`, and the next dim on the next line"),
+    (rf"^dim\s+{_NAME}", r"[\[(:]", "the size of a dim is written with `=`", "write `dim {name} = 3`"),
+    (r"^(extern\s+)?fn\s.*\([^)]*", r"[,)=]", "a parameter needs a type", "as in `fn f(x: real) -> real = ...`"),
+    (r"^fn\s.*\)", r"[={:]", "a function names the type of its result", "as in `fn f(x: real) -> real = ...`"),
+    (r"^fn\s.*->[^=]*", r"[{:]", "the body of a function stands after `=`", "as in `fn f(x: real) -> real = x^2`"),
+    (r"^factor", r":", "a factor needs a name", "write `factor name : ...`"),
+    (r"^factor\s.*", r"[=~]", "a factor is written with `:`", "write `factor name : ...`"),
+    (rf"^{_NAME}", r",", "one variable to a statement", "write `{name} ~ ...` on a line of its own"),
+    (rf"^{_NAME}", r"[(+*/^@<>-]", "a statement defines something", "give the value a name: `x = {name} ...`"),
+    (r"\[[^\]]*", r":|\.\.", "a part of an array is taken by a binder", "write `[i in D[1..3]] x[i]`"),
+)  # fmt: skip
 
 RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
     _unclosed_string,
@@ -210,9 +336,14 @@ RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
     _incomplete_number,
     _definition_by_comparison,
     _unexpected_character,
-    _range_of_numbers,
+    _if_behind,
+    _if_without_then,
+    _row_of_a_table,
+    _habit,
+    _comparison_by_definition,
     _reserved_word,
     _declaration_without_type,
+    _two_operands,
     _anything,
 )
 
@@ -221,7 +352,9 @@ def _expectation(m: Mishap) -> str:
     allowed = set(m.allowed) - {"SEMICOLON"}
     if allowed >= EXPRESSION_START:
         return "expected an expression"
-    words = sorted({WORDS.get(name) or f"`{SIGNS.get(name) or name.lower()}`" for name in allowed})
+    operator = ["an operator"] * (allowed >= OPERATORS)
+    allowed -= AFTER_OPERAND if operator else set()
+    words = operator + sorted({WORDS.get(name) or f"`{SIGNS.get(name) or name.lower()}`" for name in allowed})
     if not words or len(words) > 6:
         return ""
     return "expected " + (" or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0])

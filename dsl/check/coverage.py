@@ -56,12 +56,16 @@ def _contains(box: tuple[Interval, ...], cell: tuple[Interval, ...]) -> bool:
 
 def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -> None:
     is_draw = isinstance(second.body, c.Law)
-    help = "a variable is drawn once: add further terms to its log density with `factor name : ...`"
+    help = "a variable has one value: remove one of the two, or make the ranges disjoint"
+    if first.indices:
+        help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
+    elif is_draw:
+        help = "a variable is drawn once: add further terms to its log density with `factor name : ...`"
     ctx.error(
         "E0501",
         f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice",
         second.span,
-        help=help if is_draw else "a variable has one value: remove one of the two, or make the ranges disjoint",
+        help=help,
         also=(Label(first.span, "first here"),),
     )
 
@@ -72,7 +76,7 @@ def _report_gap(symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece:
         "E0502",
         f"nothing defines `{symbol.name}[{place}]`",
         piece.span,
-        help=f"add a statement for it, such as `{symbol.name}[{place}] ...`"
+        help=f"add a statement for it: `{symbol.name}[{place}] {'~' if isinstance(piece.body, c.Law) else '='} ...`"
         if ".." not in place
         else "add a statement for that part",
     )

@@ -26,6 +26,21 @@ from .expressions import infer
 from .indexing import report_not_a_dim
 from .symbols import TYPE_WORDS
 
+TYPES_OF_OTHERS = {
+    **dict.fromkeys(("float", "double", "number", "Float64"), "write `real`"),
+    **dict.fromkeys(("integer", "long", "Int64"), "write `int`"),
+    **dict.fromkeys(("boolean", "binary"), "write `bool`"),
+    **dict.fromkeys(("vector", "row_vector", "array"), "an array is written by its dims: `x[D] : real`"),
+    "matrix": "an array is written by its dims: `x[D, E] : real`",
+    "cov_matrix": "write `covariance`",
+    "corr_matrix": "write `correlation`",
+    "cholesky_factor_cov": "write `cholesky`",
+    "cholesky_factor_corr": "write `corr_cholesky`",
+    **dict.fromkeys(
+        ("string", "str", "categorical", "factor", "enum"), "declare a dim of labels: `dim Level = low | high`"
+    ),
+}
+
 
 def resolve_type(written: TypeExpr, leading: tuple[Name, ...], ctx: Context) -> Type:
     """The type of `name[leading] : written`, or the unknown type after a report."""
@@ -76,7 +91,7 @@ def _resolve_domain(written: TypeExpr, ctx: Context) -> Domain | None:
     dim = ctx.dim(word)
     if dim is None and not _is_broken(word, ctx):
         dims = [d.name for d in ctx.facts.symbols.dims()]
-        help = did_you_mean(word, [*sorted(TYPE_WORDS), *dims])
+        help = TYPES_OF_OTHERS.get(word) or did_you_mean(word, [*sorted(TYPE_WORDS), *dims])
         help = help or "types are real, int, bool, a dim, simplex, ordered, cholesky and their kin"
         ctx.error_once("E0109", f"there is no type `{word}`", word, written.name.span, help)
     return IndexOf(dim) if dim else None
@@ -92,8 +107,8 @@ def _resolve_bounds(written: TypeExpr, ctx: Context) -> tuple[float, float]:
     for argument in written.arguments:
         if argument.name not in bounds:
             ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help="as in `real(lower=0)`")
-        else:
-            bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
+            break
+        bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
     if bounds["lower"] >= bounds["upper"]:
         ctx.error("E0215", f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}", written.span)
         return -inf, inf

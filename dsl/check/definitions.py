@@ -39,13 +39,15 @@ from .typed import Definition, Piece
 def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Definition | None:
     """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with it."""
     axes = target_axes(symbol, declared, ctx)
+    reported = len(ctx.facts.report)
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
     type_ = declared or _type_of_pieces(symbol, axes, pieces, ctx)
     if declared is None:
         (ctx.facts.guide_types if ctx.guide else ctx.facts.types)[symbol.name] = type_
     if len(pieces) < len(symbol.pieces) or not type_.known:
         return None
-    if symbol.kind != "factor":
+    is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
+    if symbol.kind != "factor" and is_sound:
         check_coverage(symbol, type_.shape, pieces, ctx)
     kept = any(isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces)
     return Definition(symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept)
@@ -75,10 +77,11 @@ def _check_target(
     if len(target.indices) != len(axes):
         ctx.error(
             "E0512",
-            f"`{target.name.name}` has {len(axes)} axes, but {len(target.indices)} indices here",
+            f"`{target.name.name}` has {_count(len(axes), 'axis', 'axes')}, "
+            f"but {_count(len(target.indices), 'index', 'indices')} here",
             target.span,
         )
-        return None, ctx
+        return None, ctx.bind(**{i.name.name: UNKNOWN for i in target.indices if isinstance(i, Binder)})
     found: list[c.Bind | c.Core] = []
     inside = ctx
     for index, axis in zip(target.indices, axes, strict=True):
@@ -98,6 +101,10 @@ def _check_target_index(
             ctx.error("E0512", f"this axis is `{axis}`, not `{bind.dim}`", index.span)
             return None, inside
         return bind, inside
+    if isinstance(index, Name) and not _is_known(index.name, axis, ctx):
+        help = f"write `{index.name} in {axis or 'D'}`, as in `x[i in D]`"
+        ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
+        return None, inside.bind(**{index.name: UNKNOWN})
     if axis is None:
         ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help="bind it: `x[i in D]`")
         return None, inside
@@ -108,6 +115,15 @@ def _check_target_index(
             ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help=help)
         return None, inside
     return (core if isinstance(core.type.domain, IndexOf) else None), inside
+
+
+def _is_known(name: str, axis: Dim | None, ctx: Context) -> bool:
+    labels = axis.labels if axis else ()
+    return name in labels or name in ctx.variables or ctx.symbol(name) is not None or "." in name
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number or 'no'} {one if number == 1 else many}"
 
 
 # ---- pieces
@@ -199,7 +215,7 @@ def _check_written_type(
                 "E0217",
                 f"`{name}` is declared {wanted}, but {_what(body)} is {body.type}",
                 body.span,
-                help=_type_help(body.type, wanted),
+                help=_type_help(statement.target, body.type, wanted),
             )
             return
 
@@ -208,9 +224,12 @@ def _what(body: c.Core | c.Law) -> str:
     return f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
 
 
-def _type_help(given: Type, wanted: Type) -> str:
-    if given.shape != wanted.shape and not same_shape(given.shape, wanted.shape):
-        return "bind one index for each axis: `x[i in D] ~ ...`"
+def _type_help(target: Target, given: Type, wanted: Type) -> str:
+    if not same_shape(given.shape, wanted.shape):
+        if target.indices or given.shape or not wanted.shape:
+            return "bind one index for each axis, as in `x[i in D] ~ ...`"
+        binders = ", ".join(f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False))
+        return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
     return f"declare it `: {Type(given.domain, (), given.constraint)}`"
 
 

@@ -130,6 +130,7 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
         help = f"`{expr.name}` is a function: write `{expr.name}(...)`"
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
+    help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
     ctx.error_once("E0104", f"unknown name `{expr.name}`", expr.name, expr.span, help)
     return unknown(expr.span)
 

@@ -35,7 +35,7 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
         return index
     if isinstance(index, c.Const) and isinstance(domain, Int):
         place = anchored(int(index.value), axis.size)
-        index = index.replace(type=Type(IndexOf(axis, place, place)))
+        index = index.replace(type=Type(IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
     if not isinstance(domain, IndexOf):
         ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help=_index_help(axis))

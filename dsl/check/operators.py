@@ -91,11 +91,12 @@ def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ct
 
 
 def _shifted_index(operator: str, left: c.Core, right: c.Core) -> Type | None:
-    """A position plus a whole number is a position of the same dim, shifted: the ground of `z[t-1]`."""
+    """A binder plus a whole number is a position of the same dim, shifted: the ground of `z[t-1]`."""
     domain = left.type.domain
-    if operator not in "+-" or not isinstance(domain, IndexOf) or not isinstance(right, c.Const):
+    is_binder = isinstance(left, c.Var) or (isinstance(left, c.Apply) and left.function in ("add", "subtract"))
+    if operator not in "+-" or not is_binder or not isinstance(domain, IndexOf):
         return None
-    if left.type.shape or not isinstance(right.type.domain, Int):
+    if not isinstance(right, c.Const) or not isinstance(right.type.domain, Int):
         return None
     by = int(right.value) if operator == "+" else -int(right.value)
     return Type(IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
@@ -164,6 +165,8 @@ def _comparison_help(left: c.Core, right: c.Core) -> str:
         dim = side.type.domain.dim if isinstance(side.type.domain, IndexOf) else None
         if isinstance(dim, Dim) and dim.labels:
             return f"a value of `{dim}` is compared with its labels: {', '.join(dim.labels[:6])}"
+    if isinstance(left.type.domain, IndexOf) and isinstance(right.type.domain, IndexOf):
+        return "positions in different dims have nothing to do with each other"
     return ""
 
 

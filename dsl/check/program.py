@@ -155,7 +155,7 @@ class _Checker:
             help = {"observed": "give it with the data", "latent": "a value known in advance is `data`"}[statement.role]
             context.error(
                 "E0515",
-                f"an `{statement.role}` variable has no value in the file",
+                f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has no value in the file",
                 statement.value.span,
                 help=help,
             )
@@ -263,6 +263,8 @@ class _Checker:
         }
         for symbol in self.symbols.model.values():
             context = self.context(symbol.module)
+            if symbol.name in self.symbols.broken:
+                continue
             if symbol.kind == "observed" and not symbol.pieces and symbol.name not in in_factors:
                 help = f"add `{symbol.name} ~ ...`, or declare it `data` if it is only given"
                 context.error(
@@ -290,7 +292,7 @@ class _Checker:
                 context.error("E0604", f"`{name}` is {model} in the model, but {guide} in the guide", symbol.span)
         uses_elbo = objective and any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(objective.value))
         for name, symbol in latents.items():
-            if uses_elbo and drawn and name not in drawn:
+            if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:
                 help = f"add `{name} ~ ...` to the guide"
                 self.context(symbol.module).error("E0604", f"the guide does not draw `{name}`", symbol.span, help=help)
 

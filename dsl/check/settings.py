@@ -54,11 +54,18 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
             ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help=f"write `with {row.name}`")
         return Setting(row.name)
     if row.call != (annotation.value is None):
-        form = f"{row.name}({row.methods[0].name})" if row.call else f"{row.name}={row.methods[0].name}"
+        method = _written_method(annotation) or row.methods[0].name
+        form = f"{row.name}({method})" if row.call else f"{row.name}={method}"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help=f"write `with {form}`")
         return None
     method, options = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
     return _check_method(row, method, options, annotation.span, ctx)
+
+
+def _written_method(annotation: Annotation) -> str:
+    """The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this."""
+    first = annotation.arguments[0].value if annotation.arguments else annotation.value
+    return first.name if isinstance(first, Name) else ""
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
@@ -101,14 +108,13 @@ def _check_option(method: Method, option: Argument, ctx: Context) -> tuple[str, 
         _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
     )
     if value is None:
-        shown = ", ".join(wanted) if isinstance(wanted, tuple) else f"a {wanted}"
-        ctx.error(
-            "E0702",
-            f"`{option.name}` of `{method.name}` is {'one of ' if isinstance(wanted, tuple) else ''}{shown}",
-            option.span,
-        )
+        shown = f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _NUMBERS[wanted]
+        ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)
         return None
     return option.name, value
+
+
+_NUMBERS = {"positive": "a number above 0", "positive count": "a whole number above 0"}
 
 
 def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from ..diagnostics import Diagnostic, Label
 from ..keywords import keywords
 from ..limits import MAX_DIM
@@ -46,7 +49,11 @@ class Symbol(Record):
 
 
 class Symbols:
-    """The names of a program, and apart from them those of its guide."""
+    """The names of a program, and apart from them those of its guide.
+
+    `broken` are names that a statement which could not be read may define: that something of them is missing is
+    no second mistake.
+    """
 
     def __init__(self) -> None:
         self.model: dict[str, Symbol] = {}
@@ -54,6 +61,7 @@ class Symbols:
         self.objectives: list[Flat] = []
         self.title: ModelStmt | None = None
         self.labels: dict[str, list[Dim]] = {}
+        self.broken: set[str] = set()
 
     def space(self, guide: bool) -> dict[str, Symbol]:
         return self.guide if guide else self.model
@@ -66,13 +74,15 @@ def collect_symbols(flats: list[Flat], report: list[Diagnostic]) -> Symbols:
     symbols = Symbols()
     for flat in flats:
         _COLLECT[type(flat.statement)](flat, symbols, report)
+    _refuse_sizes_by_name(flats, symbols, report)
     return symbols
 
 
 def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnostic]) -> None:
     space = symbols.space(guide)
     local = symbol.name.removeprefix(symbol.module.prefix)
-    if local in keywords() | TYPE_WORDS:
+    is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
+    if symbol.kind != "broken" and (local in TYPE_WORDS or (local in keywords() and not is_quoted)):
         report.append(
             Diagnostic(
                 "E0005",
@@ -152,6 +162,19 @@ def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int |
     return None
 
 
+def _refuse_sizes_by_name(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
+    """`dim T = N` would be a dim with the one label N: who has a variable N means its value."""
+    for flat in flats:
+        statement = flat.statement
+        if not isinstance(statement, DimStmt) or len(statement.labels) != 1:
+            continue
+        known = symbols.model.get(flat.module.prefix + statement.labels[0].name)
+        if known and known.kind in NODE_KINDS | {"dim"}:
+            help = f"write `dim {statement.name.name} = 10`, or `dim {statement.name.name}` when it comes with the data"
+            message = "the size of a dim is a number, not a name"
+            report.append(Diagnostic("E0509", message, flat.module.source, statement.labels[0].span, help=help))
+
+
 def _check_labels(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> None:
     seen: dict[str, Span] = {}
     for label in statement.labels:
@@ -215,9 +238,18 @@ def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -
 def _collect_broken(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
     assert isinstance(statement, BrokenStmt)
-    if statement.name:
-        name = Name(statement.span, statement.name)
-        _define(symbols, _symbol(flat, name, "broken"), flat.guide, report)
+    for name in _names_before_a_sign(flat.module.source.text[statement.span.start : statement.span.end]):
+        symbol = _symbol(flat, Name(statement.span, name), "broken")
+        symbols.broken.add(symbol.name)
+        _define(symbols, symbol, flat.guide, report)
+
+
+def _names_before_a_sign(text: str) -> Iterator[str]:
+    """The names a text may define: what stands left of `~`, `=` and `:`, and all of a dim's labels."""
+    for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
+        is_dim = part.lstrip().startswith("dim ")
+        left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]
+        yield from (name.strip("`") for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left))
 
 
 def _symbol(flat: Flat, name: Name, kind: str) -> Symbol:

@@ -31,9 +31,7 @@ _SOFT: dict[str, str | tuple[str, ...]] = {
 _RELAXED: dict[str, str | tuple[str, ...]] = {"temperature": "positive", "samples": "positive count"}
 
 ANNOTATIONS = (
-    AnnotationRow(
-        "noncentered", frozenset({"draw"}), "draw standard noise and scale it, so that posteriors mix well"
-    ),
+    AnnotationRow("noncentered", frozenset({"draw"}), "draw standard noise and scale it, so that posteriors mix well"),
     AnnotationRow("ordered", frozenset({"draw"}), "the draws increase along their last binder"),
     AnnotationRow(
         "grad",

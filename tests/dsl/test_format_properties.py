@@ -4,11 +4,12 @@ import re
 from itertools import pairwise
 from random import Random
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from dpc.dsl.format import format_program, format_source
 from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 NAMES = ["a", "b", "mu", "long_name_of_a_thing", "`two words`", "`data`", "`if`", "`mean`", "`a.b`", "été"]
 DIMS = ["D", "Obs", "lib.Site", "`odd dim`"]

@@ -1,0 +1,37 @@
+"""Short ways to ask the compiler something."""
+
+from __future__ import annotations
+
+from dpc.dsl.build import build_graph
+from dpc.dsl.compiler import check_source
+from dpc.dsl.diagnostics import Diagnostic
+from dpc.dsl.graph import Graph
+from dpc.dsl.parser import parse_program
+from dpc.dsl.source import Source
+from dpc.dsl.syntax import Expr, LetStmt, Program
+
+
+def parse(text: str) -> Program:
+    program, errors = parse_program(Source("test.dp", text))
+    assert not errors, [e.message for e in errors]
+    return program
+
+
+def parse_expression(text: str) -> Expr:
+    statement = parse(f"x = {text}\n").statements[0]
+    assert isinstance(statement, LetStmt)
+    return statement.value
+
+
+def diagnostics(text: str) -> tuple[Diagnostic, ...]:
+    return check_source(Source("test.dp", text)).diagnostics
+
+
+def codes(text: str) -> list[str]:
+    return [d.code for d in diagnostics(text)]
+
+
+def graph(text: str) -> Graph:
+    result = check_source(Source("test.dp", text))
+    assert result.typed, [f"{d.code} {d.message}" for d in result.diagnostics]
+    return build_graph(result.typed)
