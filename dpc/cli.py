@@ -81,4 +81,5 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from dpc import __version__
 
-        parser.exit(0, f"dpc {__version__}\n")
+        print(f"dpc {__version__}")
+        parser.exit()

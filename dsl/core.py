@@ -7,7 +7,7 @@ a conditional table is a Categorical whose probabilities are a Lookup.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .record import Record
 from .source import Span
@@ -53,10 +53,11 @@ class At(Core):
 
 
 class Apply(Core):
-    """A built-in function or operator, with the row of the signature table that was chosen."""
+    """A built-in function or operator; `row` is the signature that was chosen, empty for an operator."""
 
     function: str
     arguments: tuple[tuple[str, Core], ...]
+    row: str = ""
 
 
 class Call(Core):
@@ -143,6 +144,15 @@ def parts(core: Core | Law) -> tuple[Core, ...]:
                 item[1] for item in value if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Core)
             )
     return tuple(found)
+
+
+def rename(tree: Any, old: str, new: str) -> Any:
+    """The same expression with the variable `old` called `new`."""
+    if isinstance(tree, Var):
+        return tree.replace(name=new) if tree.name == old else tree
+    if isinstance(tree, Core | Law):
+        return tree.replace(**{name: rename(value, old, new) for name, value in tree.__dict__.items()})
+    return tuple(rename(item, old, new) for item in tree) if type(tree) is tuple else tree
 
 
 def walk(core: Core | Law) -> Iterator[Core | Law]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .diagnostics import DpError, InternalError
-from .formatting_layout import Layout
-from .formatting_statements import StatementBuilder
+from .formatting.layout import Layout
+from .formatting.statements import StatementBuilder
 from .keywords import quote_name
 from .limits import MAX_SOURCE
 from .parser import parse_program

@@ -26,7 +26,7 @@ def keywords() -> frozenset[str]:
 
 @cache
 def reducers() -> frozenset[str]:
-    """Words only before `[`: `sum[i in D] e` is a reduction, `sum` alone a name."""
+    """Words only before a binder: `sum[i in D] e` is a reduction, `sum` and `sum[i]` are names."""
     return frozenset(word for words in _REDUCER.findall(_grammar()) for word in words.split("|"))
 
 
@@ -38,7 +38,7 @@ def _grammar() -> str:
 def quote_name(name: str, *, reserved: frozenset[str] | None = None) -> str:
     """The name as a program writes it: between backquotes when it is no identifier, or a reserved word.
 
-    Reserved are all keywords unless the caller knows better. Before `[` in an expression add `reducers()`.
+    Reserved are all keywords, unless the caller knows that fewer are in its place.
     """
     if not name or "`" in name or "\n" in name:
         raise ValueError(f"{name!r} cannot be a name: it is empty, or holds a backquote or a newline")

@@ -15,6 +15,7 @@ _KEYWORD_START = re.compile(
 )
 _DEFINITION_START = re.compile(rf"{_NAME}\s*(?:\[[^\]\n]*\])?\s*(?::\s*{_NAME}[^~=\n]*)?(?:~|:=|=(?![=>]))")
 _DEFINED_NAME = re.compile(rf"(?:(?:dim|data|observed|param|latent|factor|fn|extern\s+fn)\s+)?({_NAME})")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _QUIET = re.compile(r"#[^\n]*|\"[^\"\n]*\"|`[^`\n]*`")
 
 
@@ -26,7 +27,7 @@ class Chunk(Record):
 def split_statements(text: str) -> Iterator[Chunk]:
     """A statement starts on a new line outside all brackets, or on a line that can only be a start."""
     start = offset = depth = 0
-    for line in text.splitlines(keepends=True):
+    for line in _LINE.findall(text):
         if offset > start and (depth <= 0 or _starts_statement(line)):
             yield from _chunk(text, start, offset)
             start, depth = offset, 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from lark import Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from .diagnostics import Diagnostic, Label
+from .keywords import keywords
 from .record import Record
 from .source import Source, Span
 
@@ -166,7 +167,8 @@ def _operator_of_another_language(m: Mishap) -> Diagnostic | None:
 
 
 def _incomplete_number(m: Mishap) -> Diagnostic | None:
-    if m.text != ".":
+    around = m.source.text[max(m.span.start - 1, 0) : m.span.end + 1]
+    if m.text != "." or not re.search(r"\d", around):
         return None
     return m.report("E0001", "a number needs digits on both sides of its point", help="write `1.0` or `0.5`")
 
@@ -176,8 +178,8 @@ def _unexpected_character(m: Mishap) -> Diagnostic | None:
         return None
     shown = f"`{m.text}`" if m.text.isprintable() else f"the character U+{ord(m.text):04X}"
     help = "it looks like a blank: write a common one" if m.text.isspace() else ""
-    help = "a name of other characters goes between backquotes" if m.text == "`" else help
-    return m.report("E0003", f"{shown} does not belong here", help=help or _expectation(m))
+    help = help or "names are letters, digits and `_`; others go between backquotes: `net income`"
+    return m.report("E0003", f"{shown} does not belong here", help=help)
 
 
 def _reserved_word(m: Mishap) -> Diagnostic | None:
@@ -185,11 +187,12 @@ def _reserved_word(m: Mishap) -> Diagnostic | None:
         return None
     if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
         return m.report("E0001", f"an `{m.text}` inside an operation needs parentheses", help=f"write `({m.text} ...)`")
-    return m.report(
-        "E0005",
-        f"`{m.text}` is a word of the language and cannot be a name",
-        help=f"choose another name, or write `` `{m.text}` ``",
-    )
+    return _reserved(m)
+
+
+def _reserved(m: Mishap) -> Diagnostic:
+    message = f"`{m.text}` is a word of the language and cannot be a name"
+    return m.report("E0005", message, help="choose another name, or put it between backquotes")
 
 
 def _if_without_else(m: Mishap) -> Diagnostic | None:
@@ -199,7 +202,7 @@ def _if_without_else(m: Mishap) -> Diagnostic | None:
 
 
 def _if_without_then(m: Mishap) -> Diagnostic | None:
-    if "THEN" not in m.allowed or m.token == "EQUALS":
+    if "THEN" not in m.allowed or m.token == "EQUALS" or not re.search(r"\bif\b", m.before):
         return None
     return m.report("E0008", "this `if` has no `then`", help="write `if c then a else b`")
 
@@ -217,19 +220,21 @@ def _elif(m: Mishap) -> Diagnostic | None:
 
 
 def _declaration_without_type(m: Mishap) -> Diagnostic | None:
-    found = re.match(r"(data|observed|param|latent)\s+([^\s\[]+)\S*", m.before)
+    found = re.match(r"(data|observed|param|latent)\s+\S+", m.before)
     if not found or "COLON" not in m.allowed or m.token not in ("NEWLINE", "$END", "EQUALS", "TILDE", "NAME"):
         return None
     help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
     if m.token == "TILDE":
-        help = f"write `{found[0]} : real` and, on the next line, `{found[2]} ~ ...`"
+        help = f"write `{found[0]} : real`, and the `~` in a statement of its own"
     return m.report("E0009", f"this `{found[1]}` needs a type", help=help)
 
 
 def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
-    if m.text == "==" and {"EQUALS", "TILDE"} & m.allowed:
-        return m.report("E0001", "`==` compares", help="write `=` for a value, `~` for a distribution")
-    return None
+    """Where no comparison can stand, `==` is read as two `=`."""
+    if m.token != "EQUALS" or not m.before.endswith("="):
+        return None
+    both = m.replace(span=Span(m.span.start - 1, m.span.end))
+    return both.report("E0001", "`==` compares", help="write `=` for a value, `~` for a distribution")
 
 
 def _comparison_by_definition(m: Mishap) -> Diagnostic | None:
@@ -240,12 +245,26 @@ def _comparison_by_definition(m: Mishap) -> Diagnostic | None:
 
 def _habit(m: Mishap) -> Diagnostic | None:
     for before, at, message, help in HABITS:
-        found = re.search(before + r"\s*$", m.head)
+        found = re.search(before + "$", m.head.rstrip())
         here = found and re.match(at, m.rest)
         if found and here:
             parts = found.groupdict(default="") | here.groupdict(default="")
-            return m.report("E0001", message.format(**parts), help=help.format(**parts))
+            span = _marked(m, found) if "mark" in parts else m.span
+            return m.replace(span=span).report("E0001", message.format(**parts), help=help.format(**parts))
     return None
+
+
+def _marked(m: Mishap, found: re.Match[str]) -> Span:
+    start = m.span.start - len(m.head)
+    return Span(start + found.start("mark"), start + found.end("mark"))
+
+
+def _keyword_as_name(m: Mishap) -> Diagnostic | None:
+    word = m.head.strip()
+    if word not in keywords() or m.token not in ("TILDE", "EQUALS", "DEFINE"):
+        return None
+    start = m.span.start - len(m.head)
+    return _reserved(m.replace(span=Span(start, start + len(word)), text=word))
 
 
 def _row_of_a_table(m: Mishap) -> Diagnostic | None:
@@ -274,7 +293,7 @@ def _anything(m: Mishap) -> Diagnostic:
 
 _NAME = r"(?P<name>[^\W\d]\w*)"
 _ROLE = r"^(?P<role>data|observed|param|latent)\s+"
-_TYPE = r"(real|int|bool|float|vector|row_vector|matrix|array|simplex|ordered|cov_matrix|corr_matrix)\b"
+_TYPE = r"(?P<mark>real|int|bool|float|vector|row_vector|matrix|array|simplex|ordered|cov_matrix|corr_matrix)\b"
 _BINDER = "declare `dim D = 10` and write `in D`, or a part of it, `in D[1..]`"
 _COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a sum"
 
@@ -286,8 +305,8 @@ HABITS = (
     (r"\bin\s+\w+", r"\(", "a binder runs over a dim", _BINDER),
     (r"", r"for\b", "the binder comes first", _COMPREHENSION),
     (r"\(\s*\w+", r"in\b", "a binder stands in brackets", _COMPREHENSION),
-    (rf"(?P<word>\w+)\s*\[\s*{_NAME}", r"\]\s*[\w(]", "a reduction binds an index",
-     "write `{word}[i in {name}] ...`"),
+    (rf"\b(?P<mark>sum|prod|mean|max|min|argmax|argmin|logsumexp|all|any)\s*\[\s*{_NAME}\s*\]?", r"\]|\w|\(",
+     "a reduction binds an index", "write `{mark}[i in {name}] ...`"),
     (_ROLE + rf"{_NAME}\s*\[[^\]]*", r"(?P<size>\d+)", "an axis is a dim",
      "declare `dim D = {size}` and write `{name}[D]`"),
     (_ROLE + rf"{_NAME}\s*\[\s*\w+", r"in\s+(?P<dim>\w+)", "a declaration names its dims, without binders",
@@ -296,24 +315,26 @@ HABITS = (
     (_ROLE + _TYPE + r".*", r"", "the type stands after the name", "write `{role} x : real`, `{role} x[D] : int`"),
     (_ROLE + r".*:\s*(?P<type>real|int)", r"<", "bounds stand in parentheses", "write `{type}(lower=0)`"),
     (_ROLE + _NAME + r".*:.*", r"~", "a declaration and a distribution are two statements",
-     "write `{name} ~ ...` on a line of its own"),
+     "write the `~` of `{name}` in a statement of its own"),
     (r"^(data|parameters|model|transformed|generated|functions|quantities)", r"\{|data\b", "a model has no such blocks",
      "write its statements one after another: `data x : real`, `mu ~ Normal(0, 1)`"),
     (r"^" + _TYPE + r".*", r"", "a declaration starts with its role",
      "write `data x : real` or `param x : real`; what is drawn needs no declaration: `x ~ Normal(0, 1)`"),
-    (r"^(?P<word>let|var|val|const)\s", _NAME, "a definition needs no `{word}`", "write `{name} = ...`"),
-    (r"^(def|function)\s", _NAME, "a function is written with `fn`", "write `fn {name}(x: real) -> real = ...`"),
+    (r"^(?P<mark>let|var|val|const)", _NAME, "a definition needs no `{mark}`", "write `{name} = ...`"),
+    (r"^(?P<mark>def|function)", _NAME, "a function is written with `fn`", "write `fn {name}(x: real) -> real = ...`"),
     (rf"^{_NAME}(\[.*\])?", r"(?P<law>[A-Z]\w*)\s*\(", "a `~` is missing", "write `{name} ~ {law}(...)`"),
-    (r"^(?P<word>if|while|loop)\b.*", r"", "`{word}` is a value, not a statement", "write `x = if c then a else b`"),
-    (r"^", r"if\b", "`if` is a value, not a statement", "write `x = if c then a else b`"),
-    (r"^", r"(while|loop)\b", "`loop` is a value, not a statement",
+    (r"^(?P<mark>if)\b.*", r"", "`if` is a value, not a statement", "write `x = if c then a else b`"),
+    (r"^(?P<mark>while|loop)\b.*", r"", "`loop` is a value, not a statement",
      "write `x = loop s = 1.0 while s < 9 max 100 do 2 * s`"),
+    (r"[-+*/^@<>=]\s*(?P<mark>if|loop)\b", r"", "an `{mark}` inside an operation needs parentheses",
+     "write `({mark} ...)`"),
     (r"^import", r"(?P<path>\w+)", "the path of an import is quoted", "write `import \"{path}.dp\" as {path}`"),
     (r"^import\s*(?P<path>\"[^\"]*\")", r"", "an import needs a name", "write `import {path} as lib`"),
     (rf"^dim\s+{_NAME}\s*=\s*\d+", r"\|", "a label is a name", "write `dim {name} = 2` for the numbers 0 and 1"),
-    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[\"\[{(,]", "the labels of a dim are separated by `|`",
+    (rf"^dim\s+{_NAME}\s*=[^=]*", r"\"", "labels need no quotes", "write `dim {name} = low | high`"),
+    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[\[{,]", "the labels of a dim are separated by `|`",
      "write `dim {name} = low | high`"),
-    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[-+*/^]", "the size of a dim is a number",
+    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[-+*/^(.]", "the size of a dim is a number",
      "leave it out when it comes with the data: `dim {name}`"),
     (rf"^dim\s+{_NAME}", r",", "one dim to a statement", "write `dim {name}`, and the next dim on the next line"),
     (rf"^dim\s+{_NAME}", r"[\[(:]", "the size of a dim is written with `=`", "write `dim {name} = 3`"),
@@ -321,9 +342,9 @@ HABITS = (
     (r"^fn\s.*\)", r"[={:]", "a function names the type of its result", "as in `fn f(x: real) -> real = ...`"),
     (r"^fn\s.*->[^=]*", r"[{:]", "the body of a function stands after `=`", "as in `fn f(x: real) -> real = x^2`"),
     (r"^factor", r":", "a factor needs a name", "write `factor name : ...`"),
-    (r"^factor\s.*", r"[=~]", "a factor is written with `:`", "write `factor name : ...`"),
+    (r"^factor\s.*", r"[=~]|\s*(#|$)", "a factor is written with `:`", "write `factor name : ...`"),
     (rf"^{_NAME}", r",", "one variable to a statement", "write `{name} ~ ...` on a line of its own"),
-    (rf"^{_NAME}", r"[(+*/^@<>-]", "a statement defines something", "give the value a name: `x = {name} ...`"),
+    (rf"^{_NAME}", r"[(+*/^@<>-]", "a statement defines something", "give the value a name: `y = {name} ...`"),
     (r"\[[^\]]*", r":|\.\.", "a part of an array is taken by a binder", "write `[i in D[1..3]] x[i]`"),
 )  # fmt: skip
 
@@ -339,6 +360,7 @@ RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
     _if_behind,
     _if_without_then,
     _row_of_a_table,
+    _keyword_as_name,
     _habit,
     _comparison_by_definition,
     _reserved_word,

@@ -13,6 +13,7 @@ TARGETS = (
     Path(__file__).parent / "vscode" / "syntaxes" / "dp.tmLanguage.json",
 )
 NAME = r"[[:alpha:]_][[:alnum:]_]*"
+LABEL = rf"{NAME}|`[^`\n]+`"
 CONTROL = keywords() - CONSTANTS - WORD_OPERATORS - DECLARATIONS
 
 
@@ -32,10 +33,18 @@ def grammar() -> dict[str, object]:
         rule("comment.line.number-sign", r"#.*$"),
         rule("string.quoted.double", r'"[^"\n]*"'),
         rule("variable.other.quoted", r"`[^`\n]+`"),
+        rule(
+            "meta.definition",
+            rf"\b(dim)\s+({LABEL})\s*=\s*({LABEL})",
+            _1="keyword.declaration",
+            _2="entity.name.type",
+            _3="constant.other.label",
+        ),
+        rule("meta.label", rf"\|\s*({LABEL})", _1="constant.other.label"),
         rule("meta.definition", rf"\b(model|dim)\s+({NAME})", _1="keyword.declaration", _2="entity.name.type"),
         rule("meta.definition", rf"\b(fn)\s+({NAME})", _1="keyword.declaration", _2="entity.name.function"),
         rule("meta.annotation", rf"\b(with)\s+({NAME})", _1="keyword.control", _2="entity.name.decorator"),
-        rule("keyword.operator.reduction", words(reducers(), r"(?=[ \t]*\[)")),
+        rule("keyword.operator.reduction", words(reducers(), rf"(?=\s*\[\s*(?:{LABEL})\s+in\b)")),
         rule("support.function", r"\bmax(?=\()"),
         rule("variable.parameter", rf"\b{NAME}(?==(?![=>]))"),
         rule("constant.language", words(CONSTANTS)),

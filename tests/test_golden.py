@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from dpc.dsl.codes import all_codes
 from golden import FOLDER, answer, expected_file, golden_programs
+
+from dpc.dsl.codes import all_codes
 
 PROGRAMS = list(golden_programs())
 NOT_IN_A_TEXT_FILE = {"E0002"}

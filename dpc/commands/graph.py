@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["auto", "builtin", "graphviz"],
         default="auto",
-        help="who places the nodes: Graphviz for large graphs where it is installed (auto), always ours, always Graphviz",
+        help="who places the nodes: ours, but Graphviz for large graphs if installed; always ours; always Graphviz",
     )
     parser.add_argument("--guide", action="store_true", help="draw the guide instead of the model")
 

@@ -33,7 +33,7 @@ def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Spa
     for row in rows:
         try:
             fit = match_row(row.signature, given, span)
-            return c.Apply(span, fit.type, name, fit.arguments)
+            return c.Apply(span, fit.type, name, fit.arguments, row.text)
         except Misfit as misfit:
             misfits.append(misfit)
     _report_misfits(name, [row.text for row in rows], misfits, span, ctx)
@@ -128,13 +128,13 @@ def infer_law(
         return None
     if name == "Categorical" and expected and _are_labels(given, expected):
         given = [Given("p", _probabilities_by_label(given, expected, span, ctx), span)]
-    if any(not isinstance(g.value, c.DimRef) and not g.value.type.known for g in given):
-        return None
     found = _match_law(rows, given, span, ctx)
     if found is None:
         return None
     row, fit = found
     _check_parameters(row, fit, ctx)
+    if row.signature.result.axes and any(not value.type.known for _, value in fit.arguments):
+        return None
     return c.Law(span, name, row.text, fit.arguments, _law_type(fit, expected))
 
 
@@ -148,8 +148,8 @@ def _match_law(
             return row, match_row(row.signature, given, span)
         except Misfit as misfit:
             misfits.append((row, misfit))
-    row, misfit = next((m for m in misfits if m[1].code != "E0202"), misfits[0])
-    _report_law_misfit(row, misfit, rows, ctx)
+    closest, problem = next((m for m in misfits if m[1].code != "E0202"), misfits[0])
+    _report_law_misfit(closest, problem, rows, ctx)
     return None
 
 

@@ -7,7 +7,7 @@ from ..limits import MAX_ERRORS
 from ..record import Record
 from ..source import Span
 from ..types import Dim, Type
-from .modules import Module
+from .modules import UNREAD, Module
 from .symbols import Symbol, Symbols
 
 
@@ -31,6 +31,7 @@ class Facts:
         self.functions: dict[str, FunctionType] = {}
         self.least_sizes: dict[str, int] = {}
         self.unknown: set[str] = set()
+        self.bound: set[str] = set()
 
 
 class Context(Record):
@@ -70,6 +71,8 @@ class Context(Record):
     def symbol(self, name: str) -> Symbol | None:
         """The symbol that `name` means in this module; `lib.name` is a name of the file imported as lib."""
         head, dot, rest = name.partition(".")
+        if dot and (self.module.aliases.get(head) == UNREAD or self.module.prefix + head in self.facts.symbols.broken):
+            return Symbol(name, "broken", Span(0, 0), self.module)
         if dot and head in self.module.aliases:
             return self._find(self.module.aliases[head] + rest)
         return self._find(self.module.prefix + name)

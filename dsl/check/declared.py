@@ -36,9 +36,7 @@ TYPES_OF_OTHERS = {
     "corr_matrix": "write `correlation`",
     "cholesky_factor_cov": "write `cholesky`",
     "cholesky_factor_corr": "write `corr_cholesky`",
-    **dict.fromkeys(
-        ("string", "str", "categorical", "factor", "enum"), "declare a dim of labels: `dim Level = low | high`"
-    ),
+    **dict.fromkeys(("string", "str", "categorical", "enum"), "declare its labels: `dim Level = low | high`"),
 }
 
 
@@ -69,10 +67,12 @@ def _constrained(word: str, domain: Domain, shape: Shape, written: TypeExpr, ctx
     rank = CONSTRAINT_RANK[word]
     if len(shape) < rank:
         example = ", ".join(["K"] * rank)
-        ctx.error("E0214", f"`{word}` needs {rank} of its own dims", written.span, help=f"write `{word}[{example}]`")
+        needed = "a dim" if rank == 1 else "two dims"
+        ctx.error("E0214", f"a `{word}` needs {needed}", written.span, help=f"write `{word}[{example}]`")
         return UNKNOWN
     if rank == 2 and not same_axis(shape[-1], shape[-2]):
-        ctx.error("E0214", f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]", written.span)
+        help = f"write `{word}[{shape[-1]}, {shape[-1]}]`"
+        ctx.error("E0214", f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]", written.span, help=help)
         return UNKNOWN
     return Type(domain, shape, word)
 

@@ -28,7 +28,7 @@ from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, join_types, require_condition
 from .flatten import Flat
 from .indexing import check_index
-from .matching import DOMAINS
+from .matching import DOMAINS, show_kind
 from .references import mentions
 from .settings import check_law_settings, check_settings
 from .symbols import Symbol
@@ -60,11 +60,13 @@ def target_axes(symbol: Symbol, declared: Type | None, ctx: Context) -> list[Dim
     """The dim of every index of the target: from the declaration, or from the piece that has a binder there."""
     targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
     count = max(len(target.indices) for target in targets)
+    if declared and declared.known:
+        count = min(count, len(declared.shape))
     axes: list[Dim | None] = [None] * count
     if declared:
         axes[: len(declared.shape)] = [axis if isinstance(axis, Dim) else None for axis in declared.shape[:count]]
     for target in targets:
-        for k, index in enumerate(target.indices):
+        for k, index in enumerate(target.indices[:count]):
             if axes[k] is None and isinstance(index, Binder):
                 axes[k] = ctx.dim(index.range.dim.name)
     return axes
@@ -80,6 +82,7 @@ def _check_target(
             f"`{target.name.name}` has {_count(len(axes), 'axis', 'axes')}, "
             f"but {_count(len(target.indices), 'index', 'indices')} here",
             target.span,
+            help=_axes_help(target, len(axes)),
         )
         return None, ctx.bind(**{i.name.name: UNKNOWN for i in target.indices if isinstance(i, Binder)})
     found: list[c.Bind | c.Core] = []
@@ -98,12 +101,14 @@ def _check_target_index(
         binds, inside = bind_all((index,), inside)
         bind = binds[0] if binds else None
         if bind and axis and not same_axis(bind.dim, axis):
-            ctx.error("E0512", f"this axis is `{axis}`, not `{bind.dim}`", index.span)
+            help = f"write `{bind.name} in {axis}`"
+            ctx.error("E0512", f"this axis is `{axis}`, not `{bind.dim}`", index.span, help=help)
             return None, inside
         return bind, inside
     if isinstance(index, Name) and not _is_known(index.name, axis, ctx):
-        help = f"write `{index.name} in {axis or 'D'}`, as in `x[i in D]`"
-        ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
+        if index.name not in ctx.facts.symbols.broken:
+            help = f"write `{index.name} in {axis or 'D'}`"
+            ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
         return None, inside.bind(**{index.name: UNKNOWN})
     if axis is None:
         ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help="bind it: `x[i in D]`")
@@ -118,8 +123,14 @@ def _check_target_index(
 
 
 def _is_known(name: str, axis: Dim | None, ctx: Context) -> bool:
-    labels = axis.labels if axis else ()
-    return name in labels or name in ctx.variables or ctx.symbol(name) is not None or "." in name
+    symbol = ctx.symbol(name)
+    is_label = axis is not None and name in axis.labels
+    return is_label or name in ctx.variables or (symbol is not None and symbol.kind != "broken") or "." in name
+
+
+def _axes_help(target: Target, count: int) -> str:
+    dims = [index.range.dim.name for index in target.indices if isinstance(index, Binder)]
+    return f"declare it `{target.name.name}[{', '.join(dims)}]`" if len(dims) == len(target.indices) > count else ""
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -172,7 +183,9 @@ def _check_where(target: Target, symbol: Symbol, ctx: Context) -> c.Core | None:
 def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
     if value.type.known and (value.type.shape or not value.type.numeric):
         help = "add the elements up: `sum(...)`, or bind an index"
-        ctx.error("E0216", f"{what} is one number, but this is {value.type}", value.span, help=help)
+        if not value.type.numeric:
+            help = "a label is no number: index an array with it, or compare it"
+        ctx.error("E0216", f"{what} is one number, but this is {show_kind(value.type)}", value.span, help=help)
 
 
 def _check_draw(statement: DrawStmt, declared: Type | None, count: int, ctx: Context) -> c.Law | None:
@@ -213,7 +226,7 @@ def _check_written_type(
             name = statement.target.name.name
             ctx.error(
                 "E0217",
-                f"`{name}` is declared {wanted}, but {_what(body)} is {body.type}",
+                f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}",
                 body.span,
                 help=_type_help(statement.target, body.type, wanted),
             )
@@ -230,7 +243,7 @@ def _type_help(target: Target, given: Type, wanted: Type) -> str:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
         binders = ", ".join(f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False))
         return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
-    return f"declare it `: {Type(given.domain, (), given.constraint)}`"
+    return f"declare it `: {show_kind(given.replace(shape=()))}`"
 
 
 def agrees(given: Type, wanted: Type) -> bool:
@@ -253,13 +266,15 @@ def agrees(given: Type, wanted: Type) -> bool:
 
 def _type_of_pieces(symbol: Symbol, axes: Sequence[Dim | None], pieces: list[Piece], ctx: Context) -> Type:
     """The axes of the target, then those of the body; all pieces of one type."""
-    if not pieces or None in axes:
+    written = [t for flat in symbol.pieces if (t := _written_type(getattr(flat.statement, "type", None), ctx))]
+    if None in axes or not (pieces or written):
         return UNKNOWN
+    if not pieces:
+        return written[0].replace(shape=tuple(axis for axis in axes if axis) + written[0].shape)
     bodies = [c.Const(p.body.span, p.body.type, 0) for p in pieces]
     body = join_types(list(bodies), f"the parts of `{symbol.name}`", ctx)
     if not body.known:
         return UNKNOWN
-    written = [t for flat in symbol.pieces if (t := _written_type(getattr(flat.statement, "type", None), ctx))]
     domain, shape = body.domain, body.shape
     if written:
         domain, shape = written[0].domain, named(written[0].shape, body.shape)

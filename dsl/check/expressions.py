@@ -9,6 +9,7 @@ from typing import Any
 from .. import core as c
 from .. import syntax as s
 from ..diagnostics import did_you_mean
+from ..keywords import keywords
 from ..signatures.distributions import distributions_by_name
 from ..signatures.functions import functions_by_name
 from ..source import Span
@@ -32,7 +33,7 @@ from ..types import (
 from .calls import infer_function
 from .context import Context
 from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
-from .matching import Given
+from .matching import Given, show_kind
 from .operators import infer_binary, infer_unary
 from .symbols import Symbol
 
@@ -91,6 +92,7 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
     if not symbol.is_node:
         what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
         help = f"its size is `size({expr.name})`" if symbol.dim else ""
+        help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
         ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
         return unknown(expr.span)
     if symbol.kind == "factor":
@@ -130,6 +132,12 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
         help = f"`{expr.name}` is a function: write `{expr.name}(...)`"
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
+    elif expr.name in ctx.facts.bound:
+        help = (
+            f"`{expr.name}` is bound elsewhere; a reduction reaches as far as the product after it: `sum[i in D] (...)`"
+        )
+    elif expr.name in keywords():
+        help = f"`{expr.name}` is a word of the language"
     help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
     ctx.error_once("E0104", f"unknown name `{expr.name}`", expr.name, expr.span, help)
     return unknown(expr.span)
@@ -201,7 +209,7 @@ def _infer_call(expr: s.Call, ctx: Context, hint: Axis | None) -> c.Core:
 
 def require_condition(core: c.Core, ctx: Context) -> None:
     if core.type.known and (not isinstance(core.type.domain, Bool) or core.type.shape):
-        message = f"a condition is one true or false, but this is {core.type}"
+        message = f"a condition is one true or false, but this is {show_kind(core.type)}"
         ctx.error(
             "E0206",
             message,
@@ -226,7 +234,8 @@ def join_types(cores: list[c.Core], what: str, ctx: Context) -> Type:
             return UNKNOWN
         domain = join_domains(joined.domain, core.type.domain)
         if domain is None or not same_shape(joined.shape, core.type.shape):
-            ctx.error("E0208", f"{what} are of different types: {joined} and {core.type}", core.span)
+            both = f"{show_kind(joined)} and {show_kind(core.type)}"
+            ctx.error("E0208", f"{what} are of different types: {both}", core.span)
             return UNKNOWN
         constraint = joined.constraint if joined.constraint == core.type.constraint else ""
         joined = Type(domain, named(joined.shape, core.type.shape), constraint)
@@ -260,7 +269,8 @@ def _loop_limit(limit: c.Core, ctx: Context) -> int:
     if isinstance(limit, c.Const) and isinstance(limit.value, int) and 0 < limit.value <= MAX_LOOP:
         return limit.value
     if limit.type.known:
-        ctx.error("E0210", f"`max` takes a whole number from 1 to {MAX_LOOP:,}", limit.span)
+        message = f"`max` takes a whole number from 1 to {MAX_LOOP:,}"
+        ctx.error("E0210", message, limit.span, help="write it as a number: `max 100`")
     return 1
 
 
@@ -270,6 +280,7 @@ def _loop_limit(limit: c.Core, ctx: Context) -> int:
 def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind, ...], Context]:
     """Binders from left to right; one that could not be checked is bound to the unknown."""
     found: list[c.Bind] = []
+    ctx.facts.bound |= {binder.name.name for binder in binders}
     for binder in binders:
         bind = check_binder(binder, ctx)
         if bind:
@@ -300,7 +311,9 @@ def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...]
         require_condition(body, ctx)
         return Type(Bool())
     if not body.type.numeric:
-        ctx.error("E0206", f"`{operator}` needs numbers, but this is a label of `{body.type.domain}`", body.span)
+        message = f"`{operator}` needs numbers, but this is a label of `{body.type.domain}`"
+        help = f"compare it, in parentheses: `{operator}[i in D] (x[i] == label)`"
+        ctx.error("E0206", message, body.span, help=help)
         return UNKNOWN
     if operator in ("argmax", "argmin"):
         return _argmax_type(operator, body, binders, ctx)
@@ -314,7 +327,10 @@ def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...]
 
 def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
     if len(binders) != 1 or body.type.shape:
-        ctx.error("E0211", f"`{operator}[...]` takes one binder and a number for each of its members", body.span)
+        message = f"`{operator}[...]` takes one binder and a number for each of its members"
+        ctx.error(
+            "E0211", message, body.span, help=f"take one index after the other: `[i in D] {operator}[j in E] x[i, j]`"
+        )
         return UNKNOWN
     return Type(IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
@@ -370,7 +386,9 @@ def fit_shape(core: c.Core, shape: tuple[Axis, ...], what: str, ctx: Context) ->
         for a, b in zip(shape, core.type.shape, strict=True)
     )
     help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
-    ctx.error("E0203", f"{what} has shape {wanted}, but this is {core.type}", core.span, help=help)
+    sizes = [f"`{axis}` has {axis.size} members" for axis in shape if isinstance(axis, Dim) and axis.size is not None]
+    message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
+    ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
     return False
 
 

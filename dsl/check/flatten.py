@@ -18,6 +18,7 @@ from ..syntax import (
     GuideStmt,
     LetStmt,
     Name,
+    ObjectiveStmt,
     SoftStmt,
     Statement,
     Target,
@@ -81,19 +82,19 @@ def _bind_target(target: Target, around: _Around, report: list[Diagnostic]) -> T
         return target
     by_name = {binder.name.name: binder for binder in around.binders}
     indices = tuple(by_name.get(i.name, i) if isinstance(i, Name) else i for i in target.indices)
-    for binder in around.binders:
-        if binder not in indices:
-            name = binder.name.name
-            report.append(
-                Diagnostic(
-                    "E0511",
-                    f"`{target.name.name}` is defined once for each `{name}`, but does not carry `{name}` as an index",
-                    around.module.source,
-                    target.span,
-                    help=f"write `{target.name.name}[{', '.join(by_name)}]`",
-                )
+    missing = tuple(binder for binder in around.binders if binder not in indices)
+    for binder in missing[:1]:
+        name = binder.name.name
+        report.append(
+            Diagnostic(
+                "E0511",
+                f"`{target.name.name}` is defined once for each `{name}`, but does not carry `{name}` as an index",
+                around.module.source,
+                target.span,
+                help=f"write `{target.name.name}[{', '.join(by_name)}]`",
             )
-    return target.replace(indices=indices, where=_conjunction((*around.where, *filter(None, [target.where]))))
+        )
+    return target.replace(indices=missing + indices, where=_conjunction((*around.where, *filter(None, [target.where]))))
 
 
 def _conjunction(conditions: tuple[Expr, ...]) -> Expr | None:
@@ -107,6 +108,8 @@ def _conjunction(conditions: tuple[Expr, ...]) -> Expr | None:
 
 def _word(statement: Statement) -> str:
     word = type(statement).__name__.removesuffix("Stmt").lower()
+    if isinstance(statement, ObjectiveStmt):
+        return "minimize" if statement.minimize else "maximize"
     return statement.role if isinstance(statement, DeclStmt) else word
 
 

@@ -143,7 +143,7 @@ class _Matcher:
         elif len(spec.axes) != len(shape):
             raise Misfit(
                 "E0201",
-                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is {value.type}",
+                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is {show_kind(value.type)}",
                 value.span,
                 _rank_help(spec, shape),
             )
@@ -156,7 +156,7 @@ class _Matcher:
         if isinstance(value, c.Const) and isinstance(domain, Int):
             return
         if value.type.shape or not isinstance(domain, IndexOf):
-            raise Misfit("E0201", f"`{param.name}` is an index, but this is {value.type}", value.span)
+            raise Misfit("E0201", f"`{param.name}` is an index, but this is {show_kind(value.type)}", value.span)
         self._bind_axis(param.type.axes[0], domain.dim, value)
 
     def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:
@@ -227,6 +227,13 @@ def show_spec(spec: TypeSpec) -> str:
     return spec.domain + (f"[{', '.join(spec.axes)}]" if spec.axes else "")
 
 
+def show_kind(type_: Type) -> str:
+    """The type without what is known of the values: where 2.5 does not fit, that it is real is what matters."""
+    domain = type_.domain
+    plain = Real() if isinstance(domain, Real) else Int() if isinstance(domain, Int) else domain
+    return str(type_.replace(domain=plain))
+
+
 def _rank_help(spec: TypeSpec, shape: Shape) -> str:
     if len(shape) > len(spec.axes) and isinstance(shape[0], Dim):
         return f"index it, as in `[i in {shape[0]}] f(a[i])`"
@@ -240,11 +247,11 @@ def domain_misfit(word: str, type_: Type) -> str | None:
     if word in ("item", "index") or not type_.known:
         return None
     if word == "bool":
-        return None if isinstance(domain, Bool) else f"needs true or false, but this is {type_}"
+        return None if isinstance(domain, Bool) else f"needs true or false, but this is {show_kind(type_)}"
     if not type_.numeric:
         return f"needs a number, but this is a label of `{domain}`"
     if word in ("int", "count") and not type_.whole:
-        return f"needs a whole number, but this is {type_}"
+        return f"needs a whole number, but this is {show_kind(type_)}"
     if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
         return f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is {_show_value(lower, upper)}"
     if word in ("unit", "simplex") and (upper < 0 or lower > 1):

@@ -14,8 +14,11 @@ from ..syntax import ImportStmt, Program
 Reader = Callable[[str], Source]
 
 
+UNREAD = "?."
+
+
 class Module(Record):
-    """`aliases` maps the names after `as` to the prefixes of the modules they stand for."""
+    """`aliases` maps the names after `as` to the prefixes of the modules they stand for, or to UNREAD."""
 
     prefix: str
     source: Source
@@ -34,7 +37,9 @@ def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> li
         for statement in imports:
             path = _relative_to(program.source.path, statement.path.value)
             source = _read_import(read, path, importing, program.source, statement.path.span, report)
-            if source:
+            if source is None:
+                aliases[statement.alias.name] = UNREAD
+            else:
                 imported, found = parse_program(source)
                 report.extend(found)
                 load(imported, aliases[statement.alias.name], (*importing, path))

@@ -24,6 +24,7 @@ from ..types import (
     show_shape,
 )
 from .context import Context
+from .matching import show_kind
 
 Interval = tuple[float, float]
 
@@ -155,7 +156,7 @@ def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ct
     if shape is None:
         return UNKNOWN
     if join_domains(left.type.domain, right.type.domain) is None:
-        a, b = Type(left.type.domain), Type(right.type.domain)
+        a, b = show_kind(Type(left.type.domain)), show_kind(Type(right.type.domain))
         ctx.error("E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right))
     return Type(Bool(), shape)
 
@@ -180,7 +181,8 @@ def _infer_logic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
 def _require_bool(operand: c.Core, operator: str, ctx: Context) -> None:
     if operand.type.known and not isinstance(operand.type.domain, Bool):
         help = "compare it with something, as in `x > 0`"
-        ctx.error("E0206", f"`{operator}` needs true or false, but this is {operand.type}", operand.span, help=help)
+        message = f"`{operator}` needs true or false, but this is {show_kind(operand.type)}"
+        ctx.error("E0206", message, operand.span, help=help)
 
 
 def _require_number(operand: c.Core, ctx: Context) -> bool:

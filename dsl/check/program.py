@@ -15,6 +15,7 @@ from .declared import resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number
 from .expressions import fit_shape, infer
 from .flatten import Flat, flatten_module
+from .matching import show_kind
 from .modules import Module, Reader, load_modules
 from .order import Edge, Recurrence, components, find_recurrences, lags_of
 from .references import Mention, binder_names, mentions
@@ -111,7 +112,8 @@ class _Checker:
         for parameter in statement.parameters:
             others = [p for p in statement.parameters if p.name.name == parameter.name.name]
             if others[0] is not parameter:
-                context.error("E0101", f"`{parameter.name.name}` is defined twice", parameter.span)
+                message = f"`{parameter.name.name}` is defined twice"
+                context.error("E0101", message, parameter.name.span, help="rename one of them")
         self.facts.functions[symbol.name] = FunctionType(tuple(types), resolve_type(statement.result, (), context))
 
     def check_function(self, symbol: Symbol) -> Function | None:
@@ -166,7 +168,8 @@ class _Checker:
             if value.type.shape:
                 fit_shape(value, type_.shape, f"`{statement.name.name}`", context)
             elif not agrees(Type(value.type.domain), Type(type_.domain)):
-                context.error("E0217", f"`{statement.name.name}` is {type_}, but its value is {value.type}", value.span)
+                message = f"`{statement.name.name}` is {type_}, but its value is {show_kind(value.type)}"
+                context.error("E0217", message, value.span)
             elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
                 context.error("E0217", f"`{statement.name.name}` is {type_}, which this value is not", value.span)
         return value
@@ -209,7 +212,7 @@ class _Checker:
         also = tuple(
             Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module
         )
-        help = "a recurrence steps back along one axis, as in `z[t in T[1..]] ... z[t-1]`"
+        help = "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no direction is a `factor`"
         self.context(owner.module).error(
             "E0503", f"these definitions go round in a circle: {path}", cycle[0].span, help=help, also=also
         )
@@ -217,20 +220,22 @@ class _Checker:
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
         types = self.facts.guide_types if guide else self.facts.types
-        for symbol in group:
-            if symbol.name in types:
-                continue
-            quiet = Facts(self.symbols, [])
-            quiet.types, quiet.guide_types, quiet.functions = (
-                self.facts.types,
-                self.facts.guide_types,
-                self.facts.functions,
-            )
-            found = preliminary_type(symbol, members, Context(quiet, symbol.module, {}, guide))
-            types[symbol.name] = found or UNKNOWN
-            if found is None and not quiet.report:
-                help = f"write it: `{symbol.name}[...] : real ...`"
-                message = f"the type of `{symbol.name}` depends on itself"
+        quiet = Facts(self.symbols, [])
+        quiet.types, quiet.guide_types = self.facts.types, self.facts.guide_types
+        quiet.functions = self.facts.functions
+        pending = [symbol for symbol in group if symbol.name not in types]
+        while pending:
+            names = members & {symbol.name for symbol in pending}
+            found = {s.name: preliminary_type(s, names, Context(quiet, s.module, {}, guide)) for s in pending}
+            types.update({name: type_ for name, type_ in found.items() if type_})
+            if not any(found.values()):
+                break
+            pending = [symbol for symbol in pending if symbol.name not in types]
+        for symbol in pending:
+            types[symbol.name] = UNKNOWN
+            if not quiet.report:
+                message = f"every part of `{symbol.name}` depends on `{symbol.name}` itself"
+                help = f"define its first element, or write its type: `{symbol.name}[...] : real ...`"
                 self.context(symbol.module, guide).error("E0213", message, symbol.span, help=help)
 
     def check_one(self, symbol: Symbol, guide: bool) -> Definition | None:
@@ -289,7 +294,8 @@ class _Checker:
                 continue
             model, guide = self.facts.types.get(name, UNKNOWN), self.facts.guide_types.get(name, UNKNOWN)
             if model.known and guide.known and not agrees(guide, model):
-                context.error("E0604", f"`{name}` is {model} in the model, but {guide} in the guide", symbol.span)
+                both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
+                context.error("E0604", f"`{name}` is {both}", symbol.span)
         uses_elbo = objective and any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(objective.value))
         for name, symbol in latents.items():
             if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:

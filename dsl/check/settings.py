@@ -54,8 +54,8 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
             ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help=f"write `with {row.name}`")
         return Setting(row.name)
     if row.call != (annotation.value is None):
-        method = _written_method(annotation) or row.methods[0].name
-        form = f"{row.name}({method})" if row.call else f"{row.name}={method}"
+        meant = _written_method(annotation) or row.methods[0].name
+        form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help=f"write `with {form}`")
         return None
     method, options = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
@@ -104,9 +104,12 @@ def _check_option(method: Method, option: Argument, ctx: Context) -> tuple[str, 
         ctx.error("E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help)
         return None
     wanted = method.options[option.name]
+    reported = len(ctx.facts.report)
     value = (
         _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
     )
+    if value is None and len(ctx.facts.report) > reported:
+        return None
     if value is None:
         shown = f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _NUMBERS[wanted]
         ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)

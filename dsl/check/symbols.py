@@ -89,7 +89,7 @@ def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnost
                 f"`{local}` is a word of the language and cannot be a name",
                 symbol.module.source,
                 symbol.span,
-                help="choose another name",
+                help="choose another name" + (", or put it between backquotes" if local not in TYPE_WORDS else ""),
             )
         )
     known = space.get(symbol.name)
@@ -158,7 +158,8 @@ def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int |
     if isinstance(size, int) and 0 < size <= MAX_DIM:
         return size
     message = f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text[:30]}"
-    report.append(Diagnostic("E0509", message, flat.module.source, statement.size.span))
+    help = f"leave the size out when it comes with the data: `dim {statement.name.name}`"
+    report.append(Diagnostic("E0509", message, flat.module.source, statement.size.span, help=help))
     return None
 
 

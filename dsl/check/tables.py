@@ -141,7 +141,8 @@ def _fill(table: s.Table, width: int, ctx: Context) -> tuple[tuple[c.Core, ...],
         return parents, None
     choices = [labels_of(domain) for domain in domains if domain is not None]
     if prod(map(len, choices)) > MAX_TABLE:
-        ctx.error("E0410", f"the table would need more than {MAX_TABLE:,} rows", table.span)
+        message = f"the table would need more than {MAX_TABLE:,} rows"
+        ctx.error("E0410", message, table.span, help="use fewer parents, or an expression of them")
         return parents, None
     return parents, _match_rows(table, domains, choices, ctx)
 
@@ -159,7 +160,8 @@ def _match_rows(
         options = [labels if key.matches_any else (key.text,) for key, labels in zip(row.keys, choices, strict=True)]
         fresh = [combination for combination in product(*options) if combination not in taken]
         if not fresh:
-            ctx.error("E0411", "this row is never used: rows above match all it matches", row.span)
+            message = "this row is never used: rows above match all it matches"
+            ctx.error("E0411", message, row.span, help="remove it, or move it up")
             sound = False
         taken.update(dict.fromkeys(fresh, row))
     missing = [combination for combination in product(*choices) if combination not in taken] if sound else []
@@ -168,7 +170,7 @@ def _match_rows(
         help = f"add a row for: {shown}" if missing[0] else "add a row"
         ctx.error(
             "E0412",
-            f"{len(missing)} of {prod(map(len, choices))} combinations have no row",
+            f"{len(missing)} of {prod(map(len, choices))} combinations {'has' if len(missing) == 1 else 'have'} no row",
             table.span,
             help=help,
         )
@@ -190,9 +192,15 @@ def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
 
 def _row_fits(row: s.Row, parents: int, width: int, ctx: Context) -> bool:
     if len(row.keys) != parents:
-        ctx.error("E0413", f"this row has {len(row.keys)} keys for {parents} parents", row.span)
+        message = f"this row has {_count(len(row.keys), 'key')} for {_count(parents, 'parent')}"
+        ctx.error("E0413", message, row.span, help="write one key for each parent; `_` matches any label")
         return False
     if len(row.values) != width:
-        ctx.error("E0413", f"this row has {len(row.values)} values for {width} columns", row.span)
+        message = f"this row has {_count(len(row.values), 'value')} for {_count(width, 'column')}"
+        ctx.error("E0413", message, row.span, help="write one value for each column")
         return False
     return True
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"

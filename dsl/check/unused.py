@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..diagnostics import Diagnostic
-from ..syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, LetStmt
+from ..parser import children
+from ..syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, Key, LetStmt, Node
 from .flatten import Flat
 from .references import mentions
 from .symbols import Symbol, Symbols
@@ -22,6 +25,7 @@ WORTH_SAYING = {
 def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
     """Only names of the file itself: an imported library may offer more than is needed."""
     used = {name for flat in flats for name in _used_names(flat)}
+    used |= {dim.name for name in used for dim in symbols.labels.get(name, ())}
     for symbol in (*symbols.model.values(), *symbols.guide.values()):
         if (
             symbol.kind in WORTH_SAYING
@@ -56,9 +60,18 @@ def _used_names(flat: Flat) -> set[str]:
             found.add(flat.module.prefix + head)
         elif mention.name != own:
             found.add(flat.module.prefix + mention.name)
+    found |= {key.text for key in _keys(flat.statement)}
     if flat.soft is not None:
         found |= {m.name for argument in flat.soft for m in mentions(argument)}
     return found
+
+
+def _keys(node: Node) -> Iterator[Key]:
+    """The labels that tables name in their rows and columns."""
+    if isinstance(node, Key):
+        yield node
+    for child in children(node):
+        yield from _keys(child)
 
 
 def _defined_name(flat: Flat) -> str | None:

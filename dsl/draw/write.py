@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from ..files import write_whole
 from .compose import compose_scene
 from .dot import emit_dot
 from .graphviz import GraphvizError, run_graphviz
@@ -67,13 +68,4 @@ def write_picture(
 ) -> None:
     """The file appears whole or not at all."""
     content = render_picture(picture, format_name or format_of(path), engine)
-    _replace_file(Path(path), content)
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, content)

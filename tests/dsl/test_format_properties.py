@@ -11,11 +11,12 @@ from dpc.dsl.format import format_program, format_source
 from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
 
-NAMES = ["a", "b", "mu", "long_name_of_a_thing", "`two words`", "`data`", "`if`", "`mean`", "`a.b`", "été"]
+NAMES = ["a", "b", "mu", "long_name_of_a_thing", "`two words`", "`data`", "`if`", "mean", "`a.b`", "été"]
 DIMS = ["D", "Obs", "lib.Site", "`odd dim`"]
 ATOMS = [*NAMES, "0", "1", "0.001", "1_000", "2.5e-3", "123456789", "true", '"no # comment"', "lib.`odd name`"]
 KEYS = ["yes", "no", "_", "0", "true", "`very high`", "`_`"]
 REDUCERS = ["sum", "max", "logsumexp"]
+QUANTIFIERS = ["all", "any"]
 LOOSE, OR, AND, NOT, COMPARE, ADD, TERM, PRODUCT, SIGNED, POWER, ATOM = range(11)
 BINARY = [
     (OR, "or", AND),
@@ -104,7 +105,7 @@ class Author:
         return text if own >= level else f"({text})"
 
     def leveled(self, depth: int) -> tuple[int, str]:
-        chosen = self.chance.randint(0, 11) if depth else 0
+        chosen = self.chance.randint(0, 12) if depth else 0
         inner = depth - 1
         if chosen <= 1:
             return ATOM, self.pick(ATOMS)
@@ -119,6 +120,8 @@ class Author:
             return LOOSE, self.control(inner)
         if chosen == 8:
             return TERM, f"{self.pick(REDUCERS)}[{self.binders()}] {self.expr(inner, TERM)}"
+        if chosen == 9:
+            return NOT, f"{self.pick(QUANTIFIERS)}[{self.binders()}] {self.expr(inner, NOT)}"
         return ATOM, self.bracketed(inner)
 
     def control(self, depth: int) -> str:
@@ -157,6 +160,7 @@ def rewrite(text: str, chance: Random) -> str:
     """The same program in another layout, with comments."""
     brackets: list[str] = []
     pieces = [chance.choice(["", "\n\n", "# first\n", "  # indented\r\n\n"])]
+    reduces = False
     for token, following in pairwise([*TOKEN.findall(text), ""]):
         if token in "([{":
             brackets.append(token)
@@ -165,7 +169,8 @@ def rewrite(text: str, chance: Random) -> str:
         free = bool(brackets) and brackets[-1] != "{"
         ends = token in ("\n", ";") and not free
         pieces.append("" if ends else token)
-        pieces.append(_separator(chance, token, following, free, ends))
+        reduces = token != "in" and (reduces or (token in REDUCERS + QUANTIFIERS and following == "["))
+        pieces.append(chance.choice([" ", "  "]) if reduces else _separator(chance, token, following, free, ends))
     return "".join(pieces) + chance.choice(["", "\n", "  # last", "\n# last\n\n"])
 
 
@@ -175,7 +180,7 @@ def _separator(chance: Random, token: str, following: str, free: bool, ends: boo
         return chance.choice([";", "\n", "\n\n", "\n\n\n", " ; \n", "\n  ", *layout])
     if token == "{" or following == "}":
         return chance.choice(["", " ", " ", "\n", "\n\n", *(layout if chance.random() < 0.3 else [])])
-    if free and not (token in REDUCERS and following == "["):
+    if free:
         return chance.choice([" ", " ", "  ", "\n", "\r\n   ", *(layout if chance.random() < 0.1 else [])])
     return chance.choice([" ", "  ", "\t"])
 

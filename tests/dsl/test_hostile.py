@@ -27,9 +27,7 @@ SEEDS = [
     "for i in N {\n  a[i] = f(w, i)\n  z[i] ~ Normal(a[i], 1) with grad=pathwise\n}\n"
     "guide { z[i in N] ~ Normal(w[i], 1) }\nmaximize elbo()\n",
 ]  # fmt: skip
-TOKENS = sorted(
-    {word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")} | set('()[]{}=~:^@|;,."`#')
-)
+TOKENS = sorted({word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")} | set('()[]{}=~:^@|;,."`#'))
 
 
 def answer(text: str) -> None:

@@ -28,6 +28,10 @@ edges_in = {
 }
 
 
+def step_back(place: tuple[int, ...], edge: Edge) -> tuple[int, ...]:
+    return tuple(p - (lag or 0) for p, lag in zip(place, edge.lags, strict=True))
+
+
 def has_cycle_when_unrolled(edges: list[Edge], axes: int) -> bool:
     """Depth-first search over (name, place) for places inside a box of side SIZE."""
     places = list(product(range(SIZE), repeat=axes))
@@ -35,7 +39,8 @@ def has_cycle_when_unrolled(edges: list[Edge], axes: int) -> bool:
         (name, place): [
             (edge.used, step)
             for edge in edges
-            if edge.user == name and (step := tuple(p - (lag or 0) for p, lag in zip(place, edge.lags, strict=True))) in places
+            if edge.user == name
+            and (step := tuple(p - (lag or 0) for p, lag in zip(place, edge.lags, strict=True))) in places
         ]
         for name in NAMES
         for place in places

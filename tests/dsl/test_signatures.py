@@ -13,6 +13,7 @@ import numpyro.distributions as nd
 import pytest
 import scipy.special as sp
 import scipy.stats as st
+
 from dpc.dsl.signatures.distributions import DISTRIBUTIONS, Distribution, distributions_by_name
 from dpc.dsl.signatures.functions import FUNCTIONS, Function, functions_by_name
 from dpc.dsl.signatures.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec

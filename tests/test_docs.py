@@ -1,0 +1,53 @@
+"""Every program in the documentation is one.
+
+```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpc.dsl.compiler import check_source
+from dpc.dsl.format import format_source
+from dpc.dsl.parser import parse_program
+from dpc.dsl.source import Source
+
+DOCS = Path(__file__).parents[1] / "docs"
+BLOCK = re.compile(r"^```(dp|dp-part|dp-bad)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(kind: str) -> list[object]:
+    found = []
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        for match in BLOCK.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            if match[1] == kind:
+                found.append(pytest.param(Source(f"{path.name}:{line}", match[2]), id=f"{path.stem}-{line}"))
+    return found
+
+
+@pytest.mark.parametrize("source", blocks("dp"))
+def test_programs_check(source: Source) -> None:
+    assert [d.message for d in check_source(source).diagnostics if d.is_error] == []
+
+
+@pytest.mark.parametrize("source", blocks("dp"))
+def test_programs_are_formatted(source: Source) -> None:
+    assert format_source(source) == source.text
+
+
+@pytest.mark.parametrize("source", blocks("dp-part"))
+def test_parts_of_programs_parse(source: Source) -> None:
+    assert parse_program(source)[1] == []
+
+
+@pytest.mark.parametrize("source", blocks("dp-bad"))
+def test_bad_programs_are_refused(source: Source) -> None:
+    assert any(diagnostic.is_error for diagnostic in check_source(source).diagnostics)
+
+
+def test_there_are_programs() -> None:
+    assert len(blocks("dp")) > 20
+    assert blocks("dp-bad")

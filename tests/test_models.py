@@ -1,0 +1,62 @@
+"""The models that people learn from: each is right, formatted, drawn, and says in two lines what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from dpc.dsl.build import build_graph
+from dpc.dsl.classify import classify
+from dpc.dsl.compiler import check_source
+from dpc.dsl.draw.from_graph import picture_of
+from dpc.dsl.draw.write import render_picture
+from dpc.dsl.format import format_source
+from dpc.dsl.source import Source
+
+MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
+CLASSES = {
+    "asia": "Bayesian network",
+    "bandit": "stochastic computation graph",
+    "boltzmann": "Markov random field",
+    "bubble": "computation graph",
+    "cancer": "Bayesian network",
+    "gate": "stochastic computation graph",
+    "hierarchical": "Bayesian network",
+    "hmm": "Bayesian network",
+    "ising": "Markov random field",
+    "perceptron": "computation graph",
+    "potts": "conditional random field",
+    "root": "computation graph",
+    "tagger": "conditional random field",
+    "vae": "stochastic computation graph",
+}
+
+
+def source(path: Path) -> Source:
+    return Source(path.name, path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+def test_model(path: Path) -> None:
+    result = check_source(source(path))
+    assert result.diagnostics == ()
+    assert result.typed
+    graph = build_graph(result.typed)
+    assert classify(graph).name == CLASSES.get(
+        path.stem, "Bayesian network" if path.stem != "perceptron" else "computation graph"
+    )
+    svg = render_picture(picture_of(graph), "svg", "builtin")
+    texts = {element.text for element in ElementTree.fromstring(svg).iter() if element.text}
+    assert {node.name for node in graph.nodes} <= texts
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+def test_a_model_is_formatted_and_introduced(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    first, second, third = text.splitlines()[:3]
+    assert first.startswith("# ")
+    assert second.startswith("# ")
+    assert third.startswith("model ")
+    assert format_source(source(path)) == text
