@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lark import Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from .diagnostics import Diagnostic, Label
+from .diagnostics import Diagnostic, Label, did_you_mean
 from .keywords import keywords
 from .record import Record
 from .source import Source, Span
@@ -30,6 +30,8 @@ SIGNS = {
     "CARET": "^", "LPAR": "(", "RPAR": ")", "LBRACKET": "[", "RBRACKET": "]", "LBRACE": "{", "RBRACE": "}",
 }  # fmt: skip
 EXPRESSION_START = {"NAME", "NUMBER", "LPAR", "MINUS", "IF"}
+STATEMENT_WORDS = {"model", "import", "dim", "data", "observed", "param", "latent", "factor", "guide", "extern",
+                   "minimize", "maximize"}  # fmt: skip
 CLOSING = {")": "(", "]": "[", "}": "{"}
 OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "AT", "CARET", "COMPARE", "AND", "OR"}
 AFTER_OPERAND = OPERATORS | {"LBRACKET", "LPAR", "DOT", "EQUALS", "WITH"}
@@ -226,6 +228,7 @@ def _declaration_without_type(m: Mishap) -> Diagnostic | None:
     help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
     if m.token == "TILDE":
         help = f"write `{found[0]} : real`, and the `~` in a statement of its own"
+        help = help if found[1] == "observed" else f"what is drawn needs no `{found[1]}`: remove it"
     return m.report("E0009", f"this `{found[1]}` needs a type", help=help)
 
 
@@ -267,6 +270,17 @@ def _keyword_as_name(m: Mishap) -> Diagnostic | None:
     return _reserved(m.replace(span=Span(start, start + len(word)), text=word))
 
 
+def _misspelt_word(m: Mishap) -> Diagnostic | None:
+    """`minimise loss`: a word at the start of a statement that is nearly one of the language."""
+    word = m.head.strip()
+    help = did_you_mean(word, sorted(STATEMENT_WORDS)) if word.isidentifier() and "TILDE" in m.allowed else ""
+    if not help or word in keywords() or m.token not in ("NAME", "NUMBER", "STRING", "LPAR", "COLON"):
+        return None
+    start = m.span.start - len(m.head)
+    wrong = m.replace(span=Span(start, start + len(word)))
+    return wrong.report("E0001", f"no statement starts with `{word}`", help=help)
+
+
 def _row_of_a_table(m: Mishap) -> Diagnostic | None:
     if "FATARROW" not in m.allowed or m.token not in ("COLON", "ARROW", "EQUALS", "BAR"):
         return None
@@ -300,7 +314,7 @@ _COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a s
 HABITS = (
     # what stands before in the statement, what stands here, the message, the help
     (r"^for", r"\(", "the binder of a `for` has no parentheses", "write `for i in D {{ ... }}`"),
-    (r"^(for|soft|guide)\b[^=~]*", r":", "a block stands between braces", "write `for i in D {{ ... }}`"),
+    (r"^(?P<word>for|soft|guide)\b[^=~]*", r":", "a block stands between braces", "write `{word} ... {{ ... }}`"),
     (r"\bin", r"[\d(\[]", "a binder runs over a dim", _BINDER),
     (r"\bin\s+\w+", r"\(", "a binder runs over a dim", _BINDER),
     (r"", r"for\b", "the binder comes first", _COMPREHENSION),
@@ -314,6 +328,7 @@ HABITS = (
     (_ROLE + rf"{_NAME}\s*\[[^\]]*", r":", "the bracket before this is not closed", "write `]`"),
     (_ROLE + _TYPE + r".*", r"", "the type stands after the name", "write `{role} x : real`, `{role} x[D] : int`"),
     (_ROLE + r".*:\s*(?P<type>real|int)", r"<", "bounds stand in parentheses", "write `{type}(lower=0)`"),
+    (r"^(?P<mark>data|param|latent)\s.*:.*", r"~", "what is drawn needs no `{mark}`", "write `x ~ ...` alone"),
     (_ROLE + _NAME + r".*:.*", r"~", "a declaration and a distribution are two statements",
      "write the `~` of `{name}` in a statement of its own"),
     (r"^(data|parameters|model|transformed|generated|functions|quantities)", r"\{|data\b", "a model has no such blocks",
@@ -338,11 +353,16 @@ HABITS = (
      "leave it out when it comes with the data: `dim {name}`"),
     (rf"^dim\s+{_NAME}", r",", "one dim to a statement", "write `dim {name}`, and the next dim on the next line"),
     (rf"^dim\s+{_NAME}", r"[\[(:]", "the size of a dim is written with `=`", "write `dim {name} = 3`"),
+    (r"^(extern\s+)?fn\s.*\(.*\b(real|int|bool)", r"\w", "the type stands after the name",
+     "as in `fn f(x: real) -> real = ...`"),
     (r"^(extern\s+)?fn\s.*\([^)]*", r"[,)=]", "a parameter needs a type", "as in `fn f(x: real) -> real = ...`"),
     (r"^fn\s.*\)", r"[={:]", "a function names the type of its result", "as in `fn f(x: real) -> real = ...`"),
     (r"^fn\s.*->[^=]*", r"[{:]", "the body of a function stands after `=`", "as in `fn f(x: real) -> real = x^2`"),
     (r"^factor", r":", "a factor needs a name", "write `factor name : ...`"),
     (r"^factor\s.*", r"[=~]|\s*(#|$)", "a factor is written with `:`", "write `factor name : ...`"),
+    (rf"^{_NAME}(\[.*\])?\s*:\s*\w.*", r"\s*(#|;|$)", "a declaration starts with its role",
+     "write `data {name} : ...` or `param {name} : ...`; what is drawn needs no declaration"),
+    (r"(?P<mark>,)", r"[)\]]", "nothing follows this `,`", "remove it"),
     (rf"^{_NAME}", r",", "one variable to a statement", "write `{name} ~ ...` on a line of its own"),
     (rf"^{_NAME}", r"[(+*/^@<>-]", "a statement defines something", "give the value a name: `y = {name} ...`"),
     (r"\[[^\]]*", r":|\.\.", "a part of an array is taken by a binder", "write `[i in D[1..3]] x[i]`"),
@@ -361,6 +381,7 @@ RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
     _if_without_then,
     _row_of_a_table,
     _keyword_as_name,
+    _misspelt_word,
     _habit,
     _comparison_by_definition,
     _reserved_word,

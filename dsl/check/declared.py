@@ -14,16 +14,20 @@ from ..types import (
     Bool,
     Dim,
     Domain,
+    Fixed,
     IndexOf,
     Int,
     Real,
     Shape,
     Type,
     same_axis,
+    same_shape,
+    show_shape,
 )
 from .context import Context
 from .expressions import infer
 from .indexing import report_not_a_dim
+from .matching import show_kind
 from .symbols import TYPE_WORDS
 
 TYPES_OF_OTHERS = {
@@ -31,6 +35,9 @@ TYPES_OF_OTHERS = {
     **dict.fromkeys(("integer", "long", "Int64"), "write `int`"),
     **dict.fromkeys(("boolean", "binary"), "write `bool`"),
     **dict.fromkeys(("vector", "row_vector", "array"), "an array is written by its dims: `x[D] : real`"),
+    "positive": "write `real(lower=0)`",
+    "count": "write `int(lower=0)`",
+    **dict.fromkeys(("unit", "probability"), "write `real(lower=0, upper=1)`"),
     "matrix": "an array is written by its dims: `x[D, E] : real`",
     "cov_matrix": "write `covariance`",
     "corr_matrix": "write `correlation`",
@@ -122,3 +129,19 @@ def _constant(argument: Argument, default: float, ctx: Context) -> float:
     if value.type.known:
         ctx.error("E0215", "the bounds of a type are constants", argument.span)
     return default
+
+
+def fit_shape(core: c.Core, shape: Shape, what: str, ctx: Context) -> bool:
+    """Reports a value whose shape is not the wanted one."""
+    if not core.type.known or same_shape(core.type.shape, shape):
+        return True
+    wanted = show_shape(shape) if shape else "one number"
+    is_unsized = len(shape) == len(core.type.shape) and any(
+        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed)
+        for a, b in zip(shape, core.type.shape, strict=True)
+    )
+    help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
+    sizes = [f"`{axis}` has {axis.size} members" for axis in shape if isinstance(axis, Dim) and axis.size is not None]
+    message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
+    ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
+    return False

@@ -122,6 +122,12 @@ def _check_target_index(
     return (core if isinstance(core.type.domain, IndexOf) else None), inside
 
 
+def unbound_index(symbol: Symbol, ctx: Context) -> Name | None:
+    """The first index of a target that is neither bound nor known, as in `z[t] ~ Normal(z[t-1], 1)`."""
+    indices = [i for flat in symbol.pieces for i in flat.statement.target.indices]  # type: ignore[attr-defined]
+    return next((i for i in indices if isinstance(i, Name) and not _is_known(i.name, None, ctx)), None)
+
+
 def _is_known(name: str, axis: Dim | None, ctx: Context) -> bool:
     symbol = ctx.symbol(name)
     is_label = axis is not None and name in axis.labels

@@ -28,7 +28,6 @@ from ..types import (
     named,
     number_type,
     same_shape,
-    show_shape,
 )
 from .calls import infer_function
 from .context import Context
@@ -127,15 +126,13 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
 
 
 def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
-    help = did_you_mean(expr.name, ctx.visible_names())
+    help = did_you_mean(expr.name, [*ctx.visible_names(), "true", "false"])
     if expr.name in functions_by_name():
         help = f"`{expr.name}` is a function: write `{expr.name}(...)`"
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
     elif expr.name in ctx.facts.bound:
-        help = (
-            f"`{expr.name}` is bound elsewhere; a reduction reaches as far as the product after it: `sum[i in D] (...)`"
-        )
+        help = f"`{expr.name}` is bound elsewhere; to take in a sum, a reduction needs parentheses: `sum[i in D] (...)`"
     elif expr.name in keywords():
         help = f"`{expr.name}` is a word of the language"
     help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
@@ -328,9 +325,7 @@ def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...]
 def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
     if len(binders) != 1 or body.type.shape:
         message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        ctx.error(
-            "E0211", message, body.span, help=f"take one index after the other: `[i in D] {operator}[j in E] x[i, j]`"
-        )
+        ctx.error("E0211", message, body.span, help=f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`")
         return UNKNOWN
     return Type(IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
@@ -374,22 +369,6 @@ def _infer_table(expr: s.Table, ctx: Context, hint: Axis | None) -> c.Core:
     from .tables import infer_value_table  # tables are made of expressions: the circle is in the language
 
     return infer_value_table(expr, ctx)
-
-
-def fit_shape(core: c.Core, shape: tuple[Axis, ...], what: str, ctx: Context) -> bool:
-    """Reports a value whose shape is not the wanted one."""
-    if not core.type.known or same_shape(core.type.shape, shape):
-        return True
-    wanted = show_shape(shape) if shape else "one number"
-    is_unsized = len(shape) == len(core.type.shape) and any(
-        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed)
-        for a, b in zip(shape, core.type.shape, strict=True)
-    )
-    help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
-    sizes = [f"`{axis}` has {axis.size} members" for axis in shape if isinstance(axis, Dim) and axis.size is not None]
-    message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
-    ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
-    return False
 
 
 _RULES: dict[type[s.Expr], Callable[[Any, Context, Axis | None], c.Core]] = {

@@ -58,7 +58,7 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
 # ---- shapes
 
 
-def joint_shape(left: Type, right: Type, span: Span, ctx: Context) -> Shape | None:
+def joint_shape(left: Type, right: Type, span: Span, ctx: Context, operator: str = "") -> Shape | None:
     """A number goes with any array; two arrays must have the same axes. Nothing is broadcast."""
     if not left.shape or not right.shape:
         return left.shape or right.shape
@@ -66,6 +66,8 @@ def joint_shape(left: Type, right: Type, span: Span, ctx: Context) -> Shape | No
         return named(left.shape, right.shape)
     message = f"the shapes {show_shape(left.shape)} and {show_shape(right.shape)} do not agree"
     help = "index both over the same binders: `[i in D] a[i] + b[i]`"
+    if operator == "*" and same_axis(left.shape[-1], right.shape[0]):
+        help = "`*` is elementwise; the matrix product is `A @ b`"
     ctx.error("E0203", message, span, help=help)
     return None
 
@@ -79,7 +81,7 @@ def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ct
         return shifted
     if not (_require_number(left, ctx) and _require_number(right, ctx)):
         return UNKNOWN
-    shape = joint_shape(left.type, right.type, span, ctx)
+    shape = joint_shape(left.type, right.type, span, ctx, operator)
     if shape is None:
         return UNKNOWN
     whole = left.type.whole and right.type.whole and operator in "+-*"

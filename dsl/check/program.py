@@ -11,9 +11,9 @@ from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveS
 from ..types import UNKNOWN, Bool, IndexOf, Int, Type
 from .calls import require_type
 from .context import Context, Facts, FunctionType, TooManyErrors
-from .declared import resolve_type
-from .definitions import agrees, check_definition, preliminary_type, require_number
-from .expressions import fit_shape, infer
+from .declared import fit_shape, resolve_type
+from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
+from .expressions import infer
 from .flatten import Flat, flatten_module
 from .matching import show_kind
 from .modules import Module, Reader, load_modules
@@ -209,6 +209,12 @@ class _Checker:
     def report_cycle(self, cycle: list[Edge], owners: dict[str, Symbol]) -> None:
         path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
         owner = owners[cycle[0].user]
+        unbound = unbound_index(owner, self.context(owner.module))
+        if unbound:
+            help = f"write `{unbound.name} in D[1..]`, and the first element in a statement of its own"
+            message = f"nothing says what `{unbound.name}` runs over"
+            self.context(owner.module).error("E0513", message, unbound.span, help=help)
+            return
         also = tuple(
             Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module
         )

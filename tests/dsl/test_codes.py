@@ -13,6 +13,8 @@ from dpc.dsl.build import build_graph
 from dpc.dsl.codes import all_codes, chapters
 from dpc.dsl.codes.entry import Code, format_code
 from dpc.dsl.compiler import check_source
+from dpc.dsl.signatures.distributions import DISTRIBUTIONS
+from dpc.dsl.signatures.functions import FUNCTIONS
 from dpc.dsl.source import Source
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,6 +78,12 @@ def test_entry_is_short_and_plain(code: Code) -> None:
     assert code.text.endswith(".")
     assert all(len(line) <= 120 for line in format_code(code).splitlines())
     assert code.bad != code.good
+
+
+def test_every_function_and_distribution_is_documented() -> None:
+    for page, rows in (("functions.md", FUNCTIONS), ("distributions.md", DISTRIBUTIONS)):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert [row.text for row in rows if f"`{row.text}`" not in text] == []
 
 
 def test_documentation_is_up_to_date() -> None:
