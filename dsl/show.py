@@ -108,7 +108,7 @@ def show_piece(name: str, piece: Piece) -> str:
 
 
 def show_typed(typed: Typed) -> str:
-    lines = [f"model {typed.name}", *(_show_dim(dim) for dim in typed.dims)]
+    lines = [f"model {typed.name}".rstrip(), *(_show_dim(dim) for dim in typed.dims)]
     lines += [_show_function(function) for function in typed.functions]
     lines += [line for definition in typed.definitions for line in _show_definition(definition)]
     if typed.guide:
@@ -143,7 +143,7 @@ def _show_objective(objective: Objective) -> str:
 
 
 def show_graph(graph: Graph) -> str:
-    lines = [f"graph {graph.name}", *(f"  {_show_dim(dim)}" for dim in graph.dims)]
+    lines = [f"graph {graph.name}".rstrip(), *(f"  {_show_dim(dim)}" for dim in graph.dims)]
     lines += [line for node in graph.nodes for line in _show_node(node)]
     lines += [line for group in graph.recurrences for line in _show_recurrence(group)]
     if graph.guide:

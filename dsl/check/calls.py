@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .. import core as c
 from ..diagnostics import did_you_mean
 from ..signatures.distributions import Distribution, distributions_by_name
+from ..signatures.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..signatures.functions import functions_by_name
 from ..source import Span
 from ..types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
@@ -27,7 +28,7 @@ def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Spa
     if not rows:
         _report_unknown(name, name_span, symbol, ctx)
         return c.Const(span, UNKNOWN, 0)
-    if any(not isinstance(g.value, c.DimRef) and not g.value.type.known for g in given):
+    if not all(_is_known(g.value) for g in given):
         return c.Const(span, UNKNOWN, 0)
     misfits: list[Misfit] = []
     for row in rows:
@@ -38,6 +39,12 @@ def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Spa
             misfits.append(misfit)
     _report_misfits(name, [row.text for row in rows], misfits, span, ctx)
     return c.Const(span, UNKNOWN, 0)
+
+
+def _name_elsewhere(name: str, table: dict[str, str]) -> str:
+    """`numpy.log` and `pm.Normal` are looked up by their last part."""
+    last = name.rpartition(".")[2]
+    return f"here it is {table[last]}" if last in table else ""
 
 
 def _report_misfits(name: str, rows: list[str], misfits: list[Misfit], span: Span, ctx: Context) -> None:
@@ -63,10 +70,8 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
         ctx.error("E0107", f"`{name}` is not a function", span, help="write `*` to multiply, `[ ]` to index")
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
-        help = (
-            did_you_mean(name, [*functions_by_name(), *own])
-            or "declare it: `fn` here, or `extern fn` to bind it from Python"
-        )
+        help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(name, [*functions_by_name(), *own])
+        help = help or "declare it: `fn` here, or `extern fn` to bind it from Python"
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
 
@@ -133,9 +138,13 @@ def infer_law(
         return None
     row, fit = found
     _check_parameters(row, fit, ctx)
-    if row.signature.result.axes and any(not value.type.known for _, value in fit.arguments):
+    if row.signature.result.axes and any(not _is_known(value) for _, value in fit.arguments):
         return None
     return c.Law(span, name, row.text, fit.arguments, _law_type(fit, expected))
+
+
+def _is_known(value: c.Core) -> bool:
+    return isinstance(value, c.DimRef) or value.type.known
 
 
 def _match_law(
@@ -186,7 +195,8 @@ def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
     if name in functions_by_name() or symbol:
         ctx.error("E0401", f"`{name}` is not a distribution", span, help="a value is given with `=`: `x = ...`")
         return
-    help = did_you_mean(name, distributions_by_name()) or "`dpc explain distributions` lists them"
+    help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(name, distributions_by_name())
+    help = help or "`dpc explain distributions` lists them"
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 
 
@@ -225,7 +235,9 @@ def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Co
     type_ = "real(lower=0, upper=1)" if word == "unit" else "real(lower=0)"
     what = "between 0 and 1" if word == "unit" else "positive"
     message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
-    ctx.error("W0401", message, value.span, help=f"declare it `: {type_}`, or draw it from a {what} distribution")
+    ctx.error(
+        "W0401", message, value.span, help=f"declare it `: {type_}`, or draw it from a distribution on that range"
+    )
 
 
 def check_sum(value: c.Core, ctx: Context) -> None:
@@ -233,9 +245,10 @@ def check_sum(value: c.Core, ctx: Context) -> None:
         return
     numbers = [float(item.value) for item in value.items if isinstance(item, c.Const)]
     if any(number < 0 for number in numbers):
-        ctx.error("E0404", "a probability is negative", value.span)
+        ctx.error("E0404", "a probability is negative", value.span, help="probabilities lie between 0 and 1")
     elif abs(sum(numbers) - 1) > 1e-6:
-        ctx.error("E0404", f"these probabilities sum to {sum(numbers):.6g}, not to 1", value.span)
+        message = f"these probabilities sum to {sum(numbers):.6g}, not to 1"
+        ctx.error("E0404", message, value.span, help="change one of them, or divide all by their sum")
 
 
 def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
@@ -251,7 +264,7 @@ def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: C
             help = did_you_mean(str(argument.name), dim.labels) or f"its labels are {', '.join(dim.labels)}"
             ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help)
     missing = [label for label in dim.labels if label not in by_label]
-    if missing:
+    if missing and by_label.keys() <= set(dim.labels):
         ctx.error("E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span)
     items = tuple(by_label.get(label, UNNAMED) for label in dim.labels)
     unknown = missing or any(not item.type.known for item in items)

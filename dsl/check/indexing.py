@@ -40,7 +40,8 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
     if not isinstance(domain, IndexOf):
         ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help=_index_help(axis))
     elif not same_axis(domain.dim, axis):
-        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span)
+        help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
+        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help)
     else:
         _prove_in_range(index, domain, axis, ctx)
     return index
@@ -63,7 +64,8 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
         help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
         ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
     elif size is not None and high.offset >= size:
-        message = f"this index can be {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
+        verb = "is" if isinstance(index, c.Const) else "can be"
+        message = f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
         ctx.error("E0304", message, index.span)
     elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
         least = ctx.facts.least_sizes
@@ -94,7 +96,8 @@ def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) 
 
 def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
     if base.type.shape:
-        message = f"{count} indices for {len(base.type.shape)} axes {show_shape(base.type.shape)}"
+        axes = len(base.type.shape)
+        message = f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} {show_shape(base.type.shape)}"
     else:
         message = f"this is a single {base.type} and takes no index"
     ctx.error("E0305", message, span)
@@ -116,7 +119,8 @@ def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
         )
     low = _bound(range_.low, 0, dim, ctx)
     high = _bound(range_.high, None, dim, ctx)
-    _refuse_empty(range_, dim, low, high, ctx)
+    if _is_refused(range_, dim, low, high, ctx):
+        return None
     return c.Bind(binder.span, name, dim, low, high.shift(-1))
 
 
@@ -129,13 +133,17 @@ def _bound(bound: Bound | None, default: int | None, dim: Dim, ctx: Context) -> 
     return anchored(bound.value, dim.size)
 
 
-def _refuse_empty(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) -> None:
-    if low.from_end == high.from_end and low.offset >= high.offset:
+def _is_refused(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) -> bool:
+    """Reports a range that is empty or leaves its dim."""
+    is_empty = low.from_end == high.from_end and low.offset >= high.offset
+    leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
+    if is_empty:
         message = f"the range is empty: it starts at {low} and ends before {high}"
         help = f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
         ctx.error("E0306", message, range_.span, help=help if dim.size is not None else "`D[a..b]` leaves out b")
-    elif dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size):
+    elif leaves:
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
+    return is_empty or leaves
 
 
 def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:

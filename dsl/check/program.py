@@ -56,7 +56,7 @@ class _Checker:
 
     def check(self, program: Program) -> Typed:
         functions = self.check_functions()
-        declarations = self.check_declarations()
+        declarations, guide_declarations = (self.check_declarations(guide) for guide in (False, True))
         definitions, recurrences = self.check_definitions(guide=False)
         guide, guide_recurrences = self.check_definitions(guide=True)
         factors = [d for s in self.symbols.model.values() if s.kind == "factor" and (d := self.check_one(s, False))]
@@ -68,9 +68,9 @@ class _Checker:
             program.source,
             tuple(dict.fromkeys(self.symbols.dims())),
             tuple(functions),
-            tuple(declarations) + definitions + tuple(factors),
+            declarations + definitions + tuple(factors),
             recurrences,
-            guide,
+            guide_declarations + guide,
             guide_recurrences,
             objective,
             self.facts.least_sizes,
@@ -129,15 +129,14 @@ class _Checker:
 
     # ---- declarations
 
-    def check_declarations(self) -> list[Definition]:
+    def check_declarations(self, guide: bool) -> tuple[Definition, ...]:
         found = []
-        for guide in (False, True):
-            for symbol in self.symbols.space(guide).values():
-                if isinstance(symbol.declaration, DeclStmt):
-                    definition = self.check_declaration(symbol, symbol.declaration, guide)
-                    if not symbol.pieces:
-                        found.append(definition)
-        return found
+        for symbol in self.symbols.space(guide).values():
+            if isinstance(symbol.declaration, DeclStmt):
+                definition = self.check_declaration(symbol, symbol.declaration, guide)
+                if not symbol.pieces:
+                    found.append(definition)
+        return tuple(found)
 
     def check_declaration(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Definition:
         context = self.context(symbol.module, guide)

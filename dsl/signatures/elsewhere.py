@@ -1,0 +1,40 @@
+"""What other languages call our functions and distributions, for people who come from there."""
+
+FUNCTIONS_ELSEWHERE = {
+    "sigmoid": "`logistic(x)`",
+    "inv_logit": "`logistic(x)`",
+    "expit": "`logistic(x)`",
+    "ln": "`log(x)`",
+    "len": "`size(D)` of a dim",
+    "length": "`size(D)` of a dim",
+    "log_sum_exp": "`logsumexp(x)`",
+    "dot_product": "`dot(a, b)`",
+    "diag_matrix": "`diag(v)`",
+    "rep_vector": "`x * ones(D)`",
+    "pnorm": "`Phi(x)`",
+    "norm_cdf": "`Phi(x)`",
+    "fabs": "`abs(x)`",
+    "std": "`sd(x)`",
+    "concatenate": "`concat(a, b)`",
+    "matmul": "`a @ b`",
+}
+
+DISTRIBUTIONS_ELSEWHERE = {
+    "dnorm": "`Normal(mean, sd)`, with a standard deviation, not a precision",
+    "dgamma": "`Gamma(shape, rate)`",
+    "dbern": "`Bernoulli(p)`",
+    "dbin": "`Binomial(n, p)`",
+    "dpois": "`Poisson(rate)`",
+    "dbeta": "`Beta(a, b)`",
+    "dunif": "`Uniform(lower, upper)`",
+    "dcat": "`Categorical(p)`",
+    "dmnorm": "`MultivariateNormal(mean, precision=...)`",
+    "multi_normal": "`MultivariateNormal(mean, cov)`",
+    "MvNormal": "`MultivariateNormal(mean, cov)`",
+    "bernoulli_logit": "`Bernoulli(logits=...)`",
+    "poisson_log": "`Poisson(log_rate=...)`",
+    "binomial_logit": "`Binomial(n, logits=...)`",
+    "neg_binomial_2": "`NegativeBinomial(mean, concentration)`",
+    "double_exponential": "`Laplace(location, scale)`",
+    "Flat": "nothing: a variable without a distribution is a `param`",
+}
