@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from .exits import BUG, INTERRUPTED, USAGE, WRONG_MODEL, UsageError
+from .exits import BAD_DATA, BUG, INTERRUPTED, USAGE, WRONG_MODEL, UsageError
 
 COMMANDS = {
     "check": "names, types, shapes and domains of a model",
@@ -16,7 +16,9 @@ COMMANDS = {
     "info": "what kind of model it is: class, nodes, shapes, what is observed",
     "graph": "draw the graph: SVG, PNG, DOT or Mermaid",
     "explain": "what an error code, a function or a distribution means",
-    "build": "print a stage of the compiler",
+    "build": "write the model as a readable JAX program, or print a stage of the compiler",
+    "sample": "draw from the model, parents before children",
+    "run": "compute the values of the model's nodes and its objective",
 }
 
 
@@ -61,12 +63,15 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
 
 
 def _report_crash(error: Exception) -> int:
-    """A DpError that no command caught is still the user's; everything else is ours."""
+    """Errors in models and data are the user's, whoever meets them; everything else is ours."""
     from dpc.dsl.diagnostics import DpError
 
     if isinstance(error, DpError):
         print(error, file=sys.stderr)
         return WRONG_MODEL
+    if type(error).__name__ == "DataError":
+        print(error, file=sys.stderr)
+        return BAD_DATA
     if os.environ.get("DPC_TRACEBACK"):
         raise error
     print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpc import __version__
@@ -22,6 +25,14 @@ def model(tmp_path: Path) -> Path:
     path = tmp_path / "coin.dp"
     path.write_text(GOOD)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _precision_as_before() -> Iterator[None]:
+    """Commands that run a model switch their process to double precision."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", False)
 
 
 def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
@@ -140,6 +151,57 @@ def test_explain(word: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_build_prints_any_stage(stage: str, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["build", str(model), "--dump", stage]) == 0
     assert "Bernoulli" in capsys.readouterr().out
+
+
+def test_sample_is_told_by_its_seed(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for seed in ("1", "1", "2"):
+        assert main(["sample", str(model), "-n", "3", "--seed", seed, "--json"]) == 0
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert len(outputs[0]["p"]) == 3
+    assert all(isinstance(heads, bool) for heads in outputs[0]["heads"])
+
+
+def test_sample_shows_labels_and_refuses_evidence_downstream(capsys: pytest.CaptureFixture[str]) -> None:
+    asia = str(Path(__file__).parent.parent / "models" / "asia.dp")
+    assert main(["sample", asia, "-n", "2", "--given", "asia=yes,smoke=no"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["tub", "lung", "bronc", "either", "xray", "dysp"]
+    assert set(" ".join(lines[1:]).split()) <= {"yes", "no"}
+    assert main(["sample", asia, "--given", "dysp=yes"]) == 2
+    assert "dpc query" in capsys.readouterr().err
+
+
+def test_run_gives_values_and_gradients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.dp"
+    path.write_text("data x : real\nparam w : real = 3\ny := w * x\nminimize y^2\n")
+    assert main(["run", str(path), "--set", "x=2", "--grad", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"y": 6.0, "minimize": 36.0, "d/d w": 24.0}
+    assert main(["run", str(path)]) == 3
+    assert "data lack `x`" in capsys.readouterr().err
+    assert main(["run", str(path), "--set", "z=2"]) == 2
+
+
+def test_build_writes_programs_that_run_without_dpc(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "m.dp", tmp_path / "out.py"
+    path.write_text("param w : real = 3\ny := w^2\nminimize y + 1\n")
+    assert main(["build", str(path), "-o", str(out)]) == 0
+    done = subprocess.run([sys.executable, str(out)], capture_output=True, text=True, check=True)
+    assert "objective: 10.0" in done.stdout
+    assert "dpc" not in out.read_text().replace("Written by dpc", "")
+    assert main(["build", str(path), "--emit", "jaxpr", "--function", "objective"]) == 0
+    assert "integer_pow" in capfd.readouterr().out
+
+
+def test_stablehlo_is_loaded_without_dpc(model: Path, tmp_path: Path) -> None:
+    from jax import export
+
+    out = tmp_path / "coin.bin"
+    assert main(["build", str(model), "--emit", "stablehlo", "-o", str(out)]) == 0
+    program = export.deserialize(bytearray(out.read_bytes()))
+    value = program.call({}, {"p": np.asarray(0.25), "heads": np.asarray(True)}, {})
+    np.testing.assert_allclose(value, np.log(0.25), rtol=1e-6)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

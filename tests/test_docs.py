@@ -1,11 +1,13 @@
 """Every program in the documentation is one.
 
-```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused.
+```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused. The
+```python blocks of a page run one after the other.
 """
 
 import re
 from pathlib import Path
 
+import jax
 import pytest
 
 from dpc.dsl.compiler import check_source
@@ -14,6 +16,7 @@ from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
 
 DOCS = Path(__file__).parents[1] / "docs"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(dp|dp-part|dp-bad)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -51,3 +54,18 @@ def test_bad_programs_are_refused(source: Source) -> None:
 def test_there_are_programs() -> None:
     assert len(blocks("dp")) > 20
     assert blocks("dp-bad")
+
+
+def python_pages() -> list[Path]:
+    return [path for path in sorted(DOCS.glob("*.md")) if PYTHON.search(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("path", python_pages(), ids=lambda path: path.stem)
+def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    space: dict[str, object] = {"__name__": path.stem}
+    with jax.enable_x64(True):
+        for block in PYTHON.finditer(text):
+            lines_above = "\n" * text.count("\n", 0, block.start(1))
+            exec(compile(lines_above + block[1], str(path), "exec"), space)

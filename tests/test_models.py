@@ -18,19 +18,32 @@ from dpc.dsl.source import Source
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
 CLASSES = {
     "asia": "Bayesian network",
+    "attention": "computation graph",
     "bandit": "stochastic computation graph",
     "boltzmann": "Markov random field",
     "bubble": "computation graph",
     "cancer": "Bayesian network",
+    "forward_reverse": "computation graph",
     "gate": "stochastic computation graph",
     "hierarchical": "Bayesian network",
     "hmm": "Bayesian network",
     "ising": "Markov random field",
+    "logistic_loss": "computation graph",
+    "nested": "stochastic computation graph",
+    "newton": "computation graph",
+    "pathwise": "stochastic computation graph",
     "perceptron": "computation graph",
     "potts": "conditional random field",
+    "prefix_sum": "computation graph",
+    "rnn": "computation graph",
     "root": "computation graph",
+    "score": "stochastic computation graph",
+    "score_chain": "stochastic computation graph",
+    "soft_threshold": "computation graph",
     "tagger": "conditional random field",
+    "unrolled": "computation graph",
     "vae": "stochastic computation graph",
+    "window": "stochastic computation graph",
 }
 
 
@@ -44,9 +57,7 @@ def test_model(path: Path) -> None:
     assert result.diagnostics == ()
     assert result.typed
     graph = build_graph(result.typed)
-    assert classify(graph).name == CLASSES.get(
-        path.stem, "Bayesian network" if path.stem != "perceptron" else "computation graph"
-    )
+    assert classify(graph).name == CLASSES.get(path.stem, "Bayesian network")
     svg = render_picture(picture_of(graph), "svg", "builtin")
     texts = {element.text for element in ElementTree.fromstring(svg).iter() if element.text}
     assert {node.name for node in graph.nodes} <= texts

@@ -24,7 +24,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def test_there_is_no_block_that_no_test_runs() -> None:
-    assert {language for language, _ in BLOCKS} == {"dp", "console"}
+    assert {language for language, _ in BLOCKS} == {"dp", "console", "python"}
     assert SHOWN_AS_IS in README
     assert README.count("\n    make ") == 2
 
@@ -40,6 +40,12 @@ def test_consoles(tmp_path: Path) -> None:
                     (tmp_path / command.split()[1]).write_text(output)
                 else:
                     assert run(command, tmp_path) == output
+
+
+def test_python() -> None:
+    for language, text in BLOCKS:
+        if language == "python":
+            exec(compile(text, "README.md", "exec"), {})
 
 
 def test_models_in_the_text_are_right(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from dpc.commands.models import load_graph
+from dpc.commands.tables import columns
 from dpc.dsl.classify import ModelClass, classify
 from dpc.dsl.graph import Graph, Node
 from dpc.dsl.types import Dim
@@ -33,10 +34,10 @@ def _as_text(graph: Graph, about: ModelClass) -> str:
     parts = [f"{title}: {about.name}", *(f"  {reason}" for reason in about.reasons)]
     parts += [f"  {structure}" for structure in about.structure]
     if graph.dims:
-        parts += ["", "dims", *_columns([(dim.name, _dim_text(dim, graph)) for dim in graph.dims])]
-    parts += ["", "nodes", *_columns([_row(node) for node in graph.nodes])]
+        parts += ["", "dims", *columns([(dim.name, _dim_text(dim, graph)) for dim in graph.dims], "  ")]
+    parts += ["", "nodes", *columns([_row(node) for node in graph.nodes], "  ")]
     if graph.guide:
-        parts += ["", "guide", *_columns([_row(node) for node in graph.guide.nodes if node.pieces])]
+        parts += ["", "guide", *columns([_row(node) for node in graph.guide.nodes if node.pieces], "  ")]
     return "\n".join(parts)
 
 
@@ -66,14 +67,6 @@ def _what(node: Node) -> str:
 
 def _setting(name: str, method: str) -> str:
     return f"{name}={method}" if method else name
-
-
-def _columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as aligned columns, indented by two."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 # ---- JSON

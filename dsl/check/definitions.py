@@ -159,7 +159,8 @@ def _check_piece(
     if isinstance(statement, DrawStmt):
         body = _check_draw(statement, declared, len(axes), inside)
         if body:
-            check_law_settings(body, settings, statement.distribution.span, ctx)
+            binders = [index for index in indices or () if isinstance(index, c.Bind)]
+            check_law_settings(body, settings, binders, statement.distribution.span, ctx)
     else:
         body = infer(statement.value, inside)
     if body is None or indices is None or not body.type.known:

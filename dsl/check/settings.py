@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .. import core as c
 from ..diagnostics import did_you_mean
@@ -131,7 +131,9 @@ def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
     return core.value if word != "positive count" or isinstance(core.value, int) else None
 
 
-def check_law_settings(law: c.Law, settings: tuple[Setting, ...], span: Span, ctx: Context) -> None:
+def check_law_settings(
+    law: c.Law, settings: tuple[Setting, ...], binders: Sequence[c.Bind], span: Span, ctx: Context
+) -> None:
     """Annotations that only some distributions can honour."""
     by_name = {setting.name: setting for setting in settings}
     if "noncentered" in by_name and law.name not in LOCATION_SCALE:
@@ -139,6 +141,8 @@ def check_law_settings(law: c.Law, settings: tuple[Setting, ...], span: Span, ct
         ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
     if "ordered" in by_name and law.type.whole:
         ctx.error("E0703", f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered", span)
+    if "ordered" in by_name:
+        _check_same_law(law, binders, span, ctx)
     grad = by_name.get("grad")
     row = next(row for row in DISTRIBUTIONS if row.text == law.row)
     if grad and grad.method == "pathwise" and not row.reparametrised:
@@ -156,3 +160,14 @@ def check_law_settings(law: c.Law, settings: tuple[Setting, ...], span: Span, ct
             span,
             help="use `grad=pathwise`",
         )
+
+
+def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
+    """Draws can be told in order only if they are exchangeable along their last binder."""
+    if not binders:
+        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help="`x[k in K] ~ ...`")
+    elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
+        message = (
+            f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this depends on `{binders[-1].name}`"
+        )
+        ctx.error("E0703", message, span, help="keep the order with a cumulative sum of positive steps instead")

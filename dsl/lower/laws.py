@@ -1,0 +1,51 @@
+"""Distributions as NumPyro constructors, written with the arguments that the program computes."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import core as c
+from ..signatures.distributions import DISTRIBUTIONS
+from ..signatures.notation import parse_signature
+from ..types import Real, Type
+from .expressions import as_number, lower
+from .scope import Scope, size_text
+from .value import Value, align
+
+NUMPY_WORDS = {"exp": "jnp.exp", "sqrt": "jnp.sqrt", "cholesky": "jnp.linalg.cholesky", "log": "jnp.log"}
+WHOLE = frozenset({"int", "count"})
+
+
+def lower_law(law: c.Law, axes: tuple[str, ...], scope: Scope) -> str:
+    """The constructor's text; every argument is aligned to the axes of the draw."""
+    params = {p.name: p.type for p in parse_signature(law.row).params}
+    texts = {}
+    for name, argument in law.arguments:
+        if isinstance(argument, c.DimRef):
+            texts[name] = size_text(argument.dim, scope.names)
+            continue
+        value = lower(argument, scope)
+        if params[name].domain not in WHOLE:
+            value = as_number(value, argument.type, Type(Real()))
+        texts[name] = _aligned(value, axes, len(params[name].axes))
+    row = next(row for row in DISTRIBUTIONS if row.text == law.row)
+    return _substitute(row.numpyro, texts)
+
+
+def _aligned(value: Value, axes: tuple[str, ...], rank: int) -> str:
+    """Axes of length one in front where the argument does not depend on a binder that another one does."""
+    return align(value, axes, rank).text if value.axes else value.text
+
+
+def _substitute(template: str, texts: dict[str, str]) -> str:
+    """The row's expression with the program's texts for its names, and `dist.` before distributions."""
+
+    class Writer(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if node.id in texts:
+                return ast.parse(texts[node.id], mode="eval").body
+            if node.id in NUMPY_WORDS:
+                return ast.parse(NUMPY_WORDS[node.id], mode="eval").body
+            return ast.parse(f"dist.{node.id}", mode="eval").body
+
+    return ast.unparse(Writer().visit(ast.parse(template, mode="eval")))

@@ -1,0 +1,284 @@
+"""A graph as one Python module: functions of parameters, values and data, with jax and numpyro the only imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from .. import core as c
+from ..check.order import Edge, Recurrence, find_recurrences
+from ..check.typed import Function
+from ..graph import Graph, Kind, Node, offset_of
+from ..record import Record
+from ..types import Dim
+from .expressions import as_number, lower
+from .names import python_names
+from .nodes import density_terms, draw_statements, draw_text, lower_piece, value_statements
+from .recurrences import recurrence_statements
+from .scope import Needs, Scope
+from .value import Value
+
+
+class Program(Record):
+    """The text of the functions, the helpers that they use, and how names and sizes are written in them."""
+
+    text: str
+    helpers: tuple[str, ...]
+    names: dict[str, str]
+    sizes: tuple[str, ...]
+
+
+class _Writer:
+    def __init__(self, graph: Graph, reserved: frozenset[str]):
+        self.graph = graph
+        self.needs = Needs()
+        self.names = python_names(graph, reserved)
+        self.needs.vectorized |= {f.name for f in graph.functions if f.body and _is_scalar(f)}
+        self.scope = Scope(self.names, self.needs)
+
+    # ---- pieces of functions
+
+    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """Every dim without a size in the file is read off the first array that has it."""
+        for dim in self.graph.dims:
+            if dim.size is None:
+                name = self.names[f"dim {dim.name}"]
+                yield name, f"{name} = {self._size_source(dim, sources)}"
+
+    def _size_source(self, dim: Dim, sources: dict[str, str]) -> str:
+        for kind in ("data", "params", "values"):
+            for node in self.graph.nodes:
+                if sources.get(node.name) == kind and dim in node.type.shape:
+                    return f'{kind}["{node.name}"].shape[{node.type.shape.index(dim)}]'
+        return f'data["{dim.name}"]'
+
+    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[str]:
+        for node in self.graph.nodes:
+            if node.name in sources and node.name in wanted:
+                yield f'{self.names[node.name]} = {sources[node.name]}["{node.name}"]'
+
+    def computed(self, nodes: list[Node]) -> Iterator[str]:
+        """Function nodes in order; those that depend on each other are one scan."""
+        functions = [n for n in nodes if n.kind is Kind.FUNCTION]
+        groups = self.groups([n.name for n in functions])
+        by_member = {name: group for group in groups for name in group.members}
+        seen: set[str] = set()
+        for node in functions:
+            group = by_member.get(node.name)
+            if group is None:
+                yield from value_statements(node, self.scope)
+            elif node.name not in seen:
+                seen |= set(group.members)
+                yield from recurrence_statements(group, self.graph.by_name, self.scope, _value_of)
+
+    def groups(self, names: list[str]) -> list[Recurrence]:
+        edges = [e for name in names for e in _lagged_edges(self.graph[name]) if e.used in names]
+        return find_recurrences(names, edges)[0]
+
+    def ancestors(self, targets: Iterable[str], stop: set[str]) -> set[str]:
+        """Everything the targets need, not looking beyond what is given."""
+        found: set[str] = set()
+        waiting = list(targets)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += [] if name in stop else self.graph[name].parents
+        return found
+
+    # ---- functions
+
+    def function(self, function: Function) -> list[str]:
+        names = [name for name, _ in function.parameters]
+        scalars = {name: Value(name, (), len(type_.shape)) for name, type_ in function.parameters}
+        assert function.body is not None
+        body = lower(function.body, self.scope.replace(scalars=scalars))
+        body = as_number(body, function.body.type, function.result)
+        head = ["@jnp.vectorize"] if function.name in self.needs.vectorized else []
+        return [*head, f"def {self.names[function.name]}({', '.join(names)}):", f"    return {body.text}"]
+
+    def sources(self, sampled: bool = False) -> dict[str, str]:
+        """Where each given node is read from."""
+        found = {}
+        for node in self.graph.nodes:
+            if node.kind is Kind.PARAMETER:
+                found[node.name] = "params"
+            elif node.kind is Kind.INPUT or (node.observed and not sampled):
+                found[node.name] = "data"
+            elif node.kind is Kind.DRAW and not sampled:
+                found[node.name] = "values"
+        return found
+
+    def definition(self, head: str, doc: str, targets: list[str], tail: list[str]) -> list[str]:
+        """A function that reads what is given, computes what the targets need, and ends with `tail`."""
+        sources = self.sources()
+        direct = [parent for target in targets for parent in self.graph[target].parents]
+        wanted = self.ancestors([*targets, *direct], set(sources))
+        nodes = [n for n in self.graph.nodes if n.name in wanted and n.name not in sources]
+        body = [*self.reads(sources, wanted), *self.computed(nodes), *tail]
+        return self.finish(head, doc, sources, body)
+
+    def finish(self, head: str, doc: str, sources: dict[str, str], body: list[str]) -> list[str]:
+        """Sizes that the body mentions come first."""
+        sizes = [line for name, line in self.sizes(sources) if _mentions(body, name)]
+        return [f"def {head}:", f'    """{doc}"""', *(f"    {line}".rstrip() for line in [*sizes, *body])]
+
+    def log_prob(self) -> list[str]:
+        nodes = [n for n in self.graph.nodes if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR]
+        tail = ["total = 0.0"]
+        for node in nodes:
+            tail += [f"total += {term}" for term in density_terms(node, self.scope)]
+        has_factors = any(n.kind is Kind.FACTOR for n in nodes)
+        doc = "Log density of all draws" + (" plus all log potentials, not normalised." if has_factors else ".")
+        return self.definition(
+            "log_prob(params: Arrays, values: Arrays, data: Arrays) -> jax.Array",
+            doc,
+            [n.name for n in nodes],
+            [*tail, "return total"],
+        )
+
+    def evaluate(self) -> list[str]:
+        nodes = [n for n in self.graph.nodes if n.kind is Kind.FUNCTION]
+        pairs = ", ".join(f'"{n.name}": {self.names[n.name]}' for n in nodes)
+        return self.definition(
+            "evaluate(params: Arrays, values: Arrays, data: Arrays) -> Arrays",
+            "Values of all computed nodes.",
+            [n.name for n in nodes],
+            [f"return {{{pairs}}}"],
+        )
+
+    def objective(self) -> list[str]:
+        (node,) = self.graph.of_kind(Kind.COST)
+        piece = node.pieces[0]
+        value = lower_piece(piece, node, self.scope)
+        doc = f"What the model is to {node.name}, given the values of its draws."
+        return self.definition(
+            "objective(params: Arrays, values: Arrays, data: Arrays) -> jax.Array",
+            doc,
+            [node.name],
+            [f"return {value.text}"],
+        )
+
+    def sample(self) -> list[str]:
+        draws = [n for n in self.graph.nodes if n.kind is Kind.DRAW]
+        sources = self.sources(sampled=True)
+        wanted = self.ancestors([n.name for n in draws], set(sources))
+        nodes = [n for n in self.graph.nodes if n.name in wanted and n.name not in sources]
+        body = [*self.reads(sources, wanted)]
+        body += [f"keys = jax.random.split(key, {max(1, sum(len(n.pieces) for n in draws))})"]
+        body += self.sampled(nodes)
+        pairs = ", ".join(f'"{n.name}": {self.names[n.name]}' for n in draws)
+        doc = "One draw of every random variable, parents before children."
+        return self.finish(
+            "sample(key: jax.Array, params: Arrays, data: Arrays) -> Arrays",
+            doc,
+            sources,
+            [*body, f"return {{{pairs}}}"],
+        )
+
+    def sampled(self, nodes: list[Node]) -> Iterator[str]:
+        groups = {name: group for group in self.groups([n.name for n in nodes]) for name in group.members}
+        keys = _key_texts(nodes)
+        seen: set[str] = set()
+        for node in nodes:
+            group = groups.get(node.name)
+            if group is not None:
+                if node.name not in seen:
+                    seen |= set(group.members)
+                    yield from recurrence_statements(group, self.graph.by_name, self.scope, _drawn_with(keys))
+            elif node.kind is Kind.DRAW:
+                yield from draw_statements(node, keys[node.name], self.scope)
+            else:
+                yield from value_statements(node, self.scope)
+
+
+def _is_scalar(function: Function) -> bool:
+    shapes = [function.result.shape, *(type_.shape for _, type_ in function.parameters)]
+    return bool(function.parameters) and not any(shapes)
+
+
+def _mentions(lines: list[str], name: str) -> bool:
+    return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
+
+
+def _key_texts(nodes: list[Node]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    count = 0
+    for node in nodes:
+        if node.kind is Kind.DRAW:
+            found[node.name] = [f"keys[{count + k}]" for k in range(len(node.pieces))]
+            count += len(node.pieces)
+    return found
+
+
+def _value_of(node: Node, piece: c.Piece, number: str, scope: Scope) -> str:  # type: ignore[name-defined]
+    text = lower_piece(piece, node, scope).text
+    return f"jnp.asarray({text}, float)" if text.lstrip("-").replace(".", "").isdigit() else text
+
+
+def _drawn_with(keys: dict[str, list[str]]):  # type: ignore[no-untyped-def]
+    def value_of(node: Node, piece: c.Piece, number: str, scope: Scope) -> str:  # type: ignore[name-defined]
+        if node.kind is not Kind.DRAW:
+            return _value_of(node, piece, number, scope)
+        return draw_text(node, piece, f"jax.random.fold_in({keys[node.name][0]}, {number})", scope)
+
+    return value_of
+
+
+def _lagged_edges(node: Node) -> Iterator[Edge]:
+    """What a node's pieces mention, with the steps back along each axis."""
+    for piece in node.pieces:
+        for core in c.walk(piece.body):
+            if isinstance(core, c.At) and isinstance(core.base, c.Ref):
+                yield Edge(
+                    node.name,
+                    core.base.name,
+                    core.span,
+                    tuple(_lag(i, u) for i, u in zip(piece.indices, core.indices, strict=False)),
+                )
+
+
+def _lag(index: object, used: c.Core) -> int | None:
+    offset = offset_of(used)
+    if offset is None:
+        return None
+    if isinstance(index, c.Bind):
+        if offset[0] == index.name:
+            return -offset[1]
+        return (
+            index.low.offset - offset[1]
+            if offset[0] is None and not index.low.from_end and index.low.offset > offset[1]
+            else None
+        )
+    if isinstance(index, c.Const) and offset[0] is None:
+        return int(index.value) - offset[1]
+    return None
+
+
+def lower_program(graph: Graph) -> Program:
+    """Written twice: the first time tells which helpers are needed, so that no variable takes their names."""
+    draft = _write(graph, frozenset())
+    return _write(graph, frozenset(draft.helpers))
+
+
+def _write(graph: Graph, reserved: frozenset[str]) -> Program:
+    writer = _Writer(graph, reserved)
+    parts = [writer.function(f) for f in graph.functions if f.body is not None]
+    if any((n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR for n in graph.nodes):
+        parts.append(writer.log_prob())
+    if graph.of_kind(Kind.FUNCTION):
+        parts.append(writer.evaluate())
+    if graph.of_kind(Kind.DRAW) and not any(n.undirected for n in graph.nodes):
+        parts.append(writer.sample())
+    if graph.of_kind(Kind.COST) and not _is_elbo(graph):
+        parts.append(writer.objective())
+    sized = [f"{writer.names[f'dim {d.name}']} = {d.size}" for d in graph.dims if d.size is not None]
+    text = "\n".join(sized) + "\n\n\n" + "\n\n\n".join("\n".join(part) for part in parts) + "\n"
+    given = {name: source for name, source in writer.sources().items() if source == "data"}
+    sizes = tuple(line for _, line in writer.sizes(given))
+    return Program(text, tuple(writer.needs.helpers), writer.names, sizes)
+
+
+def _is_elbo(graph: Graph) -> bool:
+    (cost,) = graph.of_kind(Kind.COST)
+    return any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(cost.pieces[0].body))

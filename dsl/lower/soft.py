@@ -1,0 +1,203 @@
+"""The smoothed meaning of hard operations, where a statement is `with soft(...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import core as c
+from ..types import Bool, Real
+from .scope import Scope
+from .value import Value, align, joint_axes
+
+Lower = Callable[[c.Core, Scope], Value]
+
+FLIPPED = {"less": "greater", "less_equal": "greater"}
+
+
+def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
+    """None where softness changes nothing."""
+    if isinstance(core, c.Apply) and core.function in _APPLY:
+        return _APPLY[core.function](core, scope, lower)
+    if isinstance(core, c.If):
+        return _soft_if(core, scope, lower)
+    if isinstance(core, c.Loop):
+        return _soft_loop(core, scope)
+    if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
+        return _soft_at(core, scope, lower)
+    if isinstance(core, c.Const) and isinstance(core.value, bool):
+        return Value("1.0" if core.value else "0.0")
+    if isinstance(core, c.Ref | c.At) and isinstance(core.type.domain, Bool):
+        value = lower(core, scope.replace(soft=None))
+        return Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank)
+    if isinstance(core, c.Reduce) and core.operator in ("all", "any"):
+        return _soft_quantifier(core, scope, lower)
+    return None
+
+
+def _options(scope: Scope) -> dict[str, object]:
+    return dict(scope.soft.options) if scope.soft else {}
+
+
+def _scale(scope: Scope) -> str:
+    return repr(_options(scope).get("scale", 1.0))
+
+
+def _logic(scope: Scope) -> str:
+    return str(_options(scope).get("logic", "product"))
+
+
+def _kind(scope: Scope) -> str:
+    return scope.soft.method if scope.soft else ""
+
+
+def _operands(core: c.Apply, scope: Scope, lower: Lower) -> tuple[list[str], tuple[str, ...], int]:
+    values = []
+    for _, argument in core.arguments:
+        value = lower(argument, scope)
+        is_real = isinstance(argument.type.domain, Real | Bool) or value.text.lstrip("-").isdigit()
+        values.append(value if is_real else Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank))
+    axes = joint_axes(values, scope.order)
+    rank = max(v.rank for v in values)
+    return [align(v, axes, rank).text for v in values], axes, rank
+
+
+def _soft_comparison(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    texts, axes, rank = _operands(core, scope, lower)
+    if core.function in FLIPPED:
+        texts.reverse()
+    path = scope.needs.helper(f"soft_greater_{_kind(scope)}")
+    return Value(f"{path}({', '.join(texts)}, {_scale(scope)})", axes, rank)
+
+
+def _soft_equality(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
+    if not all(isinstance(a.type.domain, Real) for _, a in core.arguments):
+        return _hard(core, scope, lower)
+    texts, axes, rank = _operands(core, scope, lower)
+    path = scope.needs.helper(f"soft_equal_{_kind(scope)}")
+    text = f"{path}({', '.join(texts)}, {_scale(scope)})"
+    return Value(text, axes, rank) if core.function == "equal" else Value(f"(1 - {text})", axes, rank)
+
+
+def _hard(core: c.Core, scope: Scope, lower: Lower) -> Value:
+    """Labels and truth values are equal or not: nothing to smooth."""
+    value = lower(core, scope.replace(soft=None))
+    return Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank)
+
+
+def _soft_logic(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    texts, axes, rank = _operands(core, scope, lower)
+    path = scope.needs.helper(f"soft_{core.function}_{_logic(scope)}")
+    return Value(f"{path}({', '.join(texts)})", axes, rank)
+
+
+def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    operand = lower(core.arguments[0][1], scope)
+    return Value(f"(1 - {operand.at_least(6)})", operand.axes, operand.rank)
+
+
+def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
+    condition, then, otherwise = (lower(part, scope) for part in (core.condition, core.then, core.otherwise))
+    axes = joint_axes([condition, then, otherwise], scope.order)
+    rank = len(core.type.shape)
+    texts = [align(v, axes, rank).text for v in (condition, then, otherwise)]
+    return Value(f"{scope.needs.helper('soft_if')}({', '.join(texts)})", axes, rank)
+
+
+def _soft_loop(core: c.Loop, scope: Scope) -> Value:
+    from .expressions import lower_loop
+
+    return lower_loop(core, scope, "soft_loop", lambda condition: condition.text)
+
+
+def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
+    inside = scope.inside(*core.binders)
+    own = tuple(b.name for b in core.binders)
+    body = lower(core.body, inside)
+    outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
+    from .expressions import full
+
+    text = full(body, outer + own, 0, inside, ()).text
+    for _ in own:
+        text = f"{scope.needs.helper(f'soft_{core.operator}_{_logic(scope)}')}({text})"
+    return Value(text, outer, 0)
+
+
+# ---- soft indices
+
+
+def _is_soft_index(index: c.Core) -> bool:
+    """An index that is the best of several: softly, a distribution over all of them."""
+    name = index.function if isinstance(index, c.Apply) else index.operator if isinstance(index, c.Reduce) else ""
+    return name in ("argmax", "argmin")
+
+
+def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
+    """The weight of every member, along one axis of the value itself (CF20)."""
+    from .expressions import full, mapped
+
+    if isinstance(index, c.Reduce):
+        (bind,) = index.binders
+        inside = scope.inside(bind)
+        scores = lower(index.body, inside)
+        outer = tuple(axis for axis in joint_axes([scores], inside.order) if axis != bind.name)
+        scores = full(scores, (*outer, bind.name), 0, inside, ()).replace(axes=outer, rank=1)
+        lowest = index.operator == "argmin"
+    else:
+        assert isinstance(index, c.Apply)
+        scores = lower(index.arguments[0][1], scope)
+        lowest = index.function == "argmin"
+    helper = scope.needs.helper(f"soft_argmax_{_kind(scope)}")
+    sign = "-" if lowest else ""
+    text = mapped(f"(lambda x: {helper}(x, {_scale(scope)}))", [scores], scores.axes) if scores.axes else helper
+    arguments = f"{sign}{scores.at_least(7)}" + ("" if scores.axes else f", {_scale(scope)}")
+    return Value(f"{text}({arguments})", scores.axes, 1)
+
+
+def _soft_at(core: c.At, scope: Scope, lower: Lower) -> Value:
+    """sum_j p_j l_j: the element at a soft index is the mean over the index (DS04)."""
+    from .expressions import mapped
+
+    weights = _weights(core.indices[-1], scope, lower)
+    base = lower(core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope)
+    rank = len(core.type.shape)
+    base = base.replace(rank=rank + 1)
+    axes = joint_axes([base, weights], scope.order)
+    helper = scope.needs.helper("soft_get")
+    return Value(f"{mapped(helper, [base, weights], axes)}({base.text}, {weights.text})", axes, rank)
+
+
+def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
+    """get, set and insert at a soft index are means over the index (DS04-DS06)."""
+    from .expressions import mapped
+
+    arguments = dict(core.arguments)
+    place = next((name for name, value in core.arguments if _is_soft_index(value)), None)
+    if place is None:
+        return None
+    values = [_weights(v, scope, lower) if name == place else lower(v, scope) for name, v in arguments.items()]
+    axes = joint_axes(values, scope.order)
+    helper = scope.needs.helper(f"soft_{core.function}")
+    return Value(f"{mapped(helper, values, axes)}({', '.join(v.text for v in values)})", axes, len(core.type.shape))
+
+
+def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    """The value of the nearest key becomes a mean weighted by a kernel of the distances (DS10)."""
+    from .expressions import mapped
+
+    values = [lower(v, scope) for _, v in core.arguments]
+    axes = joint_axes(values, scope.order)
+    helper = scope.needs.helper("soft_lookup")
+    function = f"(lambda keys, values, key: {helper}(keys, values, key, {_scale(scope)}))"
+    return Value(f"{mapped(function, values, axes)}({', '.join(v.text for v in values)})", axes, len(core.type.shape))
+
+
+_APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _soft_comparison),
+    "equal": _soft_equality,
+    "not_equal": _soft_equality,
+    "and": _soft_logic,
+    "or": _soft_logic,
+    "not": _soft_not,
+    **dict.fromkeys(("get", "set", "insert"), _soft_list),
+    "lookup": _soft_lookup,
+}

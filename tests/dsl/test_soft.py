@@ -1,0 +1,107 @@
+"""Soft programs: the limits recover the hard program, values are expectations, derivatives are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import dpc
+
+
+@pytest.fixture(autouse=True)
+def _in_double_precision() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+def values(body: str, kind: str = "logistic", scale: float = 0.1, extra: str = "", **data: Any) -> Any:
+    """The node `y` of a program with data a, b : real and v[N] : real, softened."""
+    text = "dim N = 4\ndata a : real = 0.3\ndata b : real = 0.1\ndata v[N] : real = [0.5, 2, -1, 1.2]\n"
+    text += f"y := {body} with soft({kind}, scale={scale}{extra})\n"
+    model = dpc.parse(text)
+    return model.evaluate({}, model.bind(data or None) if data else model.bind())["y"]
+
+
+HARD = {
+    "if a > b then 2 else 3": 2.0,
+    "if a < b then 2 else if a > 0.2 then 5 else 7": 5.0,
+    "if a > b and not (a < 0) then 1 else 0": 1.0,
+    "if a < b or b > 0 then 1 else 0": 1.0,
+    "if any[i in N] v[i] > 1.5 then 1 else 0": 1.0,
+    "if all[i in N] v[i] > 0 then 1 else 0": 0.0,
+    "v[argmax(v)]": 2.0,
+    "v[argmin[i in N] v[i]]": -1.0,
+    "get(v, argmax(v))": 2.0,
+    "sum(set(v, argmin(v), 5))": 8.7,
+    "loop s = a while s < 1 max 9 do s + 0.4": 1.1,
+    "lookup([[0.0], [1.0]], [3.0, 4.0], [0.9])": 4.0,
+}
+
+
+@pytest.mark.parametrize("kind", ["logistic", "gaussian", "sparse"])
+@pytest.mark.parametrize("body", HARD)
+def test_a_small_scale_recovers_the_hard_program(body: str, kind: str) -> None:
+    np.testing.assert_allclose(values(body, kind, 1e-3), HARD[body], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "noise"),
+    [("logistic", stats.logistic(scale=0.2)), ("gaussian", stats.norm(scale=0.2))],
+    ids=["logistic", "gaussian"],
+)
+def test_a_soft_comparison_is_the_mean_of_the_hard_one_under_noise(kind: str, noise: Any) -> None:
+    expected, _ = integrate.quad(lambda z: noise.pdf(z) * (0.3 + z > 0.1), -8, 8, points=[-0.2], limit=200)
+    np.testing.assert_allclose(values("if a > b then 1 else 0", kind, 0.2), expected, atol=1e-8)
+
+
+def test_equality_is_one_at_equality_and_falls_off() -> None:
+    for kind in ("logistic", "gaussian", "sparse"):
+        assert values("if a == a then 1 else 0", kind) == pytest.approx(1.0)
+        assert values("if a == b then 1 else 0", kind, 0.5) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("logic", "both", "either"),
+    [("product", lambda p, q: p * q, lambda p, q: p + q - p * q), ("extremum", min, max),
+     ("lukasiewicz", lambda p, q: max(p + q - 1, 0), lambda p, q: min(p + q, 1))],
+)  # fmt: skip
+def test_logic_by_t_norm(logic: str, both: Any, either: Any) -> None:
+    p, q = 1 / (1 + np.exp(-3.0)), 1 / (1 + np.exp(-1.0))
+    found = values("if a > 0 and b > 0 then 1 else 0", extra=f", logic={logic}")
+    np.testing.assert_allclose(found, both(p, q), rtol=1e-12)
+    found = values("if a > 0 or b > 0 then 1 else 0", extra=f", logic={logic}")
+    np.testing.assert_allclose(found, either(p, q), rtol=1e-12)
+
+
+def test_a_soft_loop_is_a_mixture_over_its_stopping_times() -> None:
+    def go_on(state: float) -> float:
+        return 1 / (1 + np.exp(-(1 - state) / 0.1))
+
+    states = 0.3 + 0.4 * np.arange(4)
+    reach = np.concatenate([[1.0], np.cumprod([go_on(s) for s in states[:-1]])])
+    stop = np.array([*(1 - go_on(s) for s in states[:-1]), 1.0])
+    assert np.sum(reach * stop) == pytest.approx(1.0)
+    found = values("loop s = a while s < 1 max 3 do s + 0.4")
+    np.testing.assert_allclose(found, np.sum(reach * stop * states), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "body", ["if a > b then a^2 else b", "v[argmax(v)] * a", "loop s = a while s < 1 max 5 do s * 1.5"]
+)
+def test_derivatives_are_those_of_differences(body: str) -> None:
+    model = dpc.parse(
+        f"dim N = 4\nparam a : real = 0.3\nparam b : real = 0.1\nparam v[N] : real = [0.5, 2, -1, 1.2]\n"
+        f"y = {body} with soft(logistic, scale=0.3)\nminimize y + 0 * (a + b + sum(v))\n"
+    )
+    params = model.init()
+    slope = model.grad(params)
+    step = jax.tree.map(lambda x: 1e-6 * jnp.cos(jnp.arange(x.size, dtype=float)).reshape(x.shape), params)
+    up, down = (model.value(jax.tree.map(lambda x, d, s=sign: x + s * d, params, step)) for sign in (1, -1))
+    along = sum(jnp.sum(slope[name] * 2 * step[name]) for name in params)
+    np.testing.assert_allclose(along, up - down, rtol=1e-6, atol=1e-13)

@@ -1,0 +1,141 @@
+"""The model embedded in Python: pure functions, checked inputs, errors that explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import dpc
+
+MODELS = Path(__file__).parent.parent / "models"
+KEY = 0
+
+
+@pytest.fixture(autouse=True)
+def _in_double_precision() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+def test_log_prob_of_eight_schools_by_hand() -> None:
+    model = dpc.load(MODELS / "eight_schools.dp")
+    effect = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])
+    data = model.bind({"effect": effect})
+    values = {"mu": jnp.asarray(3.0), "tau": jnp.asarray(2.0), "theta": jnp.linspace(-1.0, 9.0, 8)}
+    sd = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
+    expected = dist.Normal(0.0, 5.0).log_prob(3.0) + dist.HalfCauchy(5.0).log_prob(2.0)
+    expected += dist.Normal(3.0, 2.0).log_prob(values["theta"]).sum()
+    expected += dist.Normal(values["theta"], sd).log_prob(effect).sum()
+    np.testing.assert_allclose(model.log_prob({}, values, data), expected, rtol=1e-12)
+
+
+def test_functions_accept_jit_vmap_and_grad() -> None:
+    model = dpc.load(MODELS / "hmm.dp")
+    data = model.bind({"y": [0.3, -1.0, 2.0, 0.1]})
+    draws = model.sample(jax.random.key(KEY), {}, data, n=3)
+    each = jax.vmap(lambda values: model.log_prob({}, values, data))(draws)
+    one = jax.tree.map(lambda x: x[1], draws)
+    np.testing.assert_allclose(each[1], jax.jit(model.log_prob)({}, one, data), rtol=1e-12)
+    slope = jax.grad(lambda mu: model.log_prob({}, {**one, "mu": mu}, data))(one["mu"])
+    step = 1e-6 * jnp.arange(1.0, 4.0)
+    up, down = (model.log_prob({}, {**one, "mu": one["mu"] + sign * step}, data) for sign in (1, -1))
+    np.testing.assert_allclose(jnp.dot(slope, 2 * step), up - down, rtol=1e-5)
+
+
+def test_single_precision_stays_single() -> None:
+    with jax.enable_x64(False):
+        model = dpc.load(MODELS / "tracking.dp")
+        data = model.bind({"seen": [1.0, 2.0, 3.0]})
+        draws = model.sample(jax.random.key(KEY), {}, data)
+        assert {value.dtype for value in draws.values()} == {jnp.dtype("float32")}
+        assert model.log_prob({}, draws, data).dtype == jnp.float32
+
+
+def test_derivatives_of_a_deterministic_program() -> None:
+    model = dpc.parse("param a : real = 2\nparam b : real = 3\nminimize a^2 * b + exp(b)\n")
+    params = model.init()
+    np.testing.assert_allclose(model.value(params), 12 + np.exp(3), rtol=1e-12)
+    np.testing.assert_allclose(model.grad(params)["a"], 12.0)
+    np.testing.assert_allclose(model.grad(params)["b"], 4 + np.exp(3))
+    np.testing.assert_allclose(model.hessian(params)["a"]["b"], 4.0)
+    direction = {"a": jnp.asarray(1.0), "b": jnp.asarray(-1.0)}
+    np.testing.assert_allclose(model.hvp(params, direction)["a"], 6.0 - 4.0)
+    np.testing.assert_allclose(model.jvp(params, direction)[1], 12.0 - 4 - np.exp(3))
+    (pulled,) = model.vjp(params)[1](jnp.asarray(2.0))
+    np.testing.assert_allclose(pulled["a"], 24.0)
+
+
+def test_parameters_go_to_unconstrained_space_and_back() -> None:
+    declarations = "dim K = 3\nparam p : simplex[K]\nparam s : real(lower=0, upper=2)\nparam o : ordered[K]\n"
+    model = dpc.parse(declarations + "minimize s * sum(p * o)\n")
+    params = model.init(jax.random.key(KEY))
+    raw = model.unconstrain(params)
+    assert raw["p"].shape == (2,)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-10), model.constrain(raw), params)
+    np.testing.assert_allclose(params["p"].sum(), 1.0)
+    assert np.all(np.diff(params["o"]) > 0)
+
+
+def test_ancestral_samples_have_the_right_law() -> None:
+    """False alarm below 1e-6 for each mean: five standard errors."""
+    model = dpc.parse("a ~ Bernoulli(0.3)\nb ~ Normal(if a then 2 else -1, 0.5)\nc := b^2\n")
+    draws = model.sample(jax.random.key(KEY), {}, {}, n=4000)
+    assert abs(draws["a"].mean() - 0.3) < 5 * np.sqrt(0.21 / 4000)
+    assert abs(draws["b"].mean() + 0.1) < 5 * np.sqrt((0.25 + 0.21 * 9) / 4000)
+
+
+def test_ordered_draws_are_normalised() -> None:
+    """The density of two ordered draws integrates to one over the half plane."""
+    model = dpc.parse("dim K = 2\nx[k in K] ~ Normal(0, 1) with ordered\n")
+    grid = jnp.linspace(-6.0, 6.0, 241)
+    points = jnp.stack(jnp.meshgrid(grid, grid, indexing="ij"), -1).reshape(-1, 2)
+    density = jnp.exp(jax.vmap(lambda x: model.log_prob({}, {"x": x}, {}))(points))
+    np.testing.assert_allclose(density.sum() * 0.05**2, 1.0, atol=0.03)
+    assert np.all(np.diff(model.sample(jax.random.key(KEY), {}, {}, n=50)["x"], axis=1) > 0)
+
+
+def test_given_values_upstream_are_used_and_downstream_refused() -> None:
+    model = dpc.load(MODELS / "asia.dp")
+    draws = model.sample(jax.random.key(KEY), {}, {}, n=500, given={"smoke": jnp.asarray(0)})
+    assert "smoke" not in draws
+    assert abs((draws["bronc"] == 0).mean() - 0.6) < 5 * np.sqrt(0.24 / 500)
+    with pytest.raises(ValueError, match=r"`xray` is drawn from .* Ask `dpc query`"):
+        model.sample(jax.random.key(KEY), {}, {}, given={"xray": jnp.asarray(0)})
+    with pytest.raises(ValueError, match="did you mean `smoke`"):
+        model.sample(jax.random.key(KEY), {}, {}, given={"smok": jnp.asarray(0)})
+
+
+def test_extern_functions_are_checked_when_they_are_bound() -> None:
+    def dec(z: jax.Array) -> jax.Array:
+        return jnp.zeros(64) + z.sum()
+
+    def enc(x: jax.Array) -> jax.Array:
+        return jnp.zeros(20) + x.sum()
+
+    assert "vae" in repr(dpc.load(MODELS / "vae.dp", dec=dec, enc=enc))
+    with pytest.raises(TypeError, match=r"shape \(64,\), but gives \(20,\)"):
+        dpc.load(MODELS / "vae.dp", dec=lambda z: z, enc=enc)
+    with pytest.raises(TypeError, match="needs the function `enc`"):
+        dpc.load(MODELS / "vae.dp", dec=dec)
+    with pytest.raises(TypeError, match="did you mean `dec`"):
+        dpc.load(MODELS / "vae.dp", dec=dec, enc=enc, decc=dec)
+
+
+def test_errors_carry_diagnostics() -> None:
+    with pytest.raises(dpc.DpError) as caught:
+        dpc.parse("x ~ Normal(0, -1)\n")
+    assert [d.code for d in caught.value.diagnostics] == ["E0403"]
+    with pytest.raises(dpc.DataError, match="did you mean `effect`"):
+        dpc.load(MODELS / "eight_schools.dp").bind({"effects": [1.0] * 8})
+
+
+def test_a_notebook_shows_the_text_and_the_graph() -> None:
+    page = dpc.parse("x ~ Normal(0, 1)\ny := x < 2\n")._repr_html_()
+    assert "<svg" in page
+    assert "x &lt; 2" in page
