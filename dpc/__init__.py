@@ -21,6 +21,13 @@ _HOME = {
 }
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext dpc` in a notebook."""
+    from dpc.dsl.embed.magic import register
+
+    register(shell)
+
+
 def __getattr__(name: str) -> Any:
     """Everything is imported when it is asked for: `dpc check` needs none of it, and jax takes a second to load."""
     if name == "__version__":

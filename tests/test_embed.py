@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -111,6 +112,16 @@ def test_given_values_upstream_are_used_and_downstream_refused() -> None:
         model.sample(jax.random.key(KEY), {}, {}, given={"smok": jnp.asarray(0)})
 
 
+def test_values_are_checked_by_name_and_rank() -> None:
+    model = dpc.parse("a ~ Normal(0, 1)\nb ~ Normal(a, 1)\nc := b^2\n")
+    with pytest.raises(ValueError, match="no value for the draw `b`"):
+        model.log_prob({}, {"a": 1.0})
+    with pytest.raises(ValueError, match="draws no `bb`; did you mean `b`"):
+        model.log_prob({}, {"a": 1.0, "b": 1.0, "bb": 2.0})
+    with pytest.raises(ValueError, match=r"shape \(2,\); use jax.vmap"):
+        model.log_prob({}, {"a": jnp.zeros(2), "b": 1.0})
+
+
 def test_extern_functions_are_checked_when_they_are_bound() -> None:
     def dec(z: jax.Array) -> jax.Array:
         return jnp.zeros(64) + z.sum()
@@ -133,6 +144,24 @@ def test_errors_carry_diagnostics() -> None:
     assert [d.code for d in caught.value.diagnostics] == ["E0403"]
     with pytest.raises(dpc.DataError, match="did you mean `effect`"):
         dpc.load(MODELS / "eight_schools.dp").bind({"effects": [1.0] * 8})
+
+
+def test_the_cell_magic(capsys: pytest.CaptureFixture[str]) -> None:
+    class Shell:
+        def __init__(self) -> None:
+            self.user_ns: dict[str, Any] = {"twice": lambda x: 2 * x}
+            self.magics: dict[str, Any] = {}
+
+        def register_magic_function(self, function: Any, kind: str, name: str) -> None:
+            self.magics[kind, name] = function
+
+    shell = Shell()
+    dpc.load_ipython_extension(shell)
+    shell.magics["cell", "dp"]("m twice", "extern fn twice(x: real) -> real\ny := twice(3.0)\n")
+    assert float(shell.user_ns["m"].evaluate({})["y"]) == 6.0
+    assert shell.magics["cell", "dp"]("broken", "y := zz\n") is None
+    assert "E0104" in capsys.readouterr().err
+    assert "broken" not in shell.user_ns
 
 
 def test_a_notebook_shows_the_text_and_the_graph() -> None:

@@ -15,6 +15,7 @@ from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .expressions import infer
 from .flatten import Flat, flatten_module
+from .indexing import check_index
 from .matching import show_kind
 from .modules import Module, Reader, load_modules
 from .order import Edge, Recurrence, components, find_recurrences, lags_of
@@ -163,6 +164,11 @@ class _Checker:
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
         value = infer(statement.value, context.replace(closed="a value in a declaration is a constant"), hint)
+        if hint and isinstance(value, c.Const) and isinstance(value.type.domain, Int):
+            found = len(self.facts.report)
+            value = check_index(value, hint, context)
+            if len(self.facts.report) > found:
+                return None
         if type_.known and value.type.known:
             if value.type.shape:
                 fit_shape(value, type_.shape, f"`{statement.name.name}`", context)

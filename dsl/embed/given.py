@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..diagnostics import nearest_name
 from ..graph import Graph, Kind
 from ..types import Bool, IndexOf
@@ -36,3 +39,20 @@ def _random_ancestors(graph: Graph, name: str) -> list[str]:
         else:
             waiting += graph[parent].parents
     return found
+
+
+def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
+    """Raises ValueError for a draw that is missing, unknown, or of the wrong number of axes."""
+    wanted = {node.name: node for node in graph.of_kind(Kind.DRAW)}
+    missing = [name for name, node in wanted.items() if not node.observed and name not in values]
+    if missing:
+        raise ValueError(f"no value for the draw `{missing[0]}`: give one for each of {', '.join(missing)}")
+    for name, value in values.items():
+        if name not in wanted:
+            nearest = nearest_name(name, wanted)
+            raise ValueError(f"the model draws no `{name}`" + (f"; did you mean `{nearest}`?" if nearest else ""))
+        declared, given = len(wanted[name].type.shape), len(getattr(value, "shape", ()))
+        if declared != given and hasattr(value, "shape"):
+            raise ValueError(
+                f"`{name}` is {wanted[name].type}, but its value has shape {value.shape}; use jax.vmap for many"
+            )

@@ -16,7 +16,7 @@ from ..lower.emit import emit_module, runnable
 from .bound import Data
 from .constraints import constrain, initial_values, unconstrain
 from .externs import check_externs
-from .given import check_upstream
+from .given import check_upstream, check_values
 
 Values = dict[str, Any]
 
@@ -76,11 +76,15 @@ class Model:
     def log_prob(self, params: Values, values: Values, data: Mapping[str, Any] | None = None) -> jax.Array:
         """The joint log density of all draws; with factors, not normalised."""
         function = self._function("log_prob", "has no density: nothing in it is random")
+        check_values(self.graph, values)
         return jnp.asarray(function(params, values, data or {}))
 
     def evaluate(self, params: Values, data: Mapping[str, Any] | None = None, values: Values | None = None) -> Values:
         """The values of all computed nodes, given those of the draws."""
-        found: Values = self._function("evaluate", "computes nothing")(params, values or {}, data or {})
+        function = self._function("evaluate", "computes nothing")
+        if any(node.random for node in self.graph.of_kind(Kind.FUNCTION)):
+            check_values(self.graph, values or {})
+        found: Values = function(params, values or {}, data or {})
         return found
 
     def value(self, params: Values, data: Mapping[str, Any] | None = None, values: Values | None = None) -> jax.Array:

@@ -69,6 +69,13 @@ def _soft_comparison(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     return Value(f"{path}({', '.join(texts)}, {_scale(scope)})", axes, rank)
 
 
+def _soft_step(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    """step(x) is x > 0, and sign(x) = 2 step(x) - 1."""
+    texts, axes, rank = _operands(core, scope, lower)
+    text = f"{scope.needs.helper(f'soft_greater_{_kind(scope)}')}({texts[0]}, 0.0, {_scale(scope)})"
+    return Value(text if core.function == "step" else f"(2 * {text} - 1)", axes, rank)
+
+
 def _soft_equality(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
     if not all(isinstance(a.type.domain, Real) for _, a in core.arguments):
         return _hard(core, scope, lower)
@@ -198,6 +205,8 @@ _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
     "and": _soft_logic,
     "or": _soft_logic,
     "not": _soft_not,
+    "step": _soft_step,
+    "sign": _soft_step,
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
 }

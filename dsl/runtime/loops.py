@@ -54,7 +54,7 @@ def soft_loop_path(
     start = loop_start(step, start)
     certain = jnp.ones_like(as_real(keep_going(start)))
     (last, left), (states, weights) = lax.scan(advance, (start, certain), None, length=limit)
-    return jnp.concatenate([states, last[None]]), jnp.append(weights, left)
+    return jnp.concatenate([states, last[None]]), jnp.concatenate([weights, left[None]])
 
 
 def soft_loop_weights(

@@ -35,6 +35,8 @@ HARD = {
     "if a < b or b > 0 then 1 else 0": 1.0,
     "if any[i in N] v[i] > 1.5 then 1 else 0": 1.0,
     "if all[i in N] v[i] > 0 then 1 else 0": 0.0,
+    "step(a) + sign(b - a)": 0.0,
+    "sum[i in N] (loop s = v[i] while s < 1 max 9 do s + 0.5)": 5.7,
     "v[argmax(v)]": 2.0,
     "v[argmin[i in N] v[i]]": -1.0,
     "get(v, argmax(v))": 2.0,
