@@ -53,6 +53,5 @@ def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
             raise ValueError(f"the model draws no `{name}`" + (f"; did you mean `{nearest}`?" if nearest else ""))
         declared, given = len(wanted[name].type.shape), len(getattr(value, "shape", ()))
         if declared != given and hasattr(value, "shape"):
-            raise ValueError(
-                f"`{name}` is {wanted[name].type}, but its value has shape {value.shape}; use jax.vmap for many"
-            )
+            message = f"`{name}` is {wanted[name].type}, but its value has shape {value.shape}; use jax.vmap for many"
+            raise ValueError(message)
