@@ -26,6 +26,8 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python bench/check.py
+	$(BIN)/python bench/density.py
+	$(BIN)/python bench/scaling.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

@@ -6,8 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from dpc.commands.models import load_graph, print_diagnostics, read_model
-from dpc.dsl.compiler import check_source
+from dpc.commands.models import load_graph, load_typed, read_model
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
 from dpc.dsl.parser import parse_program
@@ -119,12 +118,7 @@ def _dump_syntax(path: str) -> str:
 
 
 def _dump_typed(path: str) -> str:
-    result = check_source(read_model(path))
-    if result.typed is None:
-        raise DpError(result.diagnostics)
-    if result.diagnostics:
-        print_diagnostics(result.diagnostics)
-    return show_typed(result.typed)
+    return show_typed(load_typed(path))
 
 
 def _dump_graph(path: str) -> str:

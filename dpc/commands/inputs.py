@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpc.commands.models import print_diagnostics, read_model
+from dpc.commands.models import load_graph
 from dpc.dsl.graph import Graph, Kind
 from dpc.dsl.types import Dim, IndexOf
 from dpc.exits import UsageError
@@ -32,25 +32,16 @@ def load_model(path: str) -> Any:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from dpc.dsl.build import build_graph
-    from dpc.dsl.compiler import check_source
-    from dpc.dsl.diagnostics import DpError
     from dpc.dsl.embed.load import introduction_of
     from dpc.dsl.embed.model import Model
 
-    source = read_model(path)
-    result = check_source(source)
-    if result.typed is None:
-        raise DpError(result.diagnostics)
-    if result.diagnostics:
-        print_diagnostics(result.diagnostics)
-    graph = build_graph(result.typed)
+    graph = load_graph(path)
     missing = [f.name for f in graph.functions if f.body is None]
     if missing:
         raise UsageError(
             f"{path} needs the Python function `{missing[0]}`: run it from Python, dpc.load(path, {missing[0]}=...)"
         )
-    return Model(graph, introduction_of(source))
+    return Model(graph, introduction_of(graph.source))
 
 
 def read_settings(written: list[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:

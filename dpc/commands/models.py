@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpc.dsl.build import build_graph
+from dpc.dsl.check.typed import Typed
 from dpc.dsl.compiler import check_source, decode_source, read_source
 from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import Graph
@@ -44,14 +45,19 @@ def read_model(path: str) -> Source:
         raise DpError([Diagnostic("E0002", str(error), source, Span(0, 0), help="a model is UTF-8 text")]) from None
 
 
-def load_graph(path: str) -> Graph:
-    """The verified graph; warnings are printed, errors are raised as a DpError."""
+def load_typed(path: str) -> Typed:
+    """The checked program; warnings are printed, errors are raised as a DpError."""
     result = check_source(read_model(path))
     if result.typed is None:
         raise DpError(result.diagnostics)
     if result.diagnostics:
         print_diagnostics(result.diagnostics)
-    return build_graph(result.typed)
+    return result.typed
+
+
+def load_graph(path: str) -> Graph:
+    """The verified graph of a checked program."""
+    return build_graph(load_typed(path))
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 
 from .. import core as c
-from ..check.order import Edge, Recurrence, find_recurrences
-from ..check.typed import Function
-from ..graph import Graph, Kind, Node, offset_of
+from ..check.order import Recurrence, find_recurrences
+from ..check.typed import Function, Piece
+from ..graph import Graph, Kind, Node
 from ..record import Record
 from ..types import Dim
 from .expressions import as_number, lower
+from .lags import lagged_edges
 from .names import python_names
-from .nodes import density_terms, draw_statements, draw_text, lower_piece, value_statements
-from .recurrences import recurrence_statements
+from .nodes import density_terms, draw_statements, draw_text, dtype_text, lower_piece, value_statements
+from .recurrences import ValueOf, recurrence_statements
 from .scope import Needs, Scope
 from .value import Value
 
@@ -72,7 +73,7 @@ class _Writer:
                 yield from recurrence_statements(group, self.graph.by_name, self.scope, _value_of)
 
     def groups(self, names: list[str]) -> list[Recurrence]:
-        edges = [e for name in names for e in _lagged_edges(self.graph[name]) if e.used in names]
+        edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
         return find_recurrences(names, edges)[0]
 
     def ancestors(self, targets: Iterable[str], stop: set[str]) -> set[str]:
@@ -211,48 +212,21 @@ def _key_texts(nodes: list[Node]) -> dict[str, list[str]]:
     return found
 
 
-def _value_of(node: Node, piece: c.Piece, number: str, scope: Scope) -> str:  # type: ignore[name-defined]
+def _value_of(node: Node, piece: Piece, number: str, scope: Scope) -> str:
+    """A plain number gets the type of the node, because a scan does not change the types that it carries."""
     text = lower_piece(piece, node, scope).text
-    return f"jnp.asarray({text}, float)" if text.lstrip("-").replace(".", "").isdigit() else text
+    return f"jnp.asarray({text}, {dtype_text(node.type)})" if text.lstrip("-").replace(".", "").isdigit() else text
 
 
-def _drawn_with(keys: dict[str, list[str]]):  # type: ignore[no-untyped-def]
-    def value_of(node: Node, piece: c.Piece, number: str, scope: Scope) -> str:  # type: ignore[name-defined]
+def _drawn_with(keys: dict[str, list[str]]) -> ValueOf:
+    """Draws of every step have keys of their own; everything else is computed."""
+
+    def value_of(node: Node, piece: Piece, number: str, scope: Scope) -> str:
         if node.kind is not Kind.DRAW:
             return _value_of(node, piece, number, scope)
         return draw_text(node, piece, f"jax.random.fold_in({keys[node.name][0]}, {number})", scope)
 
     return value_of
-
-
-def _lagged_edges(node: Node) -> Iterator[Edge]:
-    """What a node's pieces mention, with the steps back along each axis."""
-    for piece in node.pieces:
-        for core in c.walk(piece.body):
-            if isinstance(core, c.At) and isinstance(core.base, c.Ref):
-                yield Edge(
-                    node.name,
-                    core.base.name,
-                    core.span,
-                    tuple(_lag(i, u) for i, u in zip(piece.indices, core.indices, strict=False)),
-                )
-
-
-def _lag(index: object, used: c.Core) -> int | None:
-    offset = offset_of(used)
-    if offset is None:
-        return None
-    if isinstance(index, c.Bind):
-        if offset[0] == index.name:
-            return -offset[1]
-        return (
-            index.low.offset - offset[1]
-            if offset[0] is None and not index.low.from_end and index.low.offset > offset[1]
-            else None
-        )
-    if isinstance(index, c.Const) and offset[0] is None:
-        return int(index.value) - offset[1]
-    return None
 
 
 def lower_program(graph: Graph) -> Program:

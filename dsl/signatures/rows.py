@@ -6,37 +6,33 @@ from ..record import Record
 from .notation import Signature, parse_signature
 
 
-class Function(Record):
-    """`hard` functions jump, so their derivative misses what moves the mean: no gradient may pass."""
+class Row(Record):
+    """One form of something that can be called, as its signature is written."""
 
     text: str
+
+    @property
+    def name(self) -> str:
+        return self.text.partition("(")[0]
+
+    @property
+    def signature(self) -> Signature:
+        return parse_signature(self.text)
+
+
+class Function(Row):
+    """`hard` functions jump, so their derivative misses what moves the mean: no gradient may pass."""
+
     doc: str
     hard: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.text.partition("(")[0]
 
-    @property
-    def signature(self) -> Signature:
-        return parse_signature(self.text)
-
-
-class Distribution(Record):
+class Distribution(Row):
     """`reparametrised`: a draw is a differentiable function of parameters and noise of a fixed law."""
 
-    text: str
     numpyro: str
     doc: str
     reparametrised: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.text.partition("(")[0]
-
-    @property
-    def signature(self) -> Signature:
-        return parse_signature(self.text)
 
     @property
     def discrete(self) -> bool:
