@@ -14,9 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 from numpyro.infer.util import log_density
-from twins import Case, Density, eight_schools, hmm, logistic, network, radon
+from twins import Arrays, Case, Density, eight_schools, hmm, logistic, network, radon
 
 import dpc
+from dpc.dsl.graph import Kind
 
 ROUNDS, ROUND_SECONDS, FRESH_STARTS = 60, 0.01, 6
 PEERS = ("dpc", "numpyro", "raw")
@@ -28,8 +29,13 @@ KINDS: dict[str, Transform] = {"density": lambda f: f, "gradient": jax.grad}
 
 def functions(case: Case, model: dpc.Model) -> dict[str, Density]:
     """The three, as new functions each time, so that nothing of them is compiled."""
+    drawn = {node.name for node in model.graph.of_kind(Kind.DRAW)}
+
+    def by_dpc(v: Arrays, d: Arrays) -> jax.Array:
+        return model.log_prob(v, {name: x for name, x in {**v, **d}.items() if name in drawn}, d)
+
     return {
-        "dpc": lambda v, d: model.log_prob(v, {**v, **d}, d),
+        "dpc": by_dpc,
         "numpyro": lambda v, d: log_density(case.numpyro, (), {**d, **(v if case.learned else {})}, v)[0],
         "raw": lambda v, d: case.raw(v, d),
     }

@@ -16,7 +16,7 @@ import numpy as np
 
 import dpc
 
-STARTS = 4
+STARTS = 3
 MODELS = Path(__file__).parent.parent / "models"
 CHAIN = (10, 100, 1_000, 10_000, 100_000)
 PLATE = (10, 1_000, 100_000, 1_000_000)
@@ -45,7 +45,7 @@ def row(model: dpc.Model, arrays: dict[str, Any]) -> dict[str, float]:
     """Compile times of the functions of one model at one size."""
     data = model.bind(arrays)
     key = jax.random.key(0)
-    values = jax.jit(model.sample)(key, {}, data)
+    values = jax.block_until_ready(jax.jit(model.sample)(key, {}, data))
     gradient = jax.grad(lambda v, fixed, d: model.log_prob({}, {**fixed, **v}, d))
     moving = {name: value for name, value in values.items() if value.dtype == float and name not in arrays}
     return {

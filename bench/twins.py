@@ -148,9 +148,8 @@ def network(learned: bool) -> Case:
     )
     values = {f"p{i}": table for i, table in enumerate(tables)} if learned else {}
     data = {f"x{i}": CHANCE.integers(0, 3) for i in range(50)}
-    return Case(
-        f"network, 50 {'learned' if learned else 'fixed'} tables", lambda: dpc.parse(text), values, data, model, raw
-    )
+    name = f"network, 50 {'learned' if learned else 'fixed'} tables"
+    return Case(name, lambda: dpc.parse(text), values, data, model, raw, learned)
 
 
 def node_text(i: int, own: list[int], table: np.ndarray, learned: bool) -> str:
