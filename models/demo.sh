@@ -27,5 +27,13 @@ for model in hierarchical hmm tagger ising asia gate; do
     run dpc graph "models/$model.dp" -o "out/$model.svg"
 done
 run dpc graph models/asia.dp -o out/asia.png
+
+say "Compiled to JAX: draws, values, derivatives."
+run dpc sample models/asia.dp -n 4 --given smoke=yes
+run dpc run models/root.dp --grad
+
+say "And the program itself, as a person would have written it."
+run dpc build models/tracking.dp -o out/tracking.py
+run grep -A 16 "^def log_prob" out/tracking.py
 echo
-echo "The pictures are in out/."
+echo "Pictures and programs are in out/."
