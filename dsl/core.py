@@ -13,9 +13,12 @@ from .record import Record
 from .source import Span
 from .types import Dim, Place, Type
 
+LEAVES = frozenset({"Span", "Type", "str", "int", "float | int | bool", "Dim", "tuple[Bind, ...]"})
+
 
 class Core(Record):
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+    leaf_types: ClassVar[frozenset[str]] = LEAVES
 
     span: Span
     type: Type
@@ -124,6 +127,7 @@ class Law(Record):
     """A distribution with its arguments by name; `row` is the signature that was chosen."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+    leaf_types: ClassVar[frozenset[str]] = LEAVES
 
     span: Span
     name: str
@@ -132,18 +136,20 @@ class Law(Record):
     type: Type
 
 
-def parts(core: Core | Law) -> tuple[Core, ...]:
+def parts(core: Core | Law) -> list[Core]:
     """The expressions directly inside this one."""
     found: list[Core] = []
-    for value in core.__dict__.values():
-        if isinstance(value, Core):
-            found.append(value)
-        elif isinstance(value, tuple):
-            found += (item for item in value if isinstance(item, Core))
-            found += (
-                item[1] for item in value if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Core)
-            )
-    return tuple(found)
+    content = core.__dict__
+    for name in core.branches:
+        value = content[name]
+        if type(value) is not tuple:
+            if value is not None:
+                found.append(value)
+        elif value and type(value[0]) is tuple:
+            found += [argument for _, argument in value]
+        else:
+            found += value
+    return found
 
 
 def rename(tree: Any, old: str, new: str) -> Any:

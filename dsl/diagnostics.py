@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from .record import Record
@@ -58,6 +57,8 @@ class InternalError(Exception):
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate a person most likely meant: the same but for case, else close in edit distance."""
+    import difflib  # only a misspelling needs it
+
     names = list(candidates)
     for candidate in names:
         if candidate.lower() == name.lower():

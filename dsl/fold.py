@@ -38,8 +38,9 @@ def _fold_piece(piece: Piece) -> Piece:
 
 def fold(tree: Tree) -> Tree:
     """Inside out; what has nothing to fold is returned as it is."""
-    fields = {name: _fold_field(value) for name, value in tree.__dict__.items()}
-    changed = {name: value for name, value in fields.items() if value is not tree.__dict__[name]}
+    content = tree.__dict__
+    fields = {name: _fold_field(content[name]) for name in tree.branches}
+    changed = {name: value for name, value in fields.items() if value is not content[name]}
     folded: Any = tree.replace(**changed) if changed else tree
     if isinstance(folded, c.Apply) and folded.function in OPERATIONS:
         folded = _evaluate(folded) or folded

@@ -163,11 +163,13 @@ def _depth_exceeds(node: Node, limit: int) -> bool:
 
 
 def children(node: Node) -> Iterator[Node]:
-    for value in node.__dict__.values():
-        if isinstance(value, Node):
+    content = node.__dict__
+    for name in node.branches:
+        value = content[name]
+        if type(value) is tuple:
+            yield from value
+        elif value is not None:
             yield value
-        elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
 
 
 def _too_deep(source: Source, span: Span) -> Diagnostic:

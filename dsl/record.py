@@ -13,25 +13,31 @@ from typing import Any, ClassVar, Self, dataclass_transform
 class Record:
     """Fields are the annotated names, in order; a class attribute is a field's default.
 
-    Records of one class are equal when their fields are, leaving out those named in `not_compared`.
+    Records of one class are equal when their fields are, leaving out those named in `not_compared`. A tree of records
+    names the types of its leaves in `leaf_types`; `branches` are then the fields that can hold other records.
     """
 
     fields: ClassVar[tuple[str, ...]] = ()
+    branches: ClassVar[tuple[str, ...]] = ()
+    leaf_types: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[dict[str, Any]] = {}
     not_compared: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         own = tuple(name for name, type_ in cls.__annotations__.items() if "ClassVar" not in str(type_))
         cls.fields = (*cls.fields, *own)
+        inner = (name for name in own if str(cls.__annotations__[name]) not in cls.leaf_types)
+        cls.branches = (*cls.branches, *inner)
         cls.defaults = cls.defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
     def __init__(self, *values: Any, **named: Any) -> None:
         content, fields = self.__dict__, self.fields
-        if len(values) != len(fields):
-            content.update(self.defaults)
+        if len(values) == len(fields) and not named:
+            content.update(zip(fields, values))  # noqa: B905  (the lengths were just compared)
+            return
+        content.update(self.defaults)
         content.update(zip(fields, values, strict=False))
-        if named:
-            content.update(named)
+        content.update(named)
         if len(content) != len(fields) or len(values) > len(fields):
             raise TypeError(f"{type(self).__name__} takes {fields}, not {len(values)} values and {tuple(named)}")
 
@@ -52,4 +58,6 @@ class Record:
         return tuple(self.__dict__[name] for name in self.fields if name not in self.not_compared)
 
     def replace(self, **changes: Any) -> Self:
-        return type(self)(**{name: self.__dict__[name] for name in self.fields} | changes)
+        """A copy with these fields changed; what was cached on the original is not copied."""
+        content = self.__dict__
+        return type(self)(*[changes.pop(name) if name in changes else content[name] for name in self.fields], **changes)

@@ -12,6 +12,7 @@ class Node(Record):
     """Two trees are equal when they say the same, wherever it stands in the text."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+    leaf_types: ClassVar[frozenset[str]] = frozenset({"Span", "str", "str | None", "bool", "int | float"})
 
     span: Span
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from dpc.commands.models import expand_paths, print_diagnostics, read_model
@@ -26,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
     results = {path: _check(path) for path in expand_paths(args.paths)}
     found = [d for result in results.values() for d in result.diagnostics]
     if args.json:
+        import json
+
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
     else:
         for path, result in results.items():
