@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from .check.program import Result, check_program
-from .diagnostics import Diagnostic
+from .diagnostics import Diagnostic, DpError
 from .limits import MAX_SOURCE
 from .parser import parse_program
 from .source import Source, Span
@@ -16,7 +16,7 @@ _IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
 
 
 def read_source(path: str) -> Source:
-    """A file as a source; bytes that are not UTF-8 are a ValueError that says where."""
+    """A file as a source; bytes that are not UTF-8 are a DpError that says where."""
     with Path(path).open("rb") as file:
         return decode_source(path, file.read(4 * MAX_SOURCE + 1))
 
@@ -25,7 +25,10 @@ def decode_source(path: str, content: bytes) -> Source:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"not a text file: byte {error.start} is not UTF-8") from None
+        message = f"not a text file: byte {error.start} is not UTF-8"
+        raise DpError(
+            [Diagnostic("E0002", message, Source(path, ""), Span(0, 0), help="a model is UTF-8 text")]
+        ) from None
     return Source(path, text)
 
 

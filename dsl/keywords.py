@@ -21,17 +21,17 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 @cache
 def keywords() -> frozenset[str]:
-    return frozenset(_KEYWORD.findall(_grammar()))
+    return frozenset(_KEYWORD.findall(grammar_text()))
 
 
 @cache
 def reducers() -> frozenset[str]:
     """Words only before a binder: `sum[i in D] e` is a reduction, `sum` and `sum[i]` are names."""
-    return frozenset(word for words in _REDUCER.findall(_grammar()) for word in words.split("|"))
+    return frozenset(word for words in _REDUCER.findall(grammar_text()) for word in words.split("|"))
 
 
 @cache
-def _grammar() -> str:
+def grammar_text() -> str:
     return GRAMMAR.read_text(encoding="utf-8")
 
 

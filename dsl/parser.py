@@ -2,105 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-
-from lark import Lark, TextSlice, Token, UnexpectedInput
 
 from .diagnostics import Diagnostic
+from .lalr import Automaton
 from .limits import MAX_DEPTH, MAX_ERRORS, MAX_SOURCE
 from .recovery import split_statements
 from .source import Source, Span
 from .syntax import BrokenStmt, Comment, Node, Program, Statement
 from .syntax_errors import describe_syntax_error
-from .tree import TreeBuilder, span_of
-
-GRAMMAR = Path(__file__).with_name("grammar.lark")
-LARK_OPTIONS = {"parser": "lalr", "keep_all_tokens": True, "maybe_placeholders": False}
-
-
-class TooDeep(Exception):
-    """More brackets are open at this token than a program may have."""
-
-    def __init__(self, token: Token):
-        self.span = span_of(token)
-        super().__init__(token)
-
-
-class NewlineFilter:
-    """Drops newlines inside ( ) and [ ], and supplies the one that may be missing before } and at the end."""
-
-    always_accept = ("NEWLINE", "RBRACE")
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        open_brackets: list[str] = []
-        last = None
-        for token in stream:
-            if token.type == "NEWLINE" and open_brackets and open_brackets[-1] != "LBRACE":
-                continue
-            if token.type in ("LPAR", "LBRACKET", "LBRACE"):
-                open_brackets.append(token.type)
-                if len(open_brackets) > MAX_DEPTH:
-                    raise TooDeep(token)
-            elif token.type in ("RPAR", "RBRACKET", "RBRACE"):
-                if token.type == "RBRACE":
-                    yield Token.new_borrow_pos("NEWLINE", "", token)
-                if open_brackets:
-                    open_brackets.pop()
-            yield token
-            last = token
-        if last:
-            yield Token("NEWLINE", "", last.end_pos, last.end_line, last.end_column, last.end_line, None, last.end_pos)
-
-
-def cache_folder() -> Path:
-    """Where this user's caches live; never the shared temporary directory, because the cache is unpickled."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "dpc"
-
-
-def _cache_file() -> str | bool:
-    try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (OSError, RuntimeError):
-        return False
-    return str(folder / f"grammar-{sys.version_info.major}.{sys.version_info.minor}.lark")
-
-
-class _Parser:
-    def __init__(self) -> None:
-        self.comments: list[Token] = []
-        self._lark = Lark(
-            GRAMMAR.read_text(encoding="utf-8"),
-            **LARK_OPTIONS,
-            cache=_cache_file(),
-            postlex=NewlineFilter(),
-            transformer=TreeBuilder(),
-            lexer_callbacks={"COMMENT": self._keep_comment},
-        )
-
-    def _keep_comment(self, token: Token) -> Token:
-        self.comments.append(token)
-        return token
-
-    def parse(self, text: str, span: Span) -> tuple[Statement, ...]:
-        self.comments.clear()
-        statements: tuple[Statement, ...] = self._lark.parse(TextSlice(text, span.start, span.end))  # type: ignore[assignment]
-        return statements
+from .tables import tables
+from .tokens import TooDeep, Unexpected
+from .tree import TreeBuilder
 
 
 @cache
-def _parser() -> _Parser:
-    return _Parser()
+def _automaton() -> Automaton:
+    return Automaton(tables(), TreeBuilder())
+
+
+def _parse(text: str, span: Span) -> tuple[tuple[Statement, ...], tuple[Comment, ...]]:
+    statements, comments = _automaton().parse(text, span)
+    return statements, tuple(Comment(token.span, token.text.rstrip()) for token in comments)
 
 
 def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
@@ -108,8 +32,8 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
         return Program(source, ()), [_too_large(source)]
     whole = Span(0, len(source.text))
     try:
-        statements = _parser().parse(source.text, whole)
-    except UnexpectedInput:
+        statements, comments = _parse(source.text, whole)
+    except Unexpected:
         return _parse_by_statement(source)
     except TooDeep as error:
         return Program(source, ()), [_too_deep(source, error.span)]
@@ -117,7 +41,7 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     return (
         (Program(source, ()), [_too_deep(source, deep[0].span)])
         if deep
-        else (Program(source, statements, _comments()), [])
+        else (Program(source, statements, comments), [])
     )
 
 
@@ -127,13 +51,13 @@ def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
     found: list[Diagnostic] = []
     for chunk in split_statements(source.text):
         try:
-            parsed = _parser().parse(source.text, chunk.span)
-            comments += _comments()
+            parsed, beside = _parse(source.text, chunk.span)
+            comments += beside
             if any(_depth_exceeds(s, MAX_DEPTH) for s in parsed):
                 found.append(_too_deep(source, parsed[0].span))
             else:
                 statements += parsed
-        except UnexpectedInput as error:
+        except Unexpected as error:
             found.append(describe_syntax_error(error, source, chunk.span))
             statements.append(BrokenStmt(chunk.span, chunk.name))
         except TooDeep as error:
@@ -141,10 +65,6 @@ def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
         if len(found) == MAX_ERRORS:
             break
     return Program(source, tuple(statements), tuple(comments)), found
-
-
-def _comments() -> tuple[Comment, ...]:
-    return tuple(Comment(span_of(token), str(token).rstrip()) for token in _parser().comments)
 
 
 def _depth_exceeds(node: Node, limit: int) -> bool:

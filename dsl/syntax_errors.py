@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lark import Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
 from .diagnostics import Diagnostic, Label, did_you_mean
 from .keywords import keywords
 from .record import Record
 from .source import Source, Span
+from .tokens import Unexpected
 
 WORDS = {
     "NAME": "a name",
@@ -97,34 +96,22 @@ class Mishap(Record):
         return Diagnostic(code, message, self.source, self.span, label, help)
 
 
-def describe_syntax_error(error: UnexpectedInput, source: Source, chunk: Span) -> Diagnostic:
+def describe_syntax_error(error: Unexpected, source: Source, chunk: Span) -> Diagnostic:
     mishap = _mishap(error, source, chunk)
     return next(found for rule in RULES if (found := rule(mishap)))
 
 
-def _mishap(error: UnexpectedInput, source: Source, chunk: Span) -> Mishap:
-    if isinstance(error, UnexpectedCharacters):
-        start = error.pos_in_stream or 0
-        text = source.text[start : start + 1]
-        return Mishap(source, chunk, Span(start, start + 1), "", text, frozenset(error.allowed or ()))
-    token = error.token if isinstance(error, UnexpectedToken) else Token("$END", "")
-    allowed = _allowed(error, chunk) if isinstance(error, UnexpectedToken) else frozenset()
+def _mishap(error: Unexpected, source: Source, chunk: Span) -> Mishap:
+    token = error.token
     at_end = token.type in ("$END", "NEWLINE")
-    start = _end_of_code(source.text, chunk, token.start_pos) if at_end else token.start_pos or 0
-    return Mishap(
-        source, chunk, Span(start, start + max(1, len(token) * (not at_end))), token.type, str(token), allowed
-    )
+    start = _end_of_code(source.text, chunk, token.start) if at_end else token.start
+    span = Span(start, start + max(1, len(token.text) * (not at_end)))
+    return Mishap(source, chunk, span, token.type, token.text, error.allowed)
 
 
-def _allowed(error: UnexpectedToken, chunk: Span) -> frozenset[str]:
-    """Lark's `accepts` is exact, but tries every token on a copy of the stack: too slow for a huge statement."""
-    is_huge = chunk.end - chunk.start > 10_000
-    return frozenset(error.expected if is_huge else error.accepts or error.expected)
-
-
-def _end_of_code(text: str, chunk: Span, position: int | None) -> int:
+def _end_of_code(text: str, chunk: Span, position: int) -> int:
     """The end of the last thing that is not blank or comment: where what is missing would have stood."""
-    code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text[chunk.start : position or chunk.end])
+    code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text[chunk.start : position])
     return chunk.start + len(code.rstrip())
 
 

@@ -1,7 +1,7 @@
 """From the parser's rules to the syntax tree. Rule `draw_stmt` and class `DrawStmt` are one thing seen twice.
 
-Lark calls these methods bottom up, so no program is too deep to build; every child list holds all tokens of the
-rule, so a node's span runs from its first child to its last.
+The automaton calls these methods bottom up, so no program is too deep to build; every child list holds all tokens
+of the rule, so a node's span runs from its first child to its last.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from lark import Token, Transformer
-
 from . import syntax as s
 from .source import Span
+from .tokens import Token
 
 Child = Any
 NodeType = TypeVar("NodeType")
 
 
 def span_of(child: Child) -> Span:
-    if isinstance(child, Token):
-        return Span(child.start_pos or 0, child.end_pos or 0)
     span: Span = child.span
     return span
 
@@ -48,13 +45,13 @@ def _has(children: Sequence[Child], type_: str) -> bool:
     return any(isinstance(child, Token) and child.type == type_ for child in children)
 
 
-def name_text(token: str) -> str:
+def name_text(text: str) -> str:
     """Backquotes let any text be a name; the tree holds the text alone."""
-    return token[1:-1] if token.startswith("`") else str(token)
+    return text[1:-1] if text.startswith("`") else text
 
 
 def _name(token: Token) -> s.Name:
-    return s.Name(span_of(token), name_text(token))
+    return s.Name(span_of(token), name_text(token.text))
 
 
 def _names(children: Sequence[Child]) -> tuple[s.Name, ...]:
@@ -100,7 +97,7 @@ def _where(children: Sequence[Child]) -> s.Expr | None:
     return next(iter(_items(children, _Where)), None)
 
 
-class TreeBuilder(Transformer[Token, s.Program]):
+class TreeBuilder:
     def start(self, c: list[Child]) -> tuple[s.Statement, ...]:
         return _of(c, s.Statement)
 
@@ -123,7 +120,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
     def decl_stmt(self, c: list[Child]) -> s.DeclStmt:
         type_ = _after(c, "COLON")
         value = _after(c, "EQUALS")
-        return s.DeclStmt(_span(c), str(c[0]), _name(c[1]), _items(c, _Dims), type_, value, _items(c, _Annotations))
+        return s.DeclStmt(_span(c), c[0].text, _name(c[1]), _items(c, _Dims), type_, value, _items(c, _Annotations))
 
     def dims(self, c: list[Child]) -> _Dims:
         return _Dims(_span(c), _of(c, s.Name))
@@ -132,7 +129,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
         return s.TypeExpr(_span(c), c[0], _items(c, _Arguments), _items(c, _Dims))
 
     def qualified(self, c: list[Child]) -> s.Name:
-        return s.Name(_span(c), ".".join(name_text(t) for t in c if t.type == "NAME"))
+        return s.Name(_span(c), ".".join(name_text(t.text) for t in c if t.type == "NAME"))
 
     def fn_stmt(self, c: list[Child]) -> s.FnStmt:
         return s.FnStmt(_span(c), _name(c[1]), _items(c, _Parameters), _after(c, "ARROW"), _after(c, "EQUALS"))
@@ -196,7 +193,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
 
     def annotation(self, c: list[Child]) -> s.Annotation:
         arguments = _first(c, _Arguments)
-        return s.Annotation(_span(c), name_text(c[0]), _after(c, "EQUALS"), arguments.items if arguments else None)
+        return s.Annotation(_span(c), name_text(c[0].text), _after(c, "EQUALS"), arguments.items if arguments else None)
 
     # ---- expressions
 
@@ -210,25 +207,25 @@ class TreeBuilder(Transformer[Token, s.Program]):
         return s.Comprehension(_span(c), _of(c, s.Binder), _where(c), c[-1])
 
     def reduction(self, c: list[Child]) -> s.Reduction:
-        return s.Reduction(_span(c), str(c[0]), _of(c, s.Binder), _where(c), c[-1])
+        return s.Reduction(_span(c), c[0].text, _of(c, s.Binder), _where(c), c[-1])
 
     def binary(self, c: list[Child]) -> s.Binary:
-        return s.Binary(_span(c), str(c[1]), c[0], c[2])
+        return s.Binary(_span(c), c[1].text, c[0], c[2])
 
     def unary(self, c: list[Child]) -> s.Unary:
-        return s.Unary(_span(c), str(c[0]), c[1])
+        return s.Unary(_span(c), c[0].text, c[1])
 
     def index(self, c: list[Child]) -> s.Index:
         return s.Index(_span(c), c[0], _of(c[1:], s.Expr))
 
     def number(self, c: list[Child]) -> s.Number:
-        return s.Number(span_of(c[0]), str(c[0]))
+        return s.Number(span_of(c[0]), c[0].text)
 
     def boolean(self, c: list[Child]) -> s.Boolean:
         return s.Boolean(span_of(c[0]), c[0].type == "TRUE")
 
     def string(self, c: list[Child]) -> s.String:
-        return s.String(span_of(c[0]), str(c[0])[1:-1])
+        return s.String(span_of(c[0]), c[0].text[1:-1])
 
     def name(self, c: list[Child]) -> s.Name:
         name: s.Name = c[0]
@@ -247,7 +244,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
         return _Arguments(_span(c), _of(c, s.Argument))
 
     def argument(self, c: list[Child]) -> s.Argument:
-        return s.Argument(_span(c), name_text(c[0]) if len(c) == 3 else None, c[-1])
+        return s.Argument(_span(c), name_text(c[0].text) if len(c) == 3 else None, c[-1])
 
     def table(self, c: list[Child]) -> s.Table:
         return s.Table(_span(c), _of(c, s.Expr), _of(c, s.Key), _of(c, s.Row))
@@ -256,7 +253,7 @@ class TreeBuilder(Transformer[Token, s.Program]):
         return s.Row(_span(c), _of(c, s.Key), _of(c, s.Expr))
 
     def key(self, c: list[Child]) -> s.Key:
-        return s.Key(span_of(c[0]), name_text(c[0]))
+        return s.Key(span_of(c[0]), name_text(c[0].text))
 
 
 def _bound_after_dots(children: Sequence[Child]) -> s.Bound | None:

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 from dpc.dsl.build import build_graph
-from dpc.dsl.compiler import check_source
+from dpc.dsl.check.program import Result
+from dpc.dsl.compiler import check_source, decode_source
+from dpc.dsl.diagnostics import DpError
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.show import show_graph
-from dpc.dsl.source import Source
 
 FOLDER = Path(__file__).parent / "golden"
 
 
 def golden_programs() -> Iterator[Path]:
-    """Files whose names start with `_` are there to be imported."""
-    yield from sorted(p for p in FOLDER.rglob("*.dp") if not p.name.startswith("_"))
+    """Files whose names start with `_` are there to be imported; a long one is kept compressed."""
+    yield from sorted(p for p in FOLDER.rglob("*.dp*") if not p.name.startswith("_"))
 
 
 def answer(path: Path) -> str:
     """The diagnostics of a program and, if it has no errors, its graph."""
-    source = Source(str(path.relative_to(FOLDER.parent.parent)), path.read_text(encoding="utf-8"))
-    result = check_source(source)
+    result = _check(str(path.relative_to(FOLDER.parent.parent)).removesuffix(".gz"), _content(path))
     parts = [format_diagnostics(result.diagnostics)] if result.diagnostics else []
     parts += [show_graph(build_graph(result.typed))] if result.typed else []
     return "\n\n".join(parts) + "\n"
 
 
+def _content(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def _check(name: str, content: bytes) -> Result:
+    try:
+        return check_source(decode_source(name, content))
+    except DpError as error:
+        return Result(None, error.diagnostics)
+
+
 def expected_file(path: Path) -> Path:
-    return path.with_suffix(".txt")
+    return path.parent / f"{path.name.partition('.')[0]}.txt"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dpc.dsl.compiler import check_source, decode_source, read_source
 from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import Graph
 from dpc.dsl.report import format_diagnostics
-from dpc.dsl.source import Source, Span
+from dpc.dsl.source import Source
 from dpc.exits import UsageError
 
 STANDARD_INPUT = "-"
@@ -40,9 +40,6 @@ def read_model(path: str) -> Source:
         return read_source(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        source = Source(path, "")
-        raise DpError([Diagnostic("E0002", str(error), source, Span(0, 0), help="a model is UTF-8 text")]) from None
 
 
 def load_typed(path: str) -> Typed:

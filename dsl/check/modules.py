@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from ..diagnostics import Diagnostic
+from ..diagnostics import Diagnostic, DpError
 from ..parser import parse_program
 from ..record import Record
 from ..source import Source, Span
@@ -61,8 +61,8 @@ def _read_import(
         return None
     try:
         return read(path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (OSError, DpError) as error:
+        reason = error.diagnostics[0].message if isinstance(error, DpError) else error.strerror or str(error)
         message = f"cannot read `{path}`: {reason}"
         report.append(Diagnostic("E0601", message, source, span, help="paths are relative to the importing file"))
         return None

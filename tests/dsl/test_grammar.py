@@ -9,16 +9,17 @@ from helpers import parse, parse_expression
 from lark import Lark
 
 from dpc.dsl import syntax
-from dpc.dsl.keywords import reducers
-from dpc.dsl.parser import GRAMMAR, LARK_OPTIONS, NewlineFilter, children
+from dpc.dsl.keywords import GRAMMAR, reducers
+from dpc.dsl.parser import children
 from dpc.dsl.signatures.functions import functions_by_name
 from dpc.dsl.syntax import Binary, Comprehension, Expr, Group, IfExpr, Index, Node, Range, Reduction, Unary
+from dpc.dsl.tables import LARK_OPTIONS
 
 MODELS = sorted((GRAMMAR.parent.parent / "models").rglob("*.dp"))
 
 
 def test_the_grammar_is_strict_lalr() -> None:
-    Lark(GRAMMAR.read_text(), strict=True, postlex=NewlineFilter(), **LARK_OPTIONS)
+    Lark(GRAMMAR.read_text(), strict=True, **LARK_OPTIONS)
 
 
 def test_every_statement_rule_has_its_class() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dpc.dsl import keywords as words
-from dpc.dsl.keywords import keywords, reducers
-from dpc.dsl.parser import GRAMMAR, parse_program
+from dpc.dsl.keywords import GRAMMAR, keywords, reducers
+from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
 
 highlight = pytest.importorskip("dpc.dsl.highlight")
