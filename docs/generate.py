@@ -87,9 +87,11 @@ FUNCTION_SECTIONS = {
     "Vectors": functions_arrays.PRODUCTS,
     "Matrices": functions_arrays.MATRICES,
     "Kernels of Gaussian processes": functions_arrays.KERNELS,
+    "Soft branches": functions_smooth.BRANCHES,
     "Smooth maxima": functions_smooth.MAXIMA,
     "Entropies": functions_smooth.ENTROPIES,
     "Losses": functions_smooth.LOSSES,
+    "Moreau envelopes": functions_smooth.ENVELOPES,
     "Lists and dictionaries": functions_arrays.LISTS,
 }
 

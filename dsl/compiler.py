@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from .check.override import override
 from .check.program import Result, check_program
 from .diagnostics import Diagnostic, DpError
 from .limits import MAX_SOURCE
@@ -32,11 +34,16 @@ def decode_source(path: str, content: bytes) -> Source:
     return Source(path, text)
 
 
-def check_source(source: Source) -> Result:
-    """From text to typed program, with all that is to be said about it, in the order of the text."""
+def check_source(source: Source, settings: Mapping[str, object] | None = None) -> Result:
+    """From text to typed program, with all that is to be said about it, in the order of the text.
+
+    `settings` are annotations from outside: {"b.grad": "rloo(samples=4)"} is as if `b` had them in the file.
+    """
     program, syntax_errors = parse_program(source)
-    result = check_program(program, read_source, syntax_errors)
-    found = _without_ignored(result.diagnostics, source, program.comments)
+    changed = override(program, settings or {})
+    result = check_program(changed.program, read_source, [*syntax_errors, *changed.problems])
+    diagnostics = tuple(map(changed.relocate, result.diagnostics)) if settings else result.diagnostics
+    found = _without_ignored(diagnostics, source, program.comments)
     return result.replace(diagnostics=tuple(sorted(found, key=lambda d: (d.source.path != source.path, d.span))))
 
 

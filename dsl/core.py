@@ -6,8 +6,8 @@ a conditional table is a Categorical whose probabilities are a Lookup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
 
 from .record import Record
 from .source import Span
@@ -136,6 +136,16 @@ class Law(Record):
     type: Type
 
 
+class LogDensity(Core):
+    """The log density of a law at a value, as a number in an expression; no program writes it, tables need it."""
+
+    law: Law
+    value: Core
+
+
+Tree = TypeVar("Tree", bound="Core | Law")
+
+
 def parts(core: Core | Law) -> list[Core]:
     """The expressions directly inside this one."""
     found: list[Core] = []
@@ -150,6 +160,24 @@ def parts(core: Core | Law) -> list[Core]:
         else:
             found += value
     return found
+
+
+def map_parts(core: Tree, change: Callable[[Any], Core | Law]) -> Tree:
+    """The same form with every expression directly inside it changed; itself when nothing is."""
+    content = core.__dict__
+    mapped = {name: _mapped(content[name], change) for name in core.branches}
+    changed = {name: value for name, value in mapped.items() if value is not content[name]}
+    result: Tree = core.replace(**changed) if changed else core  # type: ignore[assignment]
+    return result
+
+
+def _mapped(value: Any, change: Callable[[Any], Core | Law]) -> Any:
+    if isinstance(value, Core | Law):
+        return change(value)
+    if type(value) is tuple:
+        mapped = tuple(_mapped(item, change) for item in value)
+        return mapped if any(new is not old for new, old in zip(mapped, value, strict=True)) else value
+    return value
 
 
 def rename(tree: Any, old: str, new: str) -> Any:

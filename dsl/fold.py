@@ -38,23 +38,11 @@ def _fold_piece(piece: Piece) -> Piece:
 
 def fold(tree: Tree) -> Tree:
     """Inside out; what has nothing to fold is returned as it is."""
-    content = tree.__dict__
-    fields = {name: _fold_field(content[name]) for name in tree.branches}
-    changed = {name: value for name, value in fields.items() if value is not content[name]}
-    folded: Any = tree.replace(**changed) if changed else tree
+    folded: Any = c.map_parts(tree, fold)
     if isinstance(folded, c.Apply) and folded.function in OPERATIONS:
         folded = _evaluate(folded) or folded
     result: Tree = folded
     return result
-
-
-def _fold_field(value: Any) -> Any:
-    if isinstance(value, c.Core):
-        return fold(value)
-    if type(value) is tuple:
-        folded = tuple(map(_fold_field, value))
-        return folded if any(new is not old for new, old in zip(folded, value, strict=True)) else value
-    return value
 
 
 def _evaluate(apply: c.Apply) -> c.Const | None:

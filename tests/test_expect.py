@@ -248,6 +248,21 @@ def window(x: Array, a: Array, b: Array, y: Array, z: Array, noise: Array = 0) -
 
 
 @reference
+def gate_function(x: Array) -> dict[str, Array]:
+    """P(-1 < x + s z < 1) with one noise for both ends, and with two."""
+    apart = special.ndtr(x + 1) * special.ndtr(1 - x)
+    near, skewed = stats.norm(x, 0.1), stats.gumbel_r(x - np.euler_gamma / 2, 0.5)
+    return {
+        "hard": float(-1 < x < 1),
+        "local": apart,
+        "global": special.ndtr(1 - x) - special.ndtr(-1 - x),
+        "deviation": np.sqrt(apart * (1 - apart)),
+        "close": near.cdf(1) - near.cdf(-1),
+        "skewed": skewed.cdf(1) - skewed.cdf(-1),
+    }
+
+
+@reference
 def unrolled(x: Array, y: Array, x_new: Array, y_new: Array, rate: Array, penalty: Array) -> dict[str, Array]:
     """w_k - w* = (I - rate_k H)(w_{k-1} - w*) for the quadratic with Hessian H and minimum w*."""
     hessian = x.T @ x / len(x) + penalty * np.eye(x.shape[1])

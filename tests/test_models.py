@@ -25,6 +25,7 @@ CLASSES = {
     "cancer": "Bayesian network",
     "forward_reverse": "computation graph",
     "gate": "stochastic computation graph",
+    "gate_function": "computation graph",
     "hierarchical": "Bayesian network",
     "hmm": "Bayesian network",
     "ising": "Markov random field",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import Any
 
+from dpc.commands.inputs import add_input_arguments, bind_inputs, load_model, read_annotations
 from dpc.commands.models import load_graph, load_typed, read_model
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
@@ -17,8 +19,6 @@ FUNCTIONS = ("log_prob", "evaluate", "objective", "sample")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from dpc.commands.inputs import add_input_arguments
-
     add_input_arguments(parser)
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: standard output)")
     parser.add_argument("--emit", choices=EMITTERS, default="python", help="the form of the program (default python)")
@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    content = STAGES[args.dump](args.path).encode() + b"\n" if args.dump else EMITTERS[args.emit](args)
+    content = (
+        STAGES[args.dump](args.path, read_annotations(args.set)).encode() + b"\n"
+        if args.dump
+        else EMITTERS[args.emit](args)
+    )
     if args.output is None:
         sys.stdout.buffer.write(content)
     else:
@@ -47,7 +51,7 @@ def _emit_python(args: argparse.Namespace) -> bytes:
     from dpc.dsl.embed.load import introduction_of
     from dpc.dsl.lower.emit import emit_module
 
-    graph = load_graph(args.path)
+    graph = load_graph(args.path, read_annotations(args.set))
     text: str = emit_module(graph, introduction_of(graph.source))
     return text.encode()
 
@@ -56,9 +60,7 @@ def _traced(args: argparse.Namespace) -> tuple[Any, tuple[Any, ...]]:
     """The chosen function as a function of arrays alone, and arguments of the shapes that it will get."""
     import jax
 
-    from dpc.commands.inputs import bind_inputs, load_model
-
-    model = load_model(args.path)
+    model = load_model(args.path, args.set)
     params, data = bind_inputs(model, args, partial=True)
     key = jax.random.key_data(jax.random.key(args.seed))
     draw = lambda key, params: model.sample(jax.random.wrap_key_data(key), params, data)  # noqa: E731
@@ -110,19 +112,20 @@ EMITTERS = {"python": _emit_python, "jaxpr": _emit_jaxpr, "stablehlo": _emit_sta
 # ---- stages
 
 
-def _dump_syntax(path: str) -> str:
+def _dump_syntax(path: str, settings: Mapping[str, str]) -> str:
+    """As the file has it: annotations from outside come in when it is checked."""
     program, errors = parse_program(read_model(path))
     if errors:
         raise DpError(errors)
     return "\n".join(show_record(statement) for statement in program.statements)
 
 
-def _dump_typed(path: str) -> str:
-    return show_typed(load_typed(path))
+def _dump_typed(path: str, settings: Mapping[str, str]) -> str:
+    return show_typed(load_typed(path, settings))
 
 
-def _dump_graph(path: str) -> str:
-    return show_graph(load_graph(path))
+def _dump_graph(path: str, settings: Mapping[str, str]) -> str:
+    return show_graph(load_graph(path, settings))
 
 
 STAGES = {"syntax": _dump_syntax, "typed": _dump_typed, "graph": _dump_graph}

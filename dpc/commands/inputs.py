@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpc.commands.models import load_graph
+from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph import Graph, Kind
 from dpc.dsl.types import Dim, IndexOf
 from dpc.exits import UsageError
@@ -21,21 +22,21 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a parameter, a datum or the size of a dim, as JSON",
+        help="a parameter, a datum or the size of a dim, as JSON; or an annotation, as in b.grad=sfe",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of everything random (default 0)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
-def load_model(path: str) -> Any:
-    """A compiled model; warnings are printed, errors are raised as a DpError."""
+def load_model(path: str, written: Sequence[str] = ()) -> Any:
+    """A compiled model; warnings are printed, errors are raised as a DpError. `written` are the values of --set."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
     from dpc.dsl.embed.load import introduction_of
     from dpc.dsl.embed.model import Model
 
-    graph = load_graph(path)
+    graph = load_graph(path, read_annotations(written))
     missing = [f.name for f in graph.functions if f.body is None]
     if missing:
         raise UsageError(
@@ -44,22 +45,34 @@ def load_model(path: str) -> Any:
     return Model(graph, introduction_of(graph.source))
 
 
-def read_settings(written: list[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_annotations(written: Sequence[str]) -> dict[str, str]:
+    """Those of the `--set` values that are for annotations: `b.grad=sfe`."""
+    pairs = [_read_pair(text) for text in written]
+    return {name: value for name, value in pairs if "." in name}
+
+
+def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
     """`--set` values for parameters, and for data and dims."""
     params: dict[str, Any] = {}
     data: dict[str, Any] = {}
-    for text in written:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"--set takes NAME=VALUE, not {text}")
+    for name, value in map(_read_pair, written):
         node = graph.by_name.get(name)
         if node and node.kind is Kind.PARAMETER:
             params[name] = read_value(value)
         elif (node and node.kind is not Kind.FUNCTION) or any(dim.name == name for dim in graph.dims):
             data[name] = read_value(value)
-        else:
-            raise UsageError(f"the model has no parameter, datum or dim `{name}` to set")
+        elif "." not in name:
+            known = [n.name for n in graph.nodes if n.kind is not Kind.FUNCTION] + [dim.name for dim in graph.dims]
+            hint = did_you_mean(name, known)
+            raise UsageError(f"the model has no parameter, datum or dim `{name}` to set{hint and f'; {hint}'}")
     return params, data
+
+
+def _read_pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set takes NAME=VALUE, not {text}")
+    return name, value
 
 
 def read_value(text: str) -> Any:
@@ -72,17 +85,26 @@ def read_value(text: str) -> Any:
 
 def bind_inputs(model: Any, args: argparse.Namespace, partial: bool) -> tuple[dict[str, Any], Any]:
     """Parameters and checked data."""
-    import jax
     import jax.numpy as jnp
 
     own, given = read_settings(args.set, model.graph)
     data = model.bind(*args.data, *([given] if given else []), partial=partial)
-    params = model.init(jax.random.key(args.seed), data)
+    params = _start(model, args.seed, data)
     for name, value in own.items():
         if jnp.shape(value) != params[name].shape:
             raise UsageError(f"`{name}` has shape {params[name].shape}, but --set gives {jnp.shape(value)}")
         params[name] = jnp.asarray(value, float)
     return params, data
+
+
+def _start(model: Any, seed: int, data: Any) -> dict[str, Any]:
+    import jax
+
+    try:
+        found: dict[str, Any] = model.init(jax.random.key(seed), data)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return found
 
 
 # ---- showing values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dpc.dsl.build import build_graph
@@ -42,9 +42,9 @@ def read_model(path: str) -> Source:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def load_typed(path: str) -> Typed:
+def load_typed(path: str, settings: Mapping[str, object] | None = None) -> Typed:
     """The checked program; warnings are printed, errors are raised as a DpError."""
-    result = check_source(read_model(path))
+    result = check_source(read_model(path), settings)
     if result.typed is None:
         raise DpError(result.diagnostics)
     if result.diagnostics:
@@ -52,9 +52,9 @@ def load_typed(path: str) -> Typed:
     return result.typed
 
 
-def load_graph(path: str) -> Graph:
-    """The verified graph of a checked program."""
-    return build_graph(load_typed(path))
+def load_graph(path: str, settings: Mapping[str, object] | None = None) -> Graph:
+    """The verified graph of a checked program; `settings` replace its annotations."""
+    return build_graph(load_typed(path, settings))
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

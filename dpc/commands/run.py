@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = load_model(args.path)
+    model = load_model(args.path, args.set)
     params, data = bind_inputs(model, args, partial=True)
     values = _draws(model, params, data, args.seed)
     found = {

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import jax
 
-    model = load_model(args.path)
+    model = load_model(args.path, args.set)
     params, data = bind_inputs(model, args, partial=True)
     given = read_given(args.given, model, data)
     try:

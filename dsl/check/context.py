@@ -35,13 +35,17 @@ class Facts:
 
 
 class Context(Record):
-    """`variables` are binders, parameters and loop variables. `closed` names what may not be used here, and why."""
+    """`variables` are binders, parameters and loop variables.
+
+    `closed` says why names of the program cannot be used here, but for those of the roles `open`.
+    """
 
     facts: Facts
     module: Module
     variables: dict[str, Type]
     guide: bool = False
     closed: str = ""
+    open: frozenset[str] = frozenset()
     objective: bool = False
 
     def bind(self, **variables: Type) -> Context:

@@ -30,7 +30,7 @@ from .flatten import Flat
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
 from .references import mentions
-from .settings import check_law_settings, check_settings
+from .settings import check_law_settings, check_settings, smoothed
 from .symbols import Symbol
 from .tables import infer_table_law
 from .typed import Definition, Piece
@@ -162,7 +162,7 @@ def _check_piece(
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
             check_law_settings(body, settings, binders, statement.distribution.span, ctx)
     else:
-        body = infer(statement.value, inside)
+        body = smoothed(infer(statement.value, inside), settings)
     if body is None or indices is None or not body.type.known:
         return None
     _check_written_type(statement, body, declared, len(axes), inside)

@@ -102,7 +102,7 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
             help="give the expression a name with `=`",
         )
         return unknown(expr.span)
-    if ctx.closed:
+    if ctx.closed and symbol.kind not in ctx.open:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
         return unknown(expr.span)
     type_ = ctx.type_of(symbol)

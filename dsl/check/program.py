@@ -20,10 +20,15 @@ from .matching import show_kind
 from .modules import Module, Reader, load_modules
 from .order import Edge, Recurrence, components, find_recurrences, lags_of
 from .references import Mention, binder_names, mentions
-from .settings import check_settings
+from .settings import check_settings, smoothed
+from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
 from .typed import Definition, Function, Objective, Typed
 from .unused import warn_unused
+
+# What the value in a declaration may use, and what is said about everything else.
+_OPEN = {"data": frozenset[str](), "param": frozenset({"data", "observed"})}
+_CLOSED = {"data": "a value in a declaration is a constant", "param": "a parameter starts from constants and data"}
 
 
 class Result(Record):
@@ -41,6 +46,8 @@ def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic
     typed = None
     with suppress(TooManyErrors):
         typed = _Checker(Facts(symbols, report), modules[0]).check(program)
+    if typed and not any(d.is_error for d in report):
+        report_smoothing(typed, report)
     if not any(d.is_error for d in report):
         warn_unused(flats, symbols, report)
     return Result(None if any(d.is_error for d in report) else typed, tuple(report))
@@ -131,21 +138,23 @@ class _Checker:
     # ---- declarations
 
     def check_declarations(self, guide: bool) -> tuple[Definition, ...]:
-        found = []
-        for symbol in self.symbols.space(guide).values():
-            if isinstance(symbol.declaration, DeclStmt):
-                definition = self.check_declaration(symbol, symbol.declaration, guide)
-                if not symbol.pieces:
-                    found.append(definition)
-        return tuple(found)
+        """Types first: the starting value of a parameter may use data that is declared below it."""
+        declared = [(s, d) for s in self.symbols.space(guide).values() if isinstance(d := s.declaration, DeclStmt)]
+        types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
+        found = [self.check_declaration(*own, type_, guide) for own, type_ in zip(declared, types, strict=True)]
+        return tuple(d for d, (symbol, _) in zip(found, declared, strict=True) if not symbol.pieces)
 
-    def check_declaration(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Definition:
+    def declare(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
         type_ = resolve_type(statement.type, statement.dims, context)
         (self.facts.guide_types if guide else self.facts.types)[symbol.name] = type_
         if statement.role == "param" and isinstance(type_.domain, Int | Bool | IndexOf):
             help = "only real numbers can be optimised; a fixed value is `data`"
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
+        return type_
+
+    def check_declaration(self, symbol: Symbol, statement: DeclStmt, type_: Type, guide: bool) -> Definition:
+        context = self.context(symbol.module, guide)
         check_settings(statement.annotations, None, statement.role, context)
         default = self.check_default(statement, type_, context)
         return Definition(symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default)
@@ -163,7 +172,8 @@ class _Checker:
             )
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
-        value = infer(statement.value, context.replace(closed="a value in a declaration is a constant"), hint)
+        closed = context.replace(closed=_CLOSED[statement.role], open=_OPEN[statement.role])
+        value = infer(statement.value, closed, hint)
         if hint and isinstance(value, c.Const) and isinstance(value.type.domain, Int):
             found = len(self.facts.report)
             value = check_index(value, hint, context)
@@ -265,7 +275,7 @@ class _Checker:
             value = infer(statement.value, context)
             require_number(value, "an objective", context)
             settings = check_settings(statement.annotations, None, "objective", context)
-            return Objective(statement.span, statement.minimize, value, settings)
+            return Objective(statement.span, statement.minimize, smoothed(value, settings), settings)
         return None
 
     def check_roles(self) -> None:

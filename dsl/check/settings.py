@@ -9,7 +9,8 @@ from ..diagnostics import did_you_mean
 from ..signatures.annotations import ANNOTATIONS, LOCATION_SCALE, AnnotationRow, Method
 from ..signatures.distributions import DISTRIBUTIONS
 from ..source import Span
-from ..syntax import Annotation, Argument, Call, Expr, Name
+from ..syntax import Annotation, Argument, Array, Call, Expr, Name
+from ..types import Bool, Int, Real, Type
 from .context import Context
 from .expressions import infer
 from .typed import Scalar, Setting
@@ -94,30 +95,47 @@ def _check_method(
         ctx.error("E0702", message, method.span if method else span, help=help)
         return None
     checked = [_check_option(methods[method.name], option, ctx) for option in options]
-    return Setting(row.name, method.name, tuple(found for found in checked if found))
+    return Setting(row.name, method.name, tuple(pair for found in checked for pair in found))
 
 
-def _check_option(method: Method, option: Argument, ctx: Context) -> tuple[str, Scalar] | None:
+def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[str, Scalar]]:
+    """The option with its value, with each of its values where it takes several, and nothing where it is wrong."""
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
         help = f"it takes {takes}" if takes else "it takes no options"
         ctx.error("E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help)
-        return None
+        return []
     wanted = method.options[option.name]
     reported = len(ctx.facts.report)
-    value = (
-        _option_word(option.value, wanted) if isinstance(wanted, tuple) else _option_number(option.value, wanted, ctx)
-    )
-    if value is None and len(ctx.facts.report) > reported:
-        return None
-    if value is None:
-        shown = f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _NUMBERS[wanted]
+    values = _option_values(option.value, wanted, ctx)
+    if not values and len(ctx.facts.report) == reported:
+        shown = f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _OPTION_VALUES[wanted]
         ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)
-        return None
-    return option.name, value
+    return [(option.name, value) for value in values]
 
 
-_NUMBERS = {"positive": "a number above 0", "positive count": "a whole number above 0"}
+_OPTION_VALUES = {
+    "positive": "a number above 0",
+    "count": "a whole number, 0 or above",
+    "positive count": "a whole number above 0",
+    "names": "a variable, or several as in [x, y]",
+}
+
+
+def _option_values(value: Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
+    if wanted == "names":
+        return _option_names(value, ctx)
+    found = _option_word(value, wanted) if isinstance(wanted, tuple) else _option_number(value, wanted, ctx)
+    return [] if found is None else [found]
+
+
+def _option_names(value: Expr, ctx: Context) -> list[Scalar]:
+    """Each name as the whole program knows it; an unknown one is reported as in any expression."""
+    items = value.items if isinstance(value, Array) else (value,)
+    for item in items:
+        infer(item, ctx)
+    symbols = [ctx.symbol(item.name) if isinstance(item, Name) else None for item in items]
+    return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
 
 
 def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
@@ -126,9 +144,17 @@ def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
 
 def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
     core = infer(value, ctx.replace(closed="options are constants"))
-    if not isinstance(core, c.Const) or core.value <= 0:
+    if not isinstance(core, c.Const) or core.value < 0 or (core.value == 0 and word != "count"):
         return None
-    return core.value if word != "positive count" or isinstance(core.value, int) else None
+    return core.value if word == "positive" or isinstance(core.value, int) else None
+
+
+def smoothed(body: c.Core, settings: tuple[Setting, ...]) -> c.Core:
+    """The mean of whole numbers or truth values is a real number."""
+    is_smooth = any(setting.name == "smooth" for setting in settings)
+    if is_smooth and isinstance(body.type.domain, Int | Bool):
+        return body.replace(type=Type(Real(*body.type.bounds), body.type.shape))
+    return body
 
 
 def check_law_settings(

@@ -120,7 +120,8 @@ y := logistic(x)
         "E0108",
         "a variable where only constants or parameters can stand",
         "The body of a function sees its parameters and nothing else, so that what it computes depends on its\n"
-        "arguments alone. Values in declarations, bounds of types and options of annotations are constants.",
+        "arguments alone. Values of data, bounds of types and options of annotations are constants. A parameter\n"
+        "starts from constants and data.",
         bad="""
 param scale : real = 2
 fn stretch(x: real) -> real = scale * x

@@ -32,4 +32,23 @@ sigma ~ HalfNormal(1)
 x ~ Normal(0, sigma)
 """,
     ),
+    Code(
+        "W0701",
+        "something that stays hard in a soft statement",
+        "`soft` smooths comparisons, logic, branches, loops and indices that are written in the statement. An index\n"
+        "computed elsewhere is one position, a function is compiled once for all who call it, and rounding has no\n"
+        "soft meaning: no derivative passes them. Write the argmax where it indexes, the body of the function where\n"
+        "it is called, or smooth the statement as a whole: `with smooth(gaussian, scale=0.1)`.",
+        bad="""
+dim N = 3
+param x[N] : real = [1, 2, 3]
+k = argmax(x)
+y := x[k]^2 with soft(logistic, scale=0.1)
+""",
+        good="""
+dim N = 3
+param x[N] : real = [1, 2, 3]
+y := x[argmax(x)]^2 with soft(logistic, scale=0.1)
+""",
+    ),
 )

@@ -30,6 +30,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+def is_plain(core: c.Core) -> bool:
+    """Can it be evaluated here? Anything else is computed by the compiled program."""
+    parts = list(c.walk(core))
+    return all(
+        isinstance(x, c.Const | c.Stack | c.DimRef) or (isinstance(x, c.Apply) and x.function in FUNCTIONS)
+        for x in parts
+    )
+
+
 def evaluate_default(node: Node, sizes: dict[str, int]) -> Array:
     """The default of a node in its declared shape: a scalar fills it, an array has it already."""
     assert node.default is not None

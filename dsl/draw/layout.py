@@ -10,7 +10,7 @@ from .lags import place_lags
 from .measure import CORNERS, PLATE_SIZE, Size, box_size, shortened, text_width
 from .order import infer_orders
 from .orient import Edge, oriented_edges
-from .picture import Box, Kind, Picture
+from .picture import Box, Picture
 from .place import awkwardness, infer_places
 from .plates import Path
 from .rank import infer_rows
@@ -120,10 +120,9 @@ def _label_room(label: str) -> float:
 
 
 def _node(box: Box, size: Size, x: float, y: float) -> Node:
-    is_round = box.kind in {Kind.DRAW, Kind.LATENT}
     room = Rect(x - size.left, y - size.reach, x + size.right, y + size.reach)
     corner = min(CORNERS.get(box.kind, 0.0), size.half_height)
-    return Node(box, Outline(x, y, size.half_width, size.half_height, is_round, corner), room)
+    return Node(box, Outline(x, y, size.half_width, size.half_height, box.is_round, corner), room)
 
 
 def _lagged_gaps(picture: Picture, rows: Sequence[int]) -> set[int]:

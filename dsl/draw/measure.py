@@ -32,11 +32,17 @@ _GROUPS = {
 _WIDTHS = {character: width for group, width in _GROUPS.items() for character in group}
 _SLACK = 1.06
 
-CORNERS = {Kind.PARAM: 14.0, Kind.FUNCTION: 6.0, Kind.COST: 6.0}
+CORNERS = {Kind.PARAM: 14.0, Kind.FUNCTION: 6.0, Kind.COST: 6.0, Kind.DRAW: 7.0, Kind.LATENT: 7.0}
 CIRCLE = 25.0
 FACTOR = 6.5
 FACTOR_LABEL_GAP = 5.0
 LOOP_REACH = 26.0
+CHART_HEAD = 20.0
+CHART_INSET = 9.0
+ROW_HEIGHT = 14.0
+BAR_LENGTH = 56.0
+BAR_GAP = 6.0
+NUMBER_WIDTH = 30.0
 LOOP_LABEL_GAP = 4.0
 
 
@@ -98,9 +104,23 @@ def box_size(box: Box, lag: str | None = None) -> Size:
     if box.kind is Kind.FACTOR:
         beside = FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag)
         return Size(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
-    round_shape = box.kind in {Kind.DRAW, Kind.LATENT}
-    half_width, half_height = _ellipse(label, detail) if round_shape else _rectangle(box, label, detail)
+    if box.bars:
+        return _chart(box, label)
+    half_width, half_height = _ellipse(label, detail) if box.is_round else _rectangle(box, label, detail)
     return Size(half_width, half_height, _loop_room(lag))
+
+
+def _chart(box: Box, label: float) -> Size:
+    """A heading, and a row for each bar: its name, the bar, the number."""
+    return Size(max(label, row_width(box)) / 2 + CHART_INSET, (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3)
+
+
+def names_width(box: Box) -> float:
+    return max(text_width(shortened(name), DETAIL_SIZE) for name, _ in box.bars)
+
+
+def row_width(box: Box) -> float:
+    return names_width(box) + BAR_LENGTH + NUMBER_WIDTH + 2 * BAR_GAP
 
 
 def _loop_room(lag: str | None) -> float:

@@ -8,7 +8,20 @@ from math import hypot
 from .geometry import Curve, Outline, Point, Rect, between, bounding, sampled
 from .lags import label_rect
 from .layout import Frame, Layout, Node
-from .measure import DETAIL_SIZE, LABEL_SIZE, LAG_SIZE, PLATE_SIZE, shortened, text_width
+from .measure import (
+    BAR_GAP,
+    BAR_LENGTH,
+    CHART_HEAD,
+    DETAIL_SIZE,
+    LABEL_SIZE,
+    LAG_SIZE,
+    PLATE_SIZE,
+    ROW_HEIGHT,
+    names_width,
+    row_width,
+    shortened,
+    text_width,
+)
 from .picture import Box, Kind
 from .plates import Path, common_plate
 from .route import Route
@@ -21,6 +34,8 @@ PAPER = "#ffffff"
 SHADE = "#d3d8de"
 PLATE_FILLS = ("#f7f9fb", "#f0f4f8", "#e8eef4")
 PLATE_LINE = "#a5b1bd"
+BAR_FILL = "#4a7fb5"
+BAR_GROUND = "#e4e9ee"
 
 OUTLINES = {
     Kind.INPUT: Ink(fill=SHADE, stroke="#3e4c59"),
@@ -91,12 +106,14 @@ def _plate_fill(path: Path) -> str:
 
 
 def _node(node: Node) -> Group:
-    return Group(_sentence(node.box), (*shape_of(node.box.kind, node.box.observed, node.outline), *_words(node)))
+    inside = _chart(node) if node.box.bars else _words(node)
+    return Group(_sentence(node.box), (*shape_of(node.box.kind, node.box.observed, node.outline), *inside))
 
 
 def _sentence(box: Box) -> str:
     observed = "observed " if box.observed else ""
-    detail = f", {box.detail}" if box.detail else ""
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in box.bars)
+    detail = f", {box.detail or shares}" if box.detail or shares else ""
     return f"{box.label}: {observed}{box.kind.value}{detail}"
 
 
@@ -123,6 +140,25 @@ def _words(node: Node) -> tuple[Text, ...]:
         widest = max(text_width(label, LABEL_SIZE), text_width(detail, DETAIL_SIZE))
         return _two_lines((node.room.right - widest, node.outline.y), label, detail, beside=True)
     return _two_lines((node.outline.x, node.outline.y), label, detail, beside=False)
+
+
+def _chart(node: Node) -> tuple[Shape, ...]:
+    """The label above, and below it one row to a bar."""
+    rect = node.outline.rect
+    left = node.outline.x - row_width(node.box) / 2
+    start = left + names_width(node.box) + BAR_GAP
+    shapes: list[Shape] = [
+        Text((node.outline.x, rect.top + CHART_HEAD / 2 + 1), shortened(node.box.label), LABEL_SIZE, INK)
+    ]
+    for k, (name, share) in enumerate(node.box.bars):
+        y = rect.top + CHART_HEAD + (k + 0.5) * ROW_HEIGHT
+        shapes.append(Text((left, y), shortened(name), DETAIL_SIZE, INK, "start"))
+        shapes.append(Rectangle(Rect(start, y - 4.5, start + BAR_LENGTH, y + 4.5), Ink(fill=BAR_GROUND), 2.0))
+        if share > 0:
+            filled = Rect(start, y - 4.5, start + max(1.0, BAR_LENGTH * share), y + 4.5)
+            shapes.append(Rectangle(filled, Ink(fill=BAR_FILL), min(2.0, BAR_LENGTH * share / 2)))
+        shapes.append(Text((start + BAR_LENGTH + BAR_GAP, y), f"{share:.3f}", DETAIL_SIZE, FAINT, "start"))
+    return tuple(shapes)
 
 
 def _two_lines(centre: Point, label: str, detail: str, beside: bool) -> tuple[Text, ...]:

@@ -20,7 +20,7 @@ class Kind(Enum):
 
 
 class Box(Record):
-    """One node. `plates` are the keys of the plates around it, outermost first."""
+    """One node. `plates` are the keys of the plates around it, outermost first; `bars` are shares with their names."""
 
     name: str
     label: str
@@ -28,6 +28,12 @@ class Box(Record):
     observed: bool = False
     detail: str = ""
     plates: tuple[str, ...] = ()
+    bars: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_round(self) -> bool:
+        """Draws are circles, unless a chart has to fit in."""
+        return self.kind in {Kind.DRAW, Kind.LATENT} and not self.bars
 
 
 class Arrow(Record):

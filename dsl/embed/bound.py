@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+
+
+class Layout(NamedTuple):
+    """What JAX never traces: names of arrays, sizes and labels of dims. Kept whole, so that comparing it is cheap."""
+
+    names: tuple[str, ...]
+    sizes: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @jax.tree_util.register_pytree_node_class
@@ -18,8 +26,15 @@ class Data(Mapping[str, Any]):
 
     def __init__(self, arrays: Mapping[str, Any], sizes: Mapping[str, int], labels: Mapping[str, tuple[str, ...]]):
         self.arrays = {name: jnp.asarray(array) for name, array in arrays.items()}
-        self.sizes = dict(sizes)
-        self.labels = dict(labels)
+        self.layout = Layout(tuple(arrays), tuple(sizes.items()), tuple(labels.items()))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(self.layout.sizes)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        return dict(self.layout.labels)
 
     def __getitem__(self, name: str) -> Any:
         return self.arrays[name] if name in self.arrays else self.sizes[name]
@@ -30,13 +45,12 @@ class Data(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(set(self.arrays) | set(self.sizes))
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
-        names = tuple(self.arrays)
-        return tuple(self.arrays.values()), (names, tuple(self.sizes.items()), tuple(self.labels.items()))
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Layout]:
+        return tuple(self.arrays.values()), self.layout
 
     @classmethod
-    def tree_unflatten(cls, static: Any, arrays: tuple[Any, ...]) -> Self:
-        names, sizes, labels = static
-        found = cls({}, dict(sizes), dict(labels))
-        found.arrays = dict(zip(names, arrays, strict=True))
+    def tree_unflatten(cls, layout: Layout, arrays: tuple[Any, ...]) -> Self:
+        found = object.__new__(cls)
+        found.arrays = dict(zip(layout.names, arrays, strict=True))
+        found.layout = layout
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
@@ -10,9 +10,12 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import biject_to, constraints
 
-from ..data.defaults import evaluate_default
-from ..graph import Graph, Kind, Node
+from ..data.defaults import evaluate_default, is_plain
+from ..graph import Graph, Node
+from ..lower.initial import mentioned, parameters
 from ..types import Type
+
+Values = dict[str, Any]
 
 BY_WORD = {
     "simplex": constraints.simplex,
@@ -37,12 +40,6 @@ def constraint_of(type_: Type) -> Any:
     return constraints.less_than(upper) if lower == -inf else constraints.interval(lower, upper)
 
 
-def parameters(graph: Graph) -> tuple[Node, ...]:
-    nodes = graph.of_kind(Kind.PARAMETER)
-    own = graph.guide.of_kind(Kind.PARAMETER) if graph.guide else ()
-    return tuple({node.name: node for node in (*nodes, *own)}.values())
-
-
 def constrain(graph: Graph, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in parameters(graph)}
 
@@ -51,22 +48,42 @@ def unconstrain(graph: Graph, params: Mapping[str, Any]) -> dict[str, Any]:
     return {n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float)) for n in parameters(graph)}
 
 
-def initial_values(graph: Graph, key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's own values; what has none starts near zero in unconstrained space, at zero without a key."""
-    found = {}
+def initial_values(graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Values:
+    """The file's own values; what has none starts near zero in unconstrained space, at zero without a key.
+
+    `compute` gives the values that the data have a part in.
+    """
+    found: Values = {}
+    verify_given(graph, data)
     for number, node in enumerate(parameters(graph)):
         sizes = {str(axis): _size(axis, data, node) for axis in node.type.shape}
         if node.default is not None:
-            found[node.name] = jnp.asarray(evaluate_default(node, sizes), float)
+            value = evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
+            found[node.name] = jnp.asarray(value, float)
+            verify_start(node, found[node.name])
             continue
-        shape = tuple(sizes[str(axis)] for axis in node.type.shape)
         transform = biject_to(constraint_of(node.type))
-        raw_shape = transform.inverse_shape(shape)
+        raw_shape = transform.inverse_shape(tuple(sizes[str(axis)] for axis in node.type.shape))
         raw = jnp.zeros(raw_shape)
         if key is not None:
             raw = 0.1 * jax.random.normal(jax.random.fold_in(key, number), raw_shape)
         found[node.name] = transform(raw)
     return found
+
+
+def verify_given(graph: Graph, data: Mapping[str, Any]) -> None:
+    for node in parameters(graph):
+        missing = [name for name in mentioned(node) if name not in data]
+        if missing:
+            raise ValueError(f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as data")
+
+
+def verify_start(node: Node, value: jax.Array) -> None:
+    """A starting value outside its constraint has no place in unconstrained space."""
+    if isinstance(value, jax.core.Tracer):
+        return
+    if not jnp.all(constraint_of(node.type)(value)):
+        raise ValueError(f"`{node.name}` is {node.type}, but its starting value is {value}")
 
 
 def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:

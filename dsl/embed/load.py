@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..build import build_graph
@@ -13,19 +13,24 @@ from ..parser import parse_program
 from ..source import Source
 from .model import Model
 
-
-def load(path: str | os.PathLike[str], **externs: Callable[..., Any]) -> Model:
-    """The model of a .dp file; extern functions are given by name. Raises DpError with all that is wrong."""
-    return _compile(read_source(os.fspath(path)), externs)
+Settings = Mapping[str, str | bool]
 
 
-def parse(text: str, **externs: Callable[..., Any]) -> Model:
+def load(path: str | os.PathLike[str], *, settings: Settings | None = None, **externs: Callable[..., Any]) -> Model:
+    """The model of a .dp file; extern functions are given by name. Raises DpError with all that is wrong.
+
+    `settings` replace annotations of the file: {"b.grad": "rloo(samples=4)", "a.noncentered": False}.
+    """
+    return _compile(read_source(os.fspath(path)), settings, externs)
+
+
+def parse(text: str, *, settings: Settings | None = None, **externs: Callable[..., Any]) -> Model:
     """The model of a text."""
-    return _compile(Source("<text>", text), externs)
+    return _compile(Source("<text>", text), settings, externs)
 
 
-def _compile(source: Source, externs: dict[str, Callable[..., Any]]) -> Model:
-    result = check_source(source)
+def _compile(source: Source, settings: Settings | None, externs: dict[str, Callable[..., Any]]) -> Model:
+    result = check_source(source, settings)
     if result.typed is None:
         raise DpError(result.diagnostics)
     return Model(build_graph(result.typed), introduction_of(source), externs)

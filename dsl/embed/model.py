@@ -7,18 +7,24 @@ from functools import cached_property
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from ..classify import classify
 from ..data import bind_data
 from ..graph import Graph, Kind
 from ..lower.emit import emit_module, runnable
 from .bound import Data
+from .compiled import DERIVATIVES, compiled, many, split_data
 from .constraints import constrain, initial_values, unconstrain
 from .externs import check_externs
 from .given import check_upstream, check_values
 
 Values = dict[str, Any]
+NOTHING: frozenset[str] = frozenset()
+MISSING = {
+    "log_prob": "has no density: nothing in it is random",
+    "evaluate": "computes nothing",
+    "objective": "has no objective",
+}
 
 
 class Model:
@@ -32,6 +38,8 @@ class Model:
         self.introduction = introduction
         self.externs = dict(externs or {})
         check_externs(graph, self.externs)
+        self._dims = frozenset(dim.name for dim in graph.dims)
+        self._compiled: dict[tuple[str, frozenset[str]], Callable[..., Any]] = {}
 
     # ---- the program
 
@@ -49,10 +57,15 @@ class Model:
         exec(compile(runnable(graph), f"<dpc {graph.name or graph.source.path}>", "exec"), namespace)
         return namespace
 
-    def _function(self, name: str, missing: str) -> Any:
-        if name not in self._functions:
-            raise ValueError(f"the model {self.graph.name!r} {missing}")
-        return self._functions[name]
+    def _call(self, name: str, *arguments: Any, data: Mapping[str, Any] | None) -> Any:
+        """A function of the program, or a derivative of the objective, compiled when it is first asked for."""
+        if (name, NOTHING) not in self._compiled:
+            needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
+            if needed not in self._functions:
+                raise ValueError(f"the model {self.graph.name!r} {MISSING[needed]}")
+            self._compiled[name, NOTHING] = compiled(transform(self._functions[needed]))
+        arrays, sizes = split_data(data or {}, self._dims)
+        return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
 
     # ---- data and parameters
 
@@ -62,8 +75,8 @@ class Model:
         return Data(bound.arrays, bound.sizes, bound.labels)
 
     def init(self, key: Any = None, data: Mapping[str, Any] | None = None) -> Values:
-        """Starting parameters: those of the file, the others near zero in unconstrained space."""
-        return initial_values(self.graph, key, data or {})
+        """Starting parameters: those of the file, from the data too; the others near zero in unconstrained space."""
+        return initial_values(self.graph, key, data or {}, lambda: self._call("init", data=data))
 
     def unconstrain(self, params: Values) -> Values:
         return unconstrain(self.graph, params)
@@ -75,32 +88,33 @@ class Model:
 
     def log_prob(self, params: Values, values: Values, data: Mapping[str, Any] | None = None) -> jax.Array:
         """The joint log density of all draws; with factors, not normalised."""
-        function = self._function("log_prob", "has no density: nothing in it is random")
-        check_values(self.graph, values)
-        return jnp.asarray(function(params, values, data or {}))
+        if "log_prob" in self._functions:
+            check_values(self.graph, values)
+        found: jax.Array = self._call("log_prob", params, values, data=data)
+        return found
 
     def evaluate(self, params: Values, data: Mapping[str, Any] | None = None, values: Values | None = None) -> Values:
         """The values of all computed nodes, given those of the draws."""
-        function = self._function("evaluate", "computes nothing")
         if any(node.random for node in self.graph.of_kind(Kind.FUNCTION)):
             check_values(self.graph, values or {})
-        found: Values = function(params, values or {}, data or {})
+        found: Values = self._call("evaluate", params, values or {}, data=data)
         return found
 
     def value(self, params: Values, data: Mapping[str, Any] | None = None, values: Values | None = None) -> jax.Array:
         """The objective, given the values of the draws."""
-        return jnp.asarray(self._function("objective", "has no objective")(params, values or {}, data or {}))
+        found: jax.Array = self._call("objective", params, values or {}, data=data)
+        return found
 
     def grad(self, params: Values, data: Mapping[str, Any] | None = None, values: Values | None = None) -> Values:
-        found: Values = jax.grad(self.value)(params, data, values)
+        found: Values = self._call("grad", params, values or {}, data=data)
         return found
 
     def jvp(
         self, params: Values, direction: Values, data: Mapping[str, Any] | None = None
     ) -> tuple[jax.Array, jax.Array]:
         """The objective and its derivative along a direction in parameter space."""
-        value, tangent = jax.jvp(lambda p: self.value(p, data), (params,), (direction,))
-        return value, tangent
+        found: tuple[jax.Array, jax.Array] = self._call("jvp", params, direction, {}, data=data)
+        return found
 
     def vjp(self, params: Values, data: Mapping[str, Any] | None = None) -> tuple[jax.Array, Callable[..., Any]]:
         value, pull_back = jax.vjp(lambda p: self.value(p, data), params)
@@ -108,11 +122,11 @@ class Model:
 
     def hvp(self, params: Values, direction: Values, data: Mapping[str, Any] | None = None) -> Values:
         """The Hessian times a direction, forward over reverse (SO01)."""
-        found: Values = jax.jvp(lambda p: self.grad(p, data), (params,), (direction,))[1]
+        found: Values = self._call("hvp", params, direction, {}, data=data)
         return found
 
     def hessian(self, params: Values, data: Mapping[str, Any] | None = None) -> dict[str, Values]:
-        found: dict[str, Values] = jax.hessian(self.value)(params, data)
+        found: dict[str, Values] = self._call("hessian", params, {}, data=data)
         return found
 
     def sample(
@@ -124,20 +138,21 @@ class Model:
         given: Values | None = None,
     ) -> Values:
         """Ancestral draws of all random variables (DI27); `n` of them along a new first axis."""
+        arrays, sizes = split_data(data or {}, self._dims)
         draw = self._sampler(frozenset(given or {}))
-        inputs = _WithGiven(data or {}, given or {})
-        one: Callable[[Any], Values] = lambda k: draw(k, params or {}, inputs)  # noqa: E731
-        return one(key) if n is None else jax.vmap(one)(jax.random.split(key, n))
+        found: Values = draw(key, params or {}, {**arrays, **(given or {})}, sizes=sizes, n=n)
+        return found
 
-    def _sampler(self, given: frozenset[str]) -> Callable[..., Values]:
-        if any(node.undirected for node in self.graph.nodes):
-            raise ValueError("a model with `latent` variables has no order to draw in: ask `dpc query --samples`")
-        check_upstream(self.graph, given)
-        functions = self._functions if not given else self._load(_with_inputs(self.graph, given))
-        if "sample" not in functions:
-            raise ValueError("nothing in this model is random")
-        sampler: Callable[..., Values] = functions["sample"]
-        return sampler
+    def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
+        if ("sample", given) not in self._compiled:
+            if any(node.undirected for node in self.graph.nodes):
+                raise ValueError("a model with `latent` variables has no order to draw in: ask `dpc query --samples`")
+            check_upstream(self.graph, given)
+            functions = self._functions if not given else self._load(_with_inputs(self.graph, given))
+            if "sample" not in functions:
+                raise ValueError("nothing in this model is random")
+            self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
+        return self._compiled["sample", given]
 
     # ---- looking at it
 
@@ -153,13 +168,6 @@ class Model:
 
         drawing = render_picture(picture_of(self.graph), "svg", "builtin").decode()
         return f"{drawing}<pre>{escape(self.graph.source.text)}</pre>"
-
-
-class _WithGiven(dict[str, Any]):
-    """Data with the given draws beside it; sizes stay what they are."""
-
-    def __init__(self, data: Mapping[str, Any], given: Values):
-        super().__init__({**{name: data[name] for name in data}, **given})
 
 
 def _with_inputs(graph: Graph, names: frozenset[str]) -> Graph:

@@ -7,7 +7,7 @@ from textwrap import wrap as wrap_text
 
 from ..graph import Graph, Kind, Node
 from ..runtime.source import helper_source
-from ..types import Bool, Dim, Real, Type
+from ..types import Bool, Real, Type
 from .expressions import lower
 from .nodes import dtype_text
 from .program import Program, lower_program
@@ -29,15 +29,16 @@ ARRAYS = "Arrays = dict[str, jax.Array]"
 def runnable(graph: Graph) -> str:
     """The functions alone: what the compiler itself runs."""
     program = lower_program(graph)
-    return "\n".join([*_imports(" ".join(IMPORTS)), ARRAYS, _helpers(program), program.text])
+    return "\n".join(
+        [*_imports(" ".join(IMPORTS)), ARRAYS, program.dims, _tables(program), _helpers(program), program.text]
+    )
 
 
 def emit_module(graph: Graph, introduction: str) -> str:
     """The whole file: what it is, its dims and parameters, its functions, and a run of them."""
     program = lower_program(graph)
-    dims, functions = _split_dims(program.text)
-    own = [_constants(graph), _externs(graph), _helpers(program), functions, _initial(graph, program)]
-    body = [dims, ARRAYS, *own, _main(graph, program)]
+    top = "\n\n".join(filter(None, [program.dims, _tables(program), ARRAYS, _constants(graph)]))
+    body = [top, _externs(graph), _helpers(program), program.text, _main(graph, program)]
     text = "\n\n\n".join("\n".join(wrap_lines(part.strip("\n").split("\n"))) for part in body if part.strip())
     head = [_docstring(graph, introduction), "from __future__ import annotations", "\n".join(_imports(text))]
     return "\n\n".join(head) + "\n\n" + text.rstrip() + "\n"
@@ -60,6 +61,11 @@ def _helpers(program: Program) -> str:
     return helper_source(program.helpers) if program.helpers else ""
 
 
+def _tables(program: Program) -> str:
+    """Nested lists, not arrays: the precision is that of JAX where they are used."""
+    return "\n".join(f"{name} = {numbers}" for name, numbers in program.constants.items())
+
+
 def _externs(graph: Graph) -> str:
     """A place for every function that the caller binds."""
     parts = []
@@ -73,13 +79,6 @@ def _externs(graph: Graph) -> str:
                 f'    raise TypeError("{function.name} is yours to write")'
             )
     return "\n\n\n".join(parts)
-
-
-def _split_dims(text: str) -> tuple[str, str]:
-    """The sizes at the top of the program, and the functions below them."""
-    first = re.search(r"^(?:@|def )", text, re.MULTILINE)
-    place = first.start() if first else len(text)
-    return text[:place], text[place:]
 
 
 # ---- values of the file
@@ -111,40 +110,6 @@ def _filled(type_: Type, text: str, is_array: bool) -> str:
     if is_array or not shape:
         return f"jnp.asarray({text}, {dtype_text(type_)})"
     return f"jnp.full(({', '.join(shape)}{',' if len(shape) == 1 else ''}), {text}, {dtype_text(type_)})"
-
-
-def _initial(graph: Graph, program: Program) -> str:
-    """Parameters as the file has them; what it leaves open starts at a plain value of its type."""
-    nodes = graph.of_kind(Kind.PARAMETER)
-    rows = [f'        "{n.name}": {_start(n, graph, program)},' for n in nodes]
-    body = ["    return {", *rows, "    }"] if rows else ["    return {}"]
-    sizes = [f"    {line}" for line in program.sizes if re.search(rf"\b{line.split()[0]}\b", "".join(rows))]
-    return "\n".join(
-        ["def init(data: Arrays) -> Arrays:", '    """Starting values of the parameters."""', *sizes, *body]
-    )
-
-
-def _start(node: Node, graph: Graph, program: Program) -> str:
-    sizes = [program.names[f"dim {axis}"] if isinstance(axis, Dim) else str(axis) for axis in node.type.shape]
-    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-    if node.default is not None and node.default.type.shape:
-        return f"jnp.asarray({lower(node.default, _scope(graph)).text}, float)"
-    if node.default is None and node.type.constraint == "simplex":
-        return f"jnp.full({shape}, 1 / {sizes[-1]})"
-    if node.default is None and node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
-        return f"jnp.broadcast_to(jnp.eye({sizes[-1]}), {shape})"
-    if node.default is None and "ordered" in node.type.constraint:
-        return f"jnp.broadcast_to(1.0 + jnp.arange({sizes[-1]}), {shape})"
-    value = lower(node.default, _scope(graph)).text if node.default else _inside(node.type)
-    return f"jnp.full({shape}, {value}, float)" if sizes else f"jnp.asarray({value}, float)"
-
-
-def _inside(type_: Type) -> str:
-    """A number within the bounds of a type."""
-    lower_end, upper_end = (bound if abs(bound) < 1e300 else None for bound in type_.bounds)
-    if lower_end is not None and upper_end is not None:
-        return repr((lower_end + upper_end) / 2)
-    return repr(lower_end + 1.0 if lower_end is not None else upper_end - 1.0 if upper_end is not None else 0.0)
 
 
 # ---- a run

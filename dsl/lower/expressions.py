@@ -10,9 +10,13 @@ from ..runtime.table import IMPLEMENTATIONS
 from ..signatures.notation import Signature, parse_signature
 from ..types import Bool, IndexOf, Int, Real, Type
 from .indexing import lower_at
-from .scope import Scope, length_text, range_text, size_text
+from .names import free_name
+from .reductions import lower_build, lower_reduce
+from .scope import Scope, range_text, size_text
+from .shapes import as_number, cast, full, mapped
 from .soft import lower_soft
-from .value import COMPARISON, LOOSE, POWER, PRODUCT, SIGN, SUM, Value, align, joint_axes
+from .tables import lower_lookup, lower_stack
+from .value import COMPARISON, POWER, PRODUCT, SIGN, SUM, Value, align, joint_axes
 
 INFIX = {
     "add": ("+", SUM),
@@ -57,22 +61,6 @@ def _lower_ref(core: c.Ref, scope: Scope) -> Value:
 
 
 # ---- operators and functions
-
-
-def as_number(value: Value, type_: Type, wanted: Type) -> Value:
-    """Truth values and positions take part in arithmetic as numbers; JAX is told, never left to guess."""
-    if isinstance(wanted.domain, Real) and not isinstance(type_.domain, Real):
-        return _cast(value, "float")
-    if isinstance(wanted.domain, Int) and isinstance(type_.domain, Bool):
-        return _cast(value, "int")
-    return value
-
-
-def _cast(value: Value, dtype: str) -> Value:
-    is_literal = value.text.lstrip("-").isdigit()
-    if is_literal:
-        return value
-    return Value(f"jnp.asarray({value.text}, {dtype})", value.axes, value.rank)
 
 
 def _lower_apply(core: c.Apply, scope: Scope) -> Value:
@@ -171,7 +159,7 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
             lowered.append(Value(size_text(v.dim, scope.names)))
         else:
             value = lower(v, scope)
-            lowered.append(_cast(value, "float") if _needs_float(core, v) else value)
+            lowered.append(cast(value, "float") if _needs_float(core, v) else value)
     axes = joint_axes(lowered, scope.order)
     rank = len(core.type.shape)
     if not axes:
@@ -182,23 +170,6 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
 
 def _needs_float(core: c.Apply, value: c.Core) -> bool:
     return isinstance(core.type.domain, Real) and isinstance(value.type.domain, Int | Bool) and bool(value.type.shape)
-
-
-def mapped(path: str, values: Sequence[Value], axes: tuple[str, ...]) -> str:
-    """`jax.vmap(jax.vmap(f, in_axes=...), in_axes=...)`: one map for each axis, innermost first."""
-    text = path
-    remaining = [list(v.axes) for v in values]
-    layers = []
-    for axis in axes:
-        layers.append([r.index(axis) if axis in r else None for r in remaining])
-        for r in remaining:
-            if axis in r:
-                r.remove(axis)
-    for places in reversed(layers):
-        plain = all(place == 0 for place in places)
-        shown = ", ".join(map(str, places)) + ("," if len(places) == 1 else "")
-        text = f"jax.vmap({text})" if plain else f"jax.vmap({text}, in_axes=({shown}))"
-    return text
 
 
 def _lower_call(core: c.Call, scope: Scope) -> Value:
@@ -233,7 +204,7 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str, keep_going: Callable[[Va
     """The state gets every axis that the start, the condition or the step depends on."""
     rank = len(core.type.shape)
     start = as_number(lower(core.start, scope), core.start.type, core.type)
-    name = f"{core.variable}_"
+    name = free_name(f"{core.variable}_", scope.taken)
     axes = start.axes
     while True:
         inside = scope.with_scalars(**{core.variable: Value(name, axes, rank)})
@@ -242,11 +213,7 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str, keep_going: Callable[[Va
         if wider == axes:
             break
         axes = wider
-    state = align(start, axes, rank).text
-    if axes:
-        shape = ", ".join(length_text(scope.bind(a), scope.names) for a in axes)
-        tail = "".join(f", {size_text(axis, scope.names)}" for axis in core.type.shape)
-        state = f"jnp.broadcast_to({state}, ({shape}{tail or ','}))"
+    state = full(start, axes, rank, scope, core.type.shape).text if axes else start.text
     step = align(as_number(step, core.body.type, core.type), axes, rank)
     path = scope.needs.helper(helper)
     test = keep_going(align(condition, axes, rank))
@@ -254,161 +221,10 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str, keep_going: Callable[[Va
     return Value(text, axes, rank)
 
 
-# ---- binders
+def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
+    from .density import lower_log_density  # which lowers the arguments of laws with this module
 
-
-LOGSUMEXP = "logsumexp(x: real[...]) -> real"
-
-_REDUCERS = {
-    "sum": ("sum", "0"),
-    "prod": ("prod", "1"),
-    "max": ("max", "-jnp.inf"),
-    "min": ("min", "jnp.inf"),
-    "all": ("all", "True"),
-    "any": ("any", "False"),
-    "argmax": ("argmax", "-jnp.inf"),
-    "argmin": ("argmin", "jnp.inf"),
-}
-
-
-def full(value: Value, axes: tuple[str, ...], rank: int, scope: Scope, shape: Sequence[Any]) -> Value:
-    """The value with every axis at its full length, as reductions and arrays need it."""
-    if value.axes == axes and value.rank == rank:
-        return value
-    lengths = [length_text(scope.bind(a), scope.names) for a in axes] + [size_text(s, scope.names) for s in shape]
-    text = align(value, axes, rank).text
-    return Value(f"jnp.broadcast_to({text}, ({', '.join(lengths)}{',' if len(lengths) == 1 else ''}))", axes, rank)
-
-
-def _lower_reduce(core: c.Reduce, scope: Scope) -> Value:
-    inside = scope.inside(*core.binders)
-    own = tuple(b.name for b in core.binders)
-    body = lower(core.body, inside)
-    where = lower(core.where, inside.replace(soft=None)) if core.where else None
-    if core.operator in ("sum", "prod", "mean", "logsumexp") and not (core.type.whole and core.operator != "mean"):
-        body = as_number(body, core.body.type, Type(Real()))
-    rank = len(core.body.type.shape)
-    outer = tuple(a for a in joint_axes([body, *([where] if where else [])], inside.order) if a not in own)
-    axes = outer + own
-    body = full(body, axes, rank, inside, core.body.type.shape)
-    places = _axis_text(tuple(range(len(outer), len(axes))))
-    mask = align(where, axes, rank).text if where else ""
-    if core.operator == "logsumexp":
-        return _lower_logsumexp(body, mask, outer, rank, scope)
-    return Value(
-        _reduce_text(core, body, mask, places, scope), outer, rank, LOOSE if core.operator == "mean" and where else 9
-    )
-
-
-def _lower_logsumexp(body: Value, mask: str, outer: tuple[str, ...], rank: int, scope: Scope) -> Value:
-    """The helper sums over all axes of one array, so it is mapped over those that stay."""
-    own = len(body.axes) - len(outer)
-    inner = f"jnp.where({mask}, {body.text}, -jnp.inf)" if mask else body.text
-    if rank:
-        inner = f"jnp.moveaxis({inner}, tuple(range(-{rank}, 0)), tuple(range({len(outer)}, {len(outer) + rank})))"
-    kept = tuple(outer) + tuple(f"event {k}" for k in range(rank))
-    helper = scope.needs.helper(IMPLEMENTATIONS[LOGSUMEXP])
-    text = mapped(helper, [Value(inner, kept, own)], kept)
-    return Value(f"{text}({inner})", outer, rank)
-
-
-def _axis_text(places: tuple[int, ...]) -> str:
-    return str(places[0]) if len(places) == 1 else str(places)
-
-
-def _reduce_text(core: c.Reduce, body: Value, mask: str, places: str, scope: Scope) -> str:
-    if core.operator == "mean":
-        given = f", where={mask}" if mask else ""
-        return f"jnp.mean({body.text}, axis={places}{given})"
-    name, identity = _REDUCERS[core.operator]
-    inner = f"jnp.where({mask}, {body.text}, {identity})" if mask else body.text
-    text = f"jnp.{name}({inner}, axis={places})"
-    low = core.binders[0].low.offset
-    return f"({low} + {text})" if core.operator in ("argmax", "argmin") and low else text
-
-
-def _lower_build(core: c.Build, scope: Scope) -> Value:
-    inside = scope.inside(*core.binders)
-    own = tuple(b.name for b in core.binders)
-    body = as_number(lower(core.body, inside), core.body.type, core.type)
-    outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
-    rank = len(core.body.type.shape)
-    body = full(body, outer + own, rank, inside, core.body.type.shape)
-    return Value(body.text, outer, rank + len(own), body.level)
-
-
-def _lower_stack(core: c.Stack, scope: Scope) -> Value:
-    items = [as_number(lower(item, scope), item.type, core.type) for item in core.items]
-    rank = len(core.type.shape) - 1
-    if all(item.is_number or _is_literal(item) for item in items) and not joint_axes(items, scope.order):
-        inner = ", ".join(_strip_array(item.text) for item in items)
-        dtype = ", float" if isinstance(core.type.domain, Real) else ""
-        return Value(f"jnp.array([{inner}]{dtype})", (), rank + 1)
-    axes = joint_axes(items, scope.order)
-    shape = core.type.shape[1:]
-    texts = [full(item, axes, rank, scope, shape).text for item in items]
-    return Value(f"jnp.stack([{', '.join(texts)}], axis={len(axes)})", axes, rank + 1)
-
-
-def _is_literal(value: Value) -> bool:
-    return value.text.startswith("jnp.array([") and not value.axes
-
-
-def _strip_array(text: str) -> str:
-    """Nested array literals are one array."""
-    if not text.startswith("jnp.array(["):
-        return text
-    return text.removeprefix("jnp.array(").removesuffix(")").removesuffix(", float")
-
-
-def _lower_lookup(core: c.Lookup, scope: Scope) -> Value:
-    """The entries as an array over the parents' values, indexed by them."""
-    parents = [_position(lower(parent, scope.replace(soft=None)), parent) for parent in core.parents]
-    entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
-    sizes = [_parent_size(parent) for parent in core.parents]
-    rank = len(core.type.shape)
-    if any(entry.axes or not _is_constant(entry) for entry in entries):
-        return _lower_computed_lookup(core, parents, entries, sizes, scope)
-    text = _nested([_strip_array(entry.text) for entry in entries], sizes)
-    table = Value(f"jnp.array({text}, float)" if not core.type.whole else f"jnp.array({text})", (), rank + len(sizes))
-    axes = joint_axes(parents, scope.order)
-    indices = ", ".join(align(parent, axes, 0).text for parent in parents)
-    return Value(f"{table.text}[{indices}]", axes, rank)
-
-
-def _is_constant(entry: Value) -> bool:
-    return _is_literal(entry) or entry.text.lstrip("-").replace(".", "").replace("e", "").isalnum()
-
-
-def _lower_computed_lookup(
-    core: c.Lookup, parents: list[Value], entries: list[Value], sizes: list[int], scope: Scope
-) -> Value:
-    """Entries that are computed are stacked, and one is taken at every place of the binders."""
-    axes = joint_axes([*parents, *entries], scope.order)
-    rank = len(core.type.shape)
-    rows = [full(entry, axes, rank, scope, core.type.shape).text for entry in entries]
-    texts = [align(parent, axes, 0).at_least(PRODUCT) for parent in parents]
-    flat = texts[0]
-    for size, text in zip(sizes[1:], texts[1:], strict=True):
-        flat = f"({flat}) * {size} + {text}"
-    places = [align(Value(f"jnp.arange({length_text(scope.bind(a), scope.names)})", (a,)), axes, 0).text for a in axes]
-    return Value(f"jnp.stack([{', '.join(rows)}])[{', '.join([flat, *places])}]", axes, rank)
-
-
-def _position(value: Value, core: c.Core) -> Value:
-    return _cast(value, "int") if isinstance(core.type.domain, Bool) else value
-
-
-def _parent_size(parent: c.Core) -> int:
-    domain = parent.type.domain
-    return 2 if isinstance(domain, Bool) else domain.dim.size or 0 if isinstance(domain, IndexOf) else 0
-
-
-def _nested(texts: list[str], sizes: list[int]) -> str:
-    """Row-major entries as nested lists."""
-    for size in reversed(sizes):
-        texts = [f"[{', '.join(texts[k : k + size])}]" for k in range(0, len(texts), size)]
-    return texts[0]
+    return lower_log_density(core, scope)
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
@@ -420,8 +236,9 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Call: _lower_call,
     c.If: _lower_if,
     c.Loop: _lower_loop,
-    c.Reduce: _lower_reduce,
-    c.Build: _lower_build,
-    c.Stack: _lower_stack,
-    c.Lookup: _lower_lookup,
+    c.Reduce: lambda core, scope: lower_reduce(core, scope, lower),
+    c.Build: lambda core, scope: lower_build(core, scope, lower),
+    c.Stack: lambda core, scope: lower_stack(core, scope, lower),
+    c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
+    c.LogDensity: _lower_log_density,
 }

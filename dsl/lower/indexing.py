@@ -34,11 +34,11 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
     if isinstance(core.base, c.Ref):
         found: str | Carried | None = scope.carried.get(core.base.name)
         while isinstance(found, Carried):
-            lag = found.lag(offset_of(indices[found.axis]))
-            if lag is None or lag not in found.texts:
+            below = found.at(offset_of(indices[found.axis]))
+            if below is None:
                 raise InternalError(f"{core.base.name} is used in its own recurrence in a way that is not lowered")
             indices = indices[: found.axis] + indices[found.axis + 1 :]
-            found = found.texts[lag]
+            found = below
         if found is not None:
             taken = len(core.indices) - len(indices)
             return Value(found, (), len(core.base.type.shape) - taken), indices

@@ -14,11 +14,12 @@ def lagged_edges(node: Node) -> Iterator[Edge]:
     for piece in node.pieces:
         for core in c.walk(piece.body):
             if isinstance(core, c.At) and isinstance(core.base, c.Ref):
-                lags = tuple(_lag(i, used) for i, used in zip(piece.indices, core.indices, strict=False))
+                lags = tuple(lag_along(i, used) for i, used in zip(piece.indices, core.indices, strict=False))
                 yield Edge(node.name, core.base.name, core.span, lags)
 
 
-def _lag(index: c.Bind | c.Core, used: c.Core) -> int | None:
+def lag_along(index: c.Bind | c.Core, used: c.Core) -> int | None:
+    """How many steps before `index` the index `used` points."""
     offset = offset_of(used)
     if offset is None:
         return None
@@ -26,6 +27,6 @@ def _lag(index: c.Bind | c.Core, used: c.Core) -> int | None:
     if isinstance(index, c.Bind):
         if name == index.name:
             return -value
-        is_earlier = name is None and not index.low.from_end and index.low.offset > value
+        is_earlier = name is None and not index.low.from_end and index.low.offset > value >= 0
         return index.low.offset - value if is_earlier else None
     return int(index.value) - value if isinstance(index, c.Const) and name is None else None

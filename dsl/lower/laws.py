@@ -8,12 +8,25 @@ from .. import core as c
 from ..signatures.distributions import DISTRIBUTIONS
 from ..signatures.notation import parse_signature
 from ..types import Real, Type
-from .expressions import as_number, lower
+from .expressions import lower
 from .scope import Scope, size_text
+from .shapes import as_number
 from .value import Value, align
 
 NUMPY_WORDS = {"exp": "jnp.exp", "sqrt": "jnp.sqrt", "cholesky": "jnp.linalg.cholesky", "log": "jnp.log"}
 WHOLE = frozenset({"int", "count"})
+
+# The density of these holds on the whole line and falls to zero at both ends: there is no support to check.
+# NumPyro's check would cost a dozen operations to trace, and a choice for every element to run.
+ON_THE_LINE = frozenset({"Normal", "StudentT", "Cauchy", "Laplace", "AsymmetricLaplace"})
+
+
+def lower_density(law: c.Law, value: str, axes: tuple[str, ...], scope: Scope) -> str:
+    """The log density at a value; outside the support it is minus infinity."""
+    text = lower_law(law, axes, scope)
+    if law.name in ON_THE_LINE:
+        text = f"{text.removesuffix(')')}, validate_args=False)"
+    return f"{text}.log_prob({value})"
 
 
 def lower_law(law: c.Law, axes: tuple[str, ...], scope: Scope) -> str:

@@ -1,6 +1,7 @@
-"""The log mass of a Categorical at its value: one entry of a table of probabilities, and one logarithm.
+"""The log mass of a draw with few values: one entry of a table of probabilities, and one logarithm.
 
-NumPyro takes the logarithm of a whole row for every draw. Here log p[i][x] is log p[i, x]: the value is one more index.
+NumPyro takes the logarithm of a whole row for every Categorical, and keeps the probabilities of a Bernoulli away from
+zero and one. Here log p[i][x] is log p[i, x]: the value is one more index, and what is impossible has no mass.
 """
 
 from __future__ import annotations
@@ -14,18 +15,32 @@ from .scope import Scope
 from .value import Value
 
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
+BERNOULLI = "Bernoulli(p: unit) -> bool"
 
 
-def is_categorical(piece: Piece) -> bool:
+def has_mass(piece: Piece) -> bool:
     """Under a mask the gradient of log 0 must not count, which NumPyro sees to."""
-    return isinstance(piece.body, c.Law) and piece.body.row == CATEGORICAL and piece.where is None
+    return isinstance(piece.body, c.Law) and piece.body.row in (CATEGORICAL, BERNOULLI) and piece.where is None
 
 
 def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
     assert isinstance(piece.body, c.Law)
-    ((_, probabilities),) = piece.body.arguments
-    entry = lower(_entry(probabilities, _value(node, piece)), scope)
+    mass = mass_at(piece.body, _value(node, piece))
+    assert mass is not None
+    entry = lower(mass, scope)
     return Value(f"jnp.log({entry.text})", entry.axes)
+
+
+def mass_at(law: c.Law, value: c.Core) -> c.Core | None:
+    """The probability of a value as an expression; None for laws that have no such short one."""
+    if law.row not in (CATEGORICAL, BERNOULLI):
+        return None
+    ((_, probability),) = law.arguments
+    if law.row == CATEGORICAL:
+        return _entry(probability, value)
+    one = c.Const(law.span, Type(Real()), 1.0)
+    fails = c.Apply(law.span, Type(Real()), "subtract", (("a", one), ("b", probability)))
+    return c.If(law.span, Type(Real()), value, probability, fails)
 
 
 def _value(node: Node, piece: Piece) -> c.Core:

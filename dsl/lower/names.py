@@ -6,6 +6,7 @@ import builtins
 import keyword
 import re
 import unicodedata
+from collections.abc import Set
 
 from ..graph import Graph
 
@@ -20,11 +21,11 @@ def python_names(graph: Graph, helpers: frozenset[str]) -> dict[str, str]:
     wanted += [(function.name, function.name) for function in graph.functions]
     nodes = [*graph.nodes, *(graph.guide.nodes if graph.guide else ())]
     wanted += [(node.name, node.name) for node in nodes]
-    used = set(TAKEN | helpers)
+    used = set(helpers)
     found: dict[str, str] = {}
     for key, name in wanted:
         if key not in found:
-            found[key] = _free(_identifier(name), used)
+            found[key] = free_name(name, used)
             used.add(found[key])
     return found
 
@@ -34,7 +35,9 @@ def _identifier(name: str) -> str:
     return text if text.isidentifier() else f"_{text}"
 
 
-def _free(name: str, used: set[str]) -> str:
-    while keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in used:
-        name += "_"
-    return name
+def free_name(name: str, used: Set[str]) -> str:
+    """The name as Python writes it, with underscores after it until nothing else is called that."""
+    found = _identifier(name)
+    while keyword.iskeyword(found) or keyword.issoftkeyword(found) or found in used or found in TAKEN:
+        found += "_"
+    return found

@@ -8,18 +8,20 @@ from .. import core as c
 from ..check.typed import Piece
 from ..graph import Node
 from ..types import Bool, IndexOf, Real, Type
-from .expressions import as_number, full, lower
-from .laws import lower_law
-from .mass import is_categorical, lower_log_mass
+from .expressions import lower
+from .laws import lower_density, lower_law
+from .mass import has_mass, lower_log_mass
 from .scope import Scope, length_text, size_text, slice_text
+from .shapes import as_number, full
+from .smooth import lower_smooth
 from .value import Value, align
 
 
-def piece_scope(piece: Piece, scope: Scope) -> Scope:
+def piece_scope(node: Node, piece: Piece, scope: Scope) -> Scope:
     """The scope inside one statement: its binders are axes, its soft annotation holds."""
     binders = tuple(i for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars)
     soft = next((s for s in piece.settings if s.name == "soft"), None)
-    return scope.inside(*binders).replace(soft=soft)
+    return scope.inside(*binders).replace(soft=soft, owner=node.name)
 
 
 def own_axes(piece: Piece, scope: Scope) -> tuple[str, ...]:
@@ -45,11 +47,18 @@ def _fixed(index: c.Core) -> str:
 # ---- values
 
 
+def lower_body(piece: Piece, inside: Scope) -> Value:
+    """The value of a statement, or its mean over noise where it is `with smooth(...)`."""
+    assert isinstance(piece.body, c.Core)
+    smooth = next((s for s in piece.settings if s.name == "smooth"), None)
+    return lower_smooth(piece.body, smooth, inside) if smooth else lower(piece.body, inside)
+
+
 def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
     """The value of one piece with all its axes at full length."""
-    inside = piece_scope(piece, scope)
+    inside = piece_scope(node, piece, scope)
     assert isinstance(piece.body, c.Core)
-    value = as_number(lower(piece.body, inside), piece.body.type, Type(node.type.domain))
+    value = as_number(lower_body(piece, inside), piece.body.type, Type(node.type.domain))
     return full(value, own_axes(piece, scope), len(piece.body.type.shape), inside, piece.body.type.shape)
 
 
@@ -81,20 +90,19 @@ def dtype_text(type_: Type) -> str:
 def density_terms(node: Node, scope: Scope) -> Iterator[str]:
     """One number for each piece: the sum of its log densities or log potentials."""
     for piece in node.pieces:
-        yield _draw_term(node, piece, scope) if isinstance(piece.body, c.Law) else _factor_term(piece, scope)
+        yield _draw_term(node, piece, scope) if isinstance(piece.body, c.Law) else _factor_term(node, piece, scope)
 
 
 def _draw_term(node: Node, piece: Piece, scope: Scope) -> str:
     assert isinstance(piece.body, c.Law)
-    inside = piece_scope(piece, scope)
+    inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
-    if is_categorical(piece):
+    if has_mass(piece):
         return _masked_sum(lower_log_mass(node, piece, inside).text, Value("", axes), piece, inside)
-    law = lower_law(piece.body, axes, inside)
     value = f"{scope.names[node.name]}{place_text(piece, scope)}"
     if isinstance(node.type.domain, Bool):
         value = f"jnp.asarray({value}, int)"
-    text = _masked_sum(f"{law}.log_prob({value})", Value("", axes), piece, inside)
+    text = _masked_sum(lower_density(piece.body, value, axes, inside), Value("", axes), piece, inside)
     return _ordered_term(text, value, axes, inside) if _is_ordered(piece) else text
 
 
@@ -117,11 +125,10 @@ def _masked_sum(text: str, shape: Value, piece: Piece, scope: Scope) -> str:
     return f"jnp.sum({text})" if shape.axes else text
 
 
-def _factor_term(piece: Piece, scope: Scope) -> str:
-    inside = piece_scope(piece, scope)
+def _factor_term(node: Node, piece: Piece, scope: Scope) -> str:
+    inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
-    assert isinstance(piece.body, c.Core)
-    value = as_number(lower(piece.body, inside), piece.body.type, Type(Real()))
+    value = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
     return _masked_sum(full(value, axes, 0, inside, ()).text, Value("", axes), piece, inside)
 
 
@@ -131,7 +138,7 @@ def _factor_term(piece: Piece, scope: Scope) -> str:
 def draw_text(node: Node, piece: Piece, key: str, scope: Scope) -> str:
     """A draw for every place of the piece, independent given the parents."""
     assert isinstance(piece.body, c.Law)
-    inside = piece_scope(piece, scope)
+    inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
     law = lower_law(piece.body, axes, inside)
     lengths = [length_text(inside.bind(axis), scope.names) for axis in axes]

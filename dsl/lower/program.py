@@ -11,28 +11,30 @@ from ..check.typed import Function, Piece
 from ..graph import Graph, Kind, Node
 from ..record import Record
 from ..types import Dim
-from .expressions import as_number, lower
+from .expressions import lower
+from .initial import mentioned, parameters, start_text
 from .lags import lagged_edges
-from .names import python_names
+from .names import free_name, python_names
 from .nodes import density_terms, draw_statements, draw_text, dtype_text, lower_piece, value_statements
 from .recurrences import ValueOf, recurrence_statements
 from .scope import Needs, Scope
+from .shapes import as_number
 from .value import Value
 
 
 class Program(Record):
-    """The text of the functions, the helpers that they use, and how names and sizes are written in them."""
+    """The text of dims and functions, and the helpers and constants that they use."""
 
+    dims: str
     text: str
     helpers: tuple[str, ...]
-    names: dict[str, str]
-    sizes: tuple[str, ...]
+    constants: dict[str, str]
 
 
 class _Writer:
     def __init__(self, graph: Graph, reserved: frozenset[str]):
         self.graph = graph
-        self.needs = Needs()
+        self.needs = Needs(reserved)
         self.names = python_names(graph, reserved)
         self.needs.vectorized |= {f.name for f in graph.functions if f.body and _is_scalar(f)}
         self.scope = Scope(self.names, self.needs)
@@ -90,10 +92,11 @@ class _Writer:
     # ---- functions
 
     def function(self, function: Function) -> list[str]:
-        names = [name for name, _ in function.parameters]
-        scalars = {name: Value(name, (), len(type_.shape)) for name, type_ in function.parameters}
+        names = [free_name(name, self.scope.taken) for name, _ in function.parameters]
+        parameters = zip(names, function.parameters, strict=True)
+        scalars = {name: Value(text, (), len(type_.shape)) for text, (name, type_) in parameters}
         assert function.body is not None
-        body = lower(function.body, self.scope.replace(scalars=scalars))
+        body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
         head = ["@jnp.vectorize"] if function.name in self.needs.vectorized else []
         return [*head, f"def {self.names[function.name]}({', '.join(names)}):", f"    return {body.text}"]
@@ -177,6 +180,14 @@ class _Writer:
             [*body, f"return {{{pairs}}}"],
         )
 
+    def init(self) -> list[str]:
+        nodes = parameters(self.graph)
+        given = {name: "data" for name, source in self.sources().items() if source == "data"}
+        rows = [f'    "{n.name}": {start_text(n, self.scope)},' for n in nodes]
+        body = ["return {", *rows, "}"] if rows else ["return {}"]
+        reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
+        return self.finish("init(data: Arrays) -> Arrays", "Starting values of the parameters.", given, [*reads, *body])
+
     def sampled(self, nodes: list[Node]) -> Iterator[str]:
         groups = {name: group for group in self.groups([n.name for n in nodes]) for name in group.members}
         keys = _key_texts(nodes)
@@ -212,27 +223,38 @@ def _key_texts(nodes: list[Node]) -> dict[str, list[str]]:
     return found
 
 
-def _value_of(node: Node, piece: Piece, number: str, scope: Scope) -> str:
+def _value_of(node: Node, piece: Piece, numbers: tuple[str, ...], scope: Scope) -> str:
     """A plain number gets the type of the node, because a scan does not change the types that it carries."""
     text = lower_piece(piece, node, scope).text
-    return f"jnp.asarray({text}, {dtype_text(node.type)})" if text.lstrip("-").replace(".", "").isdigit() else text
+    return f"jnp.asarray({text}, {dtype_text(node.type)})" if _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text in ("True", "False")
+    return True
 
 
 def _drawn_with(keys: dict[str, list[str]]) -> ValueOf:
     """Draws of every step have keys of their own; everything else is computed."""
 
-    def value_of(node: Node, piece: Piece, number: str, scope: Scope) -> str:
+    def value_of(node: Node, piece: Piece, numbers: tuple[str, ...], scope: Scope) -> str:
         if node.kind is not Kind.DRAW:
-            return _value_of(node, piece, number, scope)
-        return draw_text(node, piece, f"jax.random.fold_in({keys[node.name][0]}, {number})", scope)
+            return _value_of(node, piece, numbers, scope)
+        key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
+        for number in numbers:
+            key = f"jax.random.fold_in({key}, {number})"
+        return draw_text(node, piece, key, scope)
 
     return value_of
 
 
 def lower_program(graph: Graph) -> Program:
-    """Written twice: the first time tells which helpers are needed, so that no variable takes their names."""
+    """Written twice: the first time tells the helpers and constants, so that no variable takes their names."""
     draft = _write(graph, frozenset())
-    return _write(graph, frozenset(draft.helpers))
+    return _write(graph, frozenset({*draft.helpers, *draft.constants}))
 
 
 def _write(graph: Graph, reserved: frozenset[str]) -> Program:
@@ -246,11 +268,10 @@ def _write(graph: Graph, reserved: frozenset[str]) -> Program:
         parts.append(writer.sample())
     if graph.of_kind(Kind.COST) and not _is_elbo(graph):
         parts.append(writer.objective())
+    parts.append(writer.init())
     sized = [f"{writer.names[f'dim {d.name}']} = {d.size}" for d in graph.dims if d.size is not None]
-    text = "\n".join(sized) + "\n\n\n" + "\n\n\n".join("\n".join(part) for part in parts) + "\n"
-    given = {name: source for name, source in writer.sources().items() if source == "data"}
-    sizes = tuple(line for _, line in writer.sizes(given))
-    return Program(text, tuple(writer.needs.helpers), writer.names, sizes)
+    text = "\n\n\n".join("\n".join(part) for part in parts) + "\n"
+    return Program("\n".join(sized), text, tuple(writer.needs.helpers), writer.needs.constants)
 
 
 def _is_elbo(graph: Graph) -> bool:

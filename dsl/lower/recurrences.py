@@ -1,25 +1,29 @@
-"""Recurrences as scans: the first steps are written out, all others are one `lax.scan`.
+"""Recurrences as scans: single steps are written out, every longer stretch of steps is one `lax.scan`.
 
 x[0] = a; x[t] = f(x[t-1]) for t = 1, 2, ... becomes a carry that holds the last values of every member, however
-long the axis: the program and its compile time do not grow with it.
+long the axis: the program and its compile time do not grow with it. Where a member is given by several ranges, the
+scans follow one another, each starting from what the one before has left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from .. import core as c
-from ..check.order import Edge, Recurrence, components
+from ..check.order import Edge, Recurrence, components, find_recurrences
 from ..check.typed import Piece
-from ..diagnostics import InternalError
 from ..graph import Node, offset_of
 from ..record import Record
+from ..types import Axis, anchored
+from .lags import lag_along
+from .names import free_name
 from .nodes import dtype_text, place_text
 from .scope import Carried, Scope, size_text
+from .stretches import Done, Stretch, back_text, covers, cut_value, fixed_text, joined_text, steps_text, stretches
 from .value import Value
 
-ValueOf = Callable[[Node, Piece, str, Scope], str]
-"""The text of one piece of a node; the third argument is the number of the step, for keys of random draws."""
+ValueOf = Callable[[Node, Piece, tuple[str, ...], Scope], str]
+"""The text of one piece of a node; the third argument are the numbers of the steps, for keys of random draws."""
 
 
 class Part(Record):
@@ -30,227 +34,262 @@ class Part(Record):
     pieces: tuple[Piece, ...]
     axes: tuple[int, ...]
 
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+class _Frame(Record):
+    """The steps along one axis. `outer` are the members as seen from steps around these, `numbers` those steps."""
+
+    axis: int
+    reverse: bool
+    parts: list[Part]
+    counter: str
+    scope: Scope
+    outer: dict[str, Carried] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def along(self) -> Axis:
+        return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
+
+    @property
+    def size(self) -> str:
+        return size_text(self.along, self.scope.names)
+
+
+class _Step(Record):
+    """One step, or each step of a stretch: the pieces that hold there, and what they look back to."""
+
+    stretch: Stretch
+    parts: list[Part]
+    lags: dict[str, set[int]]
+    fixed: dict[str, set[int]]
+
+
+Past = dict[str, list[Done]]
+
 
 def recurrence_statements(group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf) -> list[str]:
     parts = [
         Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
         for node in (nodes[name] for name in group.members)
     ]
-    return _Writer(value_of).write(group, parts, scope, "t", {})
+    return _Writer(value_of, scope).write(_frame(group, parts, scope))
+
+
+def _frame(
+    group: Recurrence,
+    parts: list[Part],
+    scope: Scope,
+    outer: dict[str, Carried] | None = None,
+    numbers: tuple[str, ...] = (),
+) -> _Frame:
+    return _Frame(group.axis, group.reverse, parts, _counter(parts, group.axis, scope), scope, outer or {}, numbers)
+
+
+def _counter(parts: list[Part], axis: int, scope: Scope) -> str:
+    """The step is called what its binder is called, unless something else has that name."""
+    own, others = "t", set(scope.scalars) | scope.taken
+    for piece in (piece for part in parts for piece in part.pieces):
+        for number, index in enumerate(piece.indices):
+            if isinstance(index, c.Bind) and number != axis:
+                others.add(index.name)
+            elif isinstance(index, c.Bind):
+                own = index.name
+        others |= set(_bound_inside(piece.body))
+    return free_name(own, others)
+
+
+def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
+    for core in c.walk(body):
+        if isinstance(core, c.Reduce | c.Build):
+            yield from (bind.name for bind in core.binders)
+        elif isinstance(core, c.Loop):
+            yield core.variable
 
 
 class _Writer:
-    """`counter` is what the program calls the step, and `outer` the members as seen from steps around this one."""
-
-    def __init__(self, value_of: ValueOf):
+    def __init__(self, value_of: ValueOf, scope: Scope):
         self.value_of = value_of
+        self.taken = scope.taken
 
-    def write(
-        self, group: Recurrence, parts: list[Part], scope: Scope, counter: str, outer: dict[str, Carried]
-    ) -> list[str]:
-        """The statements that define every part, whole along the axis of the group."""
-        axis = parts[0].axes.index(group.axis)
-        start = max(_first_step(part, axis, group.reverse) for part in parts)
-        frame = _Frame(group, parts, axis, counter, scope, outer)
+    def fresh(self, *words: object) -> str:
+        """A name of the program that no variable of the model has."""
+        return free_name("_".join(map(str, words)), self.taken)
+
+    def write(self, frame: _Frame) -> list[str]:
+        """The statements that define every part, whole along the axis of the frame."""
+        past: Past = {part.name: [] for part in frame.parts}
+        pieces = [piece for part in frame.parts for piece in part.pieces]
         lines: list[str] = []
-        done: list[dict[str, str]] = []
-        for k in range(start):
-            place = _place(parts[0], axis, k, group.reverse)
-            now = {part.node.name: f"{part.text}_{k}" for part in parts}
-            lines += self.step(frame, now, done[::-1], place)
-            done.append(now)
-        return lines + self.scan(frame, start, done)
-
-    def scan(self, frame: _Frame, start: int, done: list[dict[str, str]]) -> list[str]:
-        group, parts, axis, counter = frame.group, frame.parts, frame.axis, frame.counter
-        depth = {part.node.name: _deepest_lag(part, frame) for part in parts}
-        now = {part.node.name: f"{part.text}_now" for part in parts}
-        lags = range(1, max([1, *depth.values()]) + 1)
-        back = [{p.node.name: f"{p.text}_{lag}_back" for p in parts if lag <= depth[p.node.name]} for lag in lags]
-        carried = [(name, lag) for name, deepest in depth.items() for lag in range(1, deepest + 1)]
-        body = [f"{_tuple([back[lag - 1][name] for name, lag in carried])} = carry"] if carried else []
-        body += self.step(frame, now, back, None)
-        following = _tuple([now[name] if lag == 1 else back[lag - 2][name] for name, lag in carried])
-        body.append(f"return {following}, {_tuple(list(now.values()))}")
-        first = _tuple([done[-lag][name] for name, lag in carried])
-        rests = [f"{part.text}_rest" for part in parts]
-        steps = _steps(parts[0], axis, start, group.reverse, frame.scope)
-        reverse = ", reverse=True" if group.reverse else ""
-        lines = ["", f"def step_{counter}(carry, {counter}):", *(f"    {line}".rstrip() for line in body), ""]
-        lines.append(f"_, {_tuple(rests)} = lax.scan(step_{counter}, {first}, {steps}{reverse})")
-        for part, rest in zip(parts, rests, strict=True):
-            firsts = [names[part.node.name] for names in done]
-            lines.append(f"{part.text} = {_joined(rest, firsts, axis, group.reverse)}")
+        scans = 0
+        for stretch in stretches(pieces, frame.axis, frame.along.size, frame.reverse):
+            scans += stretch.place is None
+            lines += self.scan(frame, stretch, past, scans) if stretch.place is None else self.one(frame, stretch, past)
+        for part in frame.parts:
+            whole = joined_text(past[part.name], frame.reverse)
+            lines.append(f"{part.text} = " + (f"jnp.moveaxis({whole}, 0, {frame.axis})" if frame.axis else whole))
         return lines
 
-    def step(self, frame: _Frame, now: dict[str, str], back: list[dict[str, str]], place: int | None) -> list[str]:
-        """All members at one step, each after those it uses within the step."""
-        group, parts, axis = frame.group, frame.parts, frame.axis
-        sliced = {p.node.name: _slice_part(p, axis, place, now[p.node.name], frame.counter) for p in parts}
+    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[str]:
+        label = f"{'last' if stretch.low[0] else ''}{abs(stretch.low[1])}"
+        texts = {part.name: self.fresh(part.text, label) for part in frame.parts}
+        step = _step(frame, stretch, texts)
         seen = {
-            name: Carried(axis, {0: now[name], **_by_lag(name, back)}, group.reverse, frame.counter, place)
-            for name in now
+            name: {lag: back_text(past[name], lag, frame.reverse) for lag in lags if lag > 0}
+            for name, lags in step.lags.items()
         }
-        number = frame.counter if place is None else str(place)
-        scope = frame.scope.with_scalars(**{frame.counter: Value(number)})
-        edges = [e for part in parts for e in _edges_within(part, frame, place)]
-        lines: list[str] = []
-        for names in components(now, edges):
-            inner = next((g for g in group.inner if set(g.members) == set(names)), None)
-            members = [sliced[name] for name in names]
-            if inner and any(_steps_along(member, inner.axis) for member in members):
-                lines += self.write(inner, members, scope, f"{frame.counter}_", _nested(frame.outer, seen))
-                continue
-            inside = scope.replace(carried=_nested(frame.outer, seen))
-            for member in members:
-                lines += self.assign(member, inside, number)
+        lines = self.step(frame, step, past, seen)
+        for name, text in texts.items():
+            past[name] = [*past[name], Done(stretch, text)]
         return lines
 
-    def assign(self, part: Part, scope: Scope, number: str) -> list[str]:
-        texts = [self.value_of(part.node, piece, number, scope) for piece in part.pieces]
+    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[str]:
+        suffix = (count,) if count > 1 else ()
+        now = {part.name: self.fresh(part.text, "now") for part in frame.parts}
+        step = _step(frame, stretch, now)
+        carried = [(part, lag) for part in frame.parts for lag in range(1, max(step.lags[part.name], default=0) + 1)]
+        seen: dict[str, dict[int, str]] = {part.name: {} for part in frame.parts}
+        for part, lag in carried:
+            seen[part.name][lag] = self.fresh(part.text, lag, "back")
+        body = [f"{_tuple(seen[part.name][lag] for part, lag in carried)} = carry"] if carried else []
+        body += self.step(frame, step, past, seen)
+        following = _tuple(now[part.name] if lag == 1 else seen[part.name][lag - 1] for part, lag in carried)
+        body.append(f"return {following}, {_tuple(now.values())}")
+        first = _tuple(back_text(past[part.name], lag, frame.reverse) for part, lag in carried)
+        rests = {part.name: self.fresh(part.text, "rest", *suffix) for part in frame.parts}
+        function = self.fresh("step", frame.counter, *suffix)
+        steps = steps_text(stretch, frame.along, frame.size) + (", reverse=True" if frame.reverse else "")
+        for name, text in rests.items():
+            past[name] = [*past[name], Done(stretch, text)]
+        return [
+            "",
+            f"def {function}(carry, {frame.counter}):",
+            *(f"    {line}".rstrip() for line in body),
+            "",
+            f"_, {_tuple(rests.values())} = lax.scan({function}, {first}, {steps})",
+        ]
+
+    def step(self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, str]]) -> list[str]:
+        """All members at one step, each after those it uses within the step."""
+        place = step.stretch.place
+        number = Value(frame.counter) if place is None else cut_value(step.stretch.low, frame.along, frame.size)
+        here = {part.name: self.view(frame, step, part, past, seen) for part in step.parts}
+        outer = _nested(frame.outer, here)
+        scope = frame.scope.with_scalars(**{frame.counter: number})
+        numbers = (*frame.numbers, number.text)
+        edges = [edge for part in step.parts for edge in _edges(part, frame, outer)]
+        inner = {frozenset(group.members): group for group in find_recurrences(here, edges)[0]}
+        lines: list[str] = []
+        for names in components(here, edges):
+            members = [part for part in step.parts if part.name in names]
+            group = inner.get(frozenset(names))
+            if group:
+                lines += self.write(_frame(group, members, scope, outer, numbers))
+            else:
+                lines += self.assign(members[0], scope.replace(carried=outer), numbers)
+        return lines
+
+    def view(self, frame: _Frame, step: _Step, part: Part, past: Past, seen: dict[str, dict[int, str]]) -> Carried:
+        """A member as the other members see it at this step."""
+        fixed = {
+            value: fixed_text(past[part.name], anchored(value, frame.along.size), frame.along, frame.reverse)
+            for value in step.fixed[part.name]
+        }
+        texts: dict[int, str | Carried] = {0: part.text, **seen.get(part.name, {})}
+        return Carried(frame.axis, texts, fixed, frame.reverse, frame.counter, _number(step.stretch))
+
+    def assign(self, part: Part, scope: Scope, numbers: tuple[str, ...]) -> list[str]:
+        texts = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
         if len(texts) == 1:
             return [f"{part.text} = {texts[0]}"]
-        sizes = [size_text(part.node.type.shape[k], scope.names) for k in part.axes]
-        lines = [f"{part.text} = jnp.zeros({_tuple(sizes)}, {dtype_text(part.node.type)})"]
+        sizes = _tuple(size_text(part.node.type.shape[k], scope.names) for k in part.axes)
+        lines = [f"{part.text} = jnp.zeros({sizes}, {dtype_text(part.node.type)})"]
         for piece, text in zip(part.pieces, texts, strict=True):
             lines.append(f"{part.text} = {part.text}.at{place_text(piece, scope) or '[...]'}.set({text})")
         return lines
 
 
-class _Frame(Record):
-    group: Recurrence
-    parts: list[Part]
-    axis: int
-    counter: str
-    scope: Scope
-    outer: dict[str, Carried]
-
-
 def _nested(outer: dict[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
     """Within a step of an outer recurrence, the value of this very step is found along the inner one."""
-    found = {**outer, **inner}
-    for name, around in outer.items():
-        if name in inner:
-            found[name] = around.replace(texts={**around.texts, 0: inner[name]})
-    return found
+    return {**outer, **{name: _deepen(outer[name], view) if name in outer else view for name, view in inner.items()}}
 
 
-def _steps_along(part: Part, axis: int) -> bool:
-    """Does any piece of the part use the part itself along this axis?"""
-    place = part.axes.index(axis) if axis in part.axes else None
-    return place is not None and len({isinstance(p.indices[place], c.Bind) for p in part.pieces}) > 1
+def _deepen(around: Carried, inner: Carried) -> Carried:
+    below = around.texts.get(0)
+    return around.replace(texts={**around.texts, 0: _deepen(below, inner) if isinstance(below, Carried) else inner})
 
 
-# ---- steps
+# ---- what a step looks back to
 
 
-def _first_step(part: Part, axis: int, reverse: bool) -> int:
-    """How many steps must be written out before the general statement of this member applies."""
-    ranges = [piece.indices[axis] for piece in part.pieces if isinstance(piece.indices[axis], c.Bind)]
-    starts = {
-        (b.high.offset if reverse else b.low.offset, b.high.from_end if reverse else b.low.from_end)
-        for b in ranges
-        if isinstance(b, c.Bind)
-    }
-    if not starts:
-        raise InternalError(f"{part.node.name} has no general step")
-    ends = {offset for offset, _ in starts}
-    if len(ends) > 1:
-        raise InternalError(f"{part.node.name} has several ranges along its recurrence")
-    (offset,) = ends
-    size = part.node.type.shape[part.axes[axis]].size
-    if reverse:
-        return -offset - 1 if offset < 0 else (size or 0) - 1 - offset
-    return offset
+def _step(frame: _Frame, stretch: Stretch, texts: dict[str, str]) -> _Step:
+    step = _Step(
+        stretch,
+        [_slice_part(part, frame, stretch, texts[part.name]) for part in frame.parts],
+        {part.name: set() for part in frame.parts},
+        {part.name: set() for part in frame.parts},
+    )
+    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(stretch))
+    for name in texts:
+        for piece in (piece for part in step.parts for piece in part.pieces):
+            for indices in _uses(piece, name, frame.outer.get(name)):
+                offset = offset_of(indices[frame.axis])
+                lag = view.lag(offset)
+                if lag is not None:
+                    step.lags[name].add(lag)
+                elif offset is not None:
+                    step.fixed[name].add(offset[1])
+    return step
 
 
-def _place(part: Part, axis: int, step: int, reverse: bool) -> int:
-    """The index of a step; from the end it is negative unless the size is known."""
-    size = part.node.type.shape[part.axes[axis]].size
-    return step if not reverse else (size or 0) - 1 - step
+def _number(stretch: Stretch) -> int | None:
+    return stretch.place.offset if stretch.place is not None else None
 
 
-def _by_lag(name: str, back: list[dict[str, str]]) -> dict[int, str | Carried]:
-    return {lag + 1: texts[name] for lag, texts in enumerate(back) if name in texts}
+def _uses(piece: Piece, name: str, around: str | Carried | None) -> Iterator[tuple[c.Core, ...]]:
+    """The open indices of every use of a member within the same outer steps."""
+    for use in c.walk(piece.body):
+        if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == name:
+            indices = _open_indices(use.indices, around)
+            if indices is not None:
+                yield indices
 
 
-def _deepest_lag(part: Part, frame: _Frame) -> int:
-    """How many steps back any member looks at this one."""
-    found = 0
-    for user in frame.parts:
-        for piece in user.pieces:
-            for lag in _lags(piece, part.node.name, frame, None):
-                found = max(found, lag)
-    return found
+def _open_indices(indices: tuple[c.Core, ...], around: str | Carried | None) -> tuple[c.Core, ...] | None:
+    while isinstance(around, Carried):
+        if around.lag(offset_of(indices[around.axis])) != 0:
+            return None
+        indices = indices[: around.axis] + indices[around.axis + 1 :]
+        around = around.texts.get(0)
+    return indices
 
 
-def _lags(piece: Piece, name: str, frame: _Frame, place: int | None) -> list[int]:
-    """The steps back along the frame's axis of every use of a member within the same outer step."""
+def _edges(part: Part, frame: _Frame, seen: dict[str, Carried]) -> Iterator[Edge]:
+    """Who must come first within one step, with the lags along the axes that are still open."""
+    for piece in part.pieces:
+        for other in frame.parts:
+            for indices in _uses(piece, other.name, seen[other.name]):
+                lags = tuple(lag_along(own, used) for own, used in zip(piece.indices, indices, strict=False))
+                yield Edge(part.name, other.name, piece.span, lags)
+
+
+def _slice_part(part: Part, frame: _Frame, stretch: Stretch, text: str) -> Part:
+    """The pieces that hold at these steps, without their index; all call the step by the name of the counter."""
+    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, stretch)]
+    return Part(part.node, text, tuple(pieces), part.axes[: frame.axis] + part.axes[frame.axis + 1 :])
+
+
+def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
     index = piece.indices[frame.axis]
-    if place is None and not isinstance(index, c.Bind):
-        return []
-    carried = Carried(frame.axis, {}, frame.group.reverse, index.name if isinstance(index, c.Bind) else "", place)
-    found = []
-    for use in _uses(piece, name):
-        around = frame.outer.get(name)
-        same_step = around is None or around.lag(offset_of(use.indices[around.axis])) == 0
-        lag = carried.lag(offset_of(use.indices[frame.group.axis])) if same_step else None
-        if lag is not None:
-            found.append(lag)
-    return found
-
-
-def _uses(piece: Piece, name: str) -> list[c.At]:
-    return [x for x in c.walk(piece.body) if isinstance(x, c.At) and isinstance(x.base, c.Ref) and x.base.name == name]
-
-
-def _slice_part(part: Part, axis: int, place: int | None, text: str, counter: str) -> Part:
-    """The pieces that speak about this step, without its index; all call the step by the name of the counter."""
-    fixed = [p for p in part.pieces if _same_place(p, axis, place)]
-    general = [p for p in part.pieces if isinstance(p.indices[axis], c.Bind)]
-    pieces = tuple(_slice_piece(p, axis, counter) for p in fixed or general)
-    return Part(part.node, text, pieces, part.axes[:axis] + part.axes[axis + 1 :])
-
-
-def _slice_piece(piece: Piece, axis: int, counter: str) -> Piece:
-    index = piece.indices[axis]
-    rest = piece.indices[:axis] + piece.indices[axis + 1 :]
+    rest = piece.indices[: frame.axis] + piece.indices[frame.axis + 1 :]
     if not isinstance(index, c.Bind):
         return piece.replace(indices=rest)
-    return piece.replace(indices=rest, body=c.rename(piece.body, index.name, counter))
+    return piece.replace(indices=rest, body=c.rename(piece.body, index.name, frame.counter))
 
 
-def _same_place(piece: Piece, axis: int, place: int | None) -> bool:
-    index = piece.indices[axis]
-    return isinstance(index, c.Const) and place is not None and int(index.value) == place
-
-
-def _edges_within(part: Part, frame: _Frame, place: int | None) -> list[Edge]:
-    """Who must come first within one step."""
-    return [
-        Edge(part.node.name, other.node.name, piece.span)
-        for piece in part.pieces
-        for other in frame.parts
-        if 0 in _lags(piece, other.node.name, frame, place)
-    ]
-
-
-def _steps(part: Part, axis: int, start: int, reverse: bool, scope: Scope) -> str:
-    size = size_text(part.node.type.shape[part.axes[axis]], scope.names)
-    if reverse:
-        return f"jnp.arange({size} - {start})" if start else f"jnp.arange({size})"
-    return f"jnp.arange({start}, {size})"
-
-
-def _tuple(texts: list[str]) -> str:
-    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-
-def _joined(rest: str, firsts: list[str], axis: int, reverse: bool) -> str:
-    """The steps written out and the scanned ones as one array, its axis back where it belongs."""
-    text = rest
-    if firsts:
-        ordered = firsts[::-1] if reverse else firsts
-        head = f"jnp.stack([{', '.join(ordered)}])"
-        text = f"jnp.concatenate([{rest}, {head}])" if reverse else f"jnp.concatenate([{head}, {rest}])"
-    return f"jnp.moveaxis({text}, 0, {axis})" if axis else text
+def _tuple(texts: Iterable[str]) -> str:
+    items = list(texts)
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

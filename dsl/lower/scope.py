@@ -6,18 +6,21 @@ from .. import core as c
 from ..check.typed import Setting
 from ..record import Record
 from ..types import Dim, Place
+from .names import free_name
 from .value import Value
 
 
 class Carried(Record):
     """A member of a recurrence inside a step along `axis`: the value `lag` steps back is `texts[lag]`.
 
-    `binder` is what the statement calls the step, `place` the step's number where it is known. Within one step a
-    member may itself be built step by step along another axis: then `texts[0]` is again a Carried.
+    `fixed` are values at places that the statements name, `binder` is what they call the step, `place` the step's
+    number where it is known. Within one step a member may itself be built step by step along another axis: then
+    `texts[0]` is again a Carried.
     """
 
     axis: int
     texts: dict[int, str | Carried]
+    fixed: dict[int, str]
     reverse: bool = False
     binder: str = ""
     place: int | None = None
@@ -28,17 +31,30 @@ class Carried(Record):
             return None
         name, value = offset
         steps = -value if name and name == self.binder else None
-        if name is None and self.place is not None:
+        if name is None and self.place is not None and (value < 0) == (self.place < 0):
             steps = self.place - value
         return steps if steps is None or not self.reverse else -steps
 
+    def at(self, offset: tuple[str | None, int] | None) -> str | Carried | None:
+        """The text of the member where an index points, if that is done."""
+        lag = self.lag(offset)
+        if lag is not None:
+            return self.texts.get(lag)
+        return self.fixed.get(offset[1]) if offset else None
+
+
+INLINE = 40
+"""A written-out array longer than this is a constant of the program, with a name of its own."""
+
 
 class Needs:
-    """Helpers that the expressions use, in the order of first use."""
+    """Helpers and constants that the expressions use, in the order of first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self.reserved = reserved
         self.helpers: dict[str, None] = {}
         self.vectorized: set[str] = set()
+        self.constants: dict[str, str] = {}
 
     def helper(self, name: str) -> str:
         """The name as the program writes it: jax paths are there already, others are printed into it."""
@@ -46,9 +62,24 @@ class Needs:
             self.helpers.setdefault(name)
         return name
 
+    def constant(self, owner: str, text: str) -> str:
+        """Numbers as nested lists: as they are when few, under a name of the owner's when many."""
+        if len(text) <= INLINE or not owner:
+            return text
+        stem = free_name(f"{owner.upper()}_TABLE", frozenset())
+        name, count = stem, 1
+        while self.constants.get(name, text) != text:
+            count += 1
+            name = f"{stem}_{count}"
+        self.constants[name] = text
+        return name
+
 
 class Scope(Record):
-    """`binders` are axes of arrays; `scalars` stand for one value at a time (a step of a scan, a parameter)."""
+    """`binders` are axes of arrays; `scalars` stand for one value at a time (a step of a scan, a parameter).
+
+    `owner` is the node or function whose expressions are lowered: constants have its name.
+    """
 
     names: dict[str, str]
     needs: Needs
@@ -56,6 +87,13 @@ class Scope(Record):
     scalars: dict[str, Value] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
     carried: dict[str, Carried] = {}  # noqa: RUF012
     soft: Setting | None = None
+    owner: str = ""
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """What a new variable of the program must not be called."""
+        texts = {value.text for value in self.scalars.values()}
+        return frozenset(self.names.values()) | self.needs.reserved | texts
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -102,8 +140,12 @@ def slice_text(bind: c.Bind, shift: int = 0) -> str:
     return f"{start}:{stop}"
 
 
+def start_text(bind: c.Bind, names: dict[str, str]) -> str:
+    """The first place of a binder."""
+    return f"{names[f'dim {bind.dim}']} - {-bind.low.offset}" if bind.low.from_end else str(bind.low.offset)
+
+
 def range_text(bind: c.Bind, names: dict[str, str]) -> str:
     """The places of a binder as an array of whole numbers."""
-    length = length_text(bind, names)
-    low = bind.low.offset if not bind.low.from_end else f"{names[f'dim {bind.dim}']} - {-bind.low.offset}"
-    return f"jnp.arange({length})" if low == 0 else f"({low} + jnp.arange({length}))"
+    length, low = length_text(bind, names), start_text(bind, names)
+    return f"jnp.arange({length})" if low == "0" else f"({low} + jnp.arange({length}))"

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from .. import core as c
 from ..types import Bool, Real
+from .indexing import lower_at
 from .scope import Scope
-from .value import Value, align, joint_axes
+from .shapes import full, mapped
+from .value import SUM, Value, align, joint_axes
 
 Lower = Callable[[c.Core, Scope], Value]
 
@@ -22,7 +24,7 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
         return _soft_if(core, scope, lower)
     if isinstance(core, c.Loop):
         return _soft_loop(core, scope)
-    if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
+    if isinstance(core, c.At) and any(map(_is_soft_index, core.indices)):
         return _soft_at(core, scope, lower)
     if isinstance(core, c.Const) and isinstance(core.value, bool):
         return Value("1.0" if core.value else "0.0")
@@ -103,11 +105,35 @@ def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
-    condition, then, otherwise = (lower(part, scope) for part in (core.condition, core.then, core.otherwise))
-    axes = joint_axes([condition, then, otherwise], scope.order)
+    return _of_branches("soft_if", [lower(part, scope) for part in c.parts(core)], len(core.type.shape), scope)
+
+
+def _of_branches(helper: str, values: list[Value], rank: int, scope: Scope) -> Value:
+    """A helper of a weight and two branches."""
+    axes = joint_axes(values, scope.order)
+    texts = [align(v, axes, rank).text for v in values]
+    return Value(f"{scope.needs.helper(helper)}({', '.join(texts)})", axes, rank)
+
+
+def _branch_variance(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    return _variance(core.arguments[0][1], scope, lower)
+
+
+def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
+    """Var = E[Var of the branch] + Var[mean of the branch]; what has no branches has none (CF16, CF20)."""
+    if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
+        return _at_weights(core, "soft_get_variance", scope, lower)
+    if not isinstance(core, c.If):
+        return Value("0.0")
     rank = len(core.type.shape)
-    texts = [align(v, axes, rank).text for v in (condition, then, otherwise)]
-    return Value(f"{scope.needs.helper('soft_if')}({', '.join(texts)})", axes, rank)
+    weight, *means = (lower(part, scope) for part in c.parts(core))
+    between = _of_branches("soft_if_variance", [weight, *means], rank, scope)
+    inner = [_variance(part, scope, lower) for part in (core.then, core.otherwise)]
+    if all(value.text == "0.0" for value in inner):
+        return between
+    within = _of_branches("soft_if", [weight, *inner], rank, scope)
+    axes = joint_axes([between, within], scope.order)
+    return Value(f"{align(within, axes, rank).text} + {align(between, axes, rank).text}", axes, rank, SUM)
 
 
 def _soft_loop(core: c.Loop, scope: Scope) -> Value:
@@ -121,8 +147,6 @@ def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     own = tuple(b.name for b in core.binders)
     body = lower(core.body, inside)
     outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
-    from .expressions import full
-
     text = full(body, outer + own, 0, inside, ()).text
     for _ in own:
         text = f"{scope.needs.helper(f'soft_{core.operator}_{_logic(scope)}')}({text})"
@@ -140,8 +164,6 @@ def _is_soft_index(index: c.Core) -> bool:
 
 def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
     """The weight of every member, along one axis of the value itself (CF20)."""
-    from .expressions import full, mapped
-
     if isinstance(index, c.Reduce):
         (bind,) = index.binders
         inside = scope.inside(bind)
@@ -162,21 +184,27 @@ def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
 
 def _soft_at(core: c.At, scope: Scope, lower: Lower) -> Value:
     """sum_j p_j l_j: the element at a soft index is the mean over the index (DS04)."""
-    from .expressions import mapped
+    last = max(place for place, index in enumerate(core.indices) if _is_soft_index(index))
+    if last < len(core.indices) - 1:
+        shape = core.base.type.shape[last + 1 :]
+        inner = core.replace(type=core.type.replace(shape=shape), indices=core.indices[: last + 1])
+        return lower_at(core.replace(base=inner, indices=core.indices[last + 1 :]), scope, lower)
+    return _at_weights(core, "soft_get", scope, lower)
 
+
+def _at_weights(core: c.At, helper: str, scope: Scope, lower: Lower) -> Value:
+    """A helper of the elements and their weights, where the last index is soft."""
     weights = _weights(core.indices[-1], scope, lower)
     base = lower(core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope)
     rank = len(core.type.shape)
     base = base.replace(rank=rank + 1)
     axes = joint_axes([base, weights], scope.order)
-    helper = scope.needs.helper("soft_get")
-    return Value(f"{mapped(helper, [base, weights], axes)}({base.text}, {weights.text})", axes, rank)
+    path = scope.needs.helper(helper)
+    return Value(f"{mapped(path, [base, weights], axes)}({base.text}, {weights.text})", axes, rank)
 
 
 def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
     """get, set and insert at a soft index are means over the index (DS04-DS06)."""
-    from .expressions import mapped
-
     arguments = dict(core.arguments)
     place = next((name for name, value in core.arguments if _is_soft_index(value)), None)
     if place is None:
@@ -189,8 +217,6 @@ def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
 
 def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     """The value of the nearest key becomes a mean weighted by a kernel of the distances (DS10)."""
-    from .expressions import mapped
-
     values = [lower(v, scope) for _, v in core.arguments]
     axes = joint_axes(values, scope.order)
     helper = scope.needs.helper("soft_lookup")
@@ -209,4 +235,5 @@ _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
     "sign": _soft_step,
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
+    "branch_variance": _branch_variance,
 }

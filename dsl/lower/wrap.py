@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap as fill
 
-WIDTH = 100
+WIDTH = 120
 OPEN, CLOSE = "([{", ")]}"
 
 
@@ -23,8 +24,20 @@ def wrap(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()))
     items = list(_split(line[start + 1 : end]))
     comma = "," if len(items) > 1 or line[start + 1 : end].rstrip().endswith(",") else ""
-    inner = [part for item in items for part in wrap(f"{indent}    {item}{comma}")]
+    if all(_is_number(item) for item in items):
+        inner = fill(", ".join(items) + comma, WIDTH, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+    else:
+        inner = [part for item in items for part in wrap(f"{indent}    {item}{comma}")]
     return [line[: start + 1], *inner, *wrap(f"{indent}{line[end:]}")]
+
+
+def _is_number(text: str) -> bool:
+    """Many numbers share a line."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _widest_group(line: str) -> tuple[int, int] | None:

@@ -46,6 +46,12 @@ def soft_get(items: jax.Array, p: jax.Array) -> jax.Array:
     return p @ as_real(items)
 
 
+def soft_get_variance(items: jax.Array, p: jax.Array) -> jax.Array:
+    """sum_i p_i (l_i - E[l_I])^2 (CF20)."""
+    items = as_real(items)
+    return p @ jnp.square(items - soft_get(items, p)[None])
+
+
 def soft_get_pair(items: jax.Array, p: jax.Array, q: jax.Array) -> jax.Array:
     """sum_ij p_i q_j l_ij (DS07)."""
     return p @ as_real(items) @ q
@@ -57,7 +63,11 @@ def soft_set(items: jax.Array, p: jax.Array, value: jax.Array) -> jax.Array:
 
 
 def soft_insert(items: jax.Array, p: jax.Array, value: jax.Array) -> jax.Array:
-    """P(I > j) l_j + P(I = j) value + P(I < j) l_{j-1}, where what does not exist has weight 0 (DS06)."""
+    """P(I > j) l_j + P(I = j) value + P(I < j) l_{j-1}, where what does not exist has weight 0 (DS06).
+
+    A distribution over the old places alone never inserts after the last.
+    """
+    p = jnp.pad(p, (0, items.shape[0] + 1 - p.shape[0]))
     after = jnp.flip(jnp.cumsum(jnp.flip(p)))[1:] * items
     before = jnp.cumsum(p)[:-1] * items
     return jnp.append(after, 0.0) + p * value + push_left(before, jnp.zeros_like(before[:1]))

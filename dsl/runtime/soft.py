@@ -140,6 +140,11 @@ def soft_if_variance(p: jax.Array, a: jax.Array, b: jax.Array) -> jax.Array:
     return weighted(as_real(p) * soft_not(p), jnp.square(as_real(a) - as_real(b)))
 
 
+def hard_variance(x: jax.Array) -> jax.Array:
+    """0: a hard `if` takes one branch (CF16)."""
+    return jnp.zeros_like(as_real(x))
+
+
 # ---- which entry is the largest: the weights for soft_get
 
 

@@ -13,10 +13,24 @@ import jax
 import jax.numpy as jnp
 
 from ..record import Record
-from . import arrays, elementary, entmax, entropies, kernels, lists, loops, losses, smooth, soft, special
+from . import (
+    arrays,
+    elementary,
+    entmax,
+    entropies,
+    kernels,
+    lists,
+    loops,
+    losses,
+    moreau,
+    perturb,
+    smooth,
+    soft,
+    special,
+)
 
 MODULES: tuple[ModuleType, ...] = (
-    elementary, special, arrays, kernels, entropies, smooth, entmax, losses, lists, soft, loops,
+    elementary, special, arrays, kernels, entropies, smooth, entmax, losses, moreau, lists, soft, loops, perturb,
 )  # fmt: skip
 
 

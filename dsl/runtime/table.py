@@ -120,7 +120,7 @@ ARRAYS = {
     "matrix_exp": "jax.scipy.linalg.expm",
 }
 
-SMOOTH = {
+SMOOTH = {"branch_variance": "hard_variance"} | {
     name: name
     for name in (
         "softmax",
@@ -139,6 +139,22 @@ SMOOTH = {
         "gini_entropy",
         "tsallis_entropy",
         "kl",
+        "prox_relu",
+        "moreau_relu",
+        "prox_barrier",
+        "moreau_barrier",
+        "hard_threshold",
+        "truncated_square",
+        "moreau_interval",
+        "moreau_norm",
+        "prox_max",
+        "moreau_max",
+        "prox_norm_inf",
+        "moreau_norm_inf",
+        "project_ball",
+        "moreau_ball",
+        "project_l1_ball",
+        "moreau_simplex",
     )
 }
 

@@ -28,6 +28,13 @@ _SOFT: dict[str, str | tuple[str, ...]] = {
     "scale": "positive",
     "logic": ("product", "extremum", "lukasiewicz"),
 }
+_NOISE: dict[str, str | tuple[str, ...]] = {
+    "scale": "positive",
+    "over": "names",
+    "panels": "positive count",
+    "samples": "positive count",
+    "seed": "count",
+}
 _RELAXED: dict[str, str | tuple[str, ...]] = {"temperature": "positive", "samples": "positive count"}
 
 ANNOTATIONS = (
@@ -55,6 +62,17 @@ ANNOTATIONS = (
             Method("logistic", "logistic noise on comparisons", _SOFT),
             Method("gaussian", "Gaussian noise on comparisons", _SOFT),
             Method("sparse", "uniform noise on comparisons: exact outside a band", _SOFT),
+        ),
+        call=True,
+    ),
+    AnnotationRow(
+        "smooth",
+        frozenset({"let", "factor", "objective"}),
+        "the mean of the whole statement when noise is added to its inputs",
+        (
+            Method("gaussian", "normal noise", _NOISE),
+            Method("logistic", "logistic noise", _NOISE),
+            Method("gumbel", "Gumbel noise of mean 0: the mean of a maximum is softmax", _NOISE),
         ),
         call=True,
     ),

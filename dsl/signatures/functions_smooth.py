@@ -1,7 +1,9 @@
-"""Smoothed maxima, entropies and their losses: the softmax and sparsemax families.
+"""Smoothed maxima, entropies and their losses, Moreau envelopes: the softmax and sparsemax families.
 
 `...max` is a value, `...argmax` the probabilities that attain it. A temperature t smooths less as it falls:
 the value is t * f(x / t), the probabilities are f(x / t).
+`prox_f(x, t)` is the u that minimises t * f(u) + |x - u|^2 / 2, and `moreau_f(x, t)` the minimum: divided by t it is
+f again as t falls.
 """
 
 from __future__ import annotations
@@ -77,4 +79,56 @@ LOSSES = (
     ),
 )
 
-SMOOTH: tuple[Function, ...] = MAXIMA + ENTROPIES + LOSSES
+ENVELOPES = (
+    Function("prox_relu(x: real, weight: nonnegative = 1) -> real", "x - clip(x, 0, t): the prox of t * relu(x)"),
+    Function(
+        "moreau_relu(x: real, weight: positive = 1) -> nonnegative",
+        "0 below 0, x^2 / 2 up to the weight t, t * (x - t / 2) beyond: the envelope of t * relu(x)",
+    ),
+    Function("prox_barrier(x: real, weight: positive = 1) -> positive", "(x + sqrt(x^2 + 4 * t)) / 2: of -t * log(x)"),
+    Function("moreau_barrier(x: real, weight: positive = 1) -> real", "the envelope of -t * log(x)"),
+    Function(
+        "hard_threshold(x: real, threshold: nonnegative = 1) -> real",
+        "x beyond the threshold t, 0 up to it: the prox of t^2 / 2 where x is not 0",
+        hard=True,
+    ),
+    Function(
+        "truncated_square(x: real, threshold: positive = 1) -> nonnegative",
+        "min(x^2, t^2) / 2: the envelope of t^2 / 2 where x is not 0",
+    ),
+    Function(
+        "moreau_interval(x: real, lower: real, upper: real) -> nonnegative",
+        "(x - clip(x, lower, upper))^2 / 2: the envelope of the interval, whose prox is clip",
+    ),
+    Function(
+        "moreau_norm(x: real[N], weight: positive = 1) -> nonnegative",
+        "huber(norm(x), t): the envelope of t * norm(x), whose prox is group_soft_threshold",
+    ),
+    Function("prox_max(x: real[N], weight: positive = 1) -> real[N]", "x - t * sparseargmax(x, t): of t * max(x)"),
+    Function(
+        "moreau_max(x: real[N], weight: positive = 1) -> real",
+        "t * (sparsemax(x, t) - t / 2): the envelope of t * max(x)",
+    ),
+    Function(
+        "prox_norm_inf(x: real[N], weight: positive = 1) -> real[N]",
+        "x - project_l1_ball(x, t): of t * max(abs(x))",
+    ),
+    Function("moreau_norm_inf(x: real[N], weight: positive = 1) -> nonnegative", "the envelope of t * max(abs(x))"),
+    Function("project_ball(x: real[N], radius: positive = 1) -> real[N]", "the nearest y with norm(y) <= radius"),
+    Function("moreau_ball(x: real[N], radius: positive = 1) -> nonnegative", "max(norm(x) - radius, 0)^2 / 2"),
+    Function("project_l1_ball(x: real[N], radius: positive = 1) -> real[N]", "the nearest y with norm1(y) <= radius"),
+    Function(
+        "moreau_simplex(x: real[N]) -> nonnegative",
+        "norm(x - sparseargmax(x))^2 / 2: half the squared distance to the simplex",
+    ),
+)
+
+BRANCHES = (
+    Function(
+        "branch_variance(x: real) -> nonnegative",
+        "in a soft statement, for x an `if` or `v[argmax(s)]`: sum(w * (v - mean)^2) over the branches v and their "
+        "weights w",
+    ),
+)
+
+SMOOTH: tuple[Function, ...] = BRANCHES + MAXIMA + ENTROPIES + LOSSES + ENVELOPES

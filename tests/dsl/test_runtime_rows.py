@@ -30,6 +30,7 @@ ENDS = {
     "lchoose": {"n": (3, 5), "k": (0.5, 2)},
     "logdiffexp": {"a": (1, 2), "b": (-1, 0.9)},
     "clip": {"lower": (-1, -0.5), "upper": (0.5, 1)},
+    "moreau_interval": {"lower": (-1, -0.5), "upper": (0.5, 1)},
 }
 BOUNDS = {"positive": (0.5, 2), "nonnegative": (0.5, 2), "unit": (0.1, 0.9)}
 

@@ -15,6 +15,7 @@ import pytest
 import scipy.linalg as sl
 import scipy.optimize as so
 import scipy.special as sp
+from envelopes import ENVELOPES
 from scipy.spatial.distance import cdist
 from test_runtime_rows import SMOOTH_ROWS, arguments, by_text, call, check_type, of_floats, strict_jax  # noqa: F401
 
@@ -244,7 +245,7 @@ LISTS: dict[str, Callable[..., Array]] = {
     "attention": lambda *given: (attention if len(given) == 4 else masked_attention)(*given),
 }
 
-REFERENCES = ELEMENTARY | ARRAYS | SMOOTH | LISTS
+REFERENCES = ELEMENTARY | ARRAYS | SMOOTH | ENVELOPES | LISTS
 BINARY = {"min": np.minimum, "max": np.maximum, "logsumexp": np.logaddexp}
 
 

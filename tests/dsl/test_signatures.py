@@ -13,6 +13,7 @@ import numpyro.distributions as nd
 import pytest
 import scipy.special as sp
 import scipy.stats as st
+from envelopes import ENVELOPES
 
 from dpc.dsl.signatures.distributions import DISTRIBUTIONS, Distribution, distributions_by_name
 from dpc.dsl.signatures.functions import FUNCTIONS, Function, functions_by_name
@@ -226,7 +227,7 @@ FORMULAS: dict[str, Callable[..., np.ndarray]] = {
     "huber": lambda x, t: np.where(abs(x) <= t, x**2 / 2, t * (abs(x) - t / 2)),
     "soft_threshold": lambda x, t: np.sign(x) * np.maximum(abs(x) - t, 0),
 }
-REFERENCES: dict[str, Callable[..., np.ndarray]] = FORMULAS | NUMPY_NAMES | SCIPY_NAMES
+REFERENCES: dict[str, Callable[..., np.ndarray]] = FORMULAS | NUMPY_NAMES | SCIPY_NAMES | ENVELOPES
 ABOVE_ONE, WITHIN_ONE = {"acosh", "lchoose"}, {"asin", "acos", "atanh", "erfinv", "log1p"}
 
 

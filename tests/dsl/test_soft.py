@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import dpc
 
@@ -43,6 +43,11 @@ HARD = {
     "sum(set(v, argmin(v), 5))": 8.7,
     "loop s = a while s < 1 max 9 do s + 0.4": 1.1,
     "lookup([[0.0], [1.0]], [3.0, 4.0], [0.9])": 4.0,
+    "[[1, 2], [3, 4]][argmax([b, a]), 0] * a": 0.9,
+    "sum(insert(v, argmin(v), 5))": 7.7,
+    "if a == a and a != b then 4 else 1": 4.0,
+    "branch_variance(if a > b then 2 else if a > 0.2 then 5 else 7)": 0.0,
+    "branch_variance(v[argmax(v)])": 0.0,
 }
 
 
@@ -107,3 +112,50 @@ def test_derivatives_are_those_of_differences(body: str) -> None:
     up, down = (model.value(jax.tree.map(lambda x, d, s=sign: x + s * d, params, step)) for sign in (1, -1))
     along = sum(jnp.sum(slope[name] * 2 * step[name]) for name in params)
     np.testing.assert_allclose(along, up - down, rtol=1e-6, atol=1e-13)
+
+
+# ---- the variance over branches
+
+
+def spread_of(weights: Any, branches: Any) -> Any:
+    """sum w (v - mean)^2, the definition (CF16, CF20)."""
+    w, v = np.asarray(weights), np.asarray(branches, float)
+    mean = np.tensordot(w, v, axes=1)
+    return np.tensordot(w, (v - mean) ** 2, axes=1)
+
+
+def test_the_variance_over_the_branches_of_a_chain() -> None:
+    p, q = 1 / (1 + np.exp(-2.0)), 1 / (1 + np.exp(-1.0))
+    weights = [p, (1 - p) * q, (1 - p) * (1 - q)]
+    found = values("branch_variance(if a > b then 2 * a else if a > 0.2 then 5 else -7)")
+    np.testing.assert_allclose(found, spread_of(weights, [0.6, 5, -7]), rtol=1e-12)
+    found = values("branch_variance(if a > b then [1.0, 2.0] else [0, a])")
+    np.testing.assert_allclose(found, spread_of([p, 1 - p], [[1, 2], [0, 0.3]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "sparse"])
+def test_the_variance_over_a_selection(kind: str) -> None:
+    v = np.array([0.5, 2, -1, 1.2])
+    weights = special.softmax(v) if kind == "logistic" else [0, 0.9, 0, 0.1]
+    found = values("branch_variance(v[argmax(v)])", kind, 1.0)
+    np.testing.assert_allclose(found, spread_of(weights, v), rtol=1e-12)
+    inside = values("branch_variance(if a > b then v[argmax(v)] else 3)", kind, 1.0)
+    p = 1 / (1 + np.exp(-0.2)) if kind == "logistic" else 0.6
+    np.testing.assert_allclose(inside, spread_of([*(p * np.array(weights)), 1 - p], [*v, 3]), rtol=1e-12)
+
+
+def test_the_variance_in_a_plate_has_a_variance_for_every_place() -> None:
+    model = dpc.parse(
+        "dim N = 3\ndata v[N] : real = [0.5, 2, -1]\n"
+        "y[i in N] := branch_variance(if v[i] > 0 then v[i] else if v[0] > 1 then 9 else 4) with soft(logistic)\n"
+    )
+    v = np.array([0.5, 2, -1])
+    p, q = special.expit(v), special.expit(-0.5)
+    expected = [spread_of([w, (1 - w) * q, (1 - w) * (1 - q)], [x, 9, 4]) for w, x in zip(p, v, strict=True)]
+    np.testing.assert_allclose(model.evaluate({}, model.bind())["y"], expected, rtol=1e-12)
+
+
+def test_a_soft_index_may_stand_before_others() -> None:
+    p = special.expit(2.0)
+    found = values("[[1, 2], [3, 4]][argmax([a, b]), 1]")
+    np.testing.assert_allclose(found, p * 2 + (1 - p) * 4, rtol=1e-12)

@@ -1,0 +1,182 @@
+"""Annotations given from outside, `b.grad=rloo(samples=4)`: they replace those of the file and are checked like them.
+
+Their places are counted on from the end of the file, so that whatever is said about them can be told apart from what is
+said about the file, and shown where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from ..diagnostics import Diagnostic, did_you_mean
+from ..parser import parse_program
+from ..record import Record
+from ..signatures.annotations import ANNOTATIONS
+from ..source import Source, Span
+from ..syntax import (
+    Annotation,
+    Argument,
+    Call,
+    DrawStmt,
+    FactorStmt,
+    ForStmt,
+    GuideStmt,
+    LetStmt,
+    ObjectiveStmt,
+    Program,
+    SoftStmt,
+    Statement,
+)
+
+Annotated = DrawStmt | LetStmt | FactorStmt | ObjectiveStmt
+PATH = "<settings>"
+BEFORE = "x = 0 with "
+ROWS = {row.name: row for row in ANNOTATIONS}
+
+
+class Override(Record):
+    """`annotation` is None where a flag is taken away. Its spans start at `base`, those of `source` at 0."""
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
+
+    name: str
+    word: str
+    annotation: Annotation | None
+    source: Source
+    base: int
+
+
+class Overridden(Record):
+    program: Program
+    overrides: tuple[Override, ...]
+    problems: tuple[Diagnostic, ...]
+
+    def relocate(self, diagnostic: Diagnostic) -> Diagnostic:
+        """What is said about an annotation from outside, at the place where that was written."""
+        for own in reversed(self.overrides):
+            if diagnostic.span.start >= own.base and diagnostic.source == self.program.source:
+                return diagnostic.replace(source=own.source, span=_shifted(diagnostic.span, -own.base))
+        return diagnostic
+
+
+def override(program: Program, settings: Mapping[str, object]) -> Overridden:
+    """The program with these annotations, by `NAME.ANNOTATION`, in place of its own."""
+    problems: list[Diagnostic] = []
+    overrides: list[Override] = []
+    base = len(program.source.text) + 1
+    for key, value in settings.items():
+        found = _read(key, str(value).lower() if isinstance(value, bool) else str(value), base, problems)
+        if found and _verify_name(found, program, problems):
+            program = program.replace(statements=_replaced(program.statements, found))
+            overrides.append(found)
+            base += len(found.source.text) + 1
+    return Overridden(program, tuple(overrides), tuple(problems))
+
+
+# ---- reading
+
+
+def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Override | None:
+    name, dot, word = key.rpartition(".")
+    source = Source(PATH, f"{key}={value}")
+    if not dot:
+        message = f"`{key}` does not say what to set"
+        problems.append(Diagnostic("E0701", message, source, Span(0, len(key)), help=f"as in `{key}.grad=...`"))
+        return None
+    row = ROWS.get(word)
+    if row and not row.methods:
+        return _read_flag(name, word, value, source, base, problems)
+    parsed, errors = parse_program(Source(PATH, f"{BEFORE}{word}={value}\n"))
+    shift = len(name) + 1 - len(BEFORE)
+    annotations = [a for s in parsed.statements if isinstance(s, LetStmt) for a in s.annotations]
+    if errors or len(parsed.statements) != 1 or len(annotations) != 1:
+        spans = [_shifted(error.span, shift) for error in errors] or [Span(len(key) + 1, len(source.text))]
+        help = "write it as after `with`: a method, and its options in parentheses"
+        problems.append(Diagnostic("E0702", f"`{value}` is no value of `{word}`", source, spans[0], help=help))
+        return None
+    annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
+    return Override(name, word, _move(annotation, base + shift), source, base)
+
+
+def _read_flag(
+    name: str, word: str, value: str, source: Source, base: int, problems: list[Diagnostic]
+) -> Override | None:
+    start = len(name) + 1
+    if value not in ("true", "false"):
+        span = Span(start + len(word) + 1, len(source.text))
+        problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
+        return None
+    span = Span(base + start, base + len(source.text))
+    return Override(name, word, Annotation(span, word, None, None) if value == "true" else None, source, base)
+
+
+def _as_call(annotation: Annotation) -> Annotation:
+    """`soft=logistic(scale=1)` from outside is `soft(logistic, scale=1)` in a file."""
+    value = annotation.value
+    assert value is not None
+    method, options = (value.function, value.arguments) if isinstance(value, Call) else (value, ())
+    return annotation.replace(value=None, arguments=(Argument(method.span, None, method), *options))
+
+
+def _move(tree: Any, by: int) -> Any:
+    if isinstance(tree, Record):
+        return tree.replace(**{name: _move(value, by) for name, value in tree.__dict__.items() if name in tree.fields})
+    if isinstance(tree, Span):
+        return _shifted(tree, by)
+    return tuple(_move(item, by) for item in tree) if isinstance(tree, tuple) else tree
+
+
+def _shifted(span: Span, by: int) -> Span:
+    return Span(max(0, span.start + by), max(0, span.end + by))
+
+
+# ---- placing
+
+
+def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) -> bool:
+    names = [_name(statement) for statement, _ in _annotated(program.statements)]
+    if found.name in names:
+        return True
+    help = did_you_mean(found.name, names) or f"annotations go with {', '.join(dict.fromkeys(names))}"
+    message = f"the file computes or draws no `{found.name}`"
+    problems.append(Diagnostic("E0104", message, found.source, Span(0, len(found.name)), help=help))
+    return False
+
+
+def _annotated(statements: tuple[Statement, ...], guide: bool = False) -> Iterator[tuple[Annotated, bool]]:
+    """Statements that may carry annotations, and whether they stand in the guide."""
+    for statement in statements:
+        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
+            yield from _annotated(statement.body, guide or isinstance(statement, GuideStmt))
+        elif isinstance(statement, Annotated):
+            yield statement, guide
+
+
+def _name(statement: Annotated) -> str:
+    if isinstance(statement, ObjectiveStmt):
+        return "minimize" if statement.minimize else "maximize"
+    return statement.target.name.name
+
+
+def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[Statement, ...]:
+    """A name that model and guide both draw is set where it has the annotation already, in the model otherwise."""
+    own = [(statement, guide) for statement, guide in _annotated(statements) if _name(statement) == found.name]
+    carriers = [guide for statement, guide in own if any(a.name == found.word for a in statement.annotations)]
+    places = set(carriers) or {min(guide for _, guide in own)}
+    return _rewritten(statements, found, places, False)
+
+
+def _rewritten(
+    statements: tuple[Statement, ...], found: Override, places: set[bool], guide: bool
+) -> tuple[Statement, ...]:
+    def rewrite(statement: Statement) -> Statement:
+        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
+            inside = guide or isinstance(statement, GuideStmt)
+            return statement.replace(body=_rewritten(statement.body, found, places, inside))
+        if not isinstance(statement, Annotated) or _name(statement) != found.name or guide not in places:
+            return statement
+        others = tuple(a for a in statement.annotations if a.name != found.word)
+        return statement.replace(annotations=others + ((found.annotation,) if found.annotation else ()))
+
+    return tuple(map(rewrite, statements))

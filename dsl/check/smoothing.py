@@ -1,0 +1,190 @@
+"""Statements with `smooth` and `soft`: whether they can be smoothed as asked, and what in them stays hard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import core as c
+from ..diagnostics import Diagnostic
+from ..source import Source, Span
+from ..types import IndexOf, Real
+from .inputs import is_hard, noisy_inputs, noisy_names, reads
+from .typed import Definition, Piece, Setting, Typed
+
+MOVING = frozenset({"param", "draw", "latent"})
+SOFTENED = frozenset({"step", "sign", "lookup"})
+SELECTIONS = frozenset({"argmax", "argmin"})
+LISTS = frozenset({"get", "set", "insert"})
+
+
+class _Report:
+    """What is known of the whole program, and where the diagnostics go."""
+
+    def __init__(self, typed: Typed, report: list[Diagnostic]):
+        self.report = report
+        self.source = typed.source
+        self.definitions = typed.definitions + typed.guide
+        self.moving = _moving(self.definitions)
+        self.selections = {d.name for d in self.definitions if any(_selects(piece.body) for piece in d.pieces)}
+        self.hard_functions = {f.name for f in typed.functions if f.body and any(map(is_hard, c.walk(f.body)))}
+
+    def say(self, code: str, message: str, span: Span, help: str) -> None:
+        self.report.append(Diagnostic(code, message, self.source, span, help=help))
+
+    def within(self, source: Source) -> _Report:
+        self.source = source
+        return self
+
+
+def report_smoothing(typed: Typed, report: list[Diagnostic]) -> None:
+    context = _Report(typed, report)
+    for definition in context.definitions:
+        for piece in definition.pieces:
+            _report_piece(piece, context.within(definition.source))
+    context.within(typed.source)
+    if typed.objective:
+        objective = typed.objective
+        _report_piece(Piece(objective.span, (), None, objective.value, objective.settings), context)
+    for function in typed.functions:
+        if function.body:
+            _report_variances(function.body, False, context)
+
+
+def _report_piece(piece: Piece, context: _Report) -> None:
+    by_name = {setting.name: setting for setting in piece.settings}
+    if "smooth" in by_name and isinstance(piece.body, c.Core):
+        _report_options(by_name["smooth"], piece.body, context)
+        _report_noise(by_name["smooth"], piece.body, context)
+    if "soft" in by_name:
+        _warn_hard(piece.body, context)
+    _report_variances(piece.body, "soft" in by_name, context)
+
+
+# ---- smooth
+
+
+def _report_options(setting: Setting, body: c.Core, context: _Report) -> None:
+    given = dict(setting.options)
+    if "samples" in given and "panels" in given:
+        help = "leave out `samples` for an integral, or `panels` for a mean of samples"
+        context.say("E0702", "`panels` and `samples` are two ways to take one mean", body.span, help)
+    if "seed" in given and "samples" not in given:
+        context.say("E0702", "`seed` is for `samples`", body.span, "an integral over noise draws nothing")
+
+
+def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
+    names = noisy_names(body, setting)
+    mentioned = {ref.name: ref.type for ref, _ in reads(body)}
+    before = len(context.report)
+    if isinstance(body.type.domain, IndexOf):
+        help = "index an array of numbers with it in this statement"
+        context.say("E0704", "a label has no mean, so this cannot be smoothed", body.span, help)
+    for name in names:
+        if name not in mentioned:
+            context.say("E0704", f"this statement does not mention `{name}`", body.span, _over_help(body))
+        elif not isinstance(mentioned[name].domain, Real):
+            help = "noise goes to real variables"
+            context.say("E0704", f"`{name}` is {mentioned[name]}, so it cannot be noisy", body.span, help)
+    if not names:
+        context.say("E0704", "there is no real variable here that could be noisy", body.span, "leave `smooth` out")
+    if len(context.report) == before:
+        _report_dimension(setting, body, names, context)
+        _report_lost_derivatives(body, names, context)
+
+
+def _over_help(body: c.Core) -> str:
+    return f"it mentions {', '.join(dict.fromkeys(ref.name for ref, _ in reads(body))) or 'no variable'}"
+
+
+def _report_dimension(setting: Setting, body: c.Core, names: tuple[str, ...], context: _Report) -> None:
+    """One or two numbers are integrated over; more need samples, and their number is for the user to say."""
+    inputs = noisy_inputs(body, names)
+    if "samples" not in dict(setting.options) and (len(inputs) > 2 or any(i.type.shape for i in inputs)):
+        help = "say `over=x` to let fewer be noisy, or `samples=1000` for a mean of that many samples"
+        message = f"this is a mean over noise in {', '.join(f'`{n}`' for n in names)}: more than two numbers"
+        context.say("E0704", message, body.span, help)
+
+
+def _report_lost_derivatives(body: c.Core, names: tuple[str, ...], context: _Report) -> None:
+    """The derivative of the mean by what is not noisy is the mean of a derivative, which misses moving jumps."""
+    lost = [n for n in dict.fromkeys(_moves_jumps(body, context)) if n in context.moving and n not in names]
+    for name in lost:
+        help = f"let `{name}` be noisy too, or compute what is compared as a value of its own and put the noise there"
+        message = f"`{name}` decides where this jumps but is not noisy, so its derivative would be lost"
+        context.say("E0704", message, body.span, help)
+
+
+def _moves_jumps(body: c.Core, context: _Report) -> Iterator[str]:
+    """Real variables inside the hard operations of a statement."""
+    for core in c.walk(body):
+        calls_hard = isinstance(core, c.Call) and core.function in context.hard_functions
+        loops = isinstance(core, c.Loop) and any(map(is_hard, c.walk(core.condition)))
+        if is_hard(core) or calls_hard or loops:
+            yield from (ref.name for ref, _ in reads(core) if isinstance(ref.type.domain, Real))
+
+
+def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
+    """Variables that derivatives are taken by, and all that is computed from them."""
+    found = {d.name for d in definitions if d.kind in MOVING}
+    used = {d.name: {ref.name for piece in d.pieces for ref, _ in reads(piece.body)} for d in definitions}
+    while more := {d.name for d in definitions if d.kind == "let" and d.name not in found and used[d.name] & found}:
+        found |= more
+    return frozenset(found)
+
+
+# ---- soft
+
+
+def _selects(core: c.Core | c.Law) -> bool:
+    name = core.function if isinstance(core, c.Apply) else core.operator if isinstance(core, c.Reduce) else ""
+    return name in SELECTIONS
+
+
+def _indices(core: c.Core | c.Law) -> tuple[c.Core, ...]:
+    """The places of an expression that a soft statement reads as distributions."""
+    if isinstance(core, c.At):
+        return core.indices
+    if isinstance(core, c.Apply) and core.function in LISTS:
+        return tuple(argument for _, argument in core.arguments)
+    return ()
+
+
+def _warn_hard(body: c.Core | c.Law, context: _Report) -> None:
+    smoothed = {id(index) for core in c.walk(body) for index in _indices(core) if _selects(index)}
+    for core in c.walk(body):
+        for index in _indices(core):
+            _warn_named_index(index, context)
+        found = _stays_hard(core, context) if id(core) not in smoothed else None
+        if found:
+            context.say("W0701", found[0], core.span, found[1])
+
+
+def _warn_named_index(index: c.Core, context: _Report) -> None:
+    ref = index.base if isinstance(index, c.At) else index
+    if isinstance(ref, c.Ref) and ref.name in context.selections:
+        help = f"write the selection here, in the place of `{ref.name}`: `v[argmax(x)]`"
+        context.say("W0701", f"`{ref.name}` is computed elsewhere, so this index stays hard", index.span, help)
+
+
+def _stays_hard(core: c.Core | c.Law, context: _Report) -> tuple[str, str] | None:
+    """What to say of an operation that `soft` does not smooth, and what to do instead."""
+    whole = "smooth the whole statement: `with smooth(gaussian, scale=0.1)`"
+    if _selects(core):
+        return "an index by itself is whole, so this stays hard", "use it as an index in this statement: `v[argmax(x)]`"
+    if isinstance(core, c.Call) and core.function in context.hard_functions:
+        return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
+    if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
+        return f"`{core.function}` has no soft meaning and stays hard", whole
+    return None
+
+
+def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _Report) -> None:
+    for core in c.walk(body):
+        if isinstance(core, c.Apply) and core.function == "branch_variance":
+            (_, inner), *_ = core.arguments
+            if not is_soft:
+                help = "add `with soft(logistic, scale=0.1)`"
+                context.say("E0705", "only a soft statement has weights on its branches", core.span, help)
+            elif not isinstance(inner, c.If) and not (isinstance(inner, c.At) and _selects(inner.indices[-1])):
+                help = "write `branch_variance(if ... then ... else ...)` or `branch_variance(v[argmax(x)])`"
+                context.say("E0705", "this has no branches", inner.span, help)

@@ -1,0 +1,95 @@
+"""The mean of a whole statement over noise in its inputs, where it is `with smooth(...)` (CF17, CV10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from .. import core as c
+from ..check.inputs import is_hard, noisy_inputs, noisy_names, substitute
+from ..check.typed import Setting
+from .expressions import lower
+from .names import free_name
+from .scope import Scope
+from .shapes import full
+from .value import Value, joint_axes
+
+PANELS = 16
+
+
+class _Input:
+    """One part of a noisy variable: what it is called inside, and its value without noise."""
+
+    def __init__(self, core: c.Core, name: str, scope: Scope):
+        self.core = core
+        self.name = name
+        self.rank = len(core.type.shape)
+        self.centre = lower(core, scope.replace(soft=None))
+
+    def inside(self, axes: tuple[str, ...]) -> Value:
+        return Value(self.name, axes, self.rank)
+
+
+def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
+    """A call of the mean over noise: of one or two inputs by an integral, of any number by samples."""
+    options = dict(setting.options)
+    inputs = list(_inputs(body, setting, scope))
+    body = substitute(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
+    axes = _common_axes(body, inputs, scope)
+    inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
+    head = f"lambda {', '.join(i.name for i in inputs)}: "
+    function = head + _full_text(body, axes, inside)
+    centres = _tuple_text(full(i.centre, axes, i.rank, scope, i.core.type.shape).text for i in inputs)
+    scale = repr(options.get("scale", 1.0))
+    if "samples" in options:
+        helper, counts = f"sample_{setting.method}", f"{options['samples']}, {options.get('seed', 0)}"
+        arguments = f"{function}, {centres}, {len(axes)}, {scale}, {counts}"
+    else:
+        tests = _tuple_text(head + _full_text(test, axes, inside) for test in _tests(body, inputs))
+        helper, arguments = f"smooth_{setting.method}", f"{function}, {tests}, {centres}, {scale}"
+        arguments += f", {options.get('panels', PANELS)}"
+    return Value(f"{scope.needs.helper(helper)}({arguments})", axes, len(body.type.shape))
+
+
+def _tuple_text(items: Iterable[str]) -> str:
+    texts = list(items)
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def _full_text(core: c.Core, axes: tuple[str, ...], scope: Scope) -> str:
+    return full(lower(core, scope), axes, len(core.type.shape), scope, core.type.shape).text
+
+
+def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
+    taken = {*scope.taken, *scope.scalars}
+    for core in noisy_inputs(body, noisy_names(body, setting)):
+        ref = core.base if isinstance(core, c.At) else core
+        assert isinstance(ref, c.Ref)
+        name = free_name(f"{ref.name}_", taken)
+        taken.add(name)
+        yield _Input(core, name, scope)
+
+
+def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[str, ...]:
+    """All binders that the inputs or the statement depend on: each place of them is a mean of its own."""
+    centres = [i.centre for i in inputs]
+    axes = joint_axes(centres, scope.order)
+    inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
+    return joint_axes([*centres, lower(body, inside)], scope.order)
+
+
+def _tests(body: c.Core, inputs: Sequence[_Input]) -> Iterator[c.Core]:
+    """Hard operations on the inputs: each has its own jumps, which are told apart however close they are."""
+    names = {i.name for i in inputs}
+    for core in dict.fromkeys(_hard_parts(body)):
+        if any(isinstance(x, c.Var) and x.name in names for x in c.walk(core)):
+            yield core
+
+
+def _hard_parts(core: c.Core) -> Iterator[c.Core]:
+    """Hard operations outside of loops and reductions, where every name has one value."""
+    if isinstance(core, c.Reduce | c.Build | c.Loop):
+        return
+    if is_hard(core):
+        yield core
+    for part in c.parts(core):
+        yield from _hard_parts(part)
