@@ -1,0 +1,44 @@
+"""Tables of terms by the compiled program, for what NumPy alone does not evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..graph import Graph, Node
+from ..lower.emit import runnable
+from ..tabulate.program import table_name, tables_graph
+from ..tabulate.terms import Term
+
+Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], list[Any]]
+
+
+def load_tables(
+    graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node], externs: Mapping[str, Any]
+) -> Tables:
+    """A function of parameters, values and data that gives one array for every term; it can be traced."""
+    namespace: dict[str, Any] = dict(externs)
+    source = runnable(tables_graph(graph, terms, dict(finite)))
+    exec(compile(source, f"<tables of {graph.name or graph.source.path}>", "exec"), namespace)
+    evaluate = namespace["evaluate"]
+
+    def tables(params: Mapping[str, Any], values: Mapping[str, Any], data: Mapping[str, Any]) -> list[Any]:
+        found = evaluate(params, values, data)
+        return [found[table_name(number)] for number in range(len(terms))]
+
+    return tables
+
+
+def tables_once(arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]) -> Callable[..., Any]:
+    """What `discrete_model` asks for when NumPy is not enough: evaluates at once, in the caller's precision."""
+
+    def by_jax(graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node]) -> list[Any]:
+        import jax.numpy as jnp
+
+        known = {name: jnp.asarray(array) for name, array in arrays.items()}
+        found = load_tables(graph, terms, finite, externs)(known, known, {**sizes, **known})
+        return [np.asarray(table) for table in found]
+
+    return by_jax

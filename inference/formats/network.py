@@ -1,0 +1,91 @@
+"""A network as files hold it: variables with labelled states, and tables over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Factor, FactorGraph, factor_of_values
+
+Floats = NDArray[np.float64]
+ROUNDED = 1e-4
+"""Rows of printed tables sum to one up to the digits that were printed; what is further off is a mistake."""
+
+
+class FormatError(Exception):
+    """A file that is not what it says it is; carries the line and the reason."""
+
+    def __init__(self, path: str, line: int | None, reason: str):
+        self.path = path
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    states: tuple[str, ...]
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """`values` has one axis for each name of `scope`: probabilities of the last given the others, or potentials."""
+
+    scope: tuple[str, ...]
+    values: Floats
+    properties: tuple[str, ...] = ()
+
+    @property
+    def child(self) -> str:
+        return self.scope[-1]
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.scope[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A Bayesian network has one table for each variable, its own; a Markov network any tables."""
+
+    name: str
+    variables: tuple[Variable, ...]
+    tables: tuple[Table, ...]
+    is_bayesian: bool
+    properties: tuple[str, ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Variable]:
+        return {variable.name: variable for variable in self.variables}
+
+    def factor_graph(self) -> FactorGraph:
+        sizes: dict[Any, int] = {variable.name: len(variable.states) for variable in self.variables}
+        return FactorGraph(sizes, tuple(self._factor(table) for table in self.tables))
+
+    def _factor(self, table: Table) -> Factor:
+        return factor_of_values(table.scope, table.values, table.child if self.is_bayesian else None)
+
+
+def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:
+    """Rows along the last axis that sum to exactly one, and the place of a row that is no distribution, if any."""
+    totals = values.sum(-1)
+    wrong = (np.abs(totals - 1) > ROUNDED) | (values < 0).any(-1)
+    if wrong.any():
+        return values, tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    return values / totals[..., None], None
+
+
+def same_network(a: Network, b: Network, tolerance: float = 0.0) -> bool:
+    """The same variables in the same order, and the same tables; used to prove round trips."""
+    heads = [(n.name, n.variables, n.is_bayesian, n.properties, len(n.tables)) for n in (a, b)]
+    return heads[0] == heads[1] and all(
+        x.scope == y.scope and x.properties == y.properties and np.allclose(x.values, y.values, rtol=tolerance, atol=0)
+        for x, y in zip(a.tables, b.tables, strict=True)
+    )

@@ -1,0 +1,147 @@
+"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then one table after another.
+
+Variables have numbers and no names: they are called x0, x1 and so on, and their states 0, 1 and so on. Evidence files
+list a count and then pairs of a variable and its state.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from .network import FormatError, Network, Table, Variable, normalise_rows
+
+KINDS = {"BAYES": True, "MARKOV": False}
+
+
+class _Numbers:
+    """The words of a file, one after another; remembers where, to say where a mistake is."""
+
+    def __init__(self, text: str, path: str):
+        self.text = text
+        self.path = path
+        self.words = text.split()
+        self.place = 0
+
+    def next(self, what: str) -> str:
+        if self.place >= len(self.words):
+            raise FormatError(self.path, self.text.count("\n") + 1, f"the file ends where {what} should stand")
+        self.place += 1
+        return self.words[self.place - 1]
+
+    def whole(self, what: str) -> int:
+        word = self.next(what)
+        if not word.isdigit():
+            raise self.error(f"expected {what}, found `{word}`")
+        return int(word)
+
+    def floats(self, count: int, what: str) -> list[float]:
+        words = self.words[self.place : self.place + count]
+        self.place += len(words)
+        if len(words) < count:
+            raise FormatError(self.path, self.text.count("\n") + 1, f"the file ends within {what}")
+        try:
+            return list(map(float, words))
+        except ValueError as error:
+            raise self.error(f"{what}: {error}") from None
+
+    def error(self, reason: str) -> FormatError:
+        """The line of the last word read."""
+        seen = 0
+        for number, line in enumerate(self.text.split("\n"), 1):
+            seen += len(line.split())
+            if seen >= self.place:
+                return FormatError(self.path, number, reason)
+        return FormatError(self.path, None, reason)
+
+
+def read_uai(text: str, path: str = "<uai>") -> Network:
+    numbers = _Numbers(text, path)
+    kind = numbers.next("BAYES or MARKOV")
+    if kind not in KINDS:
+        raise numbers.error(f"expected BAYES or MARKOV, found `{kind}`")
+    sizes = [_size(numbers, i) for i in range(numbers.whole("the number of variables"))]
+    scopes = [_scope(numbers, len(sizes)) for _ in range(numbers.whole("the number of tables"))]
+    tables = tuple(_table(numbers, scope, sizes, KINDS[kind]) for scope in scopes)
+    if numbers.place < len(numbers.words):
+        numbers.place += 1
+        raise numbers.error("there is more in the file than its tables")
+    if KINDS[kind]:
+        _verify_one_table_each(numbers, scopes, len(sizes))
+    variables = tuple(Variable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes))
+    return Network("unknown", variables, tables, KINDS[kind])
+
+
+def _size(numbers: _Numbers, variable: int) -> int:
+    size = numbers.whole(f"the size of variable {variable}")
+    if size < 1:
+        raise numbers.error(f"variable {variable} has no states")
+    return size
+
+
+def _scope(numbers: _Numbers, count: int) -> tuple[int, ...]:
+    scope = tuple(numbers.whole("a variable") for _ in range(numbers.whole("the size of a scope")))
+    outside = [v for v in scope if v >= count]
+    if outside:
+        raise numbers.error(f"variable {outside[0]} is not one of 0 to {count - 1}")
+    if len(set(scope)) < len(scope):
+        raise numbers.error(f"the scope {' '.join(map(str, scope))} names a variable twice")
+    return scope
+
+
+def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool) -> Table:
+    shape = tuple(sizes[v] for v in scope)
+    count = numbers.whole("the number of entries of a table")
+    if count != prod(shape):
+        raise numbers.error(f"the table over {' '.join(map(str, scope))} has {count} entries, not {prod(shape)}")
+    values = np.reshape(numbers.floats(count, f"the table over {' '.join(map(str, scope))}"), shape)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise numbers.error("a potential is negative or not finite")
+    if is_bayesian:
+        values, wrong = normalise_rows(values)
+        if wrong is not None:
+            raise numbers.error(f"a row of the table of variable {scope[-1]} does not sum to one")
+    return Table(tuple(f"x{v}" for v in scope), values)
+
+
+def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:
+    children = sorted(scope[-1] for scope in scopes if scope)
+    if children != list(range(count)):
+        raise FormatError(numbers.path, None, "a BAYES file has one table for each variable, the variable named last")
+
+
+def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
+    """The states of observed variables. Some files of the competitions start with the number of samples, always one."""
+    numbers = _Numbers(text, path)
+    if not numbers.words:
+        return {}
+    count = numbers.whole("the number of observations")
+    if count == 1 and numbers.words[1:2] and len(numbers.words) == 2 + 2 * _count(numbers.words[1]):
+        count = numbers.whole("the number of observations")
+    found = {}
+    for _ in range(count):
+        variable = numbers.whole("a variable")
+        found[variable] = numbers.whole("a state")
+    if numbers.place < len(numbers.words):
+        numbers.place += 1
+        raise numbers.error(f"there is more in the file than its {count} observations")
+    return found
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isdigit() else -1
+
+
+# ---- writing
+
+
+def write_uai(network: Network) -> str:
+    number = {variable.name: str(i) for i, variable in enumerate(network.variables)}
+    lines = ["BAYES" if network.is_bayesian else "MARKOV", str(len(network.variables))]
+    lines.append(" ".join(str(len(variable.states)) for variable in network.variables))
+    lines.append(str(len(network.tables)))
+    lines += [" ".join([str(len(table.scope)), *(number[name] for name in table.scope)]) for table in network.tables]
+    for table in network.tables:
+        lines += ["", str(table.values.size), " ".join(map(repr, table.values.reshape(-1).tolist()))]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,99 @@
+"""XMLBIF 0.3: BIF in XML. The numbers of a table are listed with the child's state moving fastest."""
+
+from __future__ import annotations
+
+from html import escape
+from math import prod
+from xml.etree import ElementTree
+
+import numpy as np
+
+from .network import FormatError, Network, Table, Variable, normalise_rows
+
+
+def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
+    if "<!ENTITY" in text:
+        raise FormatError(path, None, "entities are not read: they can hide a bomb")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise FormatError(path, error.position[0], f"not XML: {error.msg}") from None
+    network = root if root.tag.upper() == "NETWORK" else root.find("NETWORK")
+    if network is None:
+        raise FormatError(path, None, f"expected <BIF> with a <NETWORK>, found <{root.tag}>")
+    return _network(network, path)
+
+
+def _network(element: ElementTree.Element, path: str) -> Network:
+    variables = [_variable(child, path) for child in element.findall("VARIABLE")]
+    by_name = {variable.name: variable for variable in variables}
+    if len(by_name) < len(variables):
+        raise FormatError(path, None, "a variable is declared twice")
+    tables = tuple(_table(child, by_name, path) for child in element.findall("DEFINITION"))
+    children = [table.child for table in tables]
+    for name in by_name:
+        if children.count(name) != 1:
+            raise FormatError(path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one")
+    return Network(_text(element, "NAME", "unknown"), tuple(variables), tables, True, _properties(element))
+
+
+def _text(element: ElementTree.Element, tag: str, default: str = "") -> str:
+    return (element.findtext(tag) or default).strip()
+
+
+def _properties(element: ElementTree.Element) -> tuple[str, ...]:
+    return tuple((child.text or "").strip() for child in element.findall("PROPERTY"))
+
+
+def _variable(element: ElementTree.Element, path: str) -> Variable:
+    name = _text(element, "NAME")
+    states = tuple((child.text or "").strip() for child in element.findall("OUTCOME"))
+    if not name or not states or len(set(states)) < len(states):
+        raise FormatError(path, None, f"the variable `{name}` needs a name and different outcomes")
+    return Variable(name, states, _properties(element))
+
+
+def _table(element: ElementTree.Element, variables: dict[str, Variable], path: str) -> Table:
+    child = _text(element, "FOR")
+    scope = (*((given.text or "").strip() for given in element.findall("GIVEN")), child)
+    for name in scope:
+        if name not in variables:
+            raise FormatError(path, None, f"the definition of `{child}` names `{name}`, which is no variable")
+    shape = tuple(len(variables[name].states) for name in scope)
+    words = _text(element, "TABLE").split()
+    if len(words) != prod(shape):
+        raise FormatError(path, None, f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}")
+    try:
+        values, wrong = normalise_rows(np.reshape(list(map(float, words)), shape))
+    except ValueError as error:
+        raise FormatError(path, None, f"the table of `{child}`: {error}") from None
+    if wrong is not None:
+        key = ", ".join(variables[name].states[i] for name, i in zip(scope, wrong, strict=False))
+        raise FormatError(path, None, f"the row ({key}) of `{child}` is no distribution")
+    return Table(scope, values, _properties(element))
+
+
+# ---- writing
+
+
+def write_xmlbif(network: Network) -> str:
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n'
+    parts = [head, _tag("NAME", network.name), *_property_tags(network.properties)]
+    for variable in network.variables:
+        outcomes = [_tag("OUTCOME", state) for state in variable.states]
+        inner = [_tag("NAME", variable.name), *outcomes, *_property_tags(variable.properties)]
+        parts.append(f'<VARIABLE TYPE="nature">\n{"".join(inner)}</VARIABLE>\n')
+    for table in network.tables:
+        given = [_tag("GIVEN", parent) for parent in table.parents]
+        numbers = _tag("TABLE", " ".join(map(repr, table.values.reshape(-1).tolist())))
+        inner = [_tag("FOR", table.child), *given, numbers, *_property_tags(table.properties)]
+        parts.append(f"<DEFINITION>\n{''.join(inner)}</DEFINITION>\n")
+    return "".join(parts) + "</NETWORK>\n</BIF>\n"
+
+
+def _tag(name: str, content: str) -> str:
+    return f"  <{name}>{escape(content, quote=False)}</{name}>\n"
+
+
+def _property_tags(properties: tuple[str, ...]) -> list[str]:
+    return [_tag("PROPERTY", text) for text in properties]

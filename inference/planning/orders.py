@@ -1,0 +1,165 @@
+"""Elimination orders: greedy choices on the interaction graph, updated incrementally.
+
+Eliminating v joins its neighbours into a clique. Each heuristic takes next the variable with the smallest score; all
+are cheap, none wins everywhere, so the portfolio tries several and keeps the cheapest.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from math import exp, inf, log
+from typing import NamedTuple
+
+Mask = int
+
+
+class Ordered(NamedTuple):
+    """An elimination order, and the entries of its elimination cliques in all."""
+
+    order: list[int]
+    cost: float
+
+
+@lru_cache(maxsize=1 << 14)
+def bits(mask: Mask) -> tuple[int, ...]:
+    """Positions of the ones, lowest first; remembered, as the scopes of a plan are read many times."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(found)
+
+
+def mask_of(positions: Sequence[int]) -> Mask:
+    mask = 0
+    for position in positions:
+        mask |= 1 << position
+    return mask
+
+
+Near = list[set[int]]
+
+
+def neighbours_of(count: int, scopes: Sequence[Sequence[int]]) -> Near:
+    """Who shares a scope with whom (nobody with itself)."""
+    near: Near = [set() for _ in range(count)]
+    for scope in scopes:
+        for v in scope:
+            near[v].update(scope)
+    for v, members in enumerate(near):
+        members.discard(v)
+    return near
+
+
+def order_by_fill(
+    near: Near, sizes: Sequence[int], late: Mask = 0, weighted: bool = False, noise: random.Random | None = None
+) -> Ordered:
+    """min-fill: next is the variable whose elimination adds the fewest edges (or the least product of end sizes).
+
+    Adding the edge a-b lowers the fill of their common neighbours by its weight and raises that of a and b by the pairs
+    it opens; then v is simplicial, and leaving lowers the fill of each neighbour u by its pairs (v, w), w not near v.
+    """
+    near = [set(members) for members in near]
+    weight = [float(s) for s in sizes] if weighted else [1.0] * len(near)
+    around_weight = [sum([weight[u] for u in members]) for members in near]
+    logs = [log(s) for s in sizes]
+    score = fill_scores(near, logs, weight, around_weight, weighted, noise)
+    for v in bits(late):
+        score[v] += 1e18
+    simplicial = [v for v, s in enumerate(score) if s < 1.0]
+    order = []
+    cost = 0.0
+    for _ in near:
+        v = simplicial.pop() if simplicial else score.index(min(score))
+        order.append(v)
+        clique = near[v]
+        cost += entries(logs[v] + sum([logs[u] for u in clique]))
+        if score[v] >= 1.0:
+            connect(near, clique, score, weight, around_weight)
+        score[v] = inf
+        leaving, inside = weight[v], around_weight[v]
+        for u in clique:
+            near[u].remove(v)
+            around_weight[u] -= leaving
+            score[u] -= leaving * (around_weight[u] - inside + weight[u])
+            if score[u] < 1.0 and u not in simplicial:
+                simplicial.append(u)
+    return Ordered(order, cost)
+
+
+def entries(log_entries: float) -> float:
+    return exp(min(log_entries, 700.0))
+
+
+def fill_scores(
+    near: Near,
+    logs: list[float],
+    weight: list[float],
+    around_weight: list[float],
+    weighted: bool,
+    noise: random.Random | None,
+) -> list[float]:
+    """Weighted missing edges among the neighbours; the part below one breaks ties, by clique size or by chance."""
+    scores = []
+    for v, members in enumerate(near):
+        twice = sum([weight[u] * (around_weight[v] - weight[u]) for u in members])
+        for u in members:
+            joined = near[u] & members
+            if joined:
+                twice -= weight[u] * (sum([weight[w] for w in joined]) if weighted else len(joined))
+        ties = noise.random() if noise else 1e-3 * sum([logs[u] for u in members])
+        scores.append(twice / 2 + min(ties, 0.9))
+    return scores
+
+
+def connect(near: Near, clique: set[int], score: list[float], weight: list[float], around_weight: list[float]) -> None:
+    """Makes the clique one, edge by edge, and keeps the scores true."""
+    for a in clique:
+        near_a = near[a]
+        for b in clique - near_a:
+            if b <= a:
+                continue
+            edge = weight[a] * weight[b]
+            shared = 0.0
+            for w in near_a & near[b]:
+                score[w] -= edge
+                shared += weight[w]
+            score[a] += weight[b] * (around_weight[a] - shared)
+            score[b] += weight[a] * (around_weight[b] - shared)
+            around_weight[a] += weight[b]
+            around_weight[b] += weight[a]
+            near_a.add(b)
+            near[b].add(a)
+
+
+def order_by_weight(
+    near: Near, sizes: Sequence[int], late: Mask = 0, by_degree: bool = False, noise: random.Random | None = None
+) -> Ordered:
+    """min-weight (or min-degree): next is the variable whose clique has the fewest entries (or members)."""
+    near = [set(members) for members in near]
+    logs = [log(s) for s in sizes]
+    weight = [1.0] * len(near) if by_degree else logs
+    score = [weight[v] + sum([weight[u] for u in members]) for v, members in enumerate(near)]
+    for v in bits(late):
+        score[v] += 1e6
+    if noise:
+        score = [s + 0.3 * noise.random() for s in score]
+    order = []
+    cost = 0.0
+    for _ in near:
+        v = score.index(min(score))
+        score[v] = inf
+        order.append(v)
+        clique = near[v]
+        cost += entries(logs[v] + sum([logs[u] for u in clique]))
+        for u in clique:
+            members = near[u]
+            members.remove(v)
+            gained = clique - members
+            gained.remove(u)
+            members |= gained
+            score[u] += sum([weight[w] for w in gained]) - weight[v]
+    return Ordered(order, cost)

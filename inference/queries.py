@@ -1,0 +1,63 @@
+"""The front of exact inference: every question about a factor graph, with evidence and a memory limit.
+
+`given` maps a variable to a state (an int), a likelihood vector (an array) or a set of states. `memory` is a limit in
+bytes (half of the free memory unless given). A `plan` made once serves all questions with the same observed variables;
+`infer_cases` answers a whole table of evidence in one pass.
+"""
+
+from __future__ import annotations
+
+from .exact.cases import Answers, infer_cases
+from .exact.decisions import Configuration, infer_kbest, infer_marginal_mode, infer_mode, infer_samples
+from .exact.functionals import (
+    Moments,
+    Term,
+    infer_covariance,
+    infer_cross_entropy,
+    infer_divergence,
+    infer_entropy,
+    infer_mean,
+    infer_moments,
+)
+from .exact.sums import (
+    infer_count,
+    infer_factor_marginals,
+    infer_in_semiring,
+    infer_joint,
+    infer_log_partition,
+    infer_log_probability,
+    infer_marginals,
+    infer_probability,
+    plan_joint,
+    plan_marginals,
+    plan_partition,
+)
+
+__all__ = [
+    "Answers",
+    "Configuration",
+    "Moments",
+    "Term",
+    "infer_cases",
+    "infer_count",
+    "infer_covariance",
+    "infer_cross_entropy",
+    "infer_divergence",
+    "infer_entropy",
+    "infer_factor_marginals",
+    "infer_in_semiring",
+    "infer_joint",
+    "infer_kbest",
+    "infer_log_partition",
+    "infer_log_probability",
+    "infer_marginal_mode",
+    "infer_marginals",
+    "infer_mean",
+    "infer_mode",
+    "infer_moments",
+    "infer_probability",
+    "infer_samples",
+    "plan_joint",
+    "plan_marginals",
+    "plan_partition",
+]
