@@ -1,0 +1,140 @@
+"""A chain: p(x) proportional to exp(sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}]). Minus infinity is a zero.
+
+Callers give `log_unary` [..., T, K] and `log_pair` [K, K] (the same at every step), [T-1, K, K], [..., T-1, K, K] or
+[..., 1, K, K]; leading axes are a batch and run as one. `length` [...] says how many steps of each sequence are real:
+what lies beyond them is ignored, whatever it holds. Inside this folder time is the first axis and the batch is one axis.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InferenceError
+
+Array = jax.Array
+ArrayLike = Any
+
+
+class Chain(NamedTuple):
+    """`unary` [T, B, K], `pair` [1 or T-1, 1 or B, K, K]; `inside` [T, B, 1] is False in the padding, None without."""
+
+    unary: Array
+    pair: Array
+    inside: Array | None
+
+    @property
+    def steps(self) -> int:
+        return int(self.unary.shape[0])
+
+    @property
+    def states(self) -> int:
+        return int(self.unary.shape[-1])
+
+    @property
+    def same_pair(self) -> bool:
+        """One pair potential for all steps."""
+        return bool(self.pair.shape[0] == 1)
+
+
+class Laid(NamedTuple):
+    """A chain, and the batch axes that its results get back."""
+
+    chain: Chain
+    batch: tuple[int, ...]
+
+
+def lay_out(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None) -> Laid:
+    """Time first, batch axes merged into one, padding made harmless."""
+    unary, pair = as_floats(log_unary, log_pair)
+    verify_shapes(unary, pair)
+    batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
+    inside = inside_of(length, batch, unary.shape[-2])
+    unary = jnp.moveaxis(jnp.broadcast_to(unary, (*batch, *unary.shape[-2:])).reshape(-1, *unary.shape[-2:]), 0, 1)
+    if inside is not None:
+        unary = jnp.where(inside, unary, jnp.zeros((), unary.dtype))
+    return Laid(Chain(unary, pair_by_time(pair, batch), inside), batch)
+
+
+def as_floats(*arrays: ArrayLike) -> list[Array]:
+    """All in one floating dtype: the widest among them."""
+    given = [jnp.asarray(a) for a in arrays]
+    dtype = jnp.result_type(*[a.dtype for a in given], *([] if is_floating(given) else [float]))
+    return [a.astype(dtype) for a in given]
+
+
+def is_floating(arrays: list[Array]) -> bool:
+    return any(jnp.issubdtype(a.dtype, jnp.floating) for a in arrays)
+
+
+def verify_shapes(unary: Array, pair: Array) -> None:
+    if unary.ndim < 2 or 0 in unary.shape[-2:]:
+        raise InferenceError(f"log_unary has shape {unary.shape}; it needs [..., T, K] with T and K at least 1")
+    steps, states = unary.shape[-2:]
+    fits = pair.ndim >= 2 and pair.shape[-2:] == (states, states)
+    if fits and pair.ndim > 2:
+        fits = pair.shape[-3] in (1, steps - 1)
+    if not fits:
+        raise InferenceError(
+            f"log_pair has shape {pair.shape}; with log_unary {unary.shape} it needs ({states}, {states}) "
+            f"or [..., {steps - 1}, {states}, {states}], or 1 for the steps if all are the same"
+        )
+
+
+def pair_by_time(pair: Array, batch: tuple[int, ...]) -> Array:
+    """[time or 1, batch or 1, K, K]."""
+    if pair.ndim <= 3:
+        return pair.reshape(1 if pair.ndim == 2 else pair.shape[0], 1, *pair.shape[-2:])
+    whole = jnp.broadcast_to(pair, (*batch, *pair.shape[-3:]))
+    return jnp.moveaxis(whole.reshape(prod(batch), *pair.shape[-3:]), 0, 1)
+
+
+def inside_of(length: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+    if length is None:
+        return None
+    lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
+    return jnp.arange(steps)[:, None, None] < lengths[None, :, None]
+
+
+def batch_first(x: Array, batch: tuple[int, ...]) -> Array:
+    """[T, B, ...] to [..., T, ...]."""
+    moved = jnp.moveaxis(x, 0, 1)
+    return moved.reshape(*batch, *moved.shape[1:])
+
+
+def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...]]:
+    """[draws..., batch..., T] to [T, draws, B], and the axes that a number per sequence gets back."""
+    given = jnp.asarray(states)
+    if not jnp.issubdtype(given.dtype, jnp.integer) or given.shape[-1:] != (laid.chain.steps,):
+        raise InferenceError(f"states are integers [..., {laid.chain.steps}], not {given.dtype} {given.shape}")
+    shape = np.broadcast_shapes(given.shape[:-1], laid.batch)
+    rows = jnp.broadcast_to(given, (*shape, laid.chain.steps))
+    return jnp.moveaxis(rows.reshape(-1, laid.chain.unary.shape[1], laid.chain.steps), -1, 0), shape
+
+
+class Transition(NamedTuple):
+    """What a scan over the T-1 transitions reads; None where it is the same at every step, or absent."""
+
+    pair: Array | None
+    inside: Array | None
+
+
+def transitions(chain: Chain) -> Transition:
+    return Transition(None if chain.same_pair else chain.pair, None if chain.inside is None else chain.inside[1:])
+
+
+def pair_at(chain: Chain, step: Transition) -> Array:
+    """The pair potential of one step, [1 or B, K, K]; 0 in the padding, whatever it holds."""
+    if step.pair is None or step.inside is None:
+        return chain.pair[0] if step.pair is None else step.pair
+    real = step.inside if step.pair.shape[0] > 1 else jnp.any(step.inside, axis=0, keepdims=True)
+    return jnp.where(real[:, :, None], step.pair, jnp.zeros((), step.pair.dtype))
+
+
+def keep_padding(inside: Array | None, new: Array, old: Array) -> Array:
+    """The new message, and the old one in the padding."""
+    return new if inside is None else jnp.where(inside, new, old)

@@ -1,0 +1,111 @@
+"""The naive twin of scaled.py: the same recursions in logarithms, safe for potentials of any range."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.lax import scan
+
+from ..semirings import log_sum_exp
+from .layout import Array, Chain, Transition, keep_padding, pair_at, transitions
+
+sum_out = partial(log_sum_exp, xp=jnp)
+
+
+class LogForward(NamedTuple):
+    """`messages` [T, B, K] have log-sum zero (or are dead); `totals` [T, B, 1] were subtracted."""
+
+    messages: Array
+    totals: Array
+
+
+def normalise(logs: Array) -> tuple[Array, Array]:
+    """Logs whose exponentials sum to one, and the log of what they summed to; dead ones stay minus infinity."""
+    total = sum_out(logs, (-1,))[..., None]
+    return logs - jnp.where(jnp.isneginf(total), 0.0, total), total
+
+
+def log_forward(chain: Chain) -> LogForward:
+    """log a_{t+1}(j) = log u_{t+1}(j) + log sum_i exp(log a_t(i) + log w_t(i, j))."""
+
+    def advance(message: Array, read: tuple[Array, Transition]) -> tuple[Array, tuple[Array, Array]]:
+        unary, step = read
+        new, total = normalise(unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,)))
+        new, total = keep_padding(step.inside, new, message), keep_padding(step.inside, total, jnp.zeros_like(total))
+        return new, (new, total)
+
+    first, total = normalise(chain.unary[0])
+    _, (messages, totals) = scan(advance, first, (chain.unary[1:], transitions(chain)))
+    return LogForward(jnp.concatenate([first[None], messages]), jnp.concatenate([total[None], totals]))
+
+
+def log_domain_partition(forward: LogForward) -> Array:
+    return jnp.sum(forward.totals, axis=(0, 2))
+
+
+def log_backward(chain: Chain) -> Array:
+    """log b_t(i) = log sum_j exp(log w_t(i, j) + log u_{t+1}(j) + log b_{t+1}(j)), up to a constant; [T, B, K]."""
+
+    def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
+        unary, step = read
+        new, _ = normalise(sum_out(pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
+        new = keep_padding(step.inside, new, ahead)
+        return new, new
+
+    last = jnp.zeros_like(chain.unary[-1])
+    _, messages = scan(retreat, last, (chain.unary[1:], transitions(chain)), reverse=True)
+    return jnp.concatenate([messages, last[None]])
+
+
+def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
+    """p(x_t = i) = exp(log a_t(i) + log b_t(i)), normalised; 0 in the padding and where nothing is possible."""
+    marginals = jnp.exp(normalise(forward.messages + backward)[0])
+    return marginals if chain.inside is None else jnp.where(chain.inside, marginals, 0.0)
+
+
+def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
+    """[T, B, K] and, if asked, [T-1, B, K, K]."""
+    forward, backward = log_forward(chain), log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
+    if not with_pairs:
+        return unary, None
+    _, pairs = scan(lambda _, read: (None, pair_marginal(chain, read)), None, pair_reads(chain, forward, backward))
+    return unary, pairs
+
+
+def log_gradient(chain: Chain, weight: Array, with_pairs: bool) -> tuple[Array, Array | None]:
+    """Marginals times the weight of each sequence, those of the pairs summed to the shape of the potentials."""
+    forward, backward = log_forward(chain), log_backward(chain)
+    unary = log_smooth(chain, forward, backward) * weight[None, :, None]
+    if not with_pairs:
+        return unary, None
+
+    def add_step(total: Array, read: PairRead) -> tuple[Array, Array | None]:
+        found = pair_marginal(chain, read) * weight[:, None, None]
+        found = jnp.sum(found, axis=0, keepdims=True) if chain.pair.shape[1] == 1 else found
+        return (total + found, None) if chain.same_pair else (total, found)
+
+    nothing = jnp.zeros(chain.pair.shape[1:], chain.pair.dtype)
+    total, pairs = scan(add_step, nothing, pair_reads(chain, forward, backward))
+    return unary, total[None] if pairs is None else pairs
+
+
+class PairRead(NamedTuple):
+    """The messages on both sides of one transition."""
+
+    left: Array
+    right: Array
+    step: Transition
+
+
+def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
+    return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], transitions(chain))
+
+
+def pair_marginal(chain: Chain, read: PairRead) -> Array:
+    """exp(log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j)), normalised; 0 in the padding; [B, K, K]."""
+    logs = read.left[:, :, None] + pair_at(chain, read.step) + read.right[:, None, :]
+    found = jnp.exp(normalise(logs.reshape(logs.shape[0], -1))[0]).reshape(logs.shape)
+    return found if read.step.inside is None else jnp.where(read.step.inside[:, :, None], found, 0.0)
