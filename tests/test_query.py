@@ -135,6 +135,40 @@ def test_the_mean_of_a_field_by_brute_force(tmp_path: Path, capsys: pytest.Captu
     assert stronger["logz"] == pytest.approx(2 * np.log(1 + np.exp(2.0)))
 
 
+def test_cases_of_a_file_are_those_asked_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = tmp_path / "cases.csv"
+    cases.write_text("smoker,xray\nyes,no\n,yes\nno,\nyes,no\n")
+    found = ask(capsys, CANCER, "--evidence", str(cases), "--ask", "cancer")["cases"]
+    for k, given in enumerate(["smoker=yes,xray=no", "xray=yes", "smoker=no", "smoker=yes,xray=no"]):
+        one = ask(capsys, CANCER, "--given", given, "--logz", "--ask", "cancer")
+        assert found["log_evidence"][k] == pytest.approx(one["logz"], rel=1e-12)
+        assert found["marginals"]["cancer"][k] == pytest.approx(list(one["marginals"]["cancer"].values()), rel=1e-12)
+    assert main(["query", CANCER, "--evidence", str(cases), "--ask", "cancer", "--csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["case", "log p", "cancer=yes", "cancer=no"]
+    assert len(rows) == 5
+    cases.write_text("smoker,xray\nyes,maybe\n")
+    message = refusal(capsys, 3, "query", CANCER, "--evidence", str(cases))
+    assert "case 1: `xray` is one of yes, no, not `maybe`" in message
+    cases.write_text("smoker,xray\nyes\n")
+    assert "cases.csv:2: this line has not as many cells" in refusal(
+        capsys, 2, "query", CANCER, "--evidence", str(cases)
+    )
+    cases.write_text("smokes\nyes\n")
+    assert "did you mean `smoker`?" in refusal(capsys, 3, "query", CANCER, "--evidence", str(cases))
+
+
+def test_a_picture_of_the_marginals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "cancer.svg"
+    assert main(["query", CANCER, "--given", "smoker=yes", "--plot", str(picture)]) == 0
+    text = picture.read_text()
+    assert "0.222" in text
+    assert "smoker: observed draw, yes 1.000, no 0.000" in text
+    assert "--plot writes .svg or .png" in refusal_after_answer(
+        capsys, "query", CANCER, "--plot", str(tmp_path / "x.txt")
+    )
+
+
 # ---- what a person sees
 
 

@@ -1,9 +1,8 @@
-"""Evidence on the command line: --given a=yes,z[3]=rain, and files of cases."""
+"""Evidence on the command line: --given a=yes,z[3]=rain."""
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import re
 from collections.abc import Sequence
@@ -51,20 +50,3 @@ def _value(text: str) -> Any:
         except json.JSONDecodeError:
             return [item.strip() for item in text[1:-1].split(",")]
     return set(text.split("|")) if "|" in text else text
-
-
-def read_cases(path: str) -> list[dict[str, str]]:
-    """A CSV file whose columns are variables: one case in each row, an empty cell is not observed."""
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text") from None
-    if not rows:
-        raise UsageError(f"{path} has no cases below its header")
-    for number, row in enumerate(rows, 2):
-        if None in row or None in row.values():
-            raise UsageError(f"{path}:{number}: this line has not as many cells as the header")
-    return [{name: cell.strip() for name, cell in row.items() if cell.strip()} for row in rows]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpc.commands.answers import Answer, bar, print_answers, show_configurations, show_marginals, show_number
+from dpc.commands.cases import answer_cases
 from dpc.commands.discrete import Loaded, add_discrete_arguments, load_discrete
 from dpc.commands.evidence import add_given_argument, read_given
 from dpc.commands.expressions import ask_expression
@@ -66,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
 def answer_all(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace) -> list[Answer]:
     """One answer for each question; without a question, all marginals."""
     memory = read_memory(args.memory)
+    if args.evidence:
+        return [_cases(loaded, given, args, memory)]
     answers = [rule(loaded, given, args, memory) for wanted, rule in QUESTIONS if wanted(args)]
     for text in args.ask:
         answers.append(_ask(loaded, text, given, args, memory))
@@ -114,6 +117,8 @@ def _samples(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, me
     return Answer("samples", rows, [tuple(states), *(tuple(row.values()) for row in rows)])
 
 
+OF_ONE_CASE = ("logz", "entropy", "map", "kbest", "samples", "joint", "plot")
+
 QUESTIONS: tuple[tuple[Callable[[argparse.Namespace], bool], Callable[..., Answer]], ...] = (
     (lambda args: args.logz, _log_partition),
     (lambda args: args.entropy, _entropy),
@@ -145,6 +150,14 @@ def _ask(loaded: Loaded, text: str, given: dict[str, Any], args: argparse.Namesp
     if all(word in loaded.discrete.states or _elements(loaded, word) for word in words):
         return _marginals(loaded, _names(loaded, text), given, memory)
     return ask_expression(loaded, text, given, args, memory)
+
+
+def _cases(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+    others = [name for name in OF_ONE_CASE if getattr(args, name) not in (None, False, [])]
+    if given or others:
+        raise UsageError(f"--evidence answers marginals of cases, without {'--given' if given else '--' + others[0]}")
+    names = [name for text in args.ask for name in _names(loaded, text)]
+    return answer_cases(loaded.discrete, args.evidence, names, memory)
 
 
 # ---- the picture
