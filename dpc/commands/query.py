@@ -50,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.plot and not args.plot.endswith((".svg", ".png")):
+        raise UsageError(f"--plot writes .svg or .png, not {args.plot}")
     try:
         loaded = load_discrete(args)
         given = check_given(loaded.discrete, read_given(args.given))
@@ -167,8 +169,6 @@ def plot_marginals(loaded: Loaded, given: dict[str, Any], args: argparse.Namespa
     from dpc.dsl.draw.from_discrete import picture_of_marginals
     from dpc.dsl.draw.write import write_picture
 
-    if not args.plot.endswith((".svg", ".png")):
-        raise UsageError(f"--plot writes .svg or .png, not {args.plot}")
     found = q.infer_marginals(loaded.discrete.factors, given, memory=read_memory(args.memory))
     marginals = {str(name): table for name, table in found.items()}
     try:
