@@ -1,10 +1,12 @@
 """Every program in the documentation is one.
 
 ```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused. The
-```python blocks of a page run one after the other.
+```python blocks of a page run one after the other, ```console blocks are typed at the root of the project.
 """
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -54,6 +56,18 @@ def test_bad_programs_are_refused(source: Source) -> None:
 def test_there_are_programs() -> None:
     assert len(blocks("dp")) > 20
     assert blocks("dp-bad")
+
+
+CONSOLE = re.compile(r"^\$ dpc (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
+TYPED = [(page.stem, *found) for page in sorted(DOCS.glob("*.md")) for found in CONSOLE.findall(page.read_text())]
+
+
+@pytest.mark.parametrize(("page", "words", "output"), TYPED, ids=[f"{page}-{words}" for page, words, _ in TYPED])
+def test_consoles_show_what_is_printed(page: str, words: str, output: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dpc", *words.split()], cwd=DOCS.parent, capture_output=True, text=True
+    )
+    assert done.stdout + done.stderr == output
 
 
 def python_pages() -> list[Path]:

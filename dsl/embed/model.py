@@ -16,7 +16,8 @@ from .bound import Data
 from .compiled import DERIVATIVES, compiled, many, split_data
 from .constraints import constrain, initial_values, unconstrain
 from .externs import check_externs
-from .given import check_upstream, check_values
+from .given import check_values, is_upstream
+from .questions import Questions
 
 Values = dict[str, Any]
 NOTHING: frozenset[str] = frozenset()
@@ -27,7 +28,7 @@ MISSING = {
 }
 
 
-class Model:
+class Model(Questions):
     """What `dpc.load` and `dpc.parse` give.
 
     Parameters, values of draws and data are plain dictionaries under the names of the file, shaped as declared.
@@ -40,6 +41,7 @@ class Model:
         check_externs(graph, self.externs)
         self._dims = frozenset(dim.name for dim in graph.dims)
         self._compiled: dict[tuple[str, frozenset[str]], Callable[..., Any]] = {}
+        self._finites = {}
 
     # ---- the program
 
@@ -137,17 +139,22 @@ class Model:
         n: int | None = None,
         given: Values | None = None,
     ) -> Values:
-        """Ancestral draws of all random variables (DI27); `n` of them along a new first axis."""
+        """Draws of all random variables, parents before children (DI27); `n` of them along a new first axis.
+
+        Without an order to draw in, or with evidence downstream, they are exact draws of the finite variables.
+        """
+        if not self._is_ancestral(frozenset(given or {})):
+            return self._exact_sample(key, params, data, n, given)
         arrays, sizes = split_data(data or {}, self._dims)
         draw = self._sampler(frozenset(given or {}))
         found: Values = draw(key, params or {}, {**arrays, **(given or {})}, sizes=sizes, n=n)
         return found
 
+    def _is_ancestral(self, given: frozenset[str]) -> bool:
+        return not any(node.undirected for node in self.graph.nodes) and is_upstream(self.graph, given)
+
     def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
         if ("sample", given) not in self._compiled:
-            if any(node.undirected for node in self.graph.nodes):
-                raise ValueError("a model with `latent` variables has no order to draw in: ask `dpc query --samples`")
-            check_upstream(self.graph, given)
             functions = self._functions if not given else self._load(_with_inputs(self.graph, given))
             if "sample" not in functions:
                 raise ValueError("nothing in this model is random")

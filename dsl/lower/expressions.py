@@ -46,7 +46,7 @@ def lower(core: c.Core, scope: Scope) -> Value:
 
 def _lower_const(core: c.Const, scope: Scope) -> Value:
     level = SIGN if not isinstance(core.value, bool) and core.value < 0 else 9
-    return Value(repr(core.value), level=level)
+    return Value(repr(core.value).replace("inf", "jnp.inf"), level=level)
 
 
 def _lower_var(core: c.Var, scope: Scope) -> Value:

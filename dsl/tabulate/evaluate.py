@@ -62,7 +62,7 @@ BERNOULLI_LOGITS = "Bernoulli(logits: real) -> bool"
 
 
 class Evaluator:
-    """`arrays` are parameters, data and given values by the names of their nodes."""
+    """`arrays` are parameters, data and given values by the names of their nodes; None where one is traced."""
 
     def __init__(self, arrays: Mapping[str, Array], sizes: Sizes, functions: Mapping[str, Any]):
         self.arrays = arrays
@@ -105,7 +105,7 @@ class Evaluator:
         return np.asarray(self.sizes.places(axes[place])).reshape(shape)
 
     def _ref(self, core: c.Ref, axes: Axes, variables: Mapping[str, Array]) -> Array:
-        if core.name not in self.arrays:
+        if self.arrays.get(core.name) is None:
             raise NeedsJax(core.name)
         array = np.asarray(self.arrays[core.name])
         return array.reshape((1,) * len(axes) + array.shape)

@@ -17,7 +17,7 @@ Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Bindings = Mapping[str, c.Core]
 
 
-class NotTabular(Exception):
+class NotTabular(ValueError):
     """A use of finite variables for which no table is made; says what to write instead."""
 
 

@@ -88,14 +88,17 @@ def _by_coincidence(scopes: Array, places: Array) -> Iterator[Group]:
         yield Group(scopes[chosen][:, firsts], places[chosen], diagonal)
 
 
-def tables_of(group: Group, table: Any, binders: int) -> Any:
-    """The tables of a group, stacked: the term's table at its places, with coinciding slots on one axis."""
+def tables_of(group: Group, table: Any, binders: int, numpy: Any = np) -> Any:
+    """The tables of a group, stacked: the term's table at its places, with coinciding slots on one axis.
+
+    `numpy` is the library of the table: NumPy, or jax.numpy for one that is traced.
+    """
     flat = table.reshape((-1, *table.shape[binders:]))[group.places]
     if len(set(group.diagonal)) == len(group.diagonal):
         return flat
     letters = "".join(chr(ord("a") + axis) for axis in group.diagonal)
     kept = "".join(dict.fromkeys(letters))
-    return np.einsum(f"...{letters}->...{kept}", flat)
+    return numpy.einsum(f"...{letters}->...{kept}", flat)
 
 
 def check_size(term: Term, evaluator: Evaluator, limit: int) -> None:

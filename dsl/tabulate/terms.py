@@ -6,12 +6,13 @@ Plates stay symbolic: a term has one table for every place of its binders.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf, lgamma
 
 from .. import core as c
 from ..check.typed import Piece
 from ..graph import Graph, Kind, Node
 from ..record import Record
-from ..types import Bool, IndexOf, Int, Type
+from ..types import BOOL, REAL, Bool, IndexOf, Int, Type
 from .expand import Expander, NotTabular, index_type
 from .slots import Sizes, Slot, Slotter
 from .split import Summand, both, split_sum
@@ -95,6 +96,8 @@ class Tabulator:
             raise NotTabular(f"the `where` of `{node.name}` depends on finite variables: write an `if` in its place")
         if isinstance(piece.body, c.Law):
             yield self._law_term(node, piece, binders, where, bindings)
+            if any(setting.name == "ordered" for setting in piece.settings):
+                yield self._order_term(node, binders)
             return
         body = self.expander.expand(piece.body, bindings)
         for part in split_sum(body, self.expander.depends):
@@ -113,10 +116,28 @@ class Tabulator:
         body = slotter.rewrite(self.expander.expand(piece.body, bindings))
         return Term(node.name, binders, where, body, value, tuple(slotter.slots.values()), child)
 
+    def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> Term:
+        """K draws of one law, told in order: log K! where they increase along the last binder, impossible elsewhere."""
+        *outer, last = binders
+        step = last.replace(name=f"{last.name}.next", low=last.low.shift(1))
+        index = c.Var(last.span, index_type(step), step.name)
+        before = c.Apply(last.span, index.type, "subtract", (("a", index), ("b", c.Const(last.span, index.type, 1))))
+        places = tuple(c.Var(bind.span, index_type(bind), bind.name) for bind in outer)
+        here, there = (_element(node, (*places, place)) for place in (index, before))
+        rises = c.Apply(last.span, BOOL, "greater", (("a", here), ("b", there)))
+        increasing = c.Reduce(last.span, BOOL, "all", (step,), None, rises)
+        count = len(self.sizes.places(last))
+        some, none = (c.Const(last.span, REAL, value) for value in (lgamma(count + 1), -inf))
+        return Term(node.name, tuple(outer), None, c.If(last.span, REAL, increasing, some, none), None, ())
+
     def _term(self, node: Node, part: Summand) -> Term:
         slotter = Slotter(self.finite, self.sizes)
         body = slotter.rewrite(part.body)
         return Term(node.name, part.binders, part.where, body, None, tuple(slotter.slots.values()))
+
+
+def _element(node: Node, places: tuple[c.Core, ...]) -> c.Core:
+    return c.At(node.span, Type(node.type.domain), c.Ref(node.span, node.type, node.name), places)
 
 
 def _value(node: Node, piece: Piece, bindings: dict[str, c.Core]) -> c.Core:

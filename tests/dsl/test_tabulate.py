@@ -41,6 +41,8 @@ PROGRAMS = {
     "factor f[e in Edge] : if v[a[e]] == v[b[e]] then 0.3 else -0.2\n",
     "continuous children and given draws": "dim N = 2\ndim K = 2\nmu[k in K] ~ Normal(0, 2)\nobserved y[N] : real\n"
     "z[i in N] : K ~ Categorical([0.3, 0.7])\ny[i in N] ~ Normal(mu[z[i]], 1.5)\n",
+    "draws told in order": "dim N = 2\ndim K = 3\nmu[k in K] ~ Normal(0, 2) with ordered\nobserved y[N] : real\n"
+    "z[i in N] : K ~ Categorical([0.3, 0.3, 0.4])\ny[i in N] ~ Normal(mu[z[i]], 1.5)\n",
     "whole numbers": "n ~ Binomial(3, 0.4)\nb ~ Bernoulli(0.1 + 0.2 * n)\n",
     "where": "dim N = 3\nlatent v[N] : bool\ndata keep[N] : bool\n"
     "factor f[i in N where keep[i]] : if v[i] then 2 else 1\n",
@@ -50,9 +52,13 @@ PROGRAMS = {
 DATA: dict[str, dict[str, Any]] = {
     "indices from data": {"a": [0, 1, 2, 0], "b": [1, 2, 2, 2]},
     "continuous children and given draws": {"y": [0.3, -1.0]},
+    "draws told in order": {"y": [0.3, -1.0]},
     "where": {"keep": [True, False, True]},
 }
-GIVEN: dict[str, dict[str, Any]] = {"continuous children and given draws": {"mu": np.array([-0.5, 1.0])}}
+GIVEN: dict[str, dict[str, Any]] = {
+    "continuous children and given draws": {"mu": np.array([-0.5, 1.0])},
+    "draws told in order": {"mu": np.array([-0.5, 0.2, 1.0])},
+}
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,172 @@
+"""Questions about the finite variables of a model, compiled: tables by the program, answers by the inference engine.
+
+Structure is found once for given sizes and for the data that variables are indexed by; parameters, other data and
+evidence can be traced, and new ones never compile anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.inference.engines.choose import choose_engine
+from dpc.inference.engines.structure import Engine, Structure
+
+from .. import core as c
+from ..diagnostics import did_you_mean
+from ..graph import Graph
+from ..record import Record
+from ..tabulate.discrete import Grounded, Setting, ground_model
+from ..tabulate.evaluate import NeedsJax
+from ..tabulate.given import WrongEvidence, state_of
+from ..tabulate.ground import tables_of
+from .tables import Tables, load_tables
+
+
+class Finite(Record):
+    """The finite part of a model. `indices` are the data that decide which variables a table is about."""
+
+    grounded: Grounded
+    engine: Engine
+    structure: Structure
+    tables: Tables
+    indices: dict[str, bytes]
+
+    def ask(
+        self, question: str, params: Any, values: Any, arrays: Any, sizes: Mapping[str, int], given: Any, **options: Any
+    ) -> Any:
+        """The answer of the engine; compiled once for every question and every shape of what is known."""
+        evidence = self.evidence(given)
+        return self.questions[question](params, values, arrays, evidence, sizes=tuple(sizes.items()), **options)
+
+    @cached_property
+    def questions(self) -> dict[str, Callable[..., Any]]:
+        return {name: self._compiled(rule) for name, rule in RULES.items()}
+
+    def _compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        def run(params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any, **options: Any) -> Any:
+            tables = self.potentials(params, values, {**arrays, **dict(sizes)})
+            return rule(self.engine, tables, evidence, **options)
+
+        return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+
+    def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
+        """One array for each group of the structure, and the sum of all that mentions no finite variable."""
+        found = self.tables(params, values, data)
+        arrays = []
+        constant = jnp.zeros(())
+        for term, groups, table in zip(self.grounded.terms, self.grounded.groups, found, strict=True):
+            if not term.slots:
+                constant += jnp.sum(table)
+            arrays += [tables_of(group, table, len(term.binders), jnp) for group in groups]
+        return [*arrays, constant[None]]
+
+    # ---- evidence
+
+    def evidence(self, given: Mapping[str, Any]) -> Any:
+        """Log-likelihoods [variables, most states] of what is given; values may be traced, names may not."""
+        found = jnp.asarray(self.structure.open_evidence(), float)
+        for name, value in given.items():
+            places, states = self._places(name)
+            found = found.at[places].add(self._likelihood(name, value, places.shape, states))
+        return found
+
+    def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+        """The numbers of a variable's elements, in its shape, or of one element."""
+        names = list(self.grounded.states)
+        if name in self.grounded.shapes:
+            shape = self.grounded.shapes[name]
+            start = next(i for i, element in enumerate(names) if element.partition("[")[0] == name or element == name)
+            return np.arange(start, start + int(np.prod(shape))).reshape(shape), self.grounded.states[names[start]]
+        if name in self.grounded.states:
+            return np.asarray(names.index(name)), self.grounded.states[name]
+        hint = did_you_mean(name, [*self.grounded.shapes, *names])
+        raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
+
+    def _likelihood(self, name: str, value: Any, shape: tuple[int, ...], states: tuple[str, ...]) -> Any:
+        """[shape, most states] of log-likelihoods; an element of -1 is open."""
+        most = self.structure.most_states
+        if isinstance(value, str | bool | set | frozenset):
+            wanted = value if isinstance(value, set | frozenset) else {value}
+            chosen = {state_of(name, states, item) for item in wanted}
+            return jnp.asarray([0.0 if k in chosen else -jnp.inf for k in range(most)])
+        array = jnp.asarray(value)
+        if array.shape == shape:
+            number = array.astype(int)[..., None]
+            return jnp.where((number < 0) | (jnp.arange(most) == number), 0.0, -jnp.inf)
+        if array.shape != (*shape, len(states)):
+            message = f"`{name}` has shape {shape} and {len(states)} states; its evidence has shape {array.shape}"
+            raise WrongEvidence(message)
+        padding = [(0, 0)] * len(shape) + [(0, most - len(states))]
+        return jnp.pad(jnp.log(array.astype(float)), padding)
+
+    # ---- answers in the shapes of the model
+
+    def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
+        """Rows by variable as arrays by node: [..., variables(, states)] to [..., shape(, states)]."""
+        answers = {}
+        for name in self.grounded.shapes:
+            places, states = self._places(name)
+            if with_states:
+                answers[name] = found[..., places, : len(states)]
+            else:
+                answers[name] = found[..., places]
+        return answers
+
+
+def entropy_of(engine: Engine, tables: list[Any], evidence: Any) -> Any:
+    """H = log Z - E[log-potential], summed over tables and evidence; what has probability zero adds nothing (GM19)."""
+    log_z, slopes = jax.value_and_grad(engine.log_partition, argnums=(0, 1))(tables, evidence)
+    return log_z - sum(jax.tree.leaves(jax.tree.map(_expected, slopes, (tables, evidence))))
+
+
+def _expected(probabilities: Any, logs: Any) -> Any:
+    possible = probabilities > 0
+    return jnp.sum(jnp.where(possible, probabilities * jnp.where(possible, logs, 0.0), 0.0))
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "log_partition": lambda engine, tables, evidence: engine.log_partition(tables, evidence),
+    "marginals": lambda engine, tables, evidence: engine.marginals(tables, evidence),
+    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence),
+    "sample": lambda engine, tables, evidence, key, count: engine.sample(key, tables, evidence, count),
+    "entropy": entropy_of,
+}
+
+
+def build_finite(
+    graph: Graph, arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
+) -> Finite:
+    concrete = {name: None if isinstance(a, jax.core.Tracer) else np.asarray(a) for name, a in arrays.items()}
+    try:
+        grounded = ground_model(graph, Setting(concrete, sizes, {}))
+    except NeedsJax as error:
+        raise ValueError(
+            f"which variables depend on each other is told by `{error}`, whose value is not known inside jax.jit: bind "
+            "the data outside, and let the function that is compiled close over it"
+        ) from None
+    counts = tuple(len(states) for states in grounded.states.values())
+    scopes = [group.scopes for groups in grounded.groups for group in groups]
+    structure = Structure(counts, (*scopes, np.zeros((1, 0), np.intp)))
+    tables = load_tables(graph, grounded.terms, grounded.finite, externs)
+    indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
+    return Finite(grounded, choose_engine(structure), structure, tables, indices)
+
+
+def index_names(grounded: Grounded) -> set[str]:
+    """The nodes that indices of finite variables, and conditions on tables, mention."""
+    found = set()
+    for term in grounded.terms:
+        roots = [index for slot in term.slots for index in slot.indices] + ([term.where] if term.where else [])
+        found |= {part.name for root in roots for part in c.walk(root) if isinstance(part, c.Ref)}
+    return found
+
+
+def digest(array: Any) -> bytes:
+    """What tells data apart when structure depends on them."""
+    return b"" if array is None else array.tobytes()

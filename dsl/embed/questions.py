@@ -1,0 +1,121 @@
+"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples, entropy.
+
+Finite draws that are not given are summed over; parameters, data and the values of continuous draws are given. All but
+`kbest` are pure functions that jit, vmap and grad accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpc.inference.queries import infer_kbest
+
+from ..graph import Graph
+from ..tabulate.discrete import Setting, discrete_model
+from ..tabulate.given import check_given
+from ..tabulate.terms import finite_draws
+from .compiled import split_data
+from .finite import Finite, build_finite, digest
+from .tables import tables_once
+
+Values = dict[str, Any]
+Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]
+
+
+class Questions:
+    """What a `Model` can be asked about its finite variables.
+
+    `given` holds evidence on finite variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or elements
+    (`{"z[3]": "rain"}`), as labels, positions, sets of them or likelihoods; and the values of continuous draws.
+    """
+
+    graph: Graph
+    externs: dict[str, Callable[..., Any]]
+    _dims: frozenset[str]
+    _finites: dict[Any, list[Finite]]
+
+    def log_partition(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> jax.Array:
+        """log of the sum over all finite variables that are not given; of a directed model, the log-evidence (GM08)."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        found: jax.Array = finite.ask("log_partition", params, values, arrays, sizes, evidence)
+        return found
+
+    def marginals(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> Values:
+        """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        return finite.by_node(finite.ask("marginals", params, values, arrays, sizes, evidence), with_states=True)
+
+    def mode(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> Values:
+        """The most probable states of all finite variables together (GM13); ties go to the first."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        return finite.by_node(finite.ask("mode", params, values, arrays, sizes, evidence), with_states=False)
+
+    def entropy(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> jax.Array:
+        """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        found: jax.Array = finite.ask("entropy", params, values, arrays, sizes, evidence)
+        return found
+
+    def _exact_sample(
+        self,
+        key: Any,
+        params: Values | None = None,
+        data: Mapping[str, Any] | None = None,
+        n: int | None = None,
+        given: Values | None = None,
+    ) -> Values:
+        """Exact joint draws of all finite variables given anything; `n` of them along a new first axis."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        drawn = finite.ask("sample", params, values, arrays, sizes, evidence, key=key, count=n or 1)
+        found = finite.by_node(drawn[0] if n is None else drawn, with_states=False)
+        return {name: value for name, value in found.items() if name not in evidence}
+
+    def kbest(
+        self,
+        k: int,
+        params: Values | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Values | None = None,
+    ) -> tuple[Values, np.ndarray[Any, Any]]:
+        """The k most probable configurations, best first, and their log-potentials; computed at once, not traced."""
+        finite, params, values, arrays, sizes, _ = self._known(params, data, given)
+        known = {name: np.asarray(a) for name, a in {**params, **values, **arrays}.items()}
+        discrete = discrete_model(self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs))
+        evidence = {name: value for name, value in (given or {}).items() if name not in values}
+        found = infer_kbest(discrete.factors, k, check_given(discrete, evidence))
+        states = np.array([[c.states[name] for name in discrete.states] for c in found])
+        return finite.by_node(states, with_states=False), np.array([c.log_score for c in found])
+
+    # ---- what is known
+
+    def _known(self, params: Values | None, data: Mapping[str, Any] | None, given: Values | None) -> Known:
+        arrays, fixed = split_data(data or {}, self._dims)
+        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(fixed)
+        finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
+        values, evidence = {}, {}
+        for name, value in (given or {}).items():
+            is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
+            (evidence if is_evidence else values)[name] = value
+        finite = self._finite({**arrays, **(params or {}), **values}, sizes)
+        return finite, params or {}, values, dict(arrays), sizes, evidence
+
+    def _finite(self, arrays: Values, sizes: dict[str, int]) -> Finite:
+        """Found once for these names, sizes and indices."""
+        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items())), [])
+        for found in places:
+            if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
+                return found
+        places.append(build_finite(self.graph, arrays, sizes, self.externs))
+        return places[-1]

@@ -1,0 +1,108 @@
+"""Chains among the variables: where every table is over one variable or two neighbours, all of it is a scan.
+
+The variables are laid out as [chains, steps]: equal chains side by side are a batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..chains.decode import mode, sample
+from ..chains.sums import log_partition, unary_marginals
+from .structure import Array, Ints, Structure
+
+
+@dataclass(frozen=True, eq=False)
+class PathEngine:
+    """`order` [chains, steps] are the variables; `places` [variables, 2] is its inverse."""
+
+    structure: Structure
+    order: Ints
+    places: Ints
+
+    def log_partition(self, tables: list[Array], log_evidence: Array) -> Array:
+        unary, pair, constant = self._potentials(tables, log_evidence)
+        return jnp.sum(log_partition(unary, pair)) + constant
+
+    def marginals(self, tables: list[Array], log_evidence: Array) -> Array:
+        unary, pair, _ = self._potentials(tables, log_evidence)
+        return self._by_variable(unary_marginals(unary, pair))
+
+    def mode(self, tables: list[Array], log_evidence: Array) -> Array:
+        unary, pair, _ = self._potentials(tables, log_evidence)
+        return self._by_variable(mode(unary, pair).states)
+
+    def sample(self, key: Array, tables: list[Array], log_evidence: Array, count: int) -> Array:
+        unary, pair, _ = self._potentials(tables, log_evidence)
+        drawn = sample(key, unary, pair, draws=count)
+        return drawn[:, self.places[:, 0], self.places[:, 1]]
+
+    def _by_variable(self, found: Array) -> Array:
+        return found[self.places[:, 0], self.places[:, 1]]
+
+    def _potentials(self, tables: list[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
+        """Every table added at its place: log_unary [chains, steps, K], log_pair [chains, steps - 1, K, K]."""
+        chains, steps = self.order.shape
+        states = self.structure.most_states
+        unary = log_evidence[self.order]
+        pair = jnp.zeros((chains, steps - 1, states, states), log_evidence.dtype)
+        constant = jnp.zeros((), log_evidence.dtype)
+        for scopes, table in zip(self.structure.scopes, tables, strict=True):
+            if scopes.shape[1] == 0:
+                constant += jnp.sum(table)
+            elif scopes.shape[1] == 1:
+                chain, step = self.places[scopes[:, 0]].T
+                unary = unary.at[chain, step].add(table)
+            else:
+                pair = self._with_pairs(pair, scopes, table)
+        return unary, pair, constant
+
+    def _with_pairs(self, pair: Array, scopes: Ints, table: Array) -> Array:
+        (chain, first), (_, second) = self.places[scopes[:, 0]].T, self.places[scopes[:, 1]].T
+        forward = first < second
+        oriented = jnp.where(forward[:, None, None], table, jnp.swapaxes(table, 1, 2))
+        return pair.at[chain, np.minimum(first, second)].add(oriented)
+
+
+def find_paths(structure: Structure) -> PathEngine | None:
+    """The structure as equal chains of variables with as many states each, or None when it is something else."""
+    count = len(structure.sizes)
+    if not count or len(set(structure.sizes)) != 1 or any(scopes.shape[1] > 2 for scopes in structure.scopes):
+        return None
+    pairs = [np.sort(scopes, axis=1) for scopes in structure.scopes if scopes.shape[1] == 2]
+    edges = np.unique(np.concatenate([np.zeros((0, 2), np.intp), *pairs]), axis=0)
+    neighbours: list[list[int]] = [[] for _ in range(count)]
+    for a, b in edges.tolist():
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    if max(map(len, neighbours)) > 2:
+        return None
+    chains = _walk(neighbours)
+    if chains is None or len({len(chain) for chain in chains}) != 1:
+        return None
+    order = np.array(chains, np.intp)
+    places = np.empty((count, 2), np.intp)
+    places[order] = np.stack(np.meshgrid(*map(np.arange, order.shape), indexing="ij"), -1)
+    return PathEngine(structure, order, places)
+
+
+def _walk(neighbours: list[list[int]]) -> list[list[int]] | None:
+    """Every chain from its end with the smaller number; None when something is left over, a ring."""
+    seen = [False] * len(neighbours)
+    chains = []
+    for start, beside in enumerate(neighbours):
+        if seen[start] or len(beside) > 1:
+            continue
+        chain, previous = [start], -1
+        while True:
+            seen[chain[-1]] = True
+            ahead = [v for v in neighbours[chain[-1]] if v != previous]
+            if not ahead:
+                break
+            previous = chain[-1]
+            chain.append(ahead[0])
+        chains.append(chain)
+    return chains if all(seen) else None
