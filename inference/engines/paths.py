@@ -1,6 +1,7 @@
 """Chains among the variables: where every table is over one variable or two neighbours, all of it is a scan.
 
-The variables are laid out as [chains, steps]: equal chains side by side are a batch.
+The variables are laid out as [chains, steps]: chains side by side are a batch, shorter ones end in padding, and a
+variable with fewer states than another has states that are excluded.
 """
 
 from __future__ import annotations
@@ -17,81 +18,91 @@ from .structure import Array, Ints, Structure
 
 @dataclass(frozen=True, eq=False)
 class PathEngine:
-    """`order` [chains, steps] are the variables; `places` [variables, 2] is its inverse."""
+    """`order` [chains, steps] are the variables, `places` [variables, 2] is its inverse; `lengths` None when equal."""
 
     structure: Structure
     order: Ints
     places: Ints
+    lengths: Ints | None
 
     def log_partition(self, tables: list[Array], log_evidence: Array) -> Array:
         unary, pair, constant = self._potentials(tables, log_evidence)
-        return jnp.sum(log_partition(unary, pair)) + constant
+        return jnp.sum(log_partition(unary, pair, self.lengths)) + constant
 
     def marginals(self, tables: list[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
-        return self._by_variable(unary_marginals(unary, pair))
+        return self._by_variable(unary_marginals(unary, pair, self.lengths))
 
     def mode(self, tables: list[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
-        return self._by_variable(mode(unary, pair).states)
+        return self._by_variable(mode(unary, pair, self.lengths).states)
 
     def sample(self, key: Array, tables: list[Array], log_evidence: Array, count: int) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
-        drawn = sample(key, unary, pair, draws=count)
+        drawn = sample(key, unary, pair, self.lengths, draws=count)
         return drawn[:, self.places[:, 0], self.places[:, 1]]
 
     def _by_variable(self, found: Array) -> Array:
         return found[self.places[:, 0], self.places[:, 1]]
 
     def _potentials(self, tables: list[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
-        """Every table added at its place: log_unary [chains, steps, K], log_pair [chains, steps - 1, K, K]."""
+        """Every table added at its place: log_unary [chains, steps, K], log_pair [chains, steps - 1 or 1, K, K]."""
         chains, steps = self.order.shape
         states = self.structure.most_states
         unary = log_evidence[self.order]
-        pair = jnp.zeros((chains, steps - 1, states, states), log_evidence.dtype)
+        pair = jnp.zeros((chains, max(steps - 1, 1), states, states), log_evidence.dtype)
         constant = jnp.zeros((), log_evidence.dtype)
         for scopes, table in zip(self.structure.scopes, tables, strict=True):
             if scopes.shape[1] == 0:
                 constant += jnp.sum(table)
             elif scopes.shape[1] == 1:
                 chain, step = self.places[scopes[:, 0]].T
-                unary = unary.at[chain, step].add(table)
+                unary = unary.at[chain, step, : table.shape[1]].add(table)
             else:
                 pair = self._with_pairs(pair, scopes, table)
         return unary, pair, constant
 
     def _with_pairs(self, pair: Array, scopes: Ints, table: Array) -> Array:
+        """Tables over neighbours, the earlier one first."""
         (chain, first), (_, second) = self.places[scopes[:, 0]].T, self.places[scopes[:, 1]].T
         forward = first < second
-        oriented = jnp.where(forward[:, None, None], table, jnp.swapaxes(table, 1, 2))
-        return pair.at[chain, np.minimum(first, second)].add(oriented)
+        for rows, oriented in ((forward, table), (~forward, jnp.swapaxes(table, 1, 2))):
+            if rows.any():
+                step = np.minimum(first, second)[rows]
+                pair = pair.at[chain[rows], step, : oriented.shape[1], : oriented.shape[2]].add(oriented[rows])
+        return pair
 
 
 def find_paths(structure: Structure) -> PathEngine | None:
-    """The structure as equal chains of variables with as many states each, or None when it is something else."""
+    """The structure as chains, or None when it is something else."""
     count = len(structure.sizes)
-    if not count or len(set(structure.sizes)) != 1 or any(scopes.shape[1] > 2 for scopes in structure.scopes):
+    if not count or any(scopes.shape[1] > 2 for scopes in structure.scopes):
         return None
     pairs = [np.sort(scopes, axis=1) for scopes in structure.scopes if scopes.shape[1] == 2]
     edges = np.unique(np.concatenate([np.zeros((0, 2), np.intp), *pairs]), axis=0)
+    if len(edges) and np.bincount(edges.reshape(-1)).max() > 2:
+        return None
+    chains = _walk(count, edges)
+    return None if chains is None else _lay_out(structure, chains)
+
+
+def _lay_out(structure: Structure, chains: list[list[int]]) -> PathEngine:
+    lengths = np.array(list(map(len, chains)), np.intp)
+    order = np.zeros((len(chains), int(lengths.max())), np.intp)
+    places = np.empty((len(structure.sizes), 2), np.intp)
+    for number, chain in enumerate(chains):
+        order[number, : len(chain)] = chain
+        places[chain, 0], places[chain, 1] = number, np.arange(len(chain))
+    return PathEngine(structure, order, places, None if len(set(lengths.tolist())) == 1 else lengths)
+
+
+def _walk(count: int, edges: Ints) -> list[list[int]] | None:
+    """Every chain from its end with the smaller number; None when something is left over, a ring."""
     neighbours: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges.tolist():
         neighbours[a].append(b)
         neighbours[b].append(a)
-    if max(map(len, neighbours)) > 2:
-        return None
-    chains = _walk(neighbours)
-    if chains is None or len({len(chain) for chain in chains}) != 1:
-        return None
-    order = np.array(chains, np.intp)
-    places = np.empty((count, 2), np.intp)
-    places[order] = np.stack(np.meshgrid(*map(np.arange, order.shape), indexing="ij"), -1)
-    return PathEngine(structure, order, places)
-
-
-def _walk(neighbours: list[list[int]]) -> list[list[int]] | None:
-    """Every chain from its end with the smaller number; None when something is left over, a ring."""
-    seen = [False] * len(neighbours)
+    seen = [False] * count
     chains = []
     for start, beside in enumerate(neighbours):
         if seen[start] or len(beside) > 1:
