@@ -99,6 +99,18 @@ def test_joints_entropies_and_expressions(capsys: pytest.CaptureFixture[str]) ->
     assert found["probability"] == pytest.approx(sum(p for (_, _, *cx), p in joint().items() if "yes" in cx))
 
 
+def test_the_divergence_to_another_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = tmp_path / "one.dp", tmp_path / "two.dp"
+    one.write_text("x ~ Bernoulli(0.2)\ny ~ Bernoulli(if x then 0.7 else 0.1)\n")
+    two.write_text("y ~ Bernoulli(0.5)\nx ~ Bernoulli(if y then 0.4 else 0.3)\n")
+    assert "not the same variables" in refusal(capsys, 2, "query", str(one), "--kl", CANCER)
+    two.write_text("x ~ Bernoulli(0.4)\ny ~ Bernoulli(if x then 0.6 else 0.3)\n")
+    p = {(x, y): (0.2 if x else 0.8) * abs(1 - y - (0.7 if x else 0.1)) for x in (0, 1) for y in (0, 1)}
+    q = {(x, y): (0.4 if x else 0.6) * abs(1 - y - (0.6 if x else 0.3)) for x in (0, 1) for y in (0, 1)}
+    expected = sum(p[key] * np.log(p[key] / q[key]) for key in p)
+    assert ask(capsys, str(one), "--kl", str(two))["kl"] == pytest.approx(expected, rel=1e-10)
+
+
 def test_sets_of_states_and_likelihoods(capsys: pytest.CaptureFixture[str]) -> None:
     free = ask(capsys, CANCER)["marginals"]
     either = ask(capsys, CANCER, "--given", "cancer=yes|no")["marginals"]

@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kbest", type=int, metavar="K", help="the K most probable configurations")
     parser.add_argument("--samples", type=int, metavar="N", help="N exact draws of all variables")
     parser.add_argument("--entropy", action="store_true", help="the entropy of all variables, in nats")
+    parser.add_argument("--kl", metavar="OTHER", help="the divergence to another model of the same variables, in nats")
     parser.add_argument(
         "--memory", metavar="SIZE", help="how much memory may be used, such as 2GB (default half of what is free)"
     )
@@ -92,6 +93,14 @@ def _entropy(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, me
     return show_number("entropy", "entropy (nats)", q.infer_entropy(loaded.discrete.factors, given, memory=memory))
 
 
+def _divergence(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+    other = load_discrete(argparse.Namespace(path=args.kl, data=args.data, set=[]))
+    if other.discrete.states != loaded.discrete.states:
+        raise UsageError(f"{args.path} and {args.kl} have not the same variables and states")
+    value = q.infer_divergence(loaded.discrete.factors, other.discrete.factors, given, memory=memory)
+    return show_number("kl", f"KL({loaded.name or args.path} || {other.name or args.kl})", value)
+
+
 def _mode(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
     factors = loaded.discrete.factors
     if args.map:
@@ -119,11 +128,12 @@ def _samples(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, me
     return Answer("samples", rows, [tuple(states), *(tuple(row.values()) for row in rows)])
 
 
-OF_ONE_CASE = ("logz", "entropy", "map", "kbest", "samples", "joint", "plot")
+OF_ONE_CASE = ("logz", "entropy", "kl", "map", "kbest", "samples", "joint", "plot")
 
 QUESTIONS: tuple[tuple[Callable[[argparse.Namespace], bool], Callable[..., Answer]], ...] = (
     (lambda args: args.logz, _log_partition),
     (lambda args: args.entropy, _entropy),
+    (lambda args: args.kl is not None, _divergence),
     (lambda args: args.map is not None, _mode),
     (lambda args: args.kbest is not None, _kbest),
     (lambda args: args.samples is not None, _samples),

@@ -12,10 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from dpc.inference.factors import FactorGraph
 from dpc.inference.queries import infer_kbest
 
 from ..graph import Graph
-from ..tabulate.discrete import Setting, discrete_model
+from ..tabulate.discrete import Discrete, Setting, discrete_model
 from ..tabulate.given import check_given
 from ..tabulate.terms import finite_draws
 from .compiled import split_data
@@ -90,13 +91,22 @@ class Questions:
         given: Values | None = None,
     ) -> tuple[Values, np.ndarray[Any, Any]]:
         """The k most probable configurations, best first, and their log-potentials; computed at once, not traced."""
-        finite, params, values, arrays, sizes, _ = self._known(params, data, given)
-        known = {name: np.asarray(a) for name, a in {**params, **values, **arrays}.items()}
-        discrete = discrete_model(self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs))
-        evidence = {name: value for name, value in (given or {}).items() if name not in values}
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        discrete = self._discrete({**params, **values, **arrays}, sizes)
         found = infer_kbest(discrete.factors, k, check_given(discrete, evidence))
         states = np.array([[c.states[name] for name in discrete.states] for c in found])
         return finite.by_node(states, with_states=False), np.array([c.log_score for c in found])
+
+    def factor_graph(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, values: Values | None = None
+    ) -> FactorGraph:
+        """The model as factors over named variables, for everything that `dpc.inference.queries` can be asked."""
+        _, params, values, arrays, sizes, _ = self._known(params, data, values)
+        return self._discrete({**params, **values, **arrays}, sizes).factors
+
+    def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
+        known = {name: np.asarray(a) for name, a in arrays.items()}
+        return discrete_model(self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs))
 
     # ---- what is known
 
