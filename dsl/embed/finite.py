@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpc.inference.engines.choose import choose_engine
-from dpc.inference.engines.structure import Engine, Structure
+from dpc.inference.compiled.structure import Group, Structure
+from dpc.inference.engines.choose import Engine, choose_engine
 
 from .. import core as c
 from ..diagnostics import did_you_mean
@@ -70,7 +70,7 @@ class Finite(Record):
 
     def evidence(self, given: Mapping[str, Any]) -> Any:
         """Log-likelihoods [variables, most states] of what is given; values may be traced, names may not."""
-        found = jnp.asarray(self.structure.open_evidence(), float)
+        found = jnp.zeros((len(self.structure.sizes), self.structure.most_states))
         for name, value in given.items():
             places, states = self._places(name)
             found = found.at[places].add(self._likelihood(name, value, places.shape, states))
@@ -119,23 +119,12 @@ class Finite(Record):
         return answers
 
 
-def entropy_of(engine: Engine, tables: list[Any], evidence: Any) -> Any:
-    """H = log Z - E[log-potential], summed over tables and evidence; what has probability zero adds nothing (GM19)."""
-    log_z, slopes = jax.value_and_grad(engine.log_partition, argnums=(0, 1))(tables, evidence)
-    return log_z - sum(jax.tree.leaves(jax.tree.map(_expected, slopes, (tables, evidence))))
-
-
-def _expected(probabilities: Any, logs: Any) -> Any:
-    possible = probabilities > 0
-    return jnp.sum(jnp.where(possible, probabilities * jnp.where(possible, logs, 0.0), 0.0))
-
-
 RULES: dict[str, Callable[..., Any]] = {
     "log_partition": lambda engine, tables, evidence: engine.log_partition(tables, evidence),
     "marginals": lambda engine, tables, evidence: engine.marginals(tables, evidence),
-    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence),
-    "sample": lambda engine, tables, evidence, key, count: engine.sample(key, tables, evidence, count),
-    "entropy": entropy_of,
+    "entropy": lambda engine, tables, evidence: engine.entropy(tables, evidence),
+    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence).states,
+    "sample": lambda engine, tables, evidence, key, count: engine.sample(key, count, tables, evidence),
 }
 
 
@@ -152,7 +141,7 @@ def build_finite(
         ) from None
     counts = tuple(len(states) for states in grounded.states.values())
     scopes = [group.scopes for groups in grounded.groups for group in groups]
-    structure = Structure(counts, (*scopes, np.zeros((1, 0), np.intp)))
+    structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
     indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
     return Finite(grounded, choose_engine(structure), structure, tables, indices)
@@ -169,4 +158,4 @@ def index_names(grounded: Grounded) -> set[str]:
 
 def digest(array: Any) -> bytes:
     """What tells data apart when structure depends on them."""
-    return b"" if array is None else array.tobytes()
+    return b"" if array is None or isinstance(array, jax.core.Tracer) else np.asarray(array).tobytes()

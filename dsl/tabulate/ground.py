@@ -63,7 +63,7 @@ class Ground:
         if term.where is not None:
             holds = np.broadcast_to(self.evaluator.value(term.where, term.binders), lengths).reshape(-1)
             scopes, places = scopes[holds], places[holds]
-        return list(_by_coincidence(scopes, places))
+        return list(_by_coincidence(scopes, places)) if len(scopes) else []
 
     def _numbers(self, slot: Slot, term: Term, lengths: list[int]) -> Array:
         """The number of the slot's variable at every place of the binders."""

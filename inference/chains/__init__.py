@@ -1,5 +1,22 @@
 """Exact inference on chains of finite variables, as scans under JAX."""
 
+from .decode import Sequences, mode, sample
+from .functionals import cross_entropy, divergence, entropy, log_prob, score
+from .kbest import kbest
 from .sums import Marginals, log_partition, marginals, unary_marginals
 
-__all__ = ["Marginals", "log_partition", "marginals", "unary_marginals"]
+__all__ = [
+    "Marginals",
+    "Sequences",
+    "cross_entropy",
+    "divergence",
+    "entropy",
+    "kbest",
+    "log_partition",
+    "log_prob",
+    "marginals",
+    "mode",
+    "sample",
+    "score",
+    "unary_marginals",
+]

@@ -2,7 +2,8 @@
 
 Callers give `log_unary` [..., T, K] and `log_pair` [K, K] (the same at every step), [T-1, K, K], [..., T-1, K, K] or
 [..., 1, K, K]; leading axes are a batch and run as one. `length` [...] says how many steps of each sequence are real:
-what lies beyond them is ignored, whatever it holds. Inside this folder time is the first axis and the batch is one axis.
+what lies beyond them is ignored, whatever it holds. Inside this folder the batch is one axis, after time, but before it
+in pair potentials, which are large and are read where they lie.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import dynamic_index_in_dim
 
 from ..errors import InferenceError
 
@@ -21,7 +23,7 @@ ArrayLike = Any
 
 
 class Chain(NamedTuple):
-    """`unary` [T, B, K], `pair` [1 or T-1, 1 or B, K, K]; `inside` [T, B, 1] is False in the padding, None without."""
+    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K]; `inside` [T, B, 1] is False in the padding, None without."""
 
     unary: Array
     pair: Array
@@ -38,6 +40,11 @@ class Chain(NamedTuple):
     @property
     def same_pair(self) -> bool:
         """One pair potential for all steps."""
+        return bool(self.pair.shape[1] == 1)
+
+    @property
+    def shared_pair(self) -> bool:
+        """One pair potential for the whole batch."""
         return bool(self.pair.shape[0] == 1)
 
 
@@ -57,7 +64,7 @@ def lay_out(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None 
     unary = jnp.moveaxis(jnp.broadcast_to(unary, (*batch, *unary.shape[-2:])).reshape(-1, *unary.shape[-2:]), 0, 1)
     if inside is not None:
         unary = jnp.where(inside, unary, jnp.zeros((), unary.dtype))
-    return Laid(Chain(unary, pair_by_time(pair, batch), inside), batch)
+    return Laid(Chain(unary, pair_by_batch(pair, batch), inside), batch)
 
 
 def as_floats(*arrays: ArrayLike) -> list[Array]:
@@ -85,12 +92,13 @@ def verify_shapes(unary: Array, pair: Array) -> None:
         )
 
 
-def pair_by_time(pair: Array, batch: tuple[int, ...]) -> Array:
-    """[time or 1, batch or 1, K, K]."""
+def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
+    """[batch or 1, time or 1, K, K]; zeros that nothing reads where there is no transition."""
+    if pair.ndim > 2 and pair.shape[-3] == 0:
+        return jnp.zeros((1, 1, *pair.shape[-2:]), pair.dtype)
     if pair.ndim <= 3:
-        return pair.reshape(1 if pair.ndim == 2 else pair.shape[0], 1, *pair.shape[-2:])
-    whole = jnp.broadcast_to(pair, (*batch, *pair.shape[-3:]))
-    return jnp.moveaxis(whole.reshape(prod(batch), *pair.shape[-3:]), 0, 1)
+        return pair.reshape(1, 1 if pair.ndim == 2 else pair.shape[0], *pair.shape[-2:])
+    return jnp.broadcast_to(pair, (*batch, *pair.shape[-3:])).reshape(prod(batch), *pair.shape[-3:])
 
 
 def inside_of(length: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
@@ -117,22 +125,36 @@ def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...
 
 
 class Transition(NamedTuple):
-    """What a scan over the T-1 transitions reads; None where it is the same at every step, or absent."""
+    """What a scan over the T-1 transitions reads; `pair` only where one potential a step serves the whole batch."""
 
+    time: Array
     pair: Array | None
     inside: Array | None
 
 
 def transitions(chain: Chain) -> Transition:
-    return Transition(None if chain.same_pair else chain.pair, None if chain.inside is None else chain.inside[1:])
+    pair = None if chain.same_pair or not chain.shared_pair else chain.pair[0][:, None]
+    return Transition(jnp.arange(chain.steps - 1), pair, None if chain.inside is None else chain.inside[1:])
 
 
 def pair_at(chain: Chain, step: Transition) -> Array:
     """The pair potential of one step, [1 or B, K, K]; 0 in the padding, whatever it holds."""
-    if step.pair is None or step.inside is None:
-        return chain.pair[0] if step.pair is None else step.pair
-    real = step.inside if step.pair.shape[0] > 1 else jnp.any(step.inside, axis=0, keepdims=True)
-    return jnp.where(real[:, :, None], step.pair, jnp.zeros((), step.pair.dtype))
+    if chain.same_pair:
+        return chain.pair[:, 0]
+    pair = dynamic_index_in_dim(chain.pair, step.time, 1, keepdims=False) if step.pair is None else step.pair
+    if step.inside is None:
+        return pair
+    real = jnp.any(step.inside, axis=0, keepdims=True) if chain.shared_pair else step.inside
+    return jnp.where(real[:, :, None], pair, jnp.zeros((), pair.dtype))
+
+
+def masked_pair(chain: Chain) -> Array:
+    """All pair potentials, 0 in the padding."""
+    if chain.inside is None or chain.same_pair:
+        return chain.pair
+    inside = jnp.swapaxes(chain.inside[1:], 0, 1)
+    real = jnp.any(inside, axis=0, keepdims=True) if chain.shared_pair else inside
+    return jnp.where(real[..., None], chain.pair, jnp.zeros((), chain.pair.dtype))
 
 
 def keep_padding(inside: Array | None, new: Array, old: Array) -> Array:

@@ -66,13 +66,13 @@ def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
 
 
 def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
-    """[T, B, K] and, if asked, [T-1, B, K, K]."""
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
     forward, backward = log_forward(chain), log_backward(chain)
     unary = log_smooth(chain, forward, backward)
     if not with_pairs:
         return unary, None
     _, pairs = scan(lambda _, read: (None, pair_marginal(chain, read)), None, pair_reads(chain, forward, backward))
-    return unary, pairs
+    return unary, jnp.swapaxes(pairs, 0, 1)
 
 
 def log_gradient(chain: Chain, weight: Array, with_pairs: bool) -> tuple[Array, Array | None]:
@@ -84,12 +84,12 @@ def log_gradient(chain: Chain, weight: Array, with_pairs: bool) -> tuple[Array, 
 
     def add_step(total: Array, read: PairRead) -> tuple[Array, Array | None]:
         found = pair_marginal(chain, read) * weight[:, None, None]
-        found = jnp.sum(found, axis=0, keepdims=True) if chain.pair.shape[1] == 1 else found
+        found = jnp.sum(found, axis=0, keepdims=True) if chain.shared_pair else found
         return (total + found, None) if chain.same_pair else (total, found)
 
-    nothing = jnp.zeros(chain.pair.shape[1:], chain.pair.dtype)
+    nothing = jnp.zeros((chain.pair.shape[0], *chain.pair.shape[2:]), chain.pair.dtype)
     total, pairs = scan(add_step, nothing, pair_reads(chain, forward, backward))
-    return unary, total[None] if pairs is None else pairs
+    return unary, total[:, None] if pairs is None else jnp.swapaxes(pairs, 0, 1)
 
 
 class PairRead(NamedTuple):

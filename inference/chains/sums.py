@@ -50,11 +50,11 @@ def marginals(
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
     laid = lay_out(log_unary, log_pair, length)
     unary, pair = marginals_by_batch(laid.chain, domain, with_pairs=True)
-    return Marginals(batch_first(unary, laid.batch), batch_first(pair, laid.batch))
+    return Marginals(batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:]))
 
 
 def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
-    """[T, B, K] and, if asked, [T-1, B, K, K]."""
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
     verify_domain(domain)
     if domain == "log":
         return log_marginals(chain, with_pairs)

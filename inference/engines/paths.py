@@ -6,14 +6,21 @@ variable with fewer states than another has states that are excluded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
-from ..chains.decode import mode, sample
+from ..chains.decode import Sequences, mode, sample
+from ..chains.functionals import entropy
 from ..chains.sums import log_partition, unary_marginals
-from .structure import Array, Ints, Structure
+from ..compiled.structure import Structure
+
+Array = Any
+Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,19 +32,24 @@ class PathEngine:
     places: Ints
     lengths: Ints | None
 
-    def log_partition(self, tables: list[Array], log_evidence: Array) -> Array:
+    def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         unary, pair, constant = self._potentials(tables, log_evidence)
         return jnp.sum(log_partition(unary, pair, self.lengths)) + constant
 
-    def marginals(self, tables: list[Array], log_evidence: Array) -> Array:
+    def marginals(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
         return self._by_variable(unary_marginals(unary, pair, self.lengths))
 
-    def mode(self, tables: list[Array], log_evidence: Array) -> Array:
+    def entropy(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
-        return self._by_variable(mode(unary, pair, self.lengths).states)
+        return jnp.sum(entropy(unary, pair, self.lengths))
 
-    def sample(self, key: Array, tables: list[Array], log_evidence: Array, count: int) -> Array:
+    def mode(self, tables: Sequence[Array], log_evidence: Array) -> Sequences:
+        unary, pair, constant = self._potentials(tables, log_evidence)
+        found = mode(unary, pair, self.lengths)
+        return Sequences(self._by_variable(found.states), jnp.sum(found.score) + constant)
+
+    def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self._potentials(tables, log_evidence)
         drawn = sample(key, unary, pair, self.lengths, draws=count)
         return drawn[:, self.places[:, 0], self.places[:, 1]]
@@ -45,14 +57,16 @@ class PathEngine:
     def _by_variable(self, found: Array) -> Array:
         return found[self.places[:, 0], self.places[:, 1]]
 
-    def _potentials(self, tables: list[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
+    def _potentials(self, tables: Sequence[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
         """Every table added at its place: log_unary [chains, steps, K], log_pair [chains, steps - 1 or 1, K, K]."""
         chains, steps = self.order.shape
         states = self.structure.most_states
-        unary = log_evidence[self.order]
+        there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]
+        unary = jnp.where(there, log_evidence, -jnp.inf)[self.order]
         pair = jnp.zeros((chains, max(steps - 1, 1), states, states), log_evidence.dtype)
         constant = jnp.zeros((), log_evidence.dtype)
-        for scopes, table in zip(self.structure.scopes, tables, strict=True):
+        for group, table in zip(self.structure.groups, tables, strict=True):
+            scopes = group.scopes
             if scopes.shape[1] == 0:
                 constant += jnp.sum(table)
             elif scopes.shape[1] == 1:
@@ -76,9 +90,10 @@ class PathEngine:
 def find_paths(structure: Structure) -> PathEngine | None:
     """The structure as chains, or None when it is something else."""
     count = len(structure.sizes)
-    if not count or any(scopes.shape[1] > 2 for scopes in structure.scopes):
+    scopes = [group.scopes for group in structure.groups]
+    if not count or any(own.shape[1] > 2 for own in scopes):
         return None
-    pairs = [np.sort(scopes, axis=1) for scopes in structure.scopes if scopes.shape[1] == 2]
+    pairs = [np.sort(own, axis=1) for own in scopes if own.shape[1] == 2]
     edges = np.unique(np.concatenate([np.zeros((0, 2), np.intp), *pairs]), axis=0)
     if len(edges) and np.bincount(edges.reshape(-1)).max() > 2:
         return None

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.paths import PathEngine, find_paths
-from dpc.inference.engines.structure import Structure
 
 STRUCTURES = {
     "one variable": ((3,), [[(0,)]]),
@@ -21,6 +21,7 @@ STRUCTURES = {
     "a chain told backwards, of different sizes": ((2, 3, 2), [[(1, 0)], [(2, 1)], [(1,)]]),
     "chains of different lengths, one variable alone": ((2, 2, 2, 2, 2), [[(0, 1), (1, 2)], [(3,)], [()]]),
     "nothing but sizes": ((2, 3), []),
+    "a tree, a ring and a table of three": ((2, 3, 2, 2, 2), [[(0, 1)], [(2, 0), (2, 3), (3, 4), (4, 2)], [(1, 2, 3)]]),
 }
 
 
@@ -32,22 +33,24 @@ def _in_double_precision() -> Iterator[None]:
 
 def structure_of(name: str) -> Structure:
     sizes, groups = STRUCTURES[name]
-    return Structure(sizes, tuple(np.array(scopes, np.intp).reshape(len(scopes), -1) for scopes in groups))
+    return structured(sizes, *(np.array(scopes, np.intp).reshape(len(scopes), -1) for scopes in groups))
+
+
+def structured(sizes: tuple[int, ...], *scopes: Any) -> Structure:
+    return Structure(sizes, tuple(map(Group, scopes)))
 
 
 def any_tables(structure: Structure, chance: np.random.Generator, zeros: float) -> list[Any]:
     tables = []
-    for scopes in structure.scopes:
-        shape = [structure.sizes[v] for v in scopes[0]]
-        table = chance.normal(size=(len(scopes), *shape))
+    for shape in structure.shapes:
+        table = chance.normal(size=shape)
         table[chance.random(table.shape) < zeros] = -np.inf
         tables.append(jnp.asarray(table))
     return tables
 
 
 def any_evidence(structure: Structure, chance: np.random.Generator) -> Any:
-    evidence = structure.open_evidence()
-    evidence += np.where(np.isfinite(evidence), chance.normal(size=evidence.shape), 0)
+    evidence = chance.normal(size=(len(structure.sizes), structure.most_states))
     evidence[0, 1:] = -np.inf
     return jnp.asarray(evidence)
 
@@ -57,8 +60,8 @@ def enumerated(structure: Structure, tables: list[Any], evidence: Any) -> dict[t
     found = {}
     for states in product(*map(range, structure.sizes)):
         score = sum(float(evidence[v, s]) for v, s in enumerate(states))
-        for scopes, table in zip(structure.scopes, tables, strict=True):
-            for scope, values in zip(scopes.tolist(), np.asarray(table), strict=True):
+        for group, table in zip(structure.groups, tables, strict=True):
+            for scope, values in zip(group.scopes.tolist(), np.asarray(table), strict=True):
                 score += float(values[tuple(states[v] for v in scope)])
         found[states] = score
     return found
@@ -68,7 +71,9 @@ def enumerated(structure: Structure, tables: list[Any], evidence: Any) -> dict[t
 def test_log_partition_marginals_and_mode(name: str) -> None:
     structure = structure_of(name)
     engine = choose_engine(structure)
-    log_partition, marginals, mode = map(jax.jit, (engine.log_partition, engine.marginals, engine.mode))
+    log_partition, marginals, mode, entropy = (
+        jax.jit(f) for f in (engine.log_partition, engine.marginals, engine.mode, engine.entropy)
+    )
     for seed in range(6):
         chance = np.random.default_rng(seed)
         tables, evidence = any_tables(structure, chance, zeros=0.2 * (seed % 2)), any_evidence(structure, chance)
@@ -81,7 +86,10 @@ def test_log_partition_marginals_and_mode(name: str) -> None:
         for states, score in scores.items():
             expected[range(len(states)), states] += np.exp(score - log_z)
         np.testing.assert_allclose(marginals(tables, evidence), expected, atol=1e-12)
-        best = tuple(np.asarray(mode(tables, evidence)).tolist())
+        p = np.exp(np.array(list(scores.values())) - log_z)
+        spread = -np.sum(p * np.log(np.where(p > 0, p, 1)))
+        np.testing.assert_allclose(entropy(tables, evidence), spread, rtol=1e-9, atol=1e-12)
+        best = tuple(np.asarray(mode(tables, evidence).states).tolist())
         assert scores[best] == pytest.approx(max(scores.values()), rel=1e-12)
 
 
@@ -95,7 +103,7 @@ def test_the_gradient_is_the_marginals_and_samples_follow_them(name: str) -> Non
     marginals = np.asarray(engine.marginals(tables, evidence))
     slopes = jax.grad(engine.log_partition, argnums=1)(tables, evidence)
     np.testing.assert_allclose(slopes, marginals, atol=1e-12)
-    drawn = np.asarray(engine.sample(jax.random.key(0), tables, evidence, 4000))
+    drawn = np.asarray(engine.sample(jax.random.key(0), 4000, tables, evidence))
     assert drawn.shape == (4000, len(structure.sizes))
     counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
     errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
@@ -107,16 +115,16 @@ def test_what_is_impossible_has_no_slope(name: str) -> None:
     structure = structure_of(name)
     engine = choose_engine(structure)
     tables = any_tables(structure, np.random.default_rng(0), zeros=0.0)
-    evidence = jnp.asarray(structure.open_evidence()).at[0].set(-jnp.inf)
+    evidence = jnp.zeros((len(structure.sizes), structure.most_states)).at[0].set(-jnp.inf)
     value, slopes = jax.value_and_grad(engine.log_partition, argnums=1)(tables, evidence)
     assert value == -jnp.inf
     assert np.isfinite(slopes).all()
 
 
 def test_chains_are_found_and_other_things_are_not() -> None:
-    ring = Structure((2, 2, 2), (np.array([[0, 1], [1, 2], [2, 0]]),))
-    star = Structure((2, 2, 2, 2), (np.array([[0, 1], [0, 2], [0, 3]]),))
-    triple = Structure((2, 2, 2), (np.array([[0, 1, 2]]),))
+    ring = structured((2, 2, 2), np.array([[0, 1], [1, 2], [2, 0]]))
+    star = structured((2, 2, 2, 2), np.array([[0, 1], [0, 2], [0, 3]]))
+    triple = structured((2, 2, 2), np.array([[0, 1, 2]]))
     assert [find_paths(s) for s in (ring, star, triple)] == [None, None, None]
     found = find_paths(structure_of("chains of different lengths, one variable alone"))
     assert isinstance(found, PathEngine)

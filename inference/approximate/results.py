@@ -1,0 +1,53 @@
+"""What an approximate method found, and what can be said of it; never passed off as exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..exact.decisions import Configuration
+from ..factors import Floats, Name
+
+Bound = Literal["estimate", "lower bound", "upper bound", "exact"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Approximation:
+    """`marginals`, a `mode` or a `log_partition` (what the method gives), and how far it got.
+
+    `residual` is what the method was still changing by when it stopped, in the measure that `measure` names. `errors`
+    and `log_partition_error` are standard errors, where the method samples. `guarantee` says what the numbers are; only
+    a method that has shown its answer to be right says `is_exact`.
+    """
+
+    method: str
+    guarantee: str
+    is_exact: bool = False
+    converged: bool
+    iterations: int
+    residual: float
+    measure: str = "largest change of a message"
+    marginals: Mapping[Name, Floats] | None = None
+    errors: Mapping[Name, Floats] | None = None
+    mode: Configuration | None = None
+    log_partition: float | None = None
+    log_partition_is: Bound = "estimate"
+    log_partition_error: float | None = None
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "NOT converged"
+        parts = [f"{state} after {self.iterations} iterations ({self.measure} {self.residual:.2g})"]
+        if self.mode is not None:
+            parts.append(f"log-score {self.mode.log_score:.6g}")
+        if self.log_partition is not None:
+            error = "" if self.log_partition_error is None else f" +- {self.log_partition_error:.2g}"
+            parts.append(f"log-partition {self.log_partition:.6g}{error} ({self.log_partition_is})")
+        return f"{self.method}: {self.guarantee}; {', '.join(parts)}"
+
+
+def largest_error(found: Mapping[Name, Floats], other: Mapping[Name, Floats]) -> float:
+    """The largest difference of two sets of marginals."""
+    return max((float(np.abs(found[v] - other[v]).max()) for v in found), default=0.0)

@@ -1,0 +1,61 @@
+"""log Z as a function with a derivative of its own: d log Z = sum of marginals * d log-potentials (GM05, GM27)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from .passes import Marginals, fill, log_of_roots, marginals_of
+from .program import Program
+
+Array = Any
+
+
+class Programs(NamedTuple):
+    """For the partition alone, with marginals of variables, and with those of factors as well."""
+
+    partition: Program
+    unary: Program
+    all: Program
+
+
+@jax.custom_jvp
+def log_partition(programs: Programs, tables: Array, log_evidence: Array) -> Array:
+    """log sum_x exp(tables + evidence at x); minus infinity, with gradient zero, where nothing is possible (GM16)."""
+    return log_of_roots(programs.partition, fill(programs.partition, tables, log_evidence))
+
+
+def derivative(primals: tuple[Programs, Array, Array], tangents: tuple[Any, Array, Array]) -> tuple[Array, Array]:
+    """One pass gives the value and the gradient; tables that are constants need no gradient."""
+    programs, tables, log_evidence = primals
+    _, tables_dot, evidence_dot = tangents
+    fixed = isinstance(tables_dot, SymbolicZero)
+    log_z, marginals = partition_and_marginals(programs.unary if fixed else programs.all, tables, log_evidence)
+    change = jnp.zeros((), log_z.dtype)
+    if not isinstance(evidence_dot, SymbolicZero):
+        change += jnp.vdot(marginals.unary, evidence_dot)
+    if not fixed:
+        change += jnp.vdot(marginals.tables, tables_dot)
+    return log_z, change
+
+
+log_partition.defjvp(derivative, symbolic_zeros=True)
+
+
+def partition_and_marginals(program: Program, tables: Array, log_evidence: Array) -> tuple[Array, Marginals]:
+    buffer = fill(program, tables, log_evidence)
+    return log_of_roots(program, buffer), marginals_of(program, buffer)
+
+
+def entropy(program: Program, tables: Array, log_evidence: Array) -> Array:
+    """H = log Z - E[log-potential]; zero times minus infinity is zero (GM07)."""
+    log_z, marginals = partition_and_marginals(program, tables, log_evidence)
+    return log_z - expectation(marginals.tables, tables) - expectation(marginals.unary, log_evidence)
+
+
+def expectation(weights: Array, logs: Array) -> Array:
+    possible = logs > -jnp.inf
+    return jnp.vdot(jnp.where(possible, weights, 0.0), jnp.where(possible, logs, 0.0))

@@ -1,0 +1,300 @@
+"""A structure, planned and lowered: the tiles that fill the buffer, and where the answers lie in it.
+
+The buffer holds one, zero, the leaves, then values upwards and gradients downwards: gradient[node] = sum of
+gradient[parent] * value[sibling] (GM32). The largest products and all above them, the crown, are matrix products
+between two walks; where there is none, one walk goes up and down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..planning.contraction import ALONE, Step
+from ..planning.orders import bits
+from ..planning.plan import Plan, plan_contraction
+from .circuit import ONE, RESERVED, ZERO, Circuit, Ints, Schedule, Tiles, Variables, schedule
+from .dense import Dense, plan_dense
+from .leaves import Leaves, joined, lay_leaves
+from .structure import Structure
+
+MOST_DENSE = 48
+
+
+class Wanted(Enum):
+    """What is read off: nothing but the partition, marginals of variables, marginals of variables and factors."""
+
+    PARTITION = 0
+    UNARY = 1
+    ALL = 2
+
+
+class Slice(NamedTuple):
+    """An array of the crown that is read from the buffer."""
+
+    array: int
+    place: int
+    shape: tuple[int, ...]
+
+
+class Crown(NamedTuple):
+    """Arrays by number: read, computed in order, and written to the buffer from its present end on."""
+
+    inputs: tuple[Slice, ...]
+    steps: tuple[Dense, ...]
+    outputs: tuple[int, ...]
+
+
+class Lengths(NamedTuple):
+    """Of the buffer: for the first walk, and after the crown for the second."""
+
+    first: int
+    second: int
+
+
+FIELDS = ("sources", "evidence", "up", "down", "roots", "unary", "unary_roots", "values", "gradients", "value_roots")
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=FIELDS, meta_fields=("crown", "lengths"))
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`).
+
+    Places in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values` and `gradients` of
+    all entries of the tables given. `unary_roots` and `value_roots` are numbers of the roots they belong to.
+    """
+
+    sources: Any
+    evidence: Any
+    up: Tiles
+    down: Tiles | None
+    roots: Any
+    unary: Any
+    unary_roots: Any
+    values: Any
+    gradients: Any
+    value_roots: Any
+    crown: Crown | None
+    lengths: Lengths
+
+
+def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
+    leaves = lay_leaves(structure)
+    sizes = dict(enumerate(structure.sizes))
+    return leaves, plan_contraction(sizes, [leaf.scope for leaf in leaves.leaves])
+
+
+def lower_plan(structure: Structure, leaves: Leaves, plan: Plan, wanted: Wanted, dense_from: float) -> Program:
+    """The program that answers what is wanted; products of at least `dense_from` terms are matrix products."""
+    lowering = Lowering(structure, leaves, plan, choose_crown(plan, dense_from))
+    if wanted is not Wanted.PARTITION:
+        lowering.go_down(set(leaves.hosts) if wanted is Wanted.UNARY else set(range(len(leaves.leaves))))
+    return finish(lowering, wanted)
+
+
+def choose_crown(plan: Plan, dense_from: float) -> set[int]:
+    """Nodes of large products and their ancestors; of the largest products only, where there are many."""
+    tree = plan.tree
+    large = sorted([w for w in tree.work if w >= dense_from], reverse=True)
+    limit = large[MOST_DENSE] + 1 if len(large) > MOST_DENSE else dense_from
+    crown: set[int] = set()
+    for i, (step, work) in enumerate(zip(tree.steps, tree.work, strict=True)):
+        if work >= limit or step.left in crown or step.right in crown:
+            crown.add(tree.leaf_count + i)
+    return crown
+
+
+class CrownBuilder:
+    """Collects the arrays of the crown; `cursor` is the end of the buffer it writes to. Array 0 is one."""
+
+    def __init__(self, sizes: Sequence[int], cursor: int) -> None:
+        self.sizes = sizes
+        self.cursor = cursor
+        self.scopes: dict[int, Variables] = {}
+        self.inputs: list[Slice] = []
+        self.steps: list[Dense] = []
+        self.outputs: list[int] = []
+        self.read((), ONE)
+
+    def read(self, variables: Variables, place: int) -> int:
+        number = len(self.scopes)
+        self.scopes[number] = variables
+        self.inputs.append(Slice(number, place, self.shape(variables)))
+        return number
+
+    def multiply(self, left: int, right: int, kept: Variables) -> int:
+        number = len(self.scopes)
+        step, self.scopes[number] = plan_dense(number, left, right, self.scopes, kept, self.sizes)
+        self.steps.append(step)
+        return number
+
+    def write(self, array: int) -> int:
+        place = self.cursor
+        self.outputs.append(array)
+        self.cursor += prod(self.shape(self.scopes[array]))
+        return place
+
+    def shape(self, variables: Variables) -> tuple[int, ...]:
+        return tuple([self.sizes[v] for v in variables])
+
+    def finish(self) -> Crown:
+        return Crown(tuple(self.inputs), tuple(self.steps), tuple(self.outputs))
+
+
+class Lowering:
+    """Tensors of each node: `values` and `gradients` in the circuit, `value_arrays`, `gradient_arrays` in the crown."""
+
+    def __init__(self, structure: Structure, leaves: Leaves, plan: Plan, crown: set[int]) -> None:
+        self.sizes, self.leaves, self.plan, self.tree = structure.sizes, leaves, plan, plan.tree
+        self.scopes = [tuple([number_of(plan.names[v]) for v in bits(scope)]) for scope in plan.tree.scopes]
+        for i, leaf in enumerate(leaves.leaves):
+            self.scopes[i] = leaf.scope
+        self.crown = crown
+        self.circuit = Circuit(self.sizes)
+        self.end = RESERVED + len(leaves.sources)
+        self.values = {i: self.circuit.place(leaf.scope, leaf.place) for i, leaf in enumerate(leaves.leaves)}
+        self.gradients: dict[int, int] = {}
+        self.value_arrays: dict[int, int] = {}
+        self.gradient_arrays: dict[int, int] = {}
+        self.numbered = [(self.tree.leaf_count + i, step) for i, step in enumerate(self.tree.steps)]
+        self.go_up()
+        self.first = schedule(self.circuit, self.end) if crown else None
+        self.builder = CrownBuilder(self.sizes, self.first.length if self.first else self.end)
+        if self.first:
+            self.leave_circuit(self.first)
+            self.go_up_crown()
+
+    def go_up(self) -> None:
+        for node, step in self.numbered:
+            if node not in self.crown:
+                right = self.values[step.right] if step.right != ALONE else 0
+                self.values[node] = self.circuit.add(self.scopes[node], self.values[step.left], right)
+
+    def leave_circuit(self, first: Schedule) -> None:
+        """A new circuit for the way down; it reads what the first one wrote."""
+        old = self.circuit
+        self.circuit = Circuit(self.sizes)
+        places = {node: (old.variables[t], first.starts[t]) for node, t in self.values.items()}
+        self.values = {node: self.circuit.place(*place) for node, place in places.items()}
+
+    def go_up_crown(self) -> None:
+        for node, step in self.numbered:
+            if node in self.crown:
+                right = self.array_of(step.right) if step.right != ALONE else 0
+                self.value_arrays[node] = self.builder.multiply(self.array_of(step.left), right, self.scopes[node])
+        for root in self.tree.roots:
+            if root in self.crown:
+                self.values[root] = self.circuit.place((), self.builder.write(self.value_arrays[root]))
+
+    def array_of(self, node: int) -> int:
+        """The value of a node in the crown, or of one just below it."""
+        if node not in self.value_arrays:
+            tensor = self.values[node]
+            self.value_arrays[node] = self.builder.read(self.circuit.variables[tensor], self.circuit.places[tensor])
+        return self.value_arrays[node]
+
+    def go_down(self, wanted: set[int]) -> None:
+        needed = needed_nodes(self.numbered, wanted)
+        for root in self.tree.roots:
+            self.gradients[root] = self.gradient_arrays[root] = 0
+        for node, step in reversed(self.numbered):
+            pairs = [(step.left, step.right)] if step.right == ALONE else [step[:2], step[1::-1]]
+            for child, other in pairs:
+                if child in needed:
+                    self.move_down(node, child, other)
+
+    def move_down(self, parent: int, child: int, other: int) -> None:
+        if parent not in self.crown:
+            above = self.gradients[parent]
+            kept = self.varying(child, self.circuit.variables[above], other)
+            self.gradients[child] = above if other == ALONE else self.circuit.add(kept, above, self.values[other])
+            return
+        above = self.gradient_arrays[parent]
+        kept = self.varying(child, self.builder.scopes[above], other)
+        below = above if other == ALONE else self.builder.multiply(above, self.array_of(other), kept)
+        self.gradient_arrays[child] = below
+        if child not in self.crown:
+            self.gradients[child] = self.circuit.place(self.builder.scopes[below], self.builder.write(below))
+
+    def varying(self, child: int, above: Variables, other: int) -> Variables:
+        """The axes along which the gradient of the child is not constant."""
+        beside = self.scopes[other] if other != ALONE else ()
+        return tuple([v for v in self.scopes[child] if v in above or v in beside])
+
+    def add_unary(self) -> list[int]:
+        """The tensor of each variable's marginal: value times gradient at its host, summed over the rest."""
+        return [self.circuit.add((v,), self.values[h], self.gradients[h]) for v, h in enumerate(self.leaves.hosts)]
+
+
+def number_of(name: Any) -> int:
+    number: int = name
+    return number
+
+
+def needed_nodes(numbered: list[tuple[int, Step]], wanted: set[int]) -> set[int]:
+    """The wanted leaves and all above them."""
+    needed = set(wanted)
+    for node, step in numbered:
+        if step.left in needed or step.right in needed:
+            needed.add(node)
+    return needed
+
+
+def roots_of(lowering: Lowering) -> list[int]:
+    """For each leaf the number of its root."""
+    tree = lowering.tree
+    found = {root: i for i, root in enumerate(tree.roots)}
+    for node, step in reversed(lowering.numbered):
+        for child in step[:2]:
+            found[child] = found[node]
+    return [found[leaf] for leaf in range(tree.leaf_count)]
+
+
+def finish(lowering: Lowering, wanted: Wanted) -> Program:
+    """Schedules what is left and looks up where the answers lie."""
+    unary = lowering.add_unary() if wanted is not Wanted.PARTITION else []
+    last = schedule(lowering.circuit, lowering.builder.cursor)
+    first = lowering.first or last
+    leaf_roots = np.array(roots_of(lowering), np.int32)
+    leaves = lowering.leaves
+    places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
+    return Program(
+        sources=leaves.sources,
+        evidence=leaves.evidence,
+        up=first.tiles,
+        down=last.tiles if lowering.first and len(last.tiles.starts) else None,
+        roots=np.array(places, np.int32),
+        unary=unary_places(lowering.sizes, [last.starts[t] for t in unary]),
+        unary_roots=leaf_roots[leaves.hosts],
+        **table_places(lowering, last, leaf_roots, wanted),
+        crown=lowering.builder.finish() if lowering.first else None,
+        lengths=Lengths(first.length, last.length),
+    )
+
+
+def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
+    """(variable, state) to its place; zero beyond the states a variable has."""
+    places = np.full((len(starts), max(sizes, default=1)), ZERO, np.int32)
+    for v, start in enumerate(starts):
+        places[v, : sizes[v]] = np.arange(start, start + sizes[v])
+    return places
+
+
+def table_places(lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Wanted) -> dict[str, Ints]:
+    """For each entry of the tables, in the order given: its value, its gradient and its root."""
+    values, gradients, roots = [], [], []
+    for i, leaf in enumerate(lowering.leaves.leaves):
+        if wanted is Wanted.ALL and leaf.start is not None:
+            tensor = lowering.gradients[i]
+            offsets = lowering.circuit.offsets(tensor, leaf.scope)
+            values.append(np.arange(leaf.place, leaf.place + len(offsets)))
+            gradients.append(last.starts[tensor] + offsets)
+            roots.append(np.full(len(offsets), leaf_roots[i]))
+    return {"values": joined(values), "gradients": joined(gradients), "value_roots": joined(roots)}

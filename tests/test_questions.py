@@ -1,0 +1,145 @@
+"""Questions to compiled models: pure functions whose answers are those of enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpc
+from dpc.inference.queries import infer_log_partition, infer_marginals
+
+MODELS = Path(__file__).parent.parent / "models"
+HMM = {
+    "pi": np.array([0.2, 0.3, 0.5]),
+    "A": np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]),
+    "mu": np.array([0.0, 5.0, 9.0]),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_double_precision() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def hmm() -> dpc.Model:
+    return dpc.load(MODELS / "hmm.dp")
+
+
+def scores(model: dpc.Model, data: Any, given: dict[str, Any]) -> dict[tuple[int, ...], float]:
+    """log p of every configuration of a chain z, by the model's own density."""
+    steps, states = data["T"], 3
+    batch = jnp.array(list(product(range(states), repeat=steps)))
+    values = jax.vmap(lambda z: model.log_prob({}, {**given, "z": z}, data))(batch)
+    return {tuple(z): float(v) for z, v in zip(batch.tolist(), values, strict=True)}
+
+
+def test_a_hidden_chain_by_enumeration(hmm: dpc.Model) -> None:
+    data = hmm.bind({"y": [0.1, 1.0, 6.0, 5.2]})
+    table = scores(hmm, data, HMM)
+    log_z = np.logaddexp.reduce(list(table.values()))
+    np.testing.assert_allclose(hmm.log_partition({}, data, HMM), log_z, rtol=1e-12)
+    expected = np.zeros((4, 3))
+    for states, score in table.items():
+        expected[range(4), states] += np.exp(score - log_z)
+    np.testing.assert_allclose(hmm.marginals({}, data, HMM)["z"], expected, atol=1e-12)
+    best = sorted(table, key=lambda key: -table[key])
+    assert tuple(hmm.mode({}, data, HMM)["z"].tolist()) == best[0]
+    found, logs = hmm.kbest(4, {}, data, HMM)
+    assert list(map(tuple, found["z"].tolist())) == best[:4]
+    np.testing.assert_allclose(logs, [table[key] for key in best[:4]], rtol=1e-12)
+    p = np.exp(np.array(list(table.values())) - log_z)
+    np.testing.assert_allclose(hmm.entropy({}, data, HMM), -np.sum(p * np.log(p)), rtol=1e-10)
+
+
+def test_evidence_of_every_kind(hmm: dpc.Model) -> None:
+    data = hmm.bind({"y": [0.1, 1.0, 6.0, 5.2]})
+    table = scores(hmm, data, HMM)
+
+    def log_z(keep: Any) -> float:
+        return float(np.logaddexp.reduce([score + keep(states) for states, score in table.items()]))
+
+    def only(holds: bool) -> float:
+        return 0.0 if holds else -np.inf
+
+    cases = [
+        ({"z[1]": 2}, lambda z: only(z[1] == 2)),
+        ({"z": np.array([-1, 0, -1, 1])}, lambda z: only(z[1] == 0 and z[3] == 1)),
+        ({"z[0]": {0, 2}}, lambda z: only(z[0] in (0, 2))),
+        ({"z[2]": np.array([0.1, 0.5, 0.2])}, lambda z: np.log([0.1, 0.5, 0.2][z[2]])),
+    ]
+    for given, keep in cases:
+        np.testing.assert_allclose(hmm.log_partition({}, data, {**HMM, **given}), log_z(keep), rtol=1e-12)
+    with pytest.raises(ValueError, match="no variable `zz`"):
+        hmm.log_partition({}, data, {**HMM, "zz": 1})
+    with pytest.raises(ValueError, match=r"its evidence has shape \(2,\)"):
+        hmm.log_partition({}, data, {**HMM, "z[0]": np.array([0.5, 0.5])})
+    with pytest.raises(ValueError, match="`mu` is not finite and not given"):
+        hmm.log_partition({}, data, {key: HMM[key] for key in ("pi", "A")})
+
+
+def test_jit_vmap_and_grad(hmm: dpc.Model) -> None:
+    data = hmm.bind({"y": [0.1, 1.0, 6.0, 5.2]})
+
+    def log_evidence(mu: Any, z1: Any) -> Any:
+        return hmm.log_partition({}, data, {**HMM, "mu": mu, "z[1]": z1})
+
+    compiled = jax.jit(jax.vmap(log_evidence, in_axes=(None, 0)))
+    batch = compiled(HMM["mu"], jnp.arange(3))
+    np.testing.assert_allclose(jnp.logaddexp(jnp.logaddexp(*batch[:2]), batch[2]), hmm.log_partition({}, data, HMM))
+    slope = jax.grad(lambda mu: hmm.log_partition({}, data, {**HMM, "mu": mu}))(HMM["mu"])
+
+    def moved(by: Any) -> Any:
+        return hmm.log_partition({}, data, {**HMM, "mu": HMM["mu"] + by})
+
+    central = [(moved(step) - moved(-step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(slope, central, rtol=1e-6)
+
+
+def test_structure_told_by_data_cannot_be_traced() -> None:
+    model = dpc.parse(
+        "dim E\ndim N = 3\ndata a[E] : N\nlatent v[N] : bool\nfactor f[e in E] : if v[a[e]] then 1 else 0\n"
+    )
+    data = model.bind({"a": [0, 2, 2]})
+    np.testing.assert_allclose(model.log_partition({}, data), np.log((1 + np.e) * 2 * (1 + np.e**2)))
+    other = model.bind({"a": [1, 1, 1]})
+    np.testing.assert_allclose(model.log_partition({}, other), np.log(4 * (1 + np.e**3)))
+    with pytest.raises(ValueError, match=r"`a`, whose value is not known inside jax\.jit"):
+        jax.jit(lambda a: model.log_partition({}, {"a": a, "E": 3}))(jnp.array([0, 1, 2]))
+
+
+def test_a_network_answers_as_the_engine_without_compilation() -> None:
+    model = dpc.load(MODELS / "cancer.dp")
+    graph = model.factor_graph()
+    found = model.marginals(given={"xray": "yes"})
+    for name, table in infer_marginals(graph, {"xray": 0}).items():
+        np.testing.assert_allclose(found[str(name)], table, atol=1e-12)
+    np.testing.assert_allclose(model.log_partition(given={"xray": "yes"}), infer_log_partition(graph, {"xray": 0}))
+    np.testing.assert_allclose(model.log_partition(), 0, atol=1e-12)
+
+
+def test_a_field_learns_by_its_marginals() -> None:
+    """d log Z / d J is the expected sufficient statistic (GM10)."""
+    model = dpc.parse(
+        "dim R = 3\ndim C = 3\nparam J : real = 0.4\nlatent s[R, C] : bool\n"
+        "factor right[i in R, j in C[1..]] : J * (if s[i, j-1] == s[i, j] then 1 else 0)\n"
+        "factor below[i in R[1..], j in C] : J * (if s[i-1, j] == s[i, j] then 1 else 0)\n"
+    )
+    values = jnp.array(list(product((0, 1), repeat=9))).reshape(-1, 3, 3).astype(bool)
+    logs = jax.vmap(lambda s: model.log_prob({"J": 0.4}, {"s": s}))(values)
+    agree = (values[:, :, 1:] == values[:, :, :-1]).sum((1, 2)) + (values[:, 1:] == values[:, :-1]).sum((1, 2))
+    value, slope = jax.value_and_grad(lambda p: model.log_partition(p))({"J": jnp.asarray(0.4)})
+    weights = jax.nn.softmax(logs)
+    np.testing.assert_allclose(value, jax.nn.logsumexp(logs), rtol=1e-12)
+    np.testing.assert_allclose(slope["J"], jnp.sum(weights * agree), rtol=1e-10)
+    curvature = jax.hessian(lambda j: model.log_partition({"J": j}))(0.4)
+    mean = jnp.sum(weights * agree)
+    np.testing.assert_allclose(curvature, jnp.sum(weights * (agree - mean) ** 2), rtol=1e-8)
