@@ -11,10 +11,10 @@ demo: $(READY)
 	@sh models/demo.sh
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-all: $(READY)
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow or not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,6 +1,17 @@
 """Shared by all tests."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "dsl")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_programs_are_forgotten() -> Iterator[None]:
+    """Compiled programs are kept by JAX until told otherwise, and thousands of them fill the memory."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()

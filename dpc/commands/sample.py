@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
     parser.add_argument("-n", type=int, default=5, help="how many draws (default 5)")
     parser.add_argument(
-        "--given", default="", metavar="A=V,B=V", help="values of variables upstream of all that is drawn"
+        "--given", default="", metavar="A=V,B=V", help="what is known; below finite variables they are drawn exactly"
     )
 
 
