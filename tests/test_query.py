@@ -212,6 +212,21 @@ def test_a_plan_names_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(plan["order"]) == 64
 
 
+def test_what_is_not_exact_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Belief propagation on a small field with weak ties is close, and never passed off as exact."""
+    weak = (str(MODELS / "ising.dp"), "--set", "J=0.1", "--ask", "s[0, 0]")
+    exact = ask(capsys, *weak)
+    assert exact["methods"] == {"marginals": "exact"}
+    assert main(["query", *weak, "--json", "--memory", "1KB"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["methods"] == {"marginals": "bp"}
+    assert "exact inference needs" in printed.err
+    assert found["marginals"]["s[0, 0]"] == pytest.approx(exact["marginals"]["s[0, 0]"], abs=1e-3)
+    best = ask(capsys, str(MODELS / "ising.dp"), "--map", "--method", "cut")
+    assert best["map"]["states"] == ask(capsys, str(MODELS / "ising.dp"), "--map")["map"]["states"]
+
+
 # ---- what cannot be answered
 
 
@@ -224,7 +239,8 @@ def test_refusals_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "did you mean `cancer`?" in refusal(capsys, 2, *query, "--ask", "canser")
     assert "did you mean `xray`?" in refusal(capsys, 2, *query, "--joint", "xrays,cancer")
     assert "--memory takes a size" in refusal(capsys, 2, *query, "--memory", "much")
-    assert "largest clique" in refusal(capsys, 2, "query", str(MODELS / "ising.dp"), "--memory", "1KB")
+    narrow = ("query", str(MODELS / "ising.dp"), "--memory", "1KB", "--method", "exact")
+    assert "largest clique" in refusal(capsys, 2, *narrow)
     model = tmp_path / "sure.dp"
     model.write_text("dim S = a | b\nx : S ~ Categorical(a=1, b=0)\ny : S ~ table x => a, b { a => 1, 0; b => 0, 1 }\n")
     assert "the evidence is impossible" in refusal(capsys, 3, "query", str(model), "--given", "y=b")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpc.commands.methods import Found
 from dpc.commands.tables import columns
 from dpc.dsl.record import Record
 from dpc.dsl.tabulate.discrete import Discrete
@@ -20,16 +21,29 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Answer(Record):
-    """`found` is what a program reads; `rows` what a person does, the first of them the head."""
+    """`found` is what a program reads; `rows` what a person does, the first of them the head.
+
+    `report` says of an answer that is not exact how it was found, and how well.
+    """
 
     question: str
     found: Any
     rows: list[tuple[str, ...]]
+    method: str = "exact"
+    report: str = ""
+    converged: bool = True
+
+    def by(self, way: Found) -> Answer:
+        return self.replace(method=way.method, report=way.report, converged=way.converged)
 
 
 def print_answers(answers: list[Answer], args: argparse.Namespace) -> None:
+    for answer in answers:
+        if answer.report:
+            print(f"dpc: {answer.report}", file=sys.stderr)
     if args.json:
-        print(json.dumps({answer.question: answer.found for answer in answers}))
+        methods = {answer.question: answer.method for answer in answers}
+        print(json.dumps({**{answer.question: answer.found for answer in answers}, "methods": methods}))
     elif args.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         for answer in answers:
@@ -61,14 +75,16 @@ def bar(probability: float) -> str:
     return "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
-def show_configurations(question: str, discrete: Discrete, found: list[Any], log_z: float) -> Answer:
-    """Configurations with their probabilities: one column for each."""
+def show_configurations(question: str, discrete: Discrete, found: list[Any], log_z: float | None) -> Answer:
+    """Configurations with their probabilities, or log-scores where those are not known: one column for each."""
     labelled = [{str(v): discrete.states[str(v)][s] for v, s in c.states.items()} for c in found]
-    probabilities = [float(np.exp(c.log_score - log_z)) for c in found]
-    items = [
-        {"states": states, "log_score": float(c.log_score), "probability": p}
-        for states, c, p in zip(labelled, found, probabilities, strict=True)
+    items: list[dict[str, Any]] = [
+        {"states": states, "log_score": float(c.log_score)} for states, c in zip(labelled, found, strict=True)
     ]
-    head = ("probability", *(f"{p:.6g}" for p in probabilities))
+    head = ("log score", *(f"{c.log_score:.6g}" for c in found))
+    if log_z is not None:
+        for item, c in zip(items, found, strict=True):
+            item["probability"] = float(np.exp(c.log_score - log_z))
+        head = ("probability", *(f"{item['probability']:.6g}" for item in items))
     rows = [head, *((name, *(states[name] for states in labelled)) for name in labelled[0])]
     return Answer(question, items[0] if question == "map" else items, rows)

@@ -14,9 +14,10 @@ from dpc.commands.cases import answer_cases
 from dpc.commands.discrete import Loaded, add_discrete_arguments, load_discrete
 from dpc.commands.evidence import add_given_argument, read_given
 from dpc.commands.expressions import ask_expression
+from dpc.commands.methods import Found, add_method_argument, find_log_partition, find_marginals, find_mode
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.tabulate.given import WrongEvidence, check_given
-from dpc.exits import BAD_DATA, OK, UsageError
+from dpc.exits import BAD_DATA, NOT_CONVERGED, OK, UsageError
 from dpc.inference import queries as q
 from dpc.inference.errors import InferenceError, MemoryLimitError
 
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", metavar="SIZE", help="how much memory may be used, such as 2GB (default half of what is free)"
     )
+    add_method_argument(parser)
     parser.add_argument("--seed", type=int, default=0, help="the seed of the samples (default 0)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("--csv", action="store_true", help="print as CSV")
@@ -56,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         loaded = load_discrete(args)
         given = check_given(loaded.discrete, read_given(args.given))
-        print_answers(answer_all(loaded, given, args), args)
+        answers = answer_all(loaded, given, args)
+        print_answers(answers, args)
         if args.plot:
             plot_marginals(loaded, given, args)
     except MemoryLimitError as error:
@@ -64,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     except (InferenceError, WrongEvidence) as error:
         print_error(error)
         return BAD_DATA
-    return OK
+    return OK if all(answer.converged for answer in answers) else NOT_CONVERGED
 
 
 def answer_all(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace) -> list[Answer]:
@@ -77,16 +80,16 @@ def answer_all(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace) 
         answers.append(_ask(loaded, text, given, args, memory))
     for text in args.joint:
         answers.append(_joint(loaded, _names(loaded, text), given, memory))
-    return answers or [_marginals(loaded, None, given, memory)]
+    return answers or [_marginals(loaded, None, given, args, memory)]
 
 
 # ---- questions
 
 
 def _log_partition(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
-    value = q.infer_log_partition(loaded.discrete.factors, given, memory=memory)
+    found = find_log_partition(loaded.discrete.factors, given, args.method, memory)
     name = "log probability of the evidence" if loaded.discrete.directed else "log partition"
-    return show_number("logz", name, value)
+    return show_number("logz", name, found.value).by(found)
 
 
 def _entropy(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
@@ -104,11 +107,11 @@ def _divergence(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace,
 def _mode(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
     factors = loaded.discrete.factors
     if args.map:
-        found = q.infer_marginal_mode(factors, _names(loaded, args.map), given, memory=memory)
+        found = Found(q.infer_marginal_mode(factors, _names(loaded, args.map), given, memory=memory))
     else:
-        found = q.infer_mode(factors, given, memory=memory)
-    log_z = q.infer_log_partition(factors, given, memory=memory)
-    return show_configurations("map", loaded.discrete, [found], log_z)
+        found = find_mode(factors, given, args.method, memory)
+    log_z = q.infer_log_partition(factors, given, memory=memory) if found.method == "exact" else None
+    return show_configurations("map", loaded.discrete, [found.value], log_z).by(found)
 
 
 def _kbest(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
@@ -140,9 +143,11 @@ QUESTIONS: tuple[tuple[Callable[[argparse.Namespace], bool], Callable[..., Answe
 )
 
 
-def _marginals(loaded: Loaded, names: list[str] | None, given: dict[str, Any], memory: int | None) -> Answer:
-    found = q.infer_marginals(loaded.discrete.factors, given, names, memory=memory)
-    return show_marginals({str(name): table for name, table in found.items()}, loaded.discrete, given)
+def _marginals(
+    loaded: Loaded, names: list[str] | None, given: dict[str, Any], args: argparse.Namespace, memory: int | None
+) -> Answer:
+    found = find_marginals(loaded.discrete.factors, given, names, args.method, memory)
+    return show_marginals({str(name): table for name, table in found.value.items()}, loaded.discrete, given).by(found)
 
 
 def _joint(loaded: Loaded, names: list[str], given: dict[str, Any], memory: int | None) -> Answer:
@@ -160,7 +165,7 @@ def _ask(loaded: Loaded, text: str, given: dict[str, Any], args: argparse.Namesp
     """Names are marginals; anything else is an expression of the language."""
     words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]
     if all(word in loaded.discrete.states or _elements(loaded, word) for word in words):
-        return _marginals(loaded, _names(loaded, text), given, memory)
+        return _marginals(loaded, _names(loaded, text), given, args, memory)
     return ask_expression(loaded, text, given, args, memory)
 
 
@@ -179,8 +184,8 @@ def plot_marginals(loaded: Loaded, given: dict[str, Any], args: argparse.Namespa
     from dpc.dsl.draw.from_discrete import picture_of_marginals
     from dpc.dsl.draw.write import write_picture
 
-    found = q.infer_marginals(loaded.discrete.factors, given, memory=read_memory(args.memory))
-    marginals = {str(name): table for name, table in found.items()}
+    found = find_marginals(loaded.discrete.factors, given, None, args.method, read_memory(args.memory))
+    marginals = {str(name): table for name, table in found.value.items()}
     try:
         picture = picture_of_marginals(loaded.name or args.path, loaded.discrete, marginals, given)
         write_picture(picture, args.plot, engine="builtin")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import Array
-from .kernels import LOG, MAX, add_up
+from .kernels import LOG, MAX
 from .layout import Layout, greedy_colours
 
 Blocking = Literal["forests", "colours"]
@@ -27,7 +27,10 @@ IMPROVEMENTS = 100
 
 
 class Tables(NamedTuple):
-    """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a] x[members[f, a]]."""
+    """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a] x[members[f, a]].
+
+    The last factor is the constant one: what is padded points at it.
+    """
 
     unary: Array
     flat: Array
@@ -41,7 +44,7 @@ class Block(NamedTuple):
     """One block, or several stacked: padded to one size with the variable that does not exist.
 
     A `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and child, of a factor
-    whose others are held. `rows` lists the variables from the roots down.
+    whose others are held, listed for each child. `rows` lists the variables from the roots down.
     """
 
     single_factor: Array
@@ -50,7 +53,6 @@ class Block(NamedTuple):
     pair_factor: Array
     pair_parent: Array
     pair_child: Array
-    pair_variable: Array
     parent: Array
     rows: Array
 
@@ -58,7 +60,7 @@ class Block(NamedTuple):
 def tables_of(layout: Layout) -> Tables:
     """The factors of all groups, flat; axes that a factor lacks have stride zero."""
     arity = max([group.arity for group in layout.groups], default=1)
-    flat, start, strides, lengths, members = [np.zeros(0)], [], [], [], []
+    flat, start, strides, lengths, members = [], [], [], [], []
     used = 0
     for group in layout.groups:
         shape, count = group.logs.shape[:-1], group.logs.shape[-1]
@@ -71,10 +73,10 @@ def tables_of(layout: Layout) -> Tables:
         members.append(np.pad(group.members.T, ((0, 0), (0, arity - group.arity))))
         used += entries * count
     unary = np.concatenate([layout.unary.T, np.zeros((1, layout.states))])
-    none = np.zeros((0, arity), int)
-    wide = [np.concatenate([none, *parts]).astype(np.int32) for parts in (strides, lengths, members)]
-    starts = np.concatenate([np.zeros(0, int), *start]).astype(np.int32)
-    return Tables(unary, np.concatenate(flat), starts, *wide)
+    last = np.zeros((1, arity), int)
+    wide = [np.concatenate([*parts, last]).astype(np.int32) for parts in (strides, lengths, members)]
+    starts = np.concatenate([*start, np.array([used])]).astype(np.int32)
+    return Tables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
 
 
 def widen(values: Sequence[int], arity: int) -> list[int]:
@@ -88,7 +90,7 @@ def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
         chosen = [np.flatnonzero(colours == c).tolist() for c in range(colours.max(initial=0) + 1)]
     else:
         chosen = cover_by_forests(layout)
-    return stack([block_of(layout, members) for members in chosen], layout.count)
+    return stack([block_of(layout, members) for members in chosen], layout.count, len(layout.scopes))
 
 
 def cover_by_forests(layout: Layout) -> list[list[int]]:
@@ -162,7 +164,8 @@ def block_of(layout: Layout, members: Sequence[int]) -> Block:
     parent, levels = root_forest(near, layout.count)
     directed = [direct(layout.scopes[f], f, a, b, parent) for f, a, b in pairs]
     rows = rows_of(levels, len(members), layout.count)
-    return Block._make([*columns_of(singles, 3), *columns_of(directed, 4), parent.astype(np.int32), rows])
+    single = np.array(singles, np.int32).reshape(-1, 3).T
+    return Block._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
 
 
 def direct(scope: Sequence[int], f: int, a: int, b: int, parent: NDArray[np.intp]) -> tuple[int, int, int, int]:
@@ -170,8 +173,14 @@ def direct(scope: Sequence[int], f: int, a: int, b: int, parent: NDArray[np.intp
     return (f, a, b, scope[b]) if parent[scope[b]] == scope[a] else (f, b, a, scope[a])
 
 
-def columns_of(rows: Sequence[tuple[int, ...]], width: int) -> list[NDArray[np.int32]]:
-    return list(np.array(rows, np.int32).reshape(-1, width).T)
+def by_child(layout: Layout, directed: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int32]:
+    """Factor, axis of the parent and axis of the child, `[variable, position]`; the constant factor where fewer are."""
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
+    for f, parent, child, variable in directed:
+        found[variable].append((f, parent, child))
+    most = max([len(pairs) for pairs in found])
+    filled = [pairs + [(len(layout.scopes), 0, 0)] * (most - len(pairs)) for pairs in found]
+    return np.moveaxis(np.array(filled, np.int32).reshape(layout.count + 1, most, 3), -1, 0)
 
 
 def root_forest(near: dict[int, set[int]], none: int) -> tuple[NDArray[np.intp], list[list[int]]]:
@@ -204,9 +213,9 @@ def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]
     return np.array([row + [none] * (width - len(row)) for row in rows], np.int32).reshape(-1, width)
 
 
-def stack(blocks: Sequence[Block], none: int) -> Block:
-    """Blocks padded to the same sizes: pads point at the variable that does not exist."""
-    pads = Block(0, 0, none, 0, 0, 0, none, none, none)
+def stack(blocks: Sequence[Block], none: int, constant: int) -> Block:
+    """Blocks padded to the same sizes: pads point at the variable that does not exist and at the constant factor."""
+    pads = Block(constant, 0, none, constant, 0, 0, none, none)
     return Block._make([stack_padded(parts, pad) for parts, pad in zip(zip(*blocks, strict=True), pads, strict=True)])
 
 
@@ -216,37 +225,42 @@ def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.in
     return np.stack([np.pad(p, m, constant_values=fill) for p, m in zip(parts, missing, strict=True)])
 
 
-def entries_along(tables: Tables, factor: Array, axis: Array, states: int) -> Array:
+def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
     """Offsets of the states of an axis, from state zero; states beyond its length are read at the last."""
-    steps = jnp.arange(states, dtype=jnp.int32)[None, :]
-    return tables.strides[factor, axis][:, None] * jnp.minimum(steps, tables.lengths[factor, axis][:, None] - 1)
+    strides, lengths = tables.strides[factor, axis][..., None], tables.lengths[factor, axis][..., None]
+    steps = jnp.broadcast_to(jnp.arange(tables.unary.shape[1], dtype=jnp.int32), (*factor.shape, tables.unary.shape[1]))
+    return strides * jnp.minimum(steps, lengths - 1)
 
 
 def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bool) -> Array:
     """New states of a block given the rest; `states` ends with the variable that does not exist."""
     arithmetic = MAX if best else LOG
-    width = tables.unary.shape[1]
     here = tables.strides * states[tables.members]
     base = tables.start + jnp.sum(here, axis=1, dtype=jnp.int32)
     f, a = block.single_factor, block.single_axis
-    held = (base[f] - here[f, a])[:, None] + entries_along(tables, f, a, width)
+    held = (base[f] - here[f, a])[:, None] + entries_along(tables, f, a)
     phi = tables.unary.at[block.single_variable].add(tables.flat[held])
-    f, p, c = block.pair_factor, block.pair_parent, block.pair_child
-    parents = entries_along(tables, f, p, width)[:, :, None]
-    children = entries_along(tables, f, c, width)[:, None, :]
-    held = (base[f] - here[f, p] - here[f, c])[:, None, None] + parents + children
-    edges = jnp.zeros((*tables.unary.shape, width)).at[block.pair_variable].add(tables.flat[held])
 
-    def up(phi: Array, row: Array) -> tuple[Array, None]:
-        message = add_up(arithmetic, edges[row] + phi[row][:, None, :], 2)
-        return phi.at[block.parent[row]].add(message), None
+    def edges(row: Array) -> Array:
+        """The factors between each variable of a row and its parent, added: `[row, parent's state, own state]`."""
+        f, p, c = block.pair_factor[row], block.pair_parent[row], block.pair_child[row]
+        first = (base[f] - here[f, p] - here[f, c])[..., None, None]
+        offsets = entries_along(tables, f, p)[..., :, None] + entries_along(tables, f, c)[..., None, :]
+        return jnp.sum(tables.flat[first + offsets], axis=1)
 
-    def down(states: Array, row: Array) -> tuple[Array, None]:
-        terms = phi[row] + edges[row, states[block.parent[row]]] + noise[row]
+    def up(phi: Array, row: Array) -> tuple[Array, Array]:
+        between = edges(row)
+        message = arithmetic.add_axis(between + phi[row][:, None, :], 2)
+        return phi.at[block.parent[row]].add(message), between
+
+    def down(states: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
+        row, between = step
+        chosen = states[block.parent[row]][:, None, None]
+        terms = phi[row] + jnp.take_along_axis(between, chosen, axis=1)[:, 0] + noise[row]
         return states.at[row].set(jnp.argmax(terms, axis=1).astype(states.dtype)), None
 
-    phi, _ = jax.lax.scan(up, phi, block.rows[::-1])
-    return jax.lax.scan(down, states.at[-1].set(0), block.rows)[0]
+    phi, between = jax.lax.scan(up, phi, block.rows, reverse=True)
+    return jax.lax.scan(down, states.at[-1].set(0), (block.rows, between))[0]
 
 
 def soften(tables: Tables) -> Tables:

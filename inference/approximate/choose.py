@@ -16,7 +16,7 @@ from .cuts import NotSubmodularError, infer_mode_by_cut
 from .gibbs import infer_marginals_gibbs
 from .layout import lay_out
 from .mean_field import infer_marginals_mean_field
-from .propagation import infer_marginals_bp, infer_mode_bp
+from .propagation import Options, infer_marginals_bp, infer_mode_bp
 from .results import Approximation
 from .width import far_too_wide
 
@@ -42,13 +42,29 @@ class Answer:
 
 
 Method = Callable[[FactorGraph, Given | None], Approximation]
+RETRY = Options(damping=0.5, max_iterations=5000)
+
+
+def patient(infer: Callable[[FactorGraph, Given | None, Options], Approximation]) -> Method:
+    """Belief propagation as it is and, if that does not converge, damped; the one that came closer."""
+
+    def tried(graph: FactorGraph, given: Given | None) -> Approximation:
+        first = infer(graph, given, Options())
+        if first.converged:
+            return first
+        second = infer(graph, given, RETRY)
+        return second if second.converged or second.residual < first.residual else first
+
+    return tried
+
+
 MARGINALS: dict[str, Method] = {
-    "bp": infer_marginals_bp,
+    "bp": patient(infer_marginals_bp),
     "mean_field": infer_marginals_mean_field,
     "gibbs": infer_marginals_gibbs,
 }
-MODES: dict[str, Method] = {"cut": infer_mode_by_cut, "bp": infer_mode_bp}
-PARTITIONS: dict[str, Method] = {"bp": infer_marginals_bp, "mean_field": infer_marginals_mean_field}
+MODES: dict[str, Method] = {"cut": infer_mode_by_cut, "bp": patient(infer_mode_bp)}
+PARTITIONS: dict[str, Method] = {"bp": patient(infer_marginals_bp), "mean_field": infer_marginals_mean_field}
 
 
 def infer_marginals_auto(

@@ -21,9 +21,8 @@ from .blocks import Block, Blocking, Tables, blocks_of, tables_of
 from .diagnostics import Diagnosis, diagnose
 from .layout import Layout, lay_out
 from .results import Approximation
-from .starts import find_start, sweep_many
+from .starts import find_start, segment_keys, sweep_many
 
-SEGMENT = 100  # sweeps between two chances to stop
 R_HAT = 1.01
 FEWEST = 4
 
@@ -63,10 +62,9 @@ def start_gibbs(
 def advance_gibbs(run: GibbsRun) -> GibbsRun:
     """SEGMENT more sweeps; their randomness depends on the seed and on how many sweeps came before, nothing else."""
     with jax.enable_x64(True):
-        key = jax.random.fold_in(jax.random.key(run.seed), run.sweeps)
-        keys = jax.random.split(key, run.states.shape[0])
+        keys = segment_keys(run.blocks, run.seed, run.sweeps, 1)
         padded = np.pad(run.states, ((0, 0), (0, 1)))
-        states, visited = sweep_many(run.tables, run.blocks, padded, keys, count=SEGMENT)
+        states, visited = sweep_many(run.tables, run.blocks, padded, keys)
         seen = np.concatenate([run.visited, np.asarray(visited)])
         return replace(run, states=np.asarray(states)[:, :-1], visited=seen)
 

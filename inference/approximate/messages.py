@@ -152,8 +152,13 @@ def next_messages(potentials: Potentials, messages: Messages, damping: Array, se
     outgoing = outgoing_messages(potentials, messages, setting)
     outgoing = jax.lax.optimization_barrier(normalise_all(setting, outgoing))
     answers = normalise_all(setting, answer_messages(potentials, outgoing, setting))
-    damped: Messages = jax.tree.map(lambda new, old: new + damping * difference(old, new), answers, messages)
-    return damped
+    mixed: Messages = jax.tree.map(lambda new, old: damped(new, old, damping), answers, messages)
+    return mixed
+
+
+def damped(new: Array, old: Array, damping: Array) -> Array:
+    """Between old and new; what was or becomes zero is new, as zeros are never taken back."""
+    return jnp.where(jnp.isneginf(new) | jnp.isneginf(old), new, new + damping * (old - new))
 
 
 def difference(a: Array, b: Array) -> Array:

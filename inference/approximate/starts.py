@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,54 +12,57 @@ from ..factors import Array
 from .blocks import Block, Tables, blocks_of, resample, score, soften, tables_of
 from .layout import Layout
 
-SWEEPS, TRIES = 20, 10
+SEGMENT = 50  # sweeps that are compiled as one program
+TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
+
+
+def segment_keys(blocks: Block, *seeds: int) -> Array:
+    """A key for each sweep and block; made on the host, and of a kind that compiles ten times faster than others."""
+    shape = (SEGMENT, blocks.rows.shape[0], KEY_WORDS)
+    words = np.random.SeedSequence(seeds).generate_state(int(np.prod(shape))).reshape(shape)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="rbg")
 
 
 @jax.jit
-def sweep_chain(tables: Tables, blocks: Block, states: Array, key: Array) -> Array:
-    """Every block of one chain drawn anew from its conditional, one block after another."""
+def sweep_many(tables: Tables, blocks: Block, states: Array, keys: Array) -> tuple[Array, Array]:
+    """SEGMENT sweeps of each chain: its last states, and the states after each sweep `[sweep, chain, variable]`."""
 
-    def step(states: Array, drawn: tuple[Block, Array]) -> tuple[Array, None]:
+    def draw(states: Array, drawn: tuple[Block, Array]) -> tuple[Array, None]:
         block, key = drawn
-        noise = jax.random.gumbel(key, tables.unary.shape, dtype=tables.unary.dtype)
-        return resample(tables, block, states, noise, False), None
+        noise = jax.random.gumbel(key, (states.shape[0], *tables.unary.shape), dtype=tables.unary.dtype)
+        return jax.vmap(lambda x, g: resample(tables, block, x, g, False))(states, noise), None
 
-    keys = jax.random.split(key, blocks.rows.shape[0])
-    return jax.lax.scan(step, states, (blocks, keys))[0]
-
-
-@partial(jax.jit, static_argnames="count")
-def sweep_many(tables: Tables, blocks: Block, states: Array, keys: Array, *, count: int) -> tuple[Array, Array]:
-    """`count` sweeps of each chain: its last states, and the states after each sweep `[sweeps, chains, variables]`."""
-
-    def step(states: Array, keys: Array) -> tuple[Array, Array]:
-        new = jax.vmap(sweep_chain, in_axes=(None, None, 0, 0))(tables, blocks, states, keys)
+    def sweep(states: Array, keys: Array) -> tuple[Array, Array]:
+        new, _ = jax.lax.scan(draw, states, (blocks, keys))
         return new, new[:, :-1]
 
-    return jax.lax.scan(step, states, jax.vmap(lambda key: jax.random.split(key, count), out_axes=1)(keys))
+    return jax.lax.scan(sweep, states, keys)
 
 
 def find_start(layout: Layout, chains: int, seed: int) -> NDArray[np.int32]:
-    """Random states for each chain, sampled on until none meets a zero; raises if that cannot be reached."""
+    """Random states for each chain, sampled on until none meets a zero; raises if that cannot be reached.
+
+    With zeros about, several candidates are tried, and chains may start from the same one.
+    """
+    wanted, chains = chains, max(chains, CANDIDATES) if layout.has_zeros else chains
     tables, blocks = tables_of(layout), blocks_of(layout)
     generator = np.random.default_rng(seed)
     sizes = np.array([*layout.sizes, 1])
     states = jnp.asarray((generator.random((chains, layout.count + 1)) * sizes[None]).astype(np.int32))
-    keys = jax.random.split(jax.random.key(int(generator.integers(2**31))), TRIES)
     is_dead = dead_chains(tables, states)
-    for key in keys:
+    for attempt in range(TRIES):
         if not is_dead.any():
-            return np.asarray(states)[:, :-1]
-        moved, _ = sweep_many(soften(tables), blocks, states, jax.random.split(key, chains), count=SWEEPS)
+            return np.asarray(states)[:wanted, :-1]
+        moved, _ = sweep_many(soften(tables), blocks, states, segment_keys(blocks, seed, attempt, 0))
         states = jnp.where(is_dead[:, None], moved, states)
         is_dead = dead_chains(tables, states)
     if is_dead.all():
         raise InferenceError(
-            f"no configuration of non-zero potential was found in {SWEEPS * TRIES} sweeps of {chains} chains: the "
+            f"no configuration of non-zero potential was found in {SEGMENT * TRIES} sweeps of {chains} chains: the "
             "evidence may be impossible, or too constrained to be sampled; use exact inference or belief propagation"
         )
     alive = np.flatnonzero(~np.asarray(is_dead))
-    return np.asarray(states)[np.resize(alive, chains), :-1]
+    return np.asarray(states)[np.resize(alive, wanted), :-1]
 
 
 @jax.jit

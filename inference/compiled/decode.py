@@ -124,6 +124,7 @@ def reading_of(structure: Structure, leaves: Leaves) -> Reading:
         leaf = leaves.leaves[host]
         after = leaf.scope[leaf.scope.index(v) + 1 :]
         stride = int(np.prod([structure.sizes[u] for u in after], dtype=np.int64))
+        assert leaf.place is not None
         rows.append((host, leaf.place, stride, structure.sizes[v]))
     return Reading(*np.array(rows, np.int32).reshape(-1, 4).T)
 

@@ -11,11 +11,12 @@ from math import prod
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 
 from .circuit import Variables
-from .numbers import Array, Wide, normalised, power_of_two
+from .numbers import LOG_TWO, Array, Wide, normalised, power_of_two
 
-FEW = 64  # below so many terms a matrix, a loop is faster than matrix products
+FEW = 16  # terms of a matrix below which a loop over all of them is faster than matrix products
 
 
 class Scaled(NamedTuple):
@@ -68,7 +69,7 @@ def run_dense(step: Dense, left: Scaled, right: Scaled) -> Scaled:
     one, two = arranged(step.first, left.values), arranged(step.second, right.values)
     _, m, k = one.shape
     n = two.shape[1]
-    if min(m, n) == 1 or m * n * k < FEW:
+    if k * max(m, n) < FEW:
         product = jnp.sum(one[:, :, None, :] * two[:, None, :, :], axis=-1)
     else:
         product = jnp.einsum("bmk,bnk->bmn", one, two)
@@ -85,6 +86,13 @@ def rescaled(values: Array, exponent: Array) -> Scaled:
     """The same numbers with the largest in [1, 2)."""
     top = normalised(jnp.max(values), exponent).exponent
     return Scaled(values * power_of_two(exponent - top, values.dtype), top)
+
+
+def scaled_of_logs(logs: Array) -> Scaled:
+    """exp(logs); a tensor of nothing but zeros has the exponent zero."""
+    top = lax.stop_gradient(jnp.max(logs))
+    whole = jnp.floor(jnp.where(top == -jnp.inf, 0.0, top) / LOG_TWO)
+    return Scaled(jnp.exp(logs - whole * LOG_TWO), whole.astype(jnp.int32))
 
 
 def scaled_of_wide(number: Wide) -> Scaled:

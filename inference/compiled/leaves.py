@@ -5,6 +5,7 @@ A variable without a small table gets a leaf of its own. Leaves that take eviden
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 from typing import NamedTuple
 
@@ -17,10 +18,10 @@ HOST_ENTRIES = 1024
 
 
 class Leaf(NamedTuple):
-    """A table that lies at `place` in the buffer and at `start` in the arrays given (or is nowhere: a table of ones)."""
+    """A table at `place` in the buffer (if it is there) and at `start` in the arrays given (or nowhere: all ones)."""
 
     scope: Variables
-    place: int
+    place: int | None
     start: int | None
     takes: tuple[int, ...]
 
@@ -37,14 +38,15 @@ class Leaves(NamedTuple):
     evidence: Ints
 
 
-def lay_leaves(structure: Structure) -> Leaves:
-    """Hosts first, then the other tables."""
+def lay_leaves(structure: Structure, outside: Collection[int] = ()) -> Leaves:
+    """Hosts first, then the other tables, but for those that are to stay outside the buffer."""
     hosts = find_hosts(structure)
     takes: dict[int, list[int]] = {}
     for v, host in enumerate(hosts):
         takes.setdefault(host, []).append(v)
     count = len(structure.factors)
-    rest = [i for i in range(count) if i not in takes]
+    rest = [i for i in range(count) if i not in takes and i not in outside]
+    kept_out = [i for i in range(count) if i not in takes and i in outside]
     leaves: dict[int, Leaf] = {}
     sources = []
     place = RESERVED
@@ -56,6 +58,8 @@ def lay_leaves(structure: Structure) -> Leaves:
         leaves[i] = Leaf(scope, place, start, taken)
         sources.append(np.full(entries, zero) if start is None else np.arange(start, start + entries))
         place += entries
+    for i in kept_out:
+        leaves[i] = Leaf(structure.factors[i].scope, None, structure.factors[i].start, ())
     ordered = [leaves[i] for i in range(len(leaves))]
     evidence = evidence_sources(structure, [leaves[i] for i in takes])
     return Leaves(ordered, hosts, joined(sources), evidence)

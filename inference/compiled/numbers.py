@@ -69,13 +69,9 @@ def logs_of_wide(number: Wide) -> Array:
 
 
 def sum_of_products(left: Wide, right: Wide) -> Wide:
-    """sum_k left[k] * right[k]: the terms are brought to their largest exponent.
-
-    The products are written out before they are reduced twice: fused into both reductions, the reads would be made
-    twice too, and they are most of the time.
-    """
-    products, exponents = lax.optimization_barrier((left.mantissa * right.mantissa, left.exponent + right.exponent))
-    top = lax.optimization_barrier(jnp.max(exponents, axis=0))
+    """sum_k left[k] * right[k]: the terms are brought to their largest exponent."""
+    products, exponents = left.mantissa * right.mantissa, left.exponent + right.exponent
+    top = jnp.max(exponents, axis=0)
     return normalised(jnp.sum(products * power_of_two(exponents - top[None], products.dtype), axis=0), top)
 
 

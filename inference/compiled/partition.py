@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .machine import in_turn
 from .passes import Marginals, fill, log_of_roots, marginals_of
 from .program import Program
 
@@ -25,7 +27,7 @@ class Programs(NamedTuple):
 @jax.custom_jvp
 def log_partition(programs: Programs, tables: Array, log_evidence: Array) -> Array:
     """log sum_x exp(tables + evidence at x); minus infinity, with gradient zero, where nothing is possible (GM16)."""
-    return log_of_roots(programs.partition, fill(programs.partition, tables, log_evidence))
+    return partition_in_turn(programs.partition, tables, log_evidence)
 
 
 def derivative(primals: tuple[Programs, Array, Array], tangents: tuple[Any, Array, Array]) -> tuple[Array, Array]:
@@ -45,9 +47,28 @@ def derivative(primals: tuple[Programs, Array, Array], tangents: tuple[Any, Arra
 log_partition.defjvp(derivative, symbolic_zeros=True)
 
 
-def partition_and_marginals(program: Program, tables: Array, log_evidence: Array) -> tuple[Array, Marginals]:
+def plain_partition(program: Program, tables: Array, log_evidence: Array) -> Array:
+    return log_of_roots(program, fill(program, tables, log_evidence))
+
+
+def plain_marginals(program: Program, tables: Array, log_evidence: Array) -> tuple[Array, Marginals]:
     buffer = fill(program, tables, log_evidence)
     return log_of_roots(program, buffer), marginals_of(program, buffer)
+
+
+partition_in_turn = in_turn(plain_partition)
+marginals_in_turn = in_turn(plain_marginals)
+
+
+@jax.custom_jvp
+def partition_and_marginals(program: Program, tables: Array, log_evidence: Array) -> tuple[Array, Marginals]:
+    """log Z and its gradient. Their derivatives (covariances) are those of the passes themselves."""
+    return marginals_in_turn(program, tables, log_evidence)
+
+
+@partition_and_marginals.defjvp
+def derivative_of_marginals(primals: tuple[Program, Array, Array], tangents: tuple[Any, Array, Array]) -> Any:
+    return jax.jvp(partial(plain_marginals, primals[0]), primals[1:], tangents[1:])
 
 
 def entropy(program: Program, tables: Array, log_evidence: Array) -> Array:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .dense import Scaled, run_dense, scaled_of_wide
+from .dense import Scaled, run_dense, scaled_of_logs, scaled_of_wide
 from .machine import lengthened, read, take, walk
 from .numbers import Wide, logs_of_wide, normalised, ratio, sum_of_products, wide_of_logs
 from .program import Crown, Program
@@ -55,17 +55,19 @@ def fill(program: Program, tables: Array, log_evidence: Array) -> Wide:
     leaves = wide_leaves(program, tables, log_evidence)
     buffer: Wide = walk(program.up, lengthened(leaves, program.lengths.first), sum_of_products)
     if program.crown:
-        buffer = lengthened(run_crown(program.crown, buffer), program.lengths.second)
+        buffer = lengthened(run_crown(program.crown, buffer, tables), program.lengths.second)
     return walk(program.down, buffer, sum_of_products) if program.down else buffer
 
 
-def run_crown(crown: Crown, buffer: Wide) -> Wide:
+def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     """The matrix products, and the buffer with their outputs at its end."""
     arrays: dict[int, Scaled] = {}
     for array, place, shape in crown.inputs:
         end = place + prod(shape)
         found = Wide(buffer.mantissa[place:end].reshape(shape), buffer.exponent[place:end].reshape(shape))
         arrays[array] = scaled_of_wide(found)
+    for array, place, shape in crown.tables:
+        arrays[array] = scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
     for step in crown.steps:
         arrays[step.out] = run_dense(step, arrays[step.left], arrays[step.right])
     outputs = [arrays[array] for array in crown.outputs]

@@ -37,7 +37,7 @@ class Wanted(Enum):
 
 
 class Slice(NamedTuple):
-    """An array of the crown that is read from the buffer."""
+    """An array of the crown that is read from a place in the buffer, or in the tables given."""
 
     array: int
     place: int
@@ -45,9 +45,10 @@ class Slice(NamedTuple):
 
 
 class Crown(NamedTuple):
-    """Arrays by number: read, computed in order, and written to the buffer from its present end on."""
+    """Arrays by number: read from the buffer or the tables, computed in order, written to the end of the buffer."""
 
     inputs: tuple[Slice, ...]
+    tables: tuple[Slice, ...]
     steps: tuple[Dense, ...]
     outputs: tuple[int, ...]
 
@@ -93,7 +94,10 @@ def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
 
 def lower_plan(structure: Structure, leaves: Leaves, plan: Plan, wanted: Wanted, dense_from: float) -> Program:
     """The program that answers what is wanted; products of at least `dense_from` terms are matrix products."""
-    lowering = Lowering(structure, leaves, plan, choose_crown(plan, dense_from))
+    crown = choose_crown(plan, dense_from)
+    if crown and wanted is not Wanted.ALL:
+        leaves = lay_leaves(structure, crown_leaves(plan, crown))
+    lowering = Lowering(structure, leaves, plan, crown)
     if wanted is not Wanted.PARTITION:
         lowering.go_down(set(leaves.hosts) if wanted is Wanted.UNARY else set(range(len(leaves.leaves))))
     return finish(lowering, wanted)
@@ -111,6 +115,13 @@ def choose_crown(plan: Plan, dense_from: float) -> set[int]:
     return crown
 
 
+def crown_leaves(plan: Plan, crown: set[int]) -> set[int]:
+    """Leaves that only the crown reads."""
+    count = plan.tree.leaf_count
+    steps = [plan.tree.steps[node - count] for node in crown]
+    return {leaf for step in steps for leaf in (step.left, step.right) if 0 <= leaf < count}
+
+
 class CrownBuilder:
     """Collects the arrays of the crown; `cursor` is the end of the buffer it writes to. Array 0 is one."""
 
@@ -119,14 +130,15 @@ class CrownBuilder:
         self.cursor = cursor
         self.scopes: dict[int, Variables] = {}
         self.inputs: list[Slice] = []
+        self.tables: list[Slice] = []
         self.steps: list[Dense] = []
         self.outputs: list[int] = []
-        self.read((), ONE)
+        self.read((), ONE, self.inputs)
 
-    def read(self, variables: Variables, place: int) -> int:
+    def read(self, variables: Variables, place: int, source: list[Slice]) -> int:
         number = len(self.scopes)
         self.scopes[number] = variables
-        self.inputs.append(Slice(number, place, self.shape(variables)))
+        source.append(Slice(number, place, self.shape(variables)))
         return number
 
     def multiply(self, left: int, right: int, kept: Variables) -> int:
@@ -145,7 +157,7 @@ class CrownBuilder:
         return tuple([self.sizes[v] for v in variables])
 
     def finish(self) -> Crown:
-        return Crown(tuple(self.inputs), tuple(self.steps), tuple(self.outputs))
+        return Crown(tuple(self.inputs), tuple(self.tables), tuple(self.steps), tuple(self.outputs))
 
 
 class Lowering:
@@ -159,7 +171,8 @@ class Lowering:
         self.crown = crown
         self.circuit = Circuit(self.sizes)
         self.end = RESERVED + len(leaves.sources)
-        self.values = {i: self.circuit.place(leaf.scope, leaf.place) for i, leaf in enumerate(leaves.leaves)}
+        inside = [(i, leaf.scope, leaf.place) for i, leaf in enumerate(leaves.leaves) if leaf.place is not None]
+        self.values = {i: self.circuit.place(scope, place) for i, scope, place in inside}
         self.gradients: dict[int, int] = {}
         self.value_arrays: dict[int, int] = {}
         self.gradient_arrays: dict[int, int] = {}
@@ -194,11 +207,19 @@ class Lowering:
                 self.values[root] = self.circuit.place((), self.builder.write(self.value_arrays[root]))
 
     def array_of(self, node: int) -> int:
-        """The value of a node in the crown, or of one just below it."""
+        """The value of a node in the crown, or of one just below it, in the buffer or among the tables."""
         if node not in self.value_arrays:
-            tensor = self.values[node]
-            self.value_arrays[node] = self.builder.read(self.circuit.variables[tensor], self.circuit.places[tensor])
+            self.value_arrays[node] = self.read_array(node)
         return self.value_arrays[node]
+
+    def read_array(self, node: int) -> int:
+        if node in self.values:
+            tensor = self.values[node]
+            place = self.circuit.places[tensor]
+            return self.builder.read(self.circuit.variables[tensor], place, self.builder.inputs)
+        leaf = self.leaves.leaves[node]
+        assert leaf.start is not None
+        return self.builder.read(leaf.scope, leaf.start, self.builder.tables)
 
     def go_down(self, wanted: set[int]) -> None:
         needed = needed_nodes(self.numbered, wanted)
@@ -294,6 +315,7 @@ def table_places(lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: W
         if wanted is Wanted.ALL and leaf.start is not None:
             tensor = lowering.gradients[i]
             offsets = lowering.circuit.offsets(tensor, leaf.scope)
+            assert leaf.place is not None
             values.append(np.arange(leaf.place, leaf.place + len(offsets)))
             gradients.append(last.starts[tensor] + offsets)
             roots.append(np.full(len(offsets), leaf_roots[i]))
