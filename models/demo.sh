@@ -28,6 +28,13 @@ for model in hierarchical hmm tagger ising asia gate; do
 done
 run dpc graph models/asia.dp -o out/asia.png
 
+say "Questions: what is the disease, if the x-ray is clear and breath is short?"
+run dpc query models/asia.dp --given dysp=yes,xray=no --ask lung,bronc,smoke --plot out/asia_marginals.svg
+run dpc query models/networks/alarm.dp --given BP=LOW,HRBP=HIGH --logz --ask "CO == LOW and CATECHOL == HIGH"
+run dpc query models/ising.dp --ask "s[0, 0],s[4, 4]"
+run dpc plan models/networks/child.dp
+run dpc convert models/networks/alarm.dp -o out/alarm.bif
+
 say "Compiled to JAX: draws, values, derivatives."
 run dpc sample models/asia.dp -n 4 --given smoke=yes
 run dpc run models/root.dp --grad

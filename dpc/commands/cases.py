@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +49,9 @@ def read_cases(path: str) -> list[dict[str, str]]:
     return [{name: cell.strip() for name, cell in row.items() if cell.strip()} for row in rows]
 
 
-def case_columns(discrete: Discrete, rows: list[dict[str, str]]) -> dict[str, NDArray[np.intp]]:
+def case_columns(discrete: Discrete, rows: list[dict[str, str]]) -> dict[Any, NDArray[np.intp]]:
     """The states of every variable that some case observes, -1 where one does not."""
-    found: dict[str, NDArray[np.intp]] = {}
+    found: dict[Any, NDArray[np.intp]] = {}
     for number, row in enumerate(rows):
         for name, cell in row.items():
             if name not in discrete.states:

@@ -114,7 +114,8 @@ class Questions:
         arrays, fixed = split_data(data or {}, self._dims)
         sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(fixed)
         finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
-        values, evidence = {}, {}
+        values: Values = {}
+        evidence: Values = {}
         for name, value in (given or {}).items():
             is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
             (evidence if is_evidence else values)[name] = value

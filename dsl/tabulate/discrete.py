@@ -37,9 +37,9 @@ class Discrete(Record):
 
 
 class Setting(Record):
-    """What is known when a question is asked: arrays by node, sizes and labels by dim."""
+    """What is known when a question is asked: arrays by node (None for one that is traced), sizes and labels by dim."""
 
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, Array | None]
     sizes: Mapping[str, int]
     labels: Mapping[str, tuple[str, ...]]
 
@@ -121,7 +121,7 @@ def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> Non
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
-            message = f"`{node.name}` is not finite and not given, and only finite variables are summed over: give it a value"
+            message = f"`{node.name}` is not finite and not given: give it a value, only finite variables are summed over"
             raise NotTabular(message)
     for dim in graph.dims:
         if dim.size is None and dim.name not in known.sizes:

@@ -64,7 +64,7 @@ BERNOULLI_LOGITS = "Bernoulli(logits: real) -> bool"
 class Evaluator:
     """`arrays` are parameters, data and given values by the names of their nodes; None where one is traced."""
 
-    def __init__(self, arrays: Mapping[str, Array], sizes: Sizes, functions: Mapping[str, Any]):
+    def __init__(self, arrays: Mapping[str, Array | None], sizes: Sizes, functions: Mapping[str, Any]):
         self.arrays = arrays
         self.sizes = sizes
         self.functions = functions
