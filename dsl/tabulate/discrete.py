@@ -121,7 +121,7 @@ def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> Non
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
-            message = f"`{node.name}` is not finite and not given: give it a value, only finite variables are summed over"
+            message = f"`{node.name}` is not finite and not given: give it a value, sums are over finite variables"
             raise NotTabular(message)
     for dim in graph.dims:
         if dim.size is None and dim.name not in known.sizes:
