@@ -144,7 +144,19 @@ def build_finite(
     structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
     indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
-    return Finite(grounded, choose_engine(structure), structure, tables, indices)
+    return Finite(grounded, choose_engine(structure, layouts(grounded, sizes)), structure, tables, indices)
+
+
+def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:
+    """For every dim that each finite variable has just once, where along it each element stands; longest dims first."""
+    axes = {name: list(map(str, node.type.shape)) for name, node in grounded.finite.items()}
+    shared = set.intersection(*map(set, axes.values())) if axes else set()
+    found = []
+    for dim in sorted(shared, key=lambda name: -sizes.get(name, 0)):
+        if all(own.count(dim) == 1 for own in axes.values()):
+            steps = [np.indices(grounded.shapes[name])[own.index(dim)].reshape(-1) for name, own in axes.items()]
+            found.append(np.concatenate(steps))
+    return found
 
 
 def index_names(grounded: Grounded) -> set[str]:

@@ -20,6 +20,8 @@ from ..exact.decisions import Configuration
 from ..factors import FactorGraph, Floats, Name
 from .layout import Group, Layout, lay_out, neighbours
 
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Beam:
@@ -31,8 +33,9 @@ class Beam:
 
     @property
     def is_proven(self) -> bool:
-        """Whether these are certainly the best ones."""
-        return self.missed <= self.configurations[-1].log_score
+        """Whether these are certainly the best ones, to the rounding of sums."""
+        worst = self.configurations[-1].log_score
+        return self.missed <= worst + ROUNDING * (1 + abs(worst))
 
     def __str__(self) -> str:
         claim = "proven the best" if self.is_proven else f"approximate, none missing scores above {self.missed:.6g}"
@@ -58,7 +61,8 @@ def infer_kbest_by_beam(
     numbers = breadth_order(layout) if order is None else check_order(layout, order)
     steps = steps_along(layout, numbers)
     states = np.zeros((1, layout.count), dtype=np.intp)
-    scores = np.array([layout.constant + sum(largest_sum(group) for group in layout.groups)])
+    tops = layout.unary.max(axis=0, initial=-np.inf)
+    scores = np.array([layout.constant + tops.sum() + sum(largest_sum(group) for group in layout.groups)])
     missed = -np.inf
     for v in numbers:
         states, scores, dropped = extend(layout, states, scores, v, steps[v], width)
@@ -69,7 +73,7 @@ def infer_kbest_by_beam(
             if missed == -np.inf
             else InferenceError(f"a beam of width {width} lost every configuration of non-zero potential; widen it")
         )
-    found = [layout.named_configuration(row) for row in states[:k]]
+    found = sorted([layout.named_configuration(row) for row in states[:k]], key=lambda c: -c.log_score)
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
 
 
@@ -121,7 +125,8 @@ def extend(
 ) -> tuple[NDArray[np.intp], Floats, float]:
     """Every partial configuration with every state of v; the best `width`, and the best of the dropped."""
     size = layout.sizes[v]
-    grown = scores[:, None] + layout.unary[:size, v][None]
+    own = layout.unary[:size, v]
+    grown = scores[:, None] + (own - own.max())[None]
     for step in steps:
         at = tuple([states[:, u] for u in step.earlier])
         grown = grown + (step.after[at] - np.asarray(step.before[at])[..., None]).reshape(-1, size)

@@ -33,9 +33,8 @@ class NotSubmodularError(InferenceError):
 
 
 class Quadratic(NamedTuple):
-    """constant + sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite weights are constraints."""
+    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite weights are constraints."""
 
-    constant: float
     linear: Floats
     tails: NDArray[np.intp]
     heads: NDArray[np.intp]
@@ -46,10 +45,11 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approxi
     """argmax_x of a binary pairwise model, if some flips of variables make every pair prefer to agree."""
     layout = lay_out(graph, given)
     verify_binary(layout)
-    fixed = propagate_zeros(layout)
-    pairs = pair_tables(layout, fixed)
+    sums = sum_pairs(layout)
+    fixed = propagate_zeros(layout, sums)
+    pairs = {pair: table for pair, table in sums.items() if fixed.keys().isdisjoint(pair)}
     flips = find_flips(layout, pairs)
-    energy = energy_of(layout, fixed, pairs, flips)
+    energy = energy_of(layout, fixed, sums, flips)
     side, rounds, gap = minimum_cut(energy)
     states = np.where(flips, 1 - side, side)
     states[list(fixed)] = list(fixed.values())
@@ -83,12 +83,12 @@ def verify_binary(layout: Layout) -> None:
         raise NotSubmodularError(f"the factor on {name_of(layout, large[0])} is not pairwise; use bp")
 
 
-def propagate_zeros(layout: Layout) -> dict[int, int]:
+def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
     """Variables with one state left, by unary zeros and by zeros of pairs whose other state is left alone."""
     alive = -np.inf < layout.unary.T
-    sums = sum_pairs(layout)
     near: dict[int, list[tuple[int, Floats]]] = {}
-    for (u, v), table in sums.items():
+    zeros = {pair: table for pair, table in sums.items() if table.min() == -np.inf}
+    for (u, v), table in zeros.items():
         near.setdefault(u, []).append((v, table))
         near.setdefault(v, []).append((u, table.T))
     queue = deque(range(layout.count))
@@ -112,11 +112,6 @@ def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
             pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
             found[pair] = found[pair] + oriented if pair in found else oriented
     return found
-
-
-def pair_tables(layout: Layout, fixed: dict[int, int]) -> dict[Pair, Floats]:
-    """The pairs of which neither variable is fixed; no row or column of theirs is zero throughout."""
-    return {pair: table for pair, table in sum_pairs(layout).items() if fixed.keys().isdisjoint(pair)}
 
 
 def agreement(table: Floats) -> float:
@@ -152,34 +147,38 @@ def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
     return np.array([flips.get(v, False) for v in range(layout.count)], dtype=bool)
 
 
-def energy_of(layout: Layout, fixed: dict[int, int], pairs: dict[Pair, Floats], flips: NDArray[np.bool_]) -> Quadratic:
-    """Minus the log-potentials of the free variables, flipped; fixed ones take no part but through their pairs."""
-    count = layout.count
-    unary = np.zeros((count, 2))
+def energy_of(layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]) -> Quadratic:
+    """Minus the log-potentials of the variables that are not fixed, flipped, up to a constant."""
+    unary = unary_energies(layout, fixed, sums)
+    unary = np.where(flips[:, None], unary[:, ::-1], unary)
+    linear = unary[:, 1] - unary[:, 0]
+    edges: list[tuple[int, int, float]] = []
+    for (u, v), table in sums.items():
+        if u not in fixed and v not in fixed:
+            (a, b), (c, d) = -(table[::-1] if flips[u] else table)[:, :: -1 if flips[v] else 1]
+            if c < np.inf:
+                linear[u], linear[v], bend = linear[u] + c - a, linear[v] + d - c, (u, v, b + c - a - d)
+            elif b < np.inf:
+                linear[v], linear[u], bend = linear[v] + b - a, linear[u] + d - b, (v, u, np.inf)
+            else:
+                linear[u], bend = linear[u] + d - a, (u, v, np.inf)
+                edges.append((v, u, np.inf))
+            edges.append(bend)
+    tails, heads, weights = np.array(edges, dtype=np.float64).reshape(-1, 3).T
+    return Quadratic(linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
+
+
+def unary_energies(layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
+    """Of each variable, and of its pairs with fixed ones; nothing for those that are fixed."""
+    unary = np.zeros((layout.count, 2))
     unary[:, : layout.states] = -layout.unary.T
-    for (u, v), table in sum_pairs(layout).items():
+    for (u, v), table in sums.items() if fixed else ():
         if u in fixed and v not in fixed:
             unary[v] -= table[fixed[u]]
         elif v in fixed and u not in fixed:
             unary[u] -= table[:, fixed[v]]
     unary[list(fixed)] = 0.0
-    unary = np.where(flips[:, None], unary[:, ::-1], unary)
-    linear = unary[:, 1] - unary[:, 0]
-    constant = float(unary[:, 0].sum())
-    edges: list[tuple[int, int, float]] = []
-    for (u, v), table in pairs.items():
-        (a, b), (c, d) = -(table[::-1] if flips[u] else table)[:, :: -1 if flips[v] else 1]
-        constant += a
-        if c < np.inf:
-            linear[u], linear[v], bend = linear[u] + c - a, linear[v] + d - c, (u, v, b + c - a - d)
-        elif b < np.inf:
-            linear[v], linear[u], bend = linear[v] + b - a, linear[u] + d - b, (v, u, np.inf)
-        else:
-            linear[u], bend = linear[u] + d - a, (u, v, np.inf)
-            edges.append((v, u, np.inf))
-        edges.append(bend)
-    tails, heads, weights = np.array(edges, dtype=np.float64).reshape(-1, 3).T
-    return Quadratic(constant, linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
+    return unary
 
 
 def capacities(energy: Quadratic) -> csr_array:

@@ -63,12 +63,6 @@ class Layout:
         return any(bool(np.isneginf(group.logs).any()) for group in self.groups)
 
     @cached_property
-    def degrees(self) -> NDArray[np.intp]:
-        """How many factors of two or more variables hold each variable."""
-        held = [group.members.ravel() for group in self.groups]
-        return np.bincount(np.concatenate([*held, np.zeros(0, np.int32)]), minlength=self.count)
-
-    @cached_property
     def scopes(self) -> list[tuple[int, ...]]:
         """The variables of every factor, group by group."""
         return [tuple(scope) for group in self.groups for scope in group.members.T.tolist()]

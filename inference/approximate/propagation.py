@@ -72,12 +72,11 @@ def propagate(
     def rounds(state: Fixed) -> Fixed:
         count = jnp.minimum(EVERY, max_iterations - state.iterations)
 
-        def body(_: Array, messages: Messages) -> Messages:
-            return next_messages(potentials, messages, damping, setting)
+        def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
+            return next_messages(potentials, last[0], damping, setting), last[0]
 
-        before = jax.lax.fori_loop(0, count - 1, body, state.messages)
-        after = body(count, before)
-        return Fixed(after, state.iterations + count, largest(changes(after, before)))
+        new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
+        return Fixed(new, state.iterations + count, largest(changes(new, old)))
 
     def bulk_round(state: Fixed) -> Fixed:
         new = next_messages(potentials, state.messages, damping, setting)
@@ -92,13 +91,15 @@ def propagate(
 
 
 @partial(jax.jit, static_argnames="setting")
-def log_beliefs(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
-    totals = totals_of(potentials, messages, setting)
-    return jnp.log(totals) if setting.scaled else totals
+def read_messages(potentials: Potentials, messages: Messages, *, setting: Setting) -> tuple[Array, Array]:
+    """Beliefs as logarithms, not normalised, and the Bethe value; from the potentials as logarithms."""
+    logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
+    in_logs = setting._replace(scaled=False)
+    totals = totals_of(potentials, logs, in_logs)
+    return totals, bethe(potentials, logs, totals, in_logs)
 
 
-@partial(jax.jit, static_argnames="setting")
-def bethe(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
+def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Setting) -> Array:
     """log Z = sum_v log Z_v + sum_f log Z_f - sum_fv log Z_fv, from log-messages; exact on trees.
 
     Z_v sums unary_v prod_f m_f->v, Z_f sums f prod_v m_v->f, Z_fv sums m_f->v m_v->f (or takes their maxima: then the
@@ -107,7 +108,7 @@ def bethe(potentials: Potentials, messages: Messages, *, setting: Setting) -> Ar
     """
     arithmetic = setting.arithmetic
     outgoing = outgoing_messages(potentials, messages, setting)
-    value = jnp.sum(add_up(arithmetic, totals_of(potentials, messages, setting)))
+    value = jnp.sum(add_up(arithmetic, totals))
     for group, inward, out in zip(potentials.groups, messages, outgoing, strict=True):
         value += jnp.sum(add_up(arithmetic, contract_others(arithmetic, group.logs, out, 0) + out[0]))
         for m, o in zip(inward, out, strict=True):
@@ -138,11 +139,10 @@ def run(graph: FactorGraph, given: Given | None, product: Product, options: Opti
     potentials = potentials_of(layout, setting)
     limits = jnp.float64(options.damping), jnp.float64(options.tolerance), jnp.int32(options.max_iterations)
     fixed = propagate(potentials, *limits, setting=setting)
-    beliefs = np.asarray(log_beliefs(potentials, fixed.messages, setting=setting))
+    in_logs = Potentials(layout.unary, layout.groups)
+    beliefs, value = map(np.asarray, read_messages(in_logs, fixed.messages, setting=setting))
     if (beliefs.max(axis=0, initial=-np.inf) == -np.inf).any():
         raise impossible(layout.bound.evidence)
-    logs = jax.tree.map(jnp.log, fixed.messages) if setting.scaled else fixed.messages
-    value = bethe(Potentials(layout.unary, layout.groups), logs, setting=setting._replace(scaled=False))
     residual = float(fixed.residual)
     done = residual <= options.tolerance
     return Found(layout, beliefs, layout.constant + float(value), int(fixed.iterations), residual, done)

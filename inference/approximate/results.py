@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ..exact.decisions import Configuration
 from ..factors import Floats, Name
 
@@ -46,8 +44,3 @@ class Approximation:
             error = "" if self.log_partition_error is None else f" +- {self.log_partition_error:.2g}"
             parts.append(f"log-partition {self.log_partition:.6g}{error} ({self.log_partition_is})")
         return f"{self.method}: {self.guarantee}; {', '.join(parts)}"
-
-
-def largest_error(found: Mapping[Name, Floats], other: Mapping[Name, Floats]) -> float:
-    """The largest difference of two sets of marginals."""
-    return max((float(np.abs(found[v] - other[v]).max()) for v in found), default=0.0)

@@ -1,11 +1,13 @@
 """Exact inference on chains of finite variables, as scans under JAX."""
 
 from .decode import Sequences, mode, sample
+from .domains import Domain
 from .functionals import cross_entropy, divergence, entropy, log_prob, score
 from .kbest import kbest
 from .sums import Marginals, log_partition, marginals, unary_marginals
 
 __all__ = [
+    "Domain",
     "Marginals",
     "Sequences",
     "cross_entropy",

@@ -69,7 +69,7 @@ def follow_best(chain: Chain, values: Array) -> Array:
 
 def pair_rows(chain: Chain, time: Array, states: Array) -> Array:
     """pair[b, t, x_b, :] for states [..., B], read in place: [..., B, K]."""
-    batch = jnp.arange(states.shape[-1]) if not chain.shared_pair else jnp.zeros(states.shape[-1], int)
+    batch = jnp.zeros(states.shape[-1], int) if chain.shared_pair else jnp.arange(states.shape[-1])
     return chain.pair[jnp.broadcast_to(batch, states.shape), 0 if chain.same_pair else time, states]
 
 

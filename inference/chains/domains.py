@@ -12,6 +12,7 @@ pair potentials. Where both fail the same questions are answered in logarithms.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import exp
 from typing import Any, Literal, get_args
 
 import jax
@@ -48,7 +49,7 @@ def lowest_positive(values: Array) -> Array:
 def nothing_lost(spans: Array, messages: Array) -> Array:
     """(b): `spans` is the sum of the ranges of the finite potentials of the widest step."""
     limit = exponent_range(messages.dtype)
-    return (spans <= NARROW * limit) & (lowest_positive(messages) >= np.exp(-HALF * limit))
+    return (spans <= NARROW * limit) & (lowest_positive(messages) >= exp(-HALF * limit))
 
 
 @custom_vmap

@@ -1,4 +1,9 @@
-"""The k best sequences of a chain, in order: Viterbi on lists of length k."""
+"""The k best sequences of a chain, in order: each next one leaves an earlier one at some step and goes on as best it can.
+
+With the best scores to go known, what a departure costs is read off at once, for all steps and states of a sequence.
+Departures from the sequences found so far cover all that were not found, each once (Lawler's partition), so the cheapest
+of them is next. Costs are counted from the best sequence: they stay small where scores grow with the length.
+"""
 
 from __future__ import annotations
 
@@ -6,85 +11,92 @@ from math import inf
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jax.lax import scan
 
 from ..errors import InferenceError
-from .decode import Sequences, pair_rows
+from .decode import Sequences, best_to_go, follow_best, pair_rows
 from .functionals import score_by_time
-from .layout import Array, ArrayLike, Chain, Transition, lay_out, pair_at, transitions
-from .scaled import finite_top
+from .layout import Array, ArrayLike, Chain, lay_out
+
+
+class Found(NamedTuple):
+    """`costs` [k, T, B, K] of leaving sequence q for state j at step t; `states` [k, T, B]."""
+
+    costs: Array
+    states: Array
 
 
 def kbest(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, *, k: int) -> Sequences:
-    """The k best sequences, best first: `states` [k, ..., T] and `score` [k, ...], minus infinity where there are fewer."""
+    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...]: minus infinity where there are fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
-    laid = lay_out(log_unary, log_pair, length)
-    chain = laid.chain
-    values = lists_to_go(chain, k)
-    first = select(values[0][:, :, :, None], k)
-    states = follow_lists(chain, values, first)
+    chain, batch = lay_out(log_unary, log_pair, length)
+    values = best_to_go(chain)
+    states, possible = enumerate_best(chain, values, k)
+    states = jnp.moveaxis(states, 1, 0)
     if chain.inside is not None:
         states = jnp.where(chain.inside[:, None, :, 0], states, 0)
-    scores = jnp.where(first.value[:, :, 0] > -inf, score_by_time(chain, states), -inf)
-    shape = (k, *laid.batch)
-    return Sequences(jnp.moveaxis(states, 0, -1).reshape(*shape, chain.steps), scores.reshape(shape))
+    scores = jnp.where(possible, score_by_time(chain, states), -inf)
+    return Sequences(jnp.moveaxis(states, 0, -1).reshape(k, *batch, chain.steps), scores.reshape(k, *batch))
 
 
-class Selected(NamedTuple):
-    """The k best of lists that are sorted along axis 0, one list per position along axis -2: [k, ...]."""
+def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
+    """States [k, T, B], and whether there is such a sequence [k, B]."""
+    first, never = follow_best(chain, values), jnp.full(chain.unary.shape[1], -1)
+    nowhere = jnp.full((k, *values.shape), inf, values.dtype)
+    start = Found(
+        nowhere.at[0].set(departures(chain, values, first, never)),
+        jnp.zeros((k, *first.shape), first.dtype).at[0].set(first),
+    )
 
-    value: Array
-    position: Array
-    rank: Array
+    def add(found: Found, number: Array) -> tuple[Found, Array]:
+        cost, (source, time, state) = cheapest(found.costs)
+        rows = jnp.arange(cost.shape[0])
+        states = follow_from(chain, values, found.states[source, :, rows].T, time, state)
+        own = departures(chain, values, states, time) + jnp.where(cost < inf, cost, 0.0)[None, :, None]
+        costs = found.costs.at[source, time, rows, state].set(inf).at[number].set(own)
+        return Found(costs, found.states.at[number].set(states)), cost < inf
 
-
-def select(lists: Array, k: int) -> Selected:
-    """k times: the best head of all lists (the first if they tie), whose list moves up by one."""
-    index = lax.broadcasted_iota(jnp.int32, lists.shape[1:], lists.ndim - 3)
-    taken = jnp.zeros_like(index)
-    found = []
-    for _ in range(k):
-        head = lists[0]
-        value = jnp.max(head, axis=-2, keepdims=True)
-        position = jnp.min(jnp.where(head == value, index, lists.shape[-2] - 1), axis=-2, keepdims=True)
-        here = index == position
-        rank = jnp.sum(jnp.where(here, taken, 0), axis=-2)
-        found.append((value[..., 0, :], position[..., 0, :], rank))
-        taken = jnp.where(here, taken + 1, taken)
-        lists = jnp.where(here[None], lists[1:], lists[:-1]) if len(lists) > 1 else jnp.where(here[None], -inf, lists)
-    return Selected(*(jnp.stack(column) for column in zip(*found, strict=True)))
+    found, possible = scan(add, start, jnp.arange(1, k))
+    return found.states, jnp.concatenate([jnp.max(values[0], axis=-1)[None] > -inf, possible])
 
 
-def lists_to_go(chain: Chain, k: int) -> Array:
-    """v_t(i) = the k best of unary[t, i] + pair[t, i, j] + v_{t+1}(j)[r] over j and r; [T, k, B, K]."""
-    alone = jnp.full((chain.steps, k - 1, *chain.unary.shape[1:]), -inf, chain.unary.dtype)
-    single = jnp.concatenate([chain.unary[:, None], alone], axis=1)
+def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: Array) -> Array:
+    """[T, B]: the prefix before `time`, `state` at it, and then the best of what follows."""
 
-    def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
-        single, step = read
-        turned = jnp.swapaxes(pair_at(chain, step), 1, 2)[None]
-        new = select(ahead[..., None] + turned, k).value + single[:1]
-        new = new - finite_top(new[:1], (-1,))
-        new = new if step.inside is None else jnp.where(step.inside[None], new, single)
+    def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        now, ahead, given = read
+        best = jnp.argmax(pair_rows(chain, now - 1, last) + ahead, axis=-1)
+        new = settle(now, best, given)
         return new, new
 
-    _, values = scan(retreat, single[-1], (single[:-1], transitions(chain)), reverse=True)
-    return jnp.concatenate([values, single[-1:]])
+    def settle(now: Array | int, best: Array, given: Array) -> Array:
+        return jnp.where(now < time, given, jnp.where(now == time, state, best))
+
+    start = settle(0, jnp.argmax(values[0], axis=-1), prefix[0])
+    _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
+    return jnp.concatenate([start[None], rest])
 
 
-def follow_lists(chain: Chain, values: Array, first: Selected) -> Array:
-    """Path p goes on to the entry of its list that it stands for; [T, k, B]."""
-    k = values.shape[1]
+def departures(chain: Chain, values: Array, states: Array, after: Array) -> Array:
+    """What it costs to be in j at t and not where the sequence is, for t later than `after`; [T, B, K]."""
+    times = jnp.arange(chain.steps)[:, None]
+    pairs = pair_rows(chain, times[:-1], states[:-1])
+    terms = values + jnp.concatenate([jnp.zeros_like(values[:1]), pairs])
+    best = jnp.max(terms, axis=-1, keepdims=True)
+    allowed = (times > after[None])[:, :, None] & (states[:, :, None] != jnp.arange(chain.states)[None, None])
+    allowed = allowed & (terms > -inf) & (best > -inf)
+    if chain.inside is not None:
+        allowed = allowed & chain.inside
+    return jnp.where(allowed, jnp.where(allowed, best, 0.0) - jnp.where(allowed, terms, 0.0), inf)
 
-    def advance(place: tuple[Array, Array], read: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
-        (state, rank), (time, ahead) = place, read
-        rows = pair_rows(chain, time, state)
-        chosen = select((ahead[:, None] + rows[None])[..., None], k)
-        new = tuple(jnp.take_along_axis(x[..., 0], rank[None], axis=0)[0] for x in (chosen.position, chosen.rank))
-        return (new[0], new[1]), new[0]
 
-    state, rank = first.position[:, :, 0], first.rank[:, :, 0]
-    _, rest = scan(advance, (state, rank), (jnp.arange(chain.steps - 1), values[1:]))
-    return jnp.concatenate([state[None], rest])
+def cheapest(costs: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    """The least of [k, T, B, K] for each b, and its place: sequence, step and state, the first if several tie."""
+    at_step = jnp.min(costs, axis=-1)
+    flat = jnp.moveaxis(at_step, 2, 0).reshape(at_step.shape[2], -1)
+    place = jnp.argmin(flat, axis=-1)
+    source, time = place // costs.shape[1], place % costs.shape[1]
+    rows = costs[source, time, jnp.arange(place.shape[0])]
+    state = jnp.argmin(rows, axis=-1)
+    return jnp.min(rows, axis=-1), (source, time, state)

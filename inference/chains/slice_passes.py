@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.lax import scan
+from jax.lax import optimization_barrier, scan
 
 from ..semirings import first_max
 from .layout import Array
@@ -90,12 +90,29 @@ class Table(NamedTuple):
 
 def table_of(plan: SlicePlan, scopes: tuple[Scope, ...], block: Block, logs: Logs, algebra: Algebra) -> Table:
     """The product of the block's factors."""
-    total = jnp.zeros(plan.shape(block.table), logs[0].dtype)
-    for i in block.factors:
-        total = total + on_axes(logs[i], scopes[i], block.table)
+    total = log_product(plan, scopes, block.table, block.factors, logs)
     top = finite_top(total, tuple(range(total.ndim)))
     shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
     return Table(algebra.lift((total - top).reshape(shape)), top.reshape(()))
+
+
+def log_product(plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs) -> Array:
+    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is large, they are not.
+
+    The barrier keeps the compiler from doing the work of the halves again at every entry of the whole.
+    """
+    total = jnp.zeros(plan.shape(axes), logs[0].dtype)
+    numbers = sorted({v for _, v in axes})
+    early = set(numbers[: len(numbers) // 2])
+    for half in (tuple(v for v in axes if v[1] in early), tuple(v for v in axes if v[1] not in early)):
+        within = tuple(i for i in chosen if set(scopes[i]) <= set(half))
+        if len(within) > 1 and len(half) < len(axes):
+            chosen = tuple(i for i in chosen if i not in within)
+            part = optimization_barrier(log_product(plan, scopes, half, within, logs))
+            total = total + on_axes(part, half, axes)
+    for i in chosen:
+        total = total + on_axes(logs[i], scopes[i], axes)
+    return total
 
 
 def merged(plan: SlicePlan, block: Block, message: Array) -> Array:

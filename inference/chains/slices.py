@@ -195,19 +195,19 @@ def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> A
 
 def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Array]:
     """Of the widest slice: the ranges of its factors of at least `arity`, added; with zeros, and without them."""
+    chosen = [v for scope, v in zip(scopes, logs, strict=True) if len(scope) >= arity]
     with_zeros, finite = jnp.zeros(logs[0].shape[0]), jnp.zeros(logs[0].shape[0])
-    for scope, values in zip(scopes, logs, strict=True):
-        if len(scope) >= arity:
-            flat = jax.lax.stop_gradient(values.reshape(values.shape[0], -1))
-            below = finite_top(flat, (-1,)) - flat
-            with_zeros = with_zeros + jnp.max(below, axis=-1)
-            finite = finite + jnp.max(jnp.where(jnp.isposinf(below), 0.0, below), axis=-1)
+    for size in {v[0].size for v in chosen}:
+        alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
+        below = finite_top(alike, (-1,)) - jax.lax.stop_gradient(alike)
+        with_zeros = with_zeros + jnp.sum(jnp.max(below, axis=-1), axis=0)
+        finite = finite + jnp.sum(jnp.max(jnp.where(jnp.isposinf(below), 0.0, below), axis=-1), axis=0)
     return jnp.max(with_zeros), jnp.max(finite)
 
 
 def is_narrow(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
     """(a) of domains.py: what a message loses counts for at most the ranges of the factors still to come."""
-    reach = max(1, *reaches(sizes, scopes)) if len(sizes) > 1 else max(1, reaches(sizes, scopes)[0])
+    reach = max([1, *reaches(sizes, scopes)])
     return spans(scopes, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
 
 

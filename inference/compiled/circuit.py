@@ -7,7 +7,7 @@ come from: a program that walks the tiles has the size of one tile. Sums of more
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
@@ -120,6 +120,7 @@ def levels_of(circuit: Circuit, terms: int) -> list[list[Job]]:
 
 def widths_of(circuit: Circuit, levels: list[list[Job]], terms: int) -> list[int]:
     """Entries that each level writes."""
+
     def width(job: Job) -> int:
         layers = layers_of(circuit.entries(job.sum.summed), terms)
         return circuit.entries(circuit.variables[job.sum.out]) * layers[job.layer]
@@ -143,7 +144,9 @@ def schedule(circuit: Circuit, first: int) -> Schedule:
     starts = dict(circuit.places)
     partial: dict[int, int] = {}
     cursor = first
-    lefts, rights, tile_starts = [], [], []
+    lefts: list[Ints] = []
+    rights: list[Ints] = []
+    tile_starts: list[Ints] = []
     for level in levels_of(circuit, terms):
         blocks = []
         begin = cursor

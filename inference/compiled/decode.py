@@ -1,8 +1,8 @@
 """The way back down a circuit: one term is chosen at every sum, so one entry of every table, so one configuration.
 
 Upwards the circuit is maximised (for the mode) or summed (for samples). Downwards the chosen entry of a product says
-which entries of its two factors were multiplied; a choice is the largest term, the first of equals (GM34), or a term
-with probability in proportion to it (GM33).
+which entries of its two factors were multiplied; a choice is the largest term, the first of equals (GM25), or a term
+with probability in proportion to it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..planning.contraction import ALONE
 from ..planning.plan import Plan
 from .circuit import Ints, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
+from .lowering import Lowering
 from .machine import lengthened, read, take, walk
 from .numbers import Wide, power_of_two, sum_of_products
 from .passes import leaf_logs, wide_leaves
-from .program import Lowering
 from .structure import Structure
 
 Array = Any
@@ -130,7 +130,7 @@ def reading_of(structure: Structure, leaves: Leaves) -> Reading:
 
 
 def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
-    """argmax_x of the sum of log-potentials: the circuit in (max, +), then the largest term at every sum (GM34)."""
+    """argmax_x of the sum of log-potentials: the circuit in (max, +), then its largest terms (GM04, GM25)."""
     logs = leaf_logs(trail, tables, log_evidence)
     start = jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs])
     buffer = walk(trail.tiles, lengthened(start, trail.length), lambda a, b: jnp.max(a + b, axis=0))
@@ -143,7 +143,7 @@ def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
 
 
 def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_evidence: Array) -> Array:
-    """Exact joint samples (sample, variable): a term at every sum, in proportion (GM33)."""
+    """Exact joint samples (sample, variable): a term at every sum, in proportion (GM15)."""
     leaves = wide_leaves(trail, tables, log_evidence)
     buffer: Wide = walk(trail.tiles, lengthened(leaves, trail.length), sum_of_products)
 

@@ -27,14 +27,22 @@ class Scaled(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """How a tensor becomes (batch, kept alone, shared and summed, summed alone)."""
+    """How a tensor becomes (batch, kept alone, shared and summed, summed alone), or the middle two the other way round.
+
+    The order is the one that leaves its axes where they are, if one does: moving a large tensor takes longer than
+    multiplying it.
+    """
 
     axes: tuple[int, ...]
     shape: tuple[int, int, int, int]
+    summed_first: bool
 
 
 class Dense(NamedTuple):
-    """Array `out` from the arrays `left` and `right`; `shape` has an axis for each variable of out."""
+    """Array `out` from the arrays `left` and `right`; `shape` has an axis for each variable of out.
+
+    Not all are rescaled: double precision has room for a few products, and the program is smaller so.
+    """
 
     out: int
     left: int
@@ -42,50 +50,62 @@ class Dense(NamedTuple):
     first: Operand
     second: Operand
     shape: tuple[int, ...]
+    rescale: bool
 
 
 def plan_dense(
-    out: int, left: int, right: int, scopes: Mapping[int, Variables], kept: Variables, sizes: Sequence[int]
+    arrays: tuple[int, int, int],
+    scopes: Mapping[int, Variables],
+    kept: Variables,
+    sizes: Sequence[int],
+    rescale: bool,
 ) -> tuple[Dense, Variables]:
-    """The product of two arrays summed to the variables `kept`, and the axis order of its result."""
+    """The product (out, left, right) of two arrays summed to the variables `kept`, and the axis order of its result."""
+    out, left, right = arrays
     one, two = scopes[left], scopes[right]
-    batch = [v for v in one if v in two and v in kept]
-    inner = [v for v in one if v in two and v not in kept]
+    larger, smaller = sorted((one, two), key=lambda scope: prod([sizes[v] for v in scope]), reverse=True)
+    batch = [v for v in larger if v in smaller and v in kept]
+    inner = [v for v in larger if v in smaller and v not in kept]
 
     def operand(variables: Variables, other: Variables) -> tuple[Operand, list[int]]:
         alone = [v for v in variables if v not in other and v in kept]
         gone = [v for v in variables if v not in other and v not in kept]
-        groups = (batch, alone, inner, gone)
-        b, m, k, g = [prod([sizes[v] for v in group]) for group in groups]
-        return Operand(tuple([variables.index(v) for group in groups for v in group]), (b, m, k, g)), alone
+        summed_first = [variables.index(v) for v in (*batch, *inner, *alone, *gone)] == list(range(len(variables)))
+        groups = (batch, inner, alone, gone) if summed_first else (batch, alone, inner, gone)
+        a, b, c, d = [prod([sizes[v] for v in group]) for group in groups]
+        axes = tuple([variables.index(v) for group in groups for v in group])
+        return Operand(axes, (a, b, c, d), summed_first), alone
 
     first, rows = operand(one, two)
     second, columns = operand(two, one)
-    result = tuple([*batch, *rows, *columns])
-    return Dense(out, left, right, first, second, tuple([sizes[v] for v in result])), result
+    result = (*batch, *rows, *columns)
+    return Dense(out, left, right, first, second, tuple([sizes[v] for v in result]), rescale), result
 
 
 def run_dense(step: Dense, left: Scaled, right: Scaled) -> Scaled:
     one, two = arranged(step.first, left.values), arranged(step.second, right.values)
-    _, m, k = one.shape
-    n = two.shape[1]
-    if k * max(m, n) < FEW:
+    first, second = ("bkm" if step.first.summed_first else "bmk"), ("bkn" if step.second.summed_first else "bnk")
+    sizes = dict(zip(first + second, one.shape + two.shape, strict=True))
+    if sizes["k"] * max(sizes["m"], sizes["n"]) < FEW:
+        one, two = jnp.einsum(f"{first}->bmk", one), jnp.einsum(f"{second}->bnk", two)
         product = jnp.sum(one[:, :, None, :] * two[:, None, :, :], axis=-1)
     else:
-        product = jnp.einsum("bmk,bnk->bmn", one, two)
-    return rescaled(product.reshape(step.shape), left.exponent + right.exponent)
+        product = jnp.einsum(f"{first},{second}->bmn", one, two)
+    found = Scaled(product.reshape(step.shape), left.exponent + right.exponent)
+    return rescaled(found) if step.rescale or product.dtype != jnp.float64 else found
 
 
 def arranged(operand: Operand, values: Array) -> Array:
-    """(batch, kept, summed), what is summed alone already gone."""
+    """Three axes, what is summed alone already gone."""
     grouped = values.transpose(operand.axes).reshape(operand.shape)
     return jnp.sum(grouped, axis=3) if operand.shape[3] > 1 else grouped[..., 0]
 
 
-def rescaled(values: Array, exponent: Array) -> Scaled:
-    """The same numbers with the largest in [1, 2)."""
-    top = normalised(jnp.max(values), exponent).exponent
-    return Scaled(values * power_of_two(exponent - top, values.dtype), top)
+def rescaled(number: Scaled) -> Scaled:
+    """The same numbers with the largest in [1, 2); zeros stay as they are."""
+    most = jnp.max(number.values)
+    top = jnp.where(most > 0, normalised(most, number.exponent).exponent, number.exponent)
+    return Scaled(number.values * power_of_two(number.exponent - top, number.values.dtype), top)
 
 
 def scaled_of_logs(logs: Array) -> Scaled:

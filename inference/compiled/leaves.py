@@ -5,11 +5,12 @@ A variable without a small table gets a leaf of its own. Leaves that take eviden
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .circuit import RESERVED, Ints, Variables
 from .structure import Structure
@@ -96,5 +97,5 @@ def evidence_sources(structure: Structure, hosting: list[Leaf]) -> Ints:
     return np.concatenate([np.zeros((rows, 0), np.int32), *blocks], axis=1)
 
 
-def joined(parts: list[Ints]) -> Ints:
+def joined(parts: Sequence[NDArray[Any]]) -> Ints:
     return np.concatenate([np.zeros(0, np.int32), *parts]).astype(np.int32)

@@ -57,7 +57,8 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
 
         def one(case: list[Any]) -> Any:
             own = iter(case)
-            whole = tree.unflatten([next(own) if m else x for x, m in zip(leaves, mapped, strict=True)])
+            parts = [next(own) if m else x for x, m in zip(leaves, mapped, strict=True)]
+            whole = jax.tree.unflatten(tree, parts)
             return turns(*whole) if on_cpu else function(*whole)
 
         cases = [x for x, m in zip(leaves, mapped, strict=True) if m]

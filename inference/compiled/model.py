@@ -22,8 +22,9 @@ from ..errors import InferenceError
 from ..planning.plan import Plan, verify_memory
 from .decode import Mode, Trail, draw_samples, infer_mode, lower_trail
 from .leaves import Leaves
+from .lowering import lower_plan, plan_structure
 from .partition import Programs, entropy, log_partition, partition_and_marginals
-from .program import Program, Wanted, lower_plan, plan_structure
+from .program import Program, Wanted
 from .structure import Structure
 
 Array = Any
@@ -35,8 +36,8 @@ FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer tha
 def compile_structure(structure: Structure, *, dense_from: float | None = None, memory: int | None = None) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but of limited range.
 
-    With `dense_from=math.inf` no range of potentials, however wide, is lost; so it is on any small network if nothing is
-    said. Raises MemoryLimitError where the plan needs more than `memory` bytes.
+    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run so anyway. Raises
+    MemoryLimitError where the plan needs more than `memory` bytes.
     """
     leaves, plan = plan_structure(structure)
     verify_memory(plan, memory)
@@ -75,14 +76,15 @@ class Compiled:
         return run_log_partition(self.programs, tuple(tables), log_evidence)
 
     def marginals(self, tables: Tables, log_evidence: Array) -> Array:
-        """P(v = s) in row v, column s; zeros beyond a variable's states, and all zeros if the evidence is impossible."""
+        """P(v = s) in row v, column s; zeros beyond a variable's states, and all zeros on impossible evidence."""
         verify_shapes(self.structure, tables, log_evidence)
         return run_marginals(self.unary, tuple(tables), log_evidence)
 
     def factor_marginals(self, tables: Tables, log_evidence: Array) -> tuple[Array, ...]:
         """P(scope) of every factor, in arrays like the tables."""
         verify_shapes(self.structure, tables, log_evidence)
-        return run_factor_marginals(self.programs.all, tuple(tables), log_evidence)
+        found: tuple[Array, ...] = run_factor_marginals(self.programs.all, tuple(tables), log_evidence)
+        return found
 
     def entropy(self, tables: Tables, log_evidence: Array) -> Array:
         """The entropy of all variables together, in nats."""
@@ -92,7 +94,8 @@ class Compiled:
     def mode(self, tables: Tables, log_evidence: Array) -> Mode:
         """One most probable configuration and its log-score; of equals, the first at every choice."""
         verify_shapes(self.structure, tables, log_evidence)
-        return run_mode(self.trail, tuple(tables), log_evidence)
+        found: Mode = run_mode(self.trail, tuple(tables), log_evidence)
+        return found
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         """Exact joint samples (sample, variable). Meaningless where log_partition is minus infinity."""
@@ -106,7 +109,8 @@ Held = TypeVar("Held", Program, Trail)
 def on_device(held: Held) -> Held:
     """Index arrays as arrays of JAX, even when first asked for inside a function that is being traced."""
     with jax.ensure_compile_time_eval():
-        return jax.device_put(held)
+        moved: Held = jax.device_put(held)
+        return moved
 
 
 def flat(tables: Tables, log_evidence: Array) -> tuple[Array, Array]:

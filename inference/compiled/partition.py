@@ -63,7 +63,8 @@ marginals_in_turn = in_turn(plain_marginals)
 @jax.custom_jvp
 def partition_and_marginals(program: Program, tables: Array, log_evidence: Array) -> tuple[Array, Marginals]:
     """log Z and its gradient. Their derivatives (covariances) are those of the passes themselves."""
-    return marginals_in_turn(program, tables, log_evidence)
+    found: tuple[Array, Marginals] = marginals_in_turn(program, tables, log_evidence)
+    return found
 
 
 @partition_and_marginals.defjvp
@@ -72,7 +73,7 @@ def derivative_of_marginals(primals: tuple[Program, Array, Array], tangents: tup
 
 
 def entropy(program: Program, tables: Array, log_evidence: Array) -> Array:
-    """H = log Z - E[log-potential]; zero times minus infinity is zero (GM07)."""
+    """H = log Z - E[log-potential]; zero times minus infinity is zero."""
     log_z, marginals = partition_and_marginals(program, tables, log_evidence)
     return log_z - expectation(marginals.tables, tables) - expectation(marginals.unary, log_evidence)
 

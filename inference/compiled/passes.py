@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -74,7 +73,8 @@ def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     values = jnp.concatenate([out.values.reshape(-1) for out in outputs])
     exponents = jnp.concatenate([jnp.full(out.values.size, out.exponent) for out in outputs])
     written = normalised(values, exponents)
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts), buffer, written)
+    joined = [jnp.concatenate(parts) for parts in zip(buffer, written, strict=True)]
+    return Wide(*joined)
 
 
 def log_of_roots(program: Program, buffer: Wide) -> Array:

@@ -1,4 +1,4 @@
-"""What is compiled: sizes and scopes, no numbers. Tables come later, one array for each group of factors of like shape."""
+"""What is compiled: sizes and scopes, no numbers. Tables come later, one array for each group of like factors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def verify_structure(structure: Structure) -> None:
         scopes = group.scopes
         if scopes.ndim != 2 or len(scopes) == 0:
             raise InferenceError(f"group {number}: scopes need the shape (factors, axes) and at least one factor")
-        if scopes.size and not (0 <= scopes.min() and scopes.max() < len(sizes)):
+        if scopes.size and not (scopes.min() >= 0 and scopes.max() < len(sizes)):
             raise InferenceError(f"group {number} names variables beyond 0 to {len(sizes) - 1}")
         if (sizes[scopes] != sizes[scopes[0]]).any():
             raise InferenceError(f"group {number} holds factors of different shapes; make a group of each shape")
@@ -104,8 +104,8 @@ def group_factors(graph: FactorGraph) -> Grouped:
     for i, factor in enumerate(graph.factors):
         members.setdefault(factor.log_values.shape, []).append(i)
     factors = graph.factors
-    groups = [Group(np.array([[number[v] for v in factors[i].variables] for i in g], dtype=np.intp).reshape(len(g), -1))
-              for g in members.values()]  # fmt: skip
+    scopes = [[[number[v] for v in factors[i].variables] for i in inside] for inside in members.values()]
+    groups = [Group(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
     tables = tuple([np.stack([np.asarray(factors[i].log_values, np.float64) for i in g]) for g in members.values()])
     rows = {i: (g, row) for g, inside in enumerate(members.values()) for row, i in enumerate(inside)}
     structure = Structure(tuple(graph.sizes.values()), tuple(groups))

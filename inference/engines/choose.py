@@ -1,13 +1,14 @@
-"""Which engine answers: scans for chains, the compiled contraction tree for everything else."""
+"""Which engine answers: scans for chains and for slices, the compiled contraction tree for everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..compiled.model import compile_structure
 from ..compiled.structure import Structure
-from .paths import find_paths
+from .paths import Ints, find_paths
+from .slices import find_slices
 
 Array = Any
 
@@ -29,5 +30,7 @@ class Engine(Protocol):
     def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array: ...
 
 
-def choose_engine(structure: Structure, memory: int | None = None) -> Engine:
-    return find_paths(structure) or compile_structure(structure, memory=memory)
+def choose_engine(structure: Structure, layouts: Iterable[Ints] = (), memory: int | None = None) -> Engine:
+    """`layouts` are ways to tell the step of every variable, the most promising first."""
+    found = find_paths(structure) or next(filter(None, (find_slices(structure, steps) for steps in layouts)), None)
+    return found or compile_structure(structure, memory=memory)

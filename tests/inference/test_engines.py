@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dpc.inference.compiled.model import compile_structure
 from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.paths import PathEngine, find_paths
+from dpc.inference.engines.slices import SliceEngine
 
 STRUCTURES = {
     "one variable": ((3,), [[(0,)]]),
@@ -119,6 +121,44 @@ def test_what_is_impossible_has_no_slope(name: str) -> None:
     value, slopes = jax.value_and_grad(engine.log_partition, argnums=1)(tables, evidence)
     assert value == -jnp.inf
     assert np.isfinite(slopes).all()
+
+
+def pairs(first: list[int], second: list[int]) -> Any:
+    return np.array(list(zip(first, second, strict=True)), np.intp)
+
+
+STEPS = 8
+SLICED = {
+    "two chains that see each other": (
+        structured((2, 3) * STEPS, pairs([2 * t for t in range(7)], [2 * t + 2 for t in range(7)]),
+                   pairs([2 * t + 1 for t in range(7)], [2 * t + 3 for t in range(7)]),
+                   pairs([2 * t for t in range(8)], [2 * t + 1 for t in range(8)])),
+        np.repeat(np.arange(STEPS), 2),
+    ),
+    "a chain of second order": (
+        structured((2,) * 9, np.array([[t, t + 1, t + 2] for t in range(7)]), np.array([[0]])), np.arange(9)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_slices_answer_as_the_contraction_tree(name: str) -> None:
+    structure, steps = SLICED[name]
+    engine, tree = choose_engine(structure, [steps]), compile_structure(structure)
+    assert isinstance(engine, SliceEngine)
+    for seed in range(2):
+        chance = np.random.default_rng(seed)
+        tables, evidence = any_tables(structure, chance, zeros=0.1 * seed), any_evidence(structure, chance)
+        for question in ("log_partition", "marginals", "entropy"):
+            ours, theirs = (getattr(e, question)(tables, evidence) for e in (engine, tree))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+        ours, theirs = (e.mode(tables, evidence) for e in (engine, tree))
+        np.testing.assert_allclose(ours.score, theirs.log_score, rtol=1e-12)
+    drawn = np.asarray(engine.sample(jax.random.key(0), 4000, tables, evidence))
+    marginals = np.asarray(tree.marginals(tables, evidence))
+    counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
+    errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
+    assert np.all(np.abs(counts - marginals) < 5.5 * errors + 1e-9)
 
 
 def test_chains_are_found_and_other_things_are_not() -> None:
