@@ -28,6 +28,9 @@ bench: $(READY)
 	$(BIN)/python bench/check.py
 	$(BIN)/python bench/density.py
 	$(BIN)/python bench/scaling.py
+	$(BIN)/python bench/networks.py
+	$(BIN)/python bench/chains.py
+	$(BIN)/python bench/loopy.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

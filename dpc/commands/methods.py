@@ -61,6 +61,17 @@ def find_mode(graph: FactorGraph, given: dict[str, Any], method: str, memory: in
     return _approximate(infer_mode_auto, graph, given, method, memory, "mode")
 
 
+def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], method: str, memory: int | None) -> Found:
+    if is_exact(graph, given, method, None if memory is None else memory // k):
+        return Found(q.infer_kbest(graph, k, given, memory=memory))
+    if method != "auto":
+        raise UsageError(f"{method} does not give this: choose another --method")
+    from dpc.inference.approximate.beam import infer_kbest_by_beam
+
+    beam = infer_kbest_by_beam(graph, k, given)
+    return Found(list(beam.configurations), "beam", "" if beam.is_proven else str(beam))
+
+
 def is_exact(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> bool:
     """Whether the plan fits. A graph of very many variables is not even planned: the others look at its width first."""
     if method != "auto":

@@ -14,7 +14,14 @@ from dpc.commands.cases import answer_cases
 from dpc.commands.discrete import Loaded, add_discrete_arguments, load_discrete
 from dpc.commands.evidence import add_given_argument, read_given
 from dpc.commands.expressions import ask_expression
-from dpc.commands.methods import Found, add_method_argument, find_log_partition, find_marginals, find_mode
+from dpc.commands.methods import (
+    Found,
+    add_method_argument,
+    find_kbest,
+    find_log_partition,
+    find_marginals,
+    find_mode,
+)
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.tabulate.given import WrongEvidence, check_given
 from dpc.exits import BAD_DATA, NOT_CONVERGED, OK, UsageError
@@ -118,8 +125,9 @@ def _kbest(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memo
     if args.kbest < 1:
         raise UsageError("--kbest takes a number from 1 up")
     factors = loaded.discrete.factors
-    found = q.infer_kbest(factors, args.kbest, given, memory=memory)
-    return show_configurations("kbest", loaded.discrete, found, q.infer_log_partition(factors, given, memory=memory))
+    found = find_kbest(factors, args.kbest, given, args.method, memory)
+    log_z = q.infer_log_partition(factors, given, memory=memory) if found.method == "exact" else None
+    return show_configurations("kbest", loaded.discrete, found.value, log_z).by(found)
 
 
 def _samples(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:

@@ -6,17 +6,16 @@ from .. import core as c
 from ..types import Bool, Type
 from .expressions import lower
 from .laws import lower_law
-from .mass import mass_at
+from .mass import log_mass_at
 from .scope import Scope
 from .shapes import cast
 from .value import Value, align, joint_axes
 
 
 def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
-    mass = mass_at(core.law, core.value)
+    mass = log_mass_at(core.law, core.value, scope)
     if mass is not None:
-        entry = lower(mass, scope)
-        return Value(f"jnp.log({entry.text})", entry.axes)
+        return mass
     value = lower(core.value, scope)
     if isinstance(core.value.type.domain, Bool):
         value = cast(value, "int")

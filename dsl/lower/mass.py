@@ -12,23 +12,38 @@ from ..graph import Node
 from ..types import Real, Type
 from .expressions import lower
 from .scope import Scope
-from .value import Value
+from .value import SIGN, Value
 
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI = "Bernoulli(p: unit) -> bool"
+LOGITS = "Bernoulli(logits: real) -> bool"
 
 
 def has_mass(piece: Piece) -> bool:
     """Under a mask the gradient of log 0 must not count, which NumPyro sees to."""
-    return isinstance(piece.body, c.Law) and piece.body.row in (CATEGORICAL, BERNOULLI) and piece.where is None
+    known = isinstance(piece.body, c.Law) and piece.body.row in (CATEGORICAL, BERNOULLI, LOGITS)
+    return known and piece.where is None
 
 
 def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
     assert isinstance(piece.body, c.Law)
-    mass = mass_at(piece.body, _value(node, piece))
-    assert mass is not None
-    entry = lower(mass, scope)
-    return Value(f"jnp.log({entry.text})", entry.axes)
+    found = log_mass_at(piece.body, _value(node, piece), scope)
+    assert found is not None
+    return found
+
+
+def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
+    """log of one entry, or for logits x, log P(true) = -log(1 + exp(-x)) and log P(false) = -log(1 + exp(x))."""
+    mass = mass_at(law, value)
+    if mass is not None:
+        entry = lower(mass, scope)
+        return Value(f"jnp.log({entry.text})", entry.axes)
+    if law.row != LOGITS:
+        return None
+    ((_, logits),) = law.arguments
+    against = c.Apply(law.span, Type(Real()), "negate", (("x", logits),))
+    odds = lower(c.If(law.span, Type(Real()), value, against, logits), scope)
+    return Value(f"-jax.nn.softplus({odds.text})", odds.axes, level=SIGN)
 
 
 def mass_at(law: c.Law, value: c.Core) -> c.Core | None:

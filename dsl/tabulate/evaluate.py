@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import core as c
-from ..lower.mass import mass_at
+from ..lower.mass import LOGITS, mass_at
 from ..types import Bool
 from .slots import Sizes
 from .terms import Term
@@ -57,8 +57,6 @@ REDUCERS: dict[str, tuple[Callable[..., Any], Any]] = {
     "any": (np.any, False),
     "logsumexp": (lambda a, axis: np.logaddexp.reduce(a, axis=axis), -np.inf),
 }
-
-BERNOULLI_LOGITS = "Bernoulli(logits: real) -> bool"
 
 
 class Evaluator:
@@ -187,7 +185,7 @@ class Evaluator:
         mass = mass_at(law, value)
         if mass is not None:
             return np.asarray(np.log(np.asarray(self.value(mass, axes), float)))
-        if law.row == BERNOULLI_LOGITS:
+        if law.row == LOGITS:
             ((_, logits),) = law.arguments
             x = np.asarray(self.value(logits, axes), float)
             return -np.logaddexp(0, np.where(self.value(value, axes), -x, x))

@@ -10,6 +10,7 @@ from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop
 from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
 from .layout import Array, Chain, Transition, keep_padding, masked_pair, pair_at, transitions
 
+
 class Weights(NamedTuple):
     """exp(potential - top); `pair` only where it is the same at every step, others are made step by step."""
 
@@ -156,9 +157,7 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
         return found * onward, (found, ahead)
 
     last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
-    _, (found, right) = scan(
-        retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True
-    )
+    _, (found, right) = scan(retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True)
     unary = messages * share * jnp.concatenate([found, last[None]])
     if chain.inside is not None:
         unary = jnp.where(chain.inside, unary, 0.0)

@@ -25,6 +25,8 @@ from .scaled import finite_top
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
+NAMED = 6
+
 
 @partial(jax.tree_util.register_dataclass, data_fields=["values"], meta_fields=["sizes", "steps", "scopes"])
 @dataclass(frozen=True, eq=False)
@@ -146,10 +148,11 @@ def verify_memory(slices: Slices) -> None:
     plan = plan_of(slices, SCALED)
     needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
     if needed > default_memory_limit():
-        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest)
+        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
+        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
         raise MemoryLimitError(
-            f"messages on {names} for {slices.steps} slices take {format_bytes(needed)}, "
-            f"more than half of the free memory; make slices narrower, or use an approximate method"
+            f"messages on {names}{more} for {slices.steps} slices take {format_bytes(needed)}, "
+            "more than half of the free memory; make slices narrower, or use an approximate method"
         )
 
 
@@ -231,9 +234,7 @@ def log_partition_of_logs(sizes: tuple[int, ...], scopes: tuple[Scope, ...], dom
     )
 
 
-def keep_logs(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs
-) -> tuple[Array, Logs]:
+def keep_logs(sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs) -> tuple[Array, Logs]:
     return log_partition_of_logs(sizes, scopes, domain, logs), logs
 
 

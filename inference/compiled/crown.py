@@ -10,7 +10,7 @@ from .circuit import ONE, Variables
 from .dense import Dense, plan_dense
 from .program import Crown, Slice
 
-MOST_DENSE = 16
+MOST_DENSE = 28
 UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
 
 
