@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from dpc.commands.inputs import read_annotations, read_settings
+from dpc.commands.inputs import add_known_arguments, read_annotations, read_settings
 from dpc.commands.models import load_graph
 from dpc.dsl.convert.from_network import program_of
 from dpc.dsl.data import bind_data
@@ -31,14 +31,7 @@ class Loaded(Record):
 
 def add_discrete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="FILE", help="a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz")
-    parser.add_argument("--data", action="append", default=[], metavar="FILE", help="CSV, JSON, NPZ, netCDF or Parquet")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter, a datum, the value of a continuous draw, or the size of a dim, as JSON",
-    )
+    add_known_arguments(parser, "a parameter, a datum, the value of a continuous draw or the size of a dim")
 
 
 def load_discrete(args: argparse.Namespace) -> Loaded:

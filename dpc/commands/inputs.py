@@ -16,16 +16,20 @@ from dpc.exits import UsageError
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
+    add_known_arguments(parser, "a parameter, a datum or the size of a dim")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of everything random (default 0)")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def add_known_arguments(parser: argparse.ArgumentParser, settable: str) -> None:
     parser.add_argument("--data", action="append", default=[], metavar="FILE", help="CSV, JSON, NPZ, netCDF or Parquet")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a parameter, a datum or the size of a dim, as JSON; or an annotation, as in b.grad=sfe",
+        help=f"{settable}, as JSON; or an annotation, as in b.grad=sfe",
     )
-    parser.add_argument("--seed", type=int, default=0, help="the seed of everything random (default 0)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def load_model(path: str, written: Sequence[str] = ()) -> Any:
