@@ -3,6 +3,7 @@ neighbours of a chosen state is made again on the way back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -13,7 +14,9 @@ from .domains import Domain, choose_domain, verify_domain
 from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, Transition, lay_out, pair_at, transitions
 from .logs import log_backward
-from .scaled import finite_top, is_safe, run_reverse
+from .scaled import Forward, finite_top, is_safe, run_reverse
+
+TRIANGLE = 64
 
 
 class Sequences(NamedTuple):
@@ -58,19 +61,31 @@ def follow_best(chain: Chain, values: Array) -> Array:
 
     def advance(state: Array, read: tuple[Array, Array]) -> tuple[Array, Array]:
         time, ahead = read
-        new = jnp.argmax(pair_rows(chain, time, state) + ahead, axis=-1)
+        new = first_best(pair_rows(chain, time, state) + ahead)
         return new, new
 
-    first = jnp.argmax(values[0], axis=-1)
+    first = first_best(values[0])
     _, rest = scan(advance, first, (jnp.arange(chain.steps - 1), values[1:]))
     states = jnp.concatenate([first[None], rest])
     return states if chain.inside is None else jnp.where(chain.inside[:, :, 0], states, 0)
 
 
+def first_best(scores: Array) -> Array:
+    """argmax along the last axis, the first of ties; two plain reductions are faster than one that carries an index."""
+    index = jnp.arange(scores.shape[-1]).reshape(*[1] * (scores.ndim - 1), -1)
+    top = jnp.max(scores, axis=-1, keepdims=True)
+    return jnp.min(jnp.where(scores == top, index, scores.shape[-1] - 1), axis=-1)
+
+
 def pair_rows(chain: Chain, time: Array, states: Array) -> Array:
     """pair[b, t, x_b, :] for states [..., B], read in place: [..., B, K]."""
+    return chain.pair[batch_of(chain, states), 0 if chain.same_pair else time, states]
+
+
+def batch_of(chain: Chain, states: Array) -> Array:
+    """Which pair potential each of the states [..., B] goes by."""
     batch = jnp.zeros(states.shape[-1], int) if chain.shared_pair else jnp.arange(states.shape[-1])
-    return chain.pair[jnp.broadcast_to(batch, states.shape), 0 if chain.same_pair else time, states]
+    return jnp.broadcast_to(batch, states.shape)
 
 
 def sample(
@@ -82,48 +97,88 @@ def sample(
     draws: int,
     domain: Domain = "auto",
 ) -> Array:
-    """`draws` independent exact samples, [draws, ..., T]; p(x_{t+1} | x_t) is proportional to w(x_t, x_{t+1}) c(x_{t+1}).
+    """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, x_{t+1}) c(x_{t+1}).
 
     States are 0 in the padding. Where nothing is possible (log Z is minus infinity) they mean nothing.
     """
     verify_domain(domain)
     chain, batch = lay_out(log_unary, log_pair, length)
     uniforms = jax.random.uniform(key, (chain.steps, draws, chain.unary.shape[1]), chain.unary.dtype)
-    states = draw_forwards(chain, log_messages(chain, domain), uniforms)
+    states = draw(chain, uniforms, domain)
     if chain.inside is not None:
         states = jnp.where(chain.inside[:, None, :, 0], states, 0)
     return jnp.moveaxis(states, 0, -1).reshape(draws, *batch, chain.steps)
 
 
-def log_messages(chain: Chain, domain: Domain) -> Array:
-    """log c_t(i) = log sum of exp(score) over all that follows x_t = i, up to a constant of t; [T, B, K]."""
+def draw(chain: Chain, uniforms: Array, domain: Domain) -> Array:
+    """[T, draws, B]."""
     if domain == "log":
-        return chain.unary + log_backward(chain)
+        return draw_in_logs(chain, uniforms)
     reverse = run_reverse(chain)
     return choose_domain(  # type: ignore[no-any-return]
         domain,
         lambda: is_safe(chain, reverse),
-        lambda: jnp.log(reverse.messages),
-        lambda: chain.unary + log_backward(chain),
+        lambda: draw_scaled(chain, reverse, uniforms),
+        lambda: draw_in_logs(chain, uniforms),
     )
 
 
-def draw_forwards(chain: Chain, messages: Array, uniforms: Array) -> Array:
-    """[T, draws, B]."""
+def draw_scaled(chain: Chain, reverse: Forward, uniforms: Array) -> Array:
+    messages, weights = reverse.messages, reverse.weights
+
+    def choose(time: Array, states: Array, message: Array, uniform: Array) -> Array:
+        if weights.pair is not None:
+            rows = weights.pair[batch_of(chain, states), states]
+        else:
+            tops = weights.pair_top[batch_of(chain, states), time, 0]
+            rows = jnp.exp(pair_rows(chain, time, states) - tops)
+        return invert(rows * message[None], uniform)
+
+    return draw_forwards(chain, messages, uniforms, invert, choose)
+
+
+def draw_in_logs(chain: Chain, uniforms: Array) -> Array:
+    def choose(time: Array, states: Array, message: Array, uniform: Array) -> Array:
+        return invert_logs(pair_rows(chain, time, states) + message[None], uniform)
+
+    return draw_forwards(chain, chain.unary + log_backward(chain), uniforms, invert_logs, choose)
+
+
+def draw_forwards(
+    chain: Chain,
+    messages: Array,
+    uniforms: Array,
+    choose_first: Callable[[Array, Array], Array],
+    choose_next: Callable[[Array, Array, Array, Array], Array],
+) -> Array:
+    """x_0 from the first message, x_{t+1} from x_t and the next; [T, draws, B]."""
 
     def advance(states: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         time, message, uniform = read
-        new = invert(pair_rows(chain, time, states) + message[None], uniform)
+        new = choose_next(time, states, message, uniform)
         return new, new
 
-    first = invert(jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:])), uniforms[0])
+    first = choose_first(jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:])), uniforms[0])
     _, rest = scan(advance, first, (jnp.arange(chain.steps - 1), messages[1:], uniforms[1:]))
     return jnp.concatenate([first[None], rest])
 
 
-def invert(logs: Array, uniform: Array) -> Array:
+def invert(weights: Array, uniform: Array) -> Array:
     """The first state whose cumulative weight exceeds uniform times the whole; never one of weight zero."""
-    heights = jnp.cumsum(jnp.exp(logs - finite_top(logs, (-1,))), axis=-1)
-    whole = heights[..., -1:]
-    below = jnp.sum(heights <= uniform[..., None] * whole, axis=-1)
-    return jnp.minimum(below, jnp.sum(heights < whole, axis=-1))
+    heights = cumulative(weights)
+    index = jnp.arange(weights.shape[-1]).reshape(*[1] * uniform.ndim, -1)
+    last = jnp.max(jnp.where(weights > 0, index, 0), axis=-1)
+    reached = (heights > uniform[..., None] * heights[..., -1:]) & (weights > 0)
+    return jnp.min(jnp.where(reached, index, last[..., None]), axis=-1)
+
+
+def cumulative(weights: Array) -> Array:
+    """Cumulative sums along the last axis; of few terms, as a product with a triangle, which is faster."""
+    count = weights.shape[-1]
+    if count > TRIANGLE:
+        return jnp.cumsum(weights, axis=-1)
+    return weights @ jnp.triu(jnp.ones((count, count), weights.dtype))
+
+
+def invert_logs(logs: Array, uniform: Array) -> Array:
+    return invert(jnp.exp(logs - finite_top(logs, (-1,))), uniform)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -109,10 +110,22 @@ def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
     """log Z_q - E_p[score_q], the tops of q's potentials taken out first: they cancel, and would cost digits."""
     shifted = take_out_tops(other)
     log_z = log_partition_by_batch(domain, *shifted)
-    never = Chain(*(jnp.where(jnp.isneginf(x), 1.0, 0.0) for x in shifted[:2]), None)
-    finite = Chain(*(jnp.where(jnp.isneginf(x), 0.0, x) for x in shifted[:2]), None)
+    never, finite = each_potential(shifted, is_zero), each_potential(shifted, without_zeros)
     mean, excluded = expected_sums(chain, (finite, never), domain)
     return jnp.where(excluded > 0, jnp.inf, jnp.where(log_z > -jnp.inf, log_z, 0.0) - mean)
+
+
+def is_zero(logs: Array) -> Array:
+    """1 where the potential is zero."""
+    return jnp.where(jnp.isneginf(logs), 1.0, 0.0)
+
+
+def without_zeros(logs: Array) -> Array:
+    return jnp.where(jnp.isneginf(logs), 0.0, logs)
+
+
+def each_potential(chain: Chain, change: Callable[[Array], Array]) -> Chain:
+    return Chain(change(chain.unary), change(chain.pair), None)
 
 
 def take_out_tops(chain: Chain) -> Chain:

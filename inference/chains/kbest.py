@@ -1,8 +1,8 @@
-"""The k best sequences of a chain, in order: each next one leaves an earlier one at some step and goes on as best it can.
+"""The k best sequences of a chain, in order: each next one leaves an earlier one at a step and goes on as best it can.
 
 With the best scores to go known, what a departure costs is read off at once, for all steps and states of a sequence.
-Departures from the sequences found so far cover all that were not found, each once (Lawler's partition), so the cheapest
-of them is next. Costs are counted from the best sequence: they stay small where scores grow with the length.
+Departures from the sequences found so far cover all that were not found, each once (Lawler's partition), so the
+cheapest of them is next. Costs are counted from the best sequence: they stay small where scores grow with the length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.lax import scan
 
 from ..errors import InferenceError
-from .decode import Sequences, best_to_go, follow_best, pair_rows
+from .decode import Sequences, best_to_go, first_best, follow_best, pair_rows
 from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, lay_out
 
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def kbest(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, *, k: int) -> Sequences:
-    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...]: minus infinity where there are fewer."""
+    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], minus infinity if there are fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
     chain, batch = lay_out(log_unary, log_pair, length)
@@ -53,7 +53,7 @@ def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
         cost, (source, time, state) = cheapest(found.costs)
         rows = jnp.arange(cost.shape[0])
         states = follow_from(chain, values, found.states[source, :, rows].T, time, state)
-        own = departures(chain, values, states, time) + jnp.where(cost < inf, cost, 0.0)[None, :, None]
+        own = departures(chain, values, states, time) + cost[None, :, None]
         costs = found.costs.at[source, time, rows, state].set(inf).at[number].set(own)
         return Found(costs, found.states.at[number].set(states)), cost < inf
 
@@ -66,14 +66,14 @@ def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: 
 
     def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         now, ahead, given = read
-        best = jnp.argmax(pair_rows(chain, now - 1, last) + ahead, axis=-1)
+        best = first_best(pair_rows(chain, now - 1, last) + ahead)
         new = settle(now, best, given)
         return new, new
 
     def settle(now: Array | int, best: Array, given: Array) -> Array:
         return jnp.where(now < time, given, jnp.where(now == time, state, best))
 
-    start = settle(0, jnp.argmax(values[0], axis=-1), prefix[0])
+    start = settle(0, first_best(values[0]), prefix[0])
     _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
     return jnp.concatenate([start[None], rest])
 

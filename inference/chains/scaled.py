@@ -66,8 +66,15 @@ def push(message: Array, weight: Array) -> Array:
     return jnp.sum(message[:, :, None] * weight, axis=1)
 
 
-def pull(weight: Array, message: Array) -> Array:
-    """sum_j weight[b, i, j] message[b, j]; the barrier keeps exp out of the inner loop of the sum, which is scalar."""
+def pull(chain: Chain, weights: Weights, step: Transition, message: Array) -> Array:
+    """sum_j weight[b, i, j] message[b, j].
+
+    Weights that stay the same are turned, once, so that the inner loop runs over i. Others are made before they are
+    summed (the barrier): within a sum over the last axis the exponentials would be taken one by one.
+    """
+    if weights.pair is not None:
+        return push(message, jnp.swapaxes(weights.pair, 1, 2))
+    weight = weight_at(chain, weights, step)
     if weight.shape[0] == 1 < message.shape[0]:
         return message @ weight[0].T
     return jnp.sum(optimization_barrier(weight) * message[:, None, :], axis=2)
@@ -97,7 +104,7 @@ def run_reverse(chain: Chain) -> Forward:
     def retreat(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
-        new = pull(weight_at(chain, weights, step), message) * (unary * share)
+        new = pull(chain, weights, step, message) * (unary * share)
         new = keep_padding(step.inside, new, unary)
         return new, new
 
@@ -130,7 +137,8 @@ def is_safe(chain: Chain, forward: Forward) -> Array:
         return nothing_lost(-lowest_finite(pair_logs()) - lowest_finite(unary), stop_gradient(forward.messages))
 
     limit = WIDE * exponent_range(chain.pair.dtype)
-    return cond(jnp.min(pair_logs(), initial=0.0) >= -limit, lambda: jnp.array(True), messages_held)
+    narrow = jnp.min(pair_logs(), initial=0.0) >= -limit
+    return cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
 class Smoothed(NamedTuple):
@@ -149,7 +157,7 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
 
     def retreat(ahead: Array, read: tuple[Array, Array, Transition]) -> tuple[Array, tuple[Array, Array]]:
         onward, share, step = read
-        found = pull(weight_at(chain, weights, step), ahead)
+        found = pull(chain, weights, step, ahead)
         if step.inside is None:
             return found * onward, (found, ahead)
         last = jnp.broadcast_to(jnp.where(share > 0, 1.0, 0.0), found.shape)

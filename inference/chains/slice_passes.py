@@ -21,7 +21,7 @@ Choice = Callable[[Array, Array], Array]
 
 
 class Algebra(NamedTuple):
-    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` returns a message of unit size and its log-size."""
+    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives a message of size one and its log-size."""
 
     lift: Callable[[Array], Array]
     to_log: Callable[[Array], Array]
@@ -97,7 +97,7 @@ def table_of(plan: SlicePlan, scopes: tuple[Scope, ...], block: Block, logs: Log
 
 
 def log_product(plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs) -> Array:
-    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is large, they are not.
+    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is large, they small.
 
     The barrier keeps the compiler from doing the work of the halves again at every entry of the whole.
     """
@@ -174,7 +174,7 @@ def run_slices(
 def pull_back(
     plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, logs: Logs, messages: Array, weight: Array
 ) -> Logs:
-    """The gradient of the sum of log-sizes: each slice is done again from the message it started with, then reversed."""
+    """The gradient of the sum of log-sizes: each slice is done again from the message it began with, then reversed."""
 
     def step(change: Array, read: tuple[Array, Logs]) -> tuple[Array, Logs]:
         message, values = read

@@ -9,7 +9,7 @@ the axes stand where they stood.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import NamedTuple
 
@@ -100,19 +100,20 @@ def entries(sizes: tuple[int, ...], variables: Iterable[Var]) -> int:
 
 def eliminations(sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, oldest: list[Var]) -> list[Var]:
     """Next is what leaves the smallest message, then what needs the smallest, then what stands first."""
-    order, alive = [], set(entry)
+    order: list[Var] = []
+    alive = set(entry)
     waiting = sorted(oldest, key=lambda var: entry.index(var) if var in entry else len(entry))
     while waiting:
-
-        def cost(var: Var) -> tuple[int, int]:
-            held = alive | (holders(scopes, [var]) - set(order))
-            return entries(sizes, held - {var}), entries(sizes, held)
-
-        best = min(waiting, key=cost)
+        held = {var: alive | (holders(scopes, [var]) - set(order)) for var in waiting}
+        best = min(waiting, key=partial(elimination_cost, sizes, held))
         waiting.remove(best)
-        alive = (alive | (holders(scopes, [best]) - set(order))) - {best}
+        alive = held[best] - {best}
         order.append(best)
     return order
+
+
+def elimination_cost(sizes: tuple[int, ...], held: dict[Var, set[Var]], var: Var) -> tuple[int, int]:
+    return entries(sizes, held[var] - {var}), entries(sizes, held[var])
 
 
 def grouped(sizes: tuple[int, ...], scopes: tuple[Scope, ...], order: list[Var], table: int) -> list[list[Var]]:

@@ -96,8 +96,8 @@ def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -
     states = choose_domain(
         domain,
         lambda: is_safe(checked.sizes, checked.scopes, padded(checked)),
-        lambda: decoded(checked, SCALED, chain_decode.invert, uniforms),
-        lambda: decoded(checked, LOGS, chain_decode.invert, uniforms),
+        lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
+        lambda: decoded(checked, LOGS, chain_decode.invert_logs, uniforms),
     )
     return jnp.moveaxis(states, 1, 0)
 
@@ -221,7 +221,8 @@ def is_safe(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Ar
         lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
         return nothing_lost(spans(scopes, logs, 0)[1], lowest)
 
-    return jax.lax.cond(is_narrow(sizes, scopes, logs), lambda: jnp.array(True), messages_held)
+    narrow = is_narrow(sizes, scopes, logs)
+    return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))

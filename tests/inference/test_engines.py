@@ -102,10 +102,10 @@ def test_the_gradient_is_the_marginals_and_samples_follow_them(name: str) -> Non
     engine = choose_engine(structure)
     chance = np.random.default_rng(7)
     tables, evidence = any_tables(structure, chance, zeros=0.0), any_evidence(structure, chance)
-    marginals = np.asarray(engine.marginals(tables, evidence))
-    slopes = jax.grad(engine.log_partition, argnums=1)(tables, evidence)
+    marginals = np.asarray(jax.jit(engine.marginals)(tables, evidence))
+    slopes = jax.jit(jax.grad(engine.log_partition, argnums=1))(tables, evidence)
     np.testing.assert_allclose(slopes, marginals, atol=1e-12)
-    drawn = np.asarray(engine.sample(jax.random.key(0), 4000, tables, evidence))
+    drawn = np.asarray(jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence))
     assert drawn.shape == (4000, len(structure.sizes))
     counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
     errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
@@ -118,7 +118,7 @@ def test_what_is_impossible_has_no_slope(name: str) -> None:
     engine = choose_engine(structure)
     tables = any_tables(structure, np.random.default_rng(0), zeros=0.0)
     evidence = jnp.zeros((len(structure.sizes), structure.most_states)).at[0].set(-jnp.inf)
-    value, slopes = jax.value_and_grad(engine.log_partition, argnums=1)(tables, evidence)
+    value, slopes = jax.jit(jax.value_and_grad(engine.log_partition, argnums=1))(tables, evidence)
     assert value == -jnp.inf
     assert np.isfinite(slopes).all()
 
@@ -146,15 +146,16 @@ def test_slices_answer_as_the_contraction_tree(name: str) -> None:
     structure, steps = SLICED[name]
     engine, tree = choose_engine(structure, [steps]), compile_structure(structure)
     assert isinstance(engine, SliceEngine)
+    questions = ("log_partition", "marginals", "entropy", "mode")
+    ours = jax.jit(lambda tables, evidence: [getattr(engine, q)(tables, evidence) for q in questions])
     for seed in range(2):
         chance = np.random.default_rng(seed)
         tables, evidence = any_tables(structure, chance, zeros=0.1 * seed), any_evidence(structure, chance)
-        for question in ("log_partition", "marginals", "entropy"):
-            ours, theirs = (getattr(e, question)(tables, evidence) for e in (engine, tree))
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-        ours, theirs = (e.mode(tables, evidence) for e in (engine, tree))
-        np.testing.assert_allclose(ours.score, theirs.log_score, rtol=1e-12)
-    drawn = np.asarray(engine.sample(jax.random.key(0), 4000, tables, evidence))
+        *found, mode = ours(tables, evidence)
+        for question, value in zip(questions, found, strict=False):
+            np.testing.assert_allclose(value, getattr(tree, question)(tables, evidence), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(mode.score, tree.mode(tables, evidence).log_score, rtol=1e-12)
+    drawn = np.asarray(jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence))
     marginals = np.asarray(tree.marginals(tables, evidence))
     counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
     errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
