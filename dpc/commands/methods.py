@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from dpc.dsl.record import Record
@@ -10,6 +11,7 @@ from dpc.exits import UsageError
 from dpc.inference import queries as q
 from dpc.inference.errors import MemoryLimitError
 from dpc.inference.factors import FactorGraph
+from dpc.inference.planning.plan import Plan, verify_memory
 
 METHODS = ("auto", "exact", "bp", "mean_field", "gibbs", "cut")
 MANY_VARIABLES = 3000
@@ -37,8 +39,9 @@ def add_method_argument(parser: argparse.ArgumentParser) -> None:
 def find_marginals(
     graph: FactorGraph, given: dict[str, Any], names: list[str] | None, method: str, memory: int | None
 ) -> Found:
-    if is_exact(graph, given, method, memory):
-        return Found(q.infer_marginals(graph, given, names, memory=memory))
+    plan = fitting_plan(graph, method, memory, lambda: q.plan_marginals(graph, given, names))
+    if plan:
+        return Found(q.infer_marginals(graph, given, names, plan=plan, memory=memory))
     from dpc.inference.approximate.choose import infer_marginals_auto
 
     found = _approximate(infer_marginals_auto, graph, given, method, memory, "marginals")
@@ -46,24 +49,28 @@ def find_marginals(
 
 
 def find_log_partition(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    if is_exact(graph, given, method, memory):
-        return Found(q.infer_log_partition(graph, given, memory=memory))
+    plan = fitting_plan(graph, method, memory, lambda: q.plan_partition(graph, given))
+    if plan:
+        return Found(q.infer_log_partition(graph, given, plan=plan, memory=memory))
     from dpc.inference.approximate.choose import infer_log_partition_auto
 
     return _approximate(infer_log_partition_auto, graph, given, method, memory, "log_partition")
 
 
 def find_mode(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    if is_exact(graph, given, method, memory):
-        return Found(q.infer_mode(graph, given, memory=memory))
+    plan = fitting_plan(graph, method, memory, lambda: q.plan_marginals(graph, given))
+    if plan:
+        return Found(q.infer_mode(graph, given, plan=plan, memory=memory))
     from dpc.inference.approximate.choose import infer_mode_auto
 
     return _approximate(infer_mode_auto, graph, given, method, memory, "mode")
 
 
 def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    if is_exact(graph, given, method, None if memory is None else memory // k):
-        return Found(q.infer_kbest(graph, k, given, memory=memory))
+    share = None if memory is None else memory // k
+    plan = fitting_plan(graph, method, share, lambda: q.plan_marginals(graph, given))
+    if plan:
+        return Found(q.infer_kbest(graph, k, given, plan=plan, memory=memory))
     if method != "auto":
         raise UsageError(f"{method} does not give this: choose another --method")
     from dpc.inference.approximate.beam import infer_kbest_by_beam
@@ -72,20 +79,21 @@ def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], method: str, m
     return Found(list(beam.configurations), "beam", "" if beam.is_proven else str(beam))
 
 
-def is_exact(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> bool:
-    """Whether the plan fits. A graph of very many variables is not even planned: the others look at its width first."""
-    if method != "auto":
-        return method == "exact"
-    if len(graph.sizes) > MANY_VARIABLES:
-        return False
-    from dpc.inference.planning.plan import verify_memory
+def fitting_plan(graph: FactorGraph, method: str, memory: int | None, make_plan: Callable[[], Plan]) -> Plan | None:
+    """The plan of exact inference where it is wanted and, by `auto`, where it fits.
 
-    plan = q.plan_marginals(graph, given)
+    A graph of very many variables is not even planned: the approximate methods look at its width first.
+    """
+    if method not in ("auto", "exact") or (method == "auto" and len(graph.sizes) > MANY_VARIABLES):
+        return None
+    plan = make_plan()
+    if method == "exact":
+        return plan
     try:
         verify_memory(plan, memory)
     except MemoryLimitError:
-        return False
-    return plan.operations <= MANY_OPERATIONS
+        return None
+    return plan if plan.operations <= MANY_OPERATIONS else None
 
 
 def _approximate(

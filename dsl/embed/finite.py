@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import jax
@@ -76,16 +78,28 @@ class Finite(Record):
             found = found.at[places].add(self._likelihood(name, value, places.shape, states))
         return found
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.grounded.states)}
+
+    @cached_property
+    def _labels(self) -> list[tuple[str, ...]]:
+        return list(self.grounded.states.values())
+
+    @cached_property
+    def _starts(self) -> dict[str, int]:
+        """The number of each variable's first element: elements stand in the order of the variables."""
+        counts = [prod(shape) for shape in self.grounded.shapes.values()]
+        return dict(zip(self.grounded.shapes, accumulate(counts, initial=0), strict=False))
+
     def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
         """The numbers of a variable's elements, in its shape, or of one element."""
-        names = list(self.grounded.states)
         if name in self.grounded.shapes:
-            shape = self.grounded.shapes[name]
-            start = next(i for i, element in enumerate(names) if element.partition("[")[0] == name or element == name)
-            return np.arange(start, start + int(np.prod(shape))).reshape(shape), self.grounded.states[names[start]]
-        if name in self.grounded.states:
-            return np.asarray(names.index(name)), self.grounded.states[name]
-        hint = did_you_mean(name, [*self.grounded.shapes, *names])
+            shape, start = self.grounded.shapes[name], self._starts[name]
+            return np.arange(start, start + prod(shape)).reshape(shape), self._labels[start]
+        if name in self._numbers:
+            return np.asarray(self._numbers[name]), self.grounded.states[name]
+        hint = did_you_mean(name, [*self.grounded.shapes, *self._numbers])
         raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
 
     def _likelihood(self, name: str, value: Any, shape: tuple[int, ...], states: tuple[str, ...]) -> Any:
