@@ -38,6 +38,17 @@ class Case(NamedTuple):
     learned: bool = False
 
 
+def within(support: jax.Array, log_density: jax.Array) -> jax.Array:
+    """A twin has the same values as the model everywhere: outside the support it has no density."""
+    return jnp.where(support, log_density, -jnp.inf)
+
+
+def dirichlet(x: jax.Array) -> jax.Array:
+    """The log density of Dirichlet(1, ..., 1)."""
+    support = jnp.all(x >= 0, -1) & (jnp.abs(x.sum(-1) - 1) < 1e-6)
+    return within(support, gammaln(float(x.shape[-1])))
+
+
 def eight_schools() -> Case:
     def model(sd: Any, effect: Any) -> None:
         mu = numpyro.sample("mu", dist.Normal(0, 5))
@@ -49,7 +60,7 @@ def eight_schools() -> Case:
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         total = norm.logpdf(v["mu"], 0, 5) + jnp.log(2 / (jnp.pi * 5)) - jnp.log1p((v["tau"] / 5) ** 2)
         total += norm.logpdf(v["theta"], v["mu"], v["tau"]).sum()
-        return total + norm.logpdf(d["effect"], v["theta"], d["sd"]).sum()
+        return within(v["tau"] > 0, total + norm.logpdf(d["effect"], v["theta"], d["sd"]).sum())
 
     values = {"mu": np.array(3.0), "tau": np.array(2.0), "theta": np.linspace(-1, 9, 8)}
     data = {"sd": np.array([15.0, 10, 16, 11, 9, 11, 10, 18]), "effect": np.array([28.0, 8, -3, 7, -1, 1, 18, 12])}
@@ -86,9 +97,9 @@ def hmm() -> Case:
 
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         z = d["z"]
-        total = norm.logpdf(v["mu"], 0, 10).sum() + 4 * jnp.log(2.0) + jnp.log(6.0)
+        total = norm.logpdf(v["mu"], 0, 10).sum() + dirichlet(v["pi"]) + dirichlet(v["A"]).sum() + jnp.log(6.0)
         total += jnp.log(v["pi"][z[0]]) + jnp.log(v["A"])[z[:-1], z[1:]].sum()
-        return total + norm.logpdf(d["y"], v["mu"][z]).sum()
+        return within(jnp.all(jnp.diff(v["mu"]) > 0), total + norm.logpdf(d["y"], v["mu"][z]).sum())
 
     values = {
         "pi": CHANCE.dirichlet(np.ones(3)),
@@ -113,7 +124,8 @@ def radon() -> Case:
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         total = norm.logpdf(v["mu_a"], 0, 5) + norm.logpdf(v["tau"], 0, 2) + norm.logpdf(v["b"])
         total += norm.logpdf(v["sigma"]) + 2 * jnp.log(2.0) + norm.logpdf(v["a"], v["mu_a"], v["tau"]).sum()
-        return total + norm.logpdf(d["y"], v["a"][d["county"]] + v["b"] * d["floor"], v["sigma"]).sum()
+        total += norm.logpdf(d["y"], v["a"][d["county"]] + v["b"] * d["floor"], v["sigma"]).sum()
+        return within((v["tau"] > 0) & (v["sigma"] > 0), total)
 
     values = {name: np.array(value) for name, value in {"mu_a": 1.3, "tau": 0.4, "b": -0.7, "sigma": 0.8}.items()}
     values["a"] = CHANCE.normal(size=85)

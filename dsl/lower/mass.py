@@ -12,7 +12,7 @@ from ..graph import Node
 from ..types import Real, Type
 from .expressions import lower
 from .scope import Scope
-from .value import SIGN, Value
+from .value import Value
 
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI = "Bernoulli(p: unit) -> bool"
@@ -33,7 +33,7 @@ def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
 
 
 def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
-    """log of one entry, or for logits x, log P(true) = -log(1 + exp(-x)) and log P(false) = -log(1 + exp(x))."""
+    """log of one entry, or for logits x, log P(true) = log sigmoid(x) and log P(false) = log sigmoid(-x)."""
     mass = mass_at(law, value)
     if mass is not None:
         entry = lower(mass, scope)
@@ -42,8 +42,8 @@ def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
         return None
     ((_, logits),) = law.arguments
     against = c.Apply(law.span, Type(Real()), "negate", (("x", logits),))
-    odds = lower(c.If(law.span, Type(Real()), value, against, logits), scope)
-    return Value(f"-jax.nn.softplus({odds.text})", odds.axes, level=SIGN)
+    odds = lower(c.If(law.span, Type(Real()), value, logits, against), scope)
+    return Value(f"{scope.needs.helper('log_sigmoid')}({odds.text})", odds.axes)
 
 
 def mass_at(law: c.Law, value: c.Core) -> c.Core | None:

@@ -37,6 +37,12 @@ def log1mexp(x: jax.Array) -> jax.Array:
     return jnp.where(small, below, above)
 
 
+def log_sigmoid(x: jax.Array) -> jax.Array:
+    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), of which every derivative is right, also at 0."""
+    negative = x < 0
+    return jnp.where(negative, x, 0.0) - jnp.log1p(jnp.exp(jnp.where(negative, x, -x)))
+
+
 def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
     """x * log(y), and 0 where x is 0; the derivatives at x = y = 0 are 0."""
     return jax.scipy.special.xlogy(x, jnp.where((x == 0) & (y == 0), 1.0, y))
