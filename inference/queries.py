@@ -18,6 +18,7 @@ from .exact.functionals import (
     infer_entropy,
     infer_mean,
     infer_moments,
+    plan_moments,
 )
 from .exact.sums import (
     infer_count,
@@ -59,5 +60,6 @@ __all__ = [
     "infer_samples",
     "plan_joint",
     "plan_marginals",
+    "plan_moments",
     "plan_partition",
 ]

@@ -23,7 +23,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 class Answer(Record):
     """`found` is what a program reads; `rows` what a person does, the first of them the head.
 
-    `report` says of an answer that is not exact how it was found, and how well.
+    `report` says of an answer that is not exact how it was found, and how well; `errors` are its standard errors.
     """
 
     question: str
@@ -32,9 +32,10 @@ class Answer(Record):
     method: str = "exact"
     report: str = ""
     converged: bool = True
+    errors: Any = None
 
-    def by(self, way: Found) -> Answer:
-        return self.replace(method=way.method, report=way.report, converged=way.converged)
+    def by(self, found: Found) -> Answer:
+        return self.replace(method=found.method, report=found.report, converged=found.converged)
 
 
 def print_answers(answers: list[Answer], args: argparse.Namespace) -> None:
@@ -42,8 +43,10 @@ def print_answers(answers: list[Answer], args: argparse.Namespace) -> None:
         if answer.report:
             print(f"dpc: {answer.report}", file=sys.stderr)
     if args.json:
+        found = {answer.question: answer.found for answer in answers}
+        errors = {answer.question: answer.errors for answer in answers if answer.errors is not None}
         methods = {answer.question: answer.method for answer in answers}
-        print(json.dumps({**{answer.question: answer.found for answer in answers}, "methods": methods}))
+        print(json.dumps({**found, **({"standard_errors": errors} if errors else {}), "methods": methods}))
     elif args.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         for answer in answers:
@@ -52,17 +55,45 @@ def print_answers(answers: list[Answer], args: argparse.Namespace) -> None:
         print("\n\n".join("\n".join(columns(answer.rows)) for answer in answers))
 
 
-def show_number(question: str, name: str, value: float) -> Answer:
-    return Answer(question, value, [(name, f"{value:.10g}")])
+def show_number(question: str, name: str, found: Found) -> Answer:
+    error = () if found.errors is None else (f"± {found.errors:.2g}",)
+    row = (name, f"{found.value:.10g}", *error)
+    return Answer(question, found.value, [row], errors=found.errors).by(found)
 
 
-def show_marginals(marginals: Mapping[str, Any], discrete: Discrete, given: Mapping[str, Any]) -> Answer:
-    found = {name: dict(zip(discrete.states[name], table.tolist(), strict=True)) for name, table in marginals.items()}
-    rows: list[tuple[str, ...]] = [("variable", "state", "probability", "")]
-    for name, table in found.items():
+def show_marginals(found: Found, discrete: Discrete, given: Mapping[str, Any]) -> Answer:
+    tables = {str(name): _by_state(discrete, name, table) for name, table in found.value.items()}
+    errors = {str(name): _by_state(discrete, name, table) for name, table in (found.errors or {}).items()}
+    rows: list[tuple[str, ...]] = [("variable", "state", *_head(found))]
+    for name, table in tables.items():
         for k, (state, p) in enumerate(table.items()):
-            rows.append((_named(name, given) if not k else "", state, f"{p:.6f}", bar(p)))
-    return Answer("marginals", found, rows)
+            error = errors[name][state] if errors else None
+            rows.append((_named(name, given) if not k else "", state, *_cells(p, error)))
+    return Answer("marginals", tables, rows, errors=errors or None).by(found)
+
+
+def _by_state(discrete: Discrete, name: Any, table: Any) -> dict[str, float]:
+    return dict(zip(discrete.states[str(name)], table.tolist(), strict=True))
+
+
+def show_joint(names: list[str], discrete: Discrete, found: Found) -> Answer:
+    table, errors = found.value, found.errors
+    states = [discrete.states[name] for name in names]
+    rows: list[tuple[str, ...]] = [(*names, *_head(found))]
+    for place in np.ndindex(table.shape):
+        labels = (own[i] for own, i in zip(states, place, strict=True))
+        rows.append((*labels, *_cells(float(table[place]), None if errors is None else float(errors[place]))))
+    shown = {"variables": names, "states": states, "probabilities": table.tolist()}
+    return Answer("joint", shown, rows, errors=None if errors is None else errors.tolist()).by(found)
+
+
+def _head(found: Found) -> tuple[str, ...]:
+    return ("probability", "") if found.errors is None else ("probability", "± standard error", "")
+
+
+def _cells(probability: float, error: float | None) -> tuple[str, ...]:
+    shown = () if error is None else (f"± {error:.2g}",)
+    return (f"{probability:.6f}", *shown, bar(probability))
 
 
 def _named(name: str, given: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpc.commands.answers import Answer, show_number
 from dpc.commands.discrete import Loaded, with_statement
+from dpc.commands.methods import Found, Way, find_moments
 from dpc.dsl.tabulate.evaluate import Evaluator
 from dpc.dsl.tabulate.ground import Ground, tables_of
 from dpc.dsl.tabulate.slots import Sizes
@@ -19,25 +20,26 @@ from dpc.inference import queries as q
 ASKED = "asked"
 
 
-def ask_expression(
-    plain: Loaded, text: str, given: dict[str, Any], args: argparse.Namespace, memory: int | None
-) -> Answer:
+def ask_expression(plain: Loaded, text: str, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     """P(expression) for a truth value, mean and standard deviation for a number."""
     loaded = with_statement(plain, f"{ASKED} := {text}", args)
     assert loaded.graph is not None
     node = loaded.graph[ASKED]
     if node.type.shape:
         raise UsageError(f"`{text}` is an array: ask for one of its elements")
-    terms = _terms(loaded)
-    moments = q.infer_moments(loaded.discrete.factors, terms, given, memory=memory)
+    found = find_moments(loaded.discrete.factors, _terms(loaded), given, way)
     if str(node.type.domain) == "bool":
-        return show_number("probability", f"P({text})", moments.mean)
-    found = {"expression": text, "mean": moments.mean, "sd": moments.variance**0.5}
-    rows: list[tuple[str, ...]] = [
-        ("expression", "mean", "sd"),
-        (text, f"{moments.mean:.6g}", f"{moments.variance**0.5:.6g}"),
-    ]
-    return Answer("expectation", found, rows)
+        return show_number("probability", f"P({text})", found.replace(value=found.value.mean))
+    return _expectation(text, found)
+
+
+def _expectation(text: str, found: Found) -> Answer:
+    mean, sd = found.value.mean, found.value.variance**0.5
+    rows: list[tuple[str, ...]] = [("expression", "mean", "sd"), (text, f"{mean:.6g}", f"{sd:.6g}")]
+    if found.errors is not None:
+        rows = [(*rows[0], "± standard error of the mean"), (*rows[1], f"± {found.errors:.2g}")]
+    shown = {"expression": text, "mean": mean, "sd": sd}
+    return Answer("expectation", shown, rows, errors=found.errors).by(found)
 
 
 def _terms(loaded: Loaded) -> list[q.Term]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpc.dsl.record import Record
@@ -13,18 +13,38 @@ from dpc.inference.errors import MemoryLimitError
 from dpc.inference.factors import FactorGraph
 from dpc.inference.planning.plan import Plan, verify_memory
 
-METHODS = ("auto", "exact", "bp", "mean_field", "gibbs", "cut")
+ANSWERED_BY: dict[str, tuple[str, ...]] = {
+    "marginals": ("bp", "bp_residual", "mean_field", "gibbs", "perturb"),
+    "log_partition": ("bp", "bp_residual", "mean_field", "perturb"),
+    "mode": ("cut", "bp", "bp_residual"),
+    "entropy": ("bp", "bp_residual", "mean_field"),
+    "samples": ("gibbs", "perturb"),
+    "joint": ("gibbs",),
+    "moments": ("gibbs",),
+}
+"""The approximate methods of each question, besides `auto` and `exact`, which answer all."""
+
+METHODS = ("auto", "exact", "bp", "bp_residual", "mean_field", "gibbs", "perturb", "cut")
 MANY_VARIABLES = 3000
 MANY_OPERATIONS = 10**11
 
 
+class Way(Record):
+    """What was said about how to answer."""
+
+    method: str
+    memory: int | None
+    seed: int
+
+
 class Found(Record):
-    """An answer, and what is to be said of it when it is not exact."""
+    """An answer, and what is to be said of it when it is not exact; `errors` are standard errors in its shape."""
 
     value: Any
     method: str = "exact"
     report: str = ""
     converged: bool = True
+    errors: Any = None
 
 
 def add_method_argument(parser: argparse.ArgumentParser) -> None:
@@ -36,74 +56,133 @@ def add_method_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def find_marginals(
-    graph: FactorGraph, given: dict[str, Any], names: list[str] | None, method: str, memory: int | None
-) -> Found:
-    plan = fitting_plan(graph, method, memory, lambda: q.plan_marginals(graph, given, names))
+# ---- questions
+
+
+def find_marginals(graph: FactorGraph, given: dict[str, Any], names: list[str] | None, way: Way) -> Found:
+    plan = fitting_plan(graph, "marginals", way, lambda: q.plan_marginals(graph, given, names))
     if plan:
-        return Found(q.infer_marginals(graph, given, names, plan=plan, memory=memory))
-    from dpc.inference.approximate.choose import infer_marginals_auto
+        return Found(q.infer_marginals(graph, given, names, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_marginals_auto
 
-    found = _approximate(infer_marginals_auto, graph, given, method, memory, "marginals")
-    return found if names is None else found.replace(value={name: found.value[name] for name in names})
+    answer = infer_marginals_auto(graph, given, method=way.method, memory=way.memory, seed=way.seed)
+    assert answer.marginals is not None
+    asked = list(graph.sizes) if names is None else names
+    errors = answer.errors and {name: answer.errors.get(name, 0 * answer.marginals[name]) for name in asked}
+    return _found(answer, {name: answer.marginals[name] for name in asked}, errors)
 
 
-def find_log_partition(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    plan = fitting_plan(graph, method, memory, lambda: q.plan_partition(graph, given))
+def find_log_partition(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "log_partition", way, lambda: q.plan_partition(graph, given))
     if plan:
-        return Found(q.infer_log_partition(graph, given, plan=plan, memory=memory))
-    from dpc.inference.approximate.choose import infer_log_partition_auto
+        return Found(q.infer_log_partition(graph, given, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_log_partition_auto
 
-    return _approximate(infer_log_partition_auto, graph, given, method, memory, "log_partition")
+    answer = infer_log_partition_auto(graph, given, method=way.method, memory=way.memory, seed=way.seed)
+    return _found(answer, answer.log_partition, answer.log_partition_error)
 
 
-def find_mode(graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    plan = fitting_plan(graph, method, memory, lambda: q.plan_marginals(graph, given))
+def find_mode(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "mode", way, lambda: q.plan_marginals(graph, given))
     if plan:
-        return Found(q.infer_mode(graph, given, plan=plan, memory=memory))
-    from dpc.inference.approximate.choose import infer_mode_auto
+        return Found(q.infer_mode(graph, given, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_mode_auto
 
-    return _approximate(infer_mode_auto, graph, given, method, memory, "mode")
+    answer = infer_mode_auto(graph, given, method=way.method, memory=way.memory)
+    return _found(answer, answer.mode)
 
 
-def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], method: str, memory: int | None) -> Found:
-    share = None if memory is None else memory // k
-    plan = fitting_plan(graph, method, share, lambda: q.plan_marginals(graph, given))
+def find_entropy(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "entropy", way, lambda: q.plan_marginals(graph, given))
     if plan:
-        return Found(q.infer_kbest(graph, k, given, plan=plan, memory=memory))
-    if method != "auto":
-        raise UsageError(f"{method} does not give this: choose another --method")
+        return Found(q.infer_entropy(graph, given, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_entropy_auto
+
+    answer = infer_entropy_auto(graph, given, method=way.method, memory=way.memory, seed=way.seed)
+    return _found(answer, answer.entropy)
+
+
+def find_samples(graph: FactorGraph, count: int, given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "samples", way, lambda: q.plan_marginals(graph, given))
+    if plan:
+        return Found(q.infer_samples(graph, count, given, seed=way.seed, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_samples_auto
+
+    answer = infer_samples_auto(graph, count, given, method=way.method, memory=way.memory, seed=way.seed)
+    return _found(answer, answer.samples)
+
+
+def find_joint(graph: FactorGraph, names: list[str], given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "joint", way, lambda: q.plan_joint(graph, names, given))
+    if plan:
+        return Found(q.infer_joint(graph, names, given, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_joint_auto
+
+    answer = infer_joint_auto(graph, names, given, method=way.method, memory=way.memory, seed=way.seed)
+    return _found(answer, answer.joint, answer.joint_errors)
+
+
+def find_moments(graph: FactorGraph, terms: Sequence[q.Term], given: dict[str, Any], way: Way) -> Found:
+    plan = fitting_plan(graph, "moments", way, lambda: q.plan_moments(graph, terms, given))
+    if plan:
+        return Found(q.infer_moments(graph, terms, given, plan=plan, memory=way.memory))
+    from dpc.inference.approximate.auto import infer_moments_auto
+
+    answer = infer_moments_auto(graph, terms, given, method=way.method, memory=way.memory, seed=way.seed)
+    return _found(answer, answer.moments, answer.mean_error)
+
+
+def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], way: Way) -> Found:
+    share = way if way.memory is None else way.replace(memory=way.memory // k)
+    plan = fitting_plan(graph, "kbest", share, lambda: q.plan_marginals(graph, given))
+    if plan:
+        return Found(q.infer_kbest(graph, k, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.beam import infer_kbest_by_beam
 
     beam = infer_kbest_by_beam(graph, k, given)
     return Found(list(beam.configurations), "beam", "" if beam.is_proven else str(beam))
 
 
-def fitting_plan(graph: FactorGraph, method: str, memory: int | None, make_plan: Callable[[], Plan]) -> Plan | None:
+def _found(answer: Any, value: Any, errors: Any = None) -> Found:
+    return Found(value, answer.method, "" if answer.is_exact else str(answer), answer.converged, errors)
+
+
+# ---- what can be asked of what
+
+
+TOLD = {
+    "log_partition": "the log-partition",
+    "mode": "a mode",
+    "marginal_mode": "the mode of some variables with the others summed out",
+    "kbest": "the k best",
+    "entropy": "the entropy",
+    "kl": "divergences",
+    "joint": "joint distributions",
+    "moments": "probabilities and means of expressions",
+    "cases": "answers to files of cases",
+}
+
+
+def verify_method(question: str, method: str) -> None:
+    """Raises for a method that does not answer the question, with those that do."""
+    known = ("auto", "exact", *ANSWERED_BY.get(question, ()))
+    if method not in known:
+        raise UsageError(f"--method {method} does not give {TOLD.get(question, question)}: use {' or '.join(known)}")
+
+
+def fitting_plan(graph: FactorGraph, question: str, way: Way, make_plan: Callable[[], Plan]) -> Plan | None:
     """The plan of exact inference where it is wanted and, by `auto`, where it fits.
 
     A graph of very many variables is not even planned: the approximate methods look at its width first.
     """
-    if method not in ("auto", "exact") or (method == "auto" and len(graph.sizes) > MANY_VARIABLES):
+    verify_method(question, way.method)
+    if way.method not in ("auto", "exact") or (way.method == "auto" and len(graph.sizes) > MANY_VARIABLES):
         return None
     plan = make_plan()
-    if method == "exact":
+    if way.method == "exact":
         return plan
     try:
-        verify_memory(plan, memory)
+        verify_memory(plan, way.memory)
     except MemoryLimitError:
         return None
     return plan if plan.operations <= MANY_OPERATIONS else None
-
-
-def _approximate(
-    ask: Any, graph: FactorGraph, given: dict[str, Any], method: str, memory: int | None, what: str
-) -> Found:
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    answer = ask(graph, given, method=method, memory=memory)
-    value = getattr(answer, what)
-    if value is None:
-        raise UsageError(f"{method} does not give this: choose another --method")
-    return Found(value, answer.method, "" if answer.is_exact else str(answer), answer.converged)

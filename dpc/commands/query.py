@@ -7,20 +7,30 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from dpc.commands.answers import Answer, bar, print_answers, show_configurations, show_marginals, show_number
+from dpc.commands.answers import (
+    Answer,
+    print_answers,
+    show_configurations,
+    show_joint,
+    show_marginals,
+    show_number,
+)
 from dpc.commands.cases import answer_cases
 from dpc.commands.discrete import Loaded, add_discrete_arguments, load_discrete
 from dpc.commands.evidence import add_given_argument, read_given
 from dpc.commands.expressions import ask_expression
 from dpc.commands.methods import (
     Found,
+    Way,
     add_method_argument,
+    find_entropy,
+    find_joint,
     find_kbest,
     find_log_partition,
     find_marginals,
     find_mode,
+    find_samples,
+    verify_method,
 )
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.tabulate.given import WrongEvidence, check_given
@@ -46,14 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--map", nargs="?", const="", metavar="A,B", help="the most probable configuration, of all or these"
     )
     parser.add_argument("--kbest", type=int, metavar="K", help="the K most probable configurations")
-    parser.add_argument("--samples", type=int, metavar="N", help="N exact draws of all variables")
+    parser.add_argument("--samples", type=int, metavar="N", help="N joint draws of all variables")
     parser.add_argument("--entropy", action="store_true", help="the entropy of all variables, in nats")
     parser.add_argument("--kl", metavar="OTHER", help="the divergence to another model of the same variables, in nats")
     parser.add_argument(
         "--memory", metavar="SIZE", help="how much memory may be used, such as 2GB (default half of what is free)"
     )
     add_method_argument(parser)
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the samples (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all that is drawn (default 0)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("--csv", action="store_true", help="print as CSV")
     parser.add_argument("--plot", metavar="OUT", help="draw the network with the marginals in its nodes: .svg or .png")
@@ -79,64 +89,69 @@ def run(args: argparse.Namespace) -> int:
 
 def answer_all(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace) -> list[Answer]:
     """One answer for each question; without a question, all marginals."""
-    memory = read_memory(args.memory)
+    way = way_of(args)
     if args.evidence:
-        return [_cases(loaded, given, args, memory)]
-    answers = [rule(loaded, given, args, memory) for wanted, rule in QUESTIONS if wanted(args)]
+        return [_cases(loaded, given, args, way)]
+    answers = [rule(loaded, given, args, way) for wanted, rule in QUESTIONS if wanted(args)]
     for text in args.ask:
-        answers.append(_ask(loaded, text, given, args, memory))
+        answers.append(_ask(loaded, text, given, args, way))
     for text in args.joint:
-        answers.append(_joint(loaded, _names(loaded, text), given, memory))
-    return answers or [_marginals(loaded, None, given, args, memory)]
+        answers.append(_joint(loaded, _names(loaded, text), given, way))
+    return answers or [_marginals(loaded, None, given, way)]
+
+
+def way_of(args: argparse.Namespace) -> Way:
+    return Way(args.method, read_memory(args.memory), args.seed)
 
 
 # ---- questions
 
 
-def _log_partition(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
-    found = find_log_partition(loaded.discrete.factors, given, args.method, memory)
+def _log_partition(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     name = "log probability of the evidence" if loaded.discrete.directed else "log partition"
-    return show_number("logz", name, found.value).by(found)
+    return show_number("logz", name, find_log_partition(loaded.discrete.factors, given, way))
 
 
-def _entropy(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
-    return show_number("entropy", "entropy (nats)", q.infer_entropy(loaded.discrete.factors, given, memory=memory))
+def _entropy(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
+    return show_number("entropy", "entropy (nats)", find_entropy(loaded.discrete.factors, given, way))
 
 
-def _divergence(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _divergence(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
+    verify_method("kl", way.method)
     other = load_discrete(argparse.Namespace(path=args.kl, data=args.data, set=[]))
     if other.discrete.states != loaded.discrete.states:
         raise UsageError(f"{args.path} and {args.kl} have not the same variables and states")
-    value = q.infer_divergence(loaded.discrete.factors, other.discrete.factors, given, memory=memory)
-    return show_number("kl", f"KL({loaded.name or args.path} || {other.name or args.kl})", value)
+    value = q.infer_divergence(loaded.discrete.factors, other.discrete.factors, given, memory=way.memory)
+    return show_number("kl", f"KL({loaded.name or args.path} || {other.name or args.kl})", Found(value))
 
 
-def _mode(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _mode(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     factors = loaded.discrete.factors
     if args.map:
-        found = Found(q.infer_marginal_mode(factors, _names(loaded, args.map), given, memory=memory))
+        verify_method("marginal_mode", way.method)
+        found = Found(q.infer_marginal_mode(factors, _names(loaded, args.map), given, memory=way.memory))
     else:
-        found = find_mode(factors, given, args.method, memory)
-    log_z = q.infer_log_partition(factors, given, memory=memory) if found.method == "exact" else None
+        found = find_mode(factors, given, way)
+    log_z = q.infer_log_partition(factors, given, memory=way.memory) if found.method == "exact" else None
     return show_configurations("map", loaded.discrete, [found.value], log_z).by(found)
 
 
-def _kbest(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _kbest(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     if args.kbest < 1:
         raise UsageError("--kbest takes a number from 1 up")
     factors = loaded.discrete.factors
-    found = find_kbest(factors, args.kbest, given, args.method, memory)
-    log_z = q.infer_log_partition(factors, given, memory=memory) if found.method == "exact" else None
+    found = find_kbest(factors, args.kbest, given, way)
+    log_z = q.infer_log_partition(factors, given, memory=way.memory) if found.method == "exact" else None
     return show_configurations("kbest", loaded.discrete, found.value, log_z).by(found)
 
 
-def _samples(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _samples(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     if args.samples < 1:
         raise UsageError("--samples takes a number from 1 up")
-    drawn = q.infer_samples(loaded.discrete.factors, args.samples, given, seed=args.seed, memory=memory)
+    found = find_samples(loaded.discrete.factors, args.samples, given, way)
     states = loaded.discrete.states
-    rows = [{name: states[name][int(drawn[name][k])] for name in states} for k in range(args.samples)]
-    return Answer("samples", rows, [tuple(states), *(tuple(row.values()) for row in rows)])
+    rows = [{name: states[name][int(found.value[name][k])] for name in states} for k in range(args.samples)]
+    return Answer("samples", rows, [tuple(states), *(tuple(row.values()) for row in rows)]).by(found)
 
 
 OF_ONE_CASE = ("logz", "entropy", "kl", "map", "kbest", "samples", "joint", "plot")
@@ -151,38 +166,29 @@ QUESTIONS: tuple[tuple[Callable[[argparse.Namespace], bool], Callable[..., Answe
 )
 
 
-def _marginals(
-    loaded: Loaded, names: list[str] | None, given: dict[str, Any], args: argparse.Namespace, memory: int | None
-) -> Answer:
-    found = find_marginals(loaded.discrete.factors, given, names, args.method, memory)
-    return show_marginals({str(name): table for name, table in found.value.items()}, loaded.discrete, given).by(found)
+def _marginals(loaded: Loaded, names: list[str] | None, given: dict[str, Any], way: Way) -> Answer:
+    return show_marginals(find_marginals(loaded.discrete.factors, given, names, way), loaded.discrete, given)
 
 
-def _joint(loaded: Loaded, names: list[str], given: dict[str, Any], memory: int | None) -> Answer:
-    table = q.infer_joint(loaded.discrete.factors, names, given, memory=memory)
-    states = [loaded.discrete.states[name] for name in names]
-    found = {"variables": names, "states": states, "probabilities": table.tolist()}
-    rows: list[tuple[str, ...]] = [(*names, "probability", "")]
-    for place in np.ndindex(table.shape):
-        labels = (own[i] for own, i in zip(states, place, strict=True))
-        rows.append((*labels, f"{table[place]:.6f}", bar(float(table[place]))))
-    return Answer("joint", found, rows)
+def _joint(loaded: Loaded, names: list[str], given: dict[str, Any], way: Way) -> Answer:
+    return show_joint(names, loaded.discrete, find_joint(loaded.discrete.factors, names, given, way))
 
 
-def _ask(loaded: Loaded, text: str, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _ask(loaded: Loaded, text: str, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     """Names are marginals; anything else is an expression of the language."""
     words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]
     if all(word in loaded.discrete.states or _elements(loaded, word) for word in words):
-        return _marginals(loaded, _names(loaded, text), given, args, memory)
-    return ask_expression(loaded, text, given, args, memory)
+        return _marginals(loaded, _names(loaded, text), given, way)
+    return ask_expression(loaded, text, given, args, way)
 
 
-def _cases(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, memory: int | None) -> Answer:
+def _cases(loaded: Loaded, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     others = [name for name in OF_ONE_CASE if getattr(args, name) not in (None, False, [])]
     if given or others:
         raise UsageError(f"--evidence answers marginals of cases, without {'--given' if given else '--' + others[0]}")
+    verify_method("cases", way.method)
     names = [name for text in args.ask for name in _names(loaded, text)]
-    return answer_cases(loaded.discrete, args.evidence, names, memory)
+    return answer_cases(loaded.discrete, args.evidence, names, way.memory)
 
 
 # ---- the picture
@@ -192,7 +198,7 @@ def plot_marginals(loaded: Loaded, given: dict[str, Any], args: argparse.Namespa
     from dpc.dsl.draw.from_discrete import picture_of_marginals
     from dpc.dsl.draw.write import write_picture
 
-    found = find_marginals(loaded.discrete.factors, given, None, args.method, read_memory(args.memory))
+    found = find_marginals(loaded.discrete.factors, given, None, way_of(args))
     marginals = {str(name): table for name, table in found.value.items()}
     try:
         picture = picture_of_marginals(loaded.name or args.path, loaded.discrete, marginals, given)

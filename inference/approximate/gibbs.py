@@ -7,6 +7,7 @@ result as an unbroken one. With zeros about, chains may not reach everything tha
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -24,12 +25,13 @@ from .results import Approximation
 from .starts import find_start, segment_keys, sweep_many
 
 R_HAT = 1.01
+SWEEPS, BURN_IN = 1000, 200
 FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
 class GibbsRun:
-    """Chains where they stand, and what they visited: `visited[sweep, chain, variable]`, burn-in included."""
+    """Chains where they stand, and what they visited since `forgotten` sweeps: `visited[sweep, chain, variable]`."""
 
     layout: Layout
     blocking: Blocking
@@ -38,10 +40,15 @@ class GibbsRun:
     seed: int
     states: NDArray[np.int32]
     visited: NDArray[np.int32]
+    forgotten: int = 0
 
     @property
     def sweeps(self) -> int:
-        return int(self.visited.shape[0])
+        return self.forgotten + int(self.visited.shape[0])
+
+    def forget(self) -> GibbsRun:
+        """The same run without what it visited."""
+        return replace(self, visited=self.visited[:0], forgotten=self.sweeps)
 
 
 def start_gibbs(
@@ -69,29 +76,42 @@ def advance_gibbs(run: GibbsRun) -> GibbsRun:
         return replace(run, states=np.asarray(states)[:, :-1], visited=seen)
 
 
-def diagnose_gibbs(run: GibbsRun, burn_in: int) -> dict[Name, Diagnosis]:
-    """Means, standard errors, effective sizes and R-hats of the indicator of every state of every free variable."""
+def diagnose_gibbs(run: GibbsRun, burn_in: int, names: Collection[Name] | None = None) -> dict[Name, Diagnosis]:
+    """Means, standard errors, effective sizes and R-hats of the indicator of every state of free variables."""
     kept = run.visited[burn_in:]
     if kept.shape[0] < FEWEST:
         raise InferenceError(f"{run.sweeps} sweeps with {burn_in} of burn-in leave too few to say anything")
     found = {}
     for i, (name, size) in enumerate(zip(run.layout.names, run.layout.sizes, strict=True)):
-        found[name] = diagnose((kept[:, :, i, None] == np.arange(size)).astype(np.float64))
+        if names is None or name in names:
+            found[name] = diagnose((kept[:, :, i, None] == np.arange(size)).astype(np.float64))
     return found
 
 
-def summarise_gibbs(run: GibbsRun, burn_in: int) -> Approximation:
-    """Frequencies of states with standard errors; converged if every R-hat is at most 1.01."""
-    found = diagnose_gibbs(run, burn_in)
-    worst = max((float(d.r_hat.max()) for d in found.values()), default=1.0)
-    size = min((float(d.effective_size.min()) for d in found.values()), default=np.inf)
+def effective_draws(found: Iterable[Diagnosis]) -> float:
+    """The fewest that any quantity is worth."""
+    return min((float(d.effective_size.min(initial=np.inf)) for d in found), default=np.inf)
+
+
+def report_gibbs(run: GibbsRun, found: Iterable[Diagnosis], guarantee: str) -> Approximation:
+    """What is to be said of a run; converged if every R-hat is at most 1.01."""
+    worst = max((float(d.r_hat.max(initial=1.0)) for d in found), default=1.0)
     return Approximation(
         method=f"Gibbs sampling ({run.states.shape[0]} chains, {run.blocks.rows.shape[0]} {run.blocking})",
-        guarantee=f"approximate, sampled, at least {size:.0f} effective draws",
+        guarantee=guarantee,
         converged=worst <= R_HAT,
         iterations=run.sweeps,
         residual=worst - 1,
         measure="largest R-hat - 1",
+    )
+
+
+def summarise_gibbs(run: GibbsRun, burn_in: int) -> Approximation:
+    """Frequencies of states with standard errors."""
+    found = diagnose_gibbs(run, burn_in)
+    size = effective_draws(found.values())
+    return replace(
+        report_gibbs(run, found.values(), f"approximate, sampled, at least {size:.0f} effective draws"),
         marginals=run.layout.named_marginals(columns(run.layout, {v: d.mean for v, d in found.items()})),
         errors={v: d.standard_error for v, d in found.items()},
     )
@@ -108,14 +128,19 @@ def infer_marginals_gibbs(
     graph: FactorGraph,
     given: Given | None = None,
     *,
-    sweeps: int = 1000,
-    burn_in: int = 200,
+    sweeps: int = SWEEPS,
+    burn_in: int = BURN_IN,
     chains: int = 4,
     blocking: Blocking = "forests",
     seed: int = 0,
 ) -> Approximation:
     """Marginals from `sweeps` sweeps of each chain after `burn_in`, both rounded up together to whole segments."""
     run = start_gibbs(graph, given, chains=chains, blocking=blocking, seed=seed)
-    while run.sweeps < burn_in + sweeps:
+    return summarise_gibbs(advance_to(run, burn_in + sweeps), burn_in)
+
+
+def advance_to(run: GibbsRun, sweeps: int) -> GibbsRun:
+    """The run when it has made at least so many sweeps."""
+    while run.sweeps < sweeps:
         run = advance_gibbs(run)
-    return summarise_gibbs(run, burn_in)
+    return run

@@ -110,7 +110,7 @@ def infer_marginals_mean_field(
     max_iterations: int = 1000,
     seed: int = 0,
 ) -> Approximation:
-    """Marginals of the best product of independent variables found, and its lower bound of the log-partition."""
+    """Marginals and entropy of the best product of independent variables found, and its bound of the log-partition."""
     with jax.enable_x64(True):
         layout = lay_out(graph, given)
         colours = greedy_colours(layout.count, layout.scopes)
@@ -124,6 +124,7 @@ def infer_marginals_mean_field(
             colour_count=int(colours.max(initial=-1)) + 1,
         )
         gain, bound = float(found.gain), float(found.bound)
+    q = np.asarray(found.q)
     return Approximation(
         method="mean field",
         guarantee="approximate, a local best among independent variables",
@@ -131,7 +132,8 @@ def infer_marginals_mean_field(
         iterations=int(found.sweeps),
         residual=gain,
         measure="gain of the bound",
-        marginals=layout.named_marginals(found.q),
+        marginals=layout.named_marginals(q),
         log_partition=layout.constant + bound,
         log_partition_is="lower bound",
+        entropy=float(-np.sum(q * np.log(np.where(q > 0, q, 1.0)))),
     )

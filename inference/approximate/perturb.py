@@ -8,14 +8,20 @@ needs an exact solver: a configuration that is not the best makes the mean too s
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ..errors import InferenceError
 from ..evidence import Given, check_evidence
 from ..exact.binding import bind
-from ..exact.decisions import Configuration
+from ..exact.decisions import Configuration, infer_mode
+from ..exact.sums import plan_marginals
 from ..factors import Factor, FactorGraph, Floats
+from ..planning.memory import default_memory_limit
+from .cuts import NotSubmodularError, infer_mode_by_cut
+from .fits import plan_if_it_fits
 from .results import Approximation
 
 Solver = Callable[[FactorGraph, Given | None], Configuration]
@@ -52,17 +58,58 @@ def infer_perturbed(
     error = float(scores.std(ddof=1) / np.sqrt(count))
     return Approximation(
         method=f"perturb-and-MAP ({count} perturbations)",
-        guarantee="approximate, sampled, by noise on single variables",
+        guarantee="approximate: modes of noise on single variables, independent but not exact draws",
         converged=True,
         iterations=count,
         residual=error,
         measure="standard error",
         marginals=means,
+        samples={v: np.array([c.states[v] for c in found]) for v in graph.sizes},
         errors={v: np.sqrt(p * (1 - p) / count) for v, p in means.items()},
         log_partition=float(scores.mean()),
         log_partition_is="upper bound" if exact_solver else "estimate",
         log_partition_error=error,
     )
+
+
+def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None = None) -> Solver:
+    """A solver of perturbed graphs whose modes are certain: along one plan where it fits, else by minimum cut."""
+    noisy = perturb(graph, given, np.random.default_rng(0))
+    limit = default_memory_limit() if memory is None else memory
+    plan, reason = plan_if_it_fits(noisy, given, plan_marginals, limit)
+    if plan is not None:
+        return partial(infer_mode, plan=plan, memory=limit)
+    try:
+        infer_mode_by_cut(noisy, given)
+    except NotSubmodularError as refusal:
+        raise InferenceError(
+            f"perturb-and-MAP needs modes that are certain, but {reason}, and minimum cuts do not apply ({refusal}): "
+            "use gibbs"
+        ) from None
+    return mode_by_cut
+
+
+def mode_by_cut(graph: FactorGraph, given: Given | None) -> Configuration:
+    found = infer_mode_by_cut(graph, given).mode
+    assert found is not None
+    return found
+
+
+def infer_marginals_perturbed(
+    graph: FactorGraph, given: Given | None = None, *, count: int = 100, seed: int = 0, memory: int | None = None
+) -> Approximation:
+    """Frequencies among perturbed modes that are certain, and the upper bound of the log-partition."""
+    solve = certain_solver(graph, given, memory)
+    return infer_perturbed(graph, solve, given, count=count, seed=seed, exact_solver=True)
+
+
+def infer_samples_perturbed(
+    graph: FactorGraph, count: int, given: Given | None = None, *, seed: int = 0, memory: int | None = None
+) -> Approximation:
+    """`count` perturbed modes that are certain."""
+    found = infer_marginals_perturbed(graph, given, count=max(2, count), seed=seed, memory=memory)
+    assert found.samples is not None
+    return replace(found, samples={v: states[:count] for v, states in found.samples.items()})
 
 
 def frequencies(states: list[int], size: int) -> Floats:

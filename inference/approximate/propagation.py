@@ -116,10 +116,36 @@ def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Se
     return value
 
 
+@partial(jax.jit, static_argnames="setting")
+def expected_score(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
+    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, those of f being f prod_v m_v->f (0 log 0 is 0)."""
+    logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
+    in_logs = setting._replace(scaled=False)
+    value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
+    for group, out in zip(potentials.groups, outgoing_messages(potentials, logs, in_logs), strict=True):
+        belief = group.logs
+        for axis, message in enumerate(out):
+            shape = [1] * group.arity + [message.shape[1]]
+            shape[axis] = message.shape[0]
+            belief = belief + message.reshape(shape)
+        value += mean_of(group.logs, belief, group.arity)
+    return value
+
+
+def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
+    """E[logs] over the first axes under beliefs that are not normalised, added up over the last one."""
+    over = tuple(range(axes))
+    weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
+    means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(weights, axis=over)
+    return jnp.sum(means)
+
+
 class Found(NamedTuple):
     """What the rounds led to, on the host."""
 
     layout: Layout
+    setting: Setting
+    messages: Messages
     log_beliefs: Floats
     bethe: float
     iterations: int
@@ -145,7 +171,8 @@ def run(graph: FactorGraph, given: Given | None, product: Product, options: Opti
         raise impossible(layout.bound.evidence)
     residual = float(fixed.residual)
     done = residual <= options.tolerance
-    return Found(layout, beliefs, layout.constant + float(value), int(fixed.iterations), residual, done)
+    bethe = layout.constant + float(value)
+    return Found(layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done)
 
 
 def verify_options(options: Options) -> None:
@@ -170,6 +197,26 @@ def infer_marginals_bp(graph: FactorGraph, given: Given | None = None, options: 
         marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
         log_partition=found.bethe,
         log_partition_is="exact" if found.is_exact else "estimate",
+        is_exact=found.is_exact,
+    )
+
+
+def infer_entropy_bp(graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT) -> Approximation:
+    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score], all by the beliefs; exact on trees.
+
+    The two are equal at a fixed point; on graphs with cycles it is an estimate from neither side, and can be negative.
+    """
+    with jax.enable_x64(True):
+        found = run(graph, given, "sum", options)
+        layout = found.layout
+        mean = float(expected_score(Potentials(layout.unary, layout.groups), found.messages, setting=found.setting))
+    return Approximation(
+        method=f"loopy belief propagation ({options.schedule})",
+        guarantee=ON_A_TREE if found.is_exact else "approximate, the entropy of Bethe's formula",
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        entropy=found.bethe - layout.constant - mean,
         is_exact=found.is_exact,
     )
 

@@ -6,19 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..exact.decisions import Configuration
+from ..exact.functionals import Moments
 from ..factors import Floats, Name
 
 Bound = Literal["estimate", "lower bound", "upper bound", "exact"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Approximation:
-    """`marginals`, a `mode` or a `log_partition` (what the method gives), and how far it got.
+class Findings:
+    """Answers to questions: a method gives some of them. `..._errors` are standard errors, where it samples."""
 
-    `residual` is what the method was still changing by when it stopped, in the measure that `measure` names. `errors`
-    and `log_partition_error` are standard errors, where the method samples. `guarantee` says what the numbers are; only
-    a method that has shown its answer to be right says `is_exact`.
+    marginals: Mapping[Name, Floats] | None = None
+    errors: Mapping[Name, Floats] | None = None
+    mode: Configuration | None = None
+    log_partition: float | None = None
+    log_partition_error: float | None = None
+    entropy: float | None = None
+    samples: Mapping[Name, NDArray[np.intp]] | None = None
+    joint: Floats | None = None
+    joint_errors: Floats | None = None
+    moments: Moments | None = None
+    mean_error: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Approximation(Findings):
+    """What a method gives, and how far it got.
+
+    `residual` is what the method was still changing by when it stopped, in the measure that `measure` names.
+    `guarantee` says what the numbers are; only a method that has shown its answer to be right says `is_exact`.
     """
 
     method: str
@@ -28,12 +48,7 @@ class Approximation:
     iterations: int
     residual: float
     measure: str = "largest change of a message"
-    marginals: Mapping[Name, Floats] | None = None
-    errors: Mapping[Name, Floats] | None = None
-    mode: Configuration | None = None
-    log_partition: float | None = None
     log_partition_is: Bound = "estimate"
-    log_partition_error: float | None = None
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "NOT converged"

@@ -10,10 +10,11 @@ import numpy as np
 from ..errors import InferenceError
 from ..evidence import Evidence, Given, check_evidence
 from ..factors import Array, Factor, FactorGraph, Floats, Name, verify_factor
+from ..planning.plan import Plan, plan_contraction
 from .binding import bind
 from .moments import variance_of
 from .passes import collect
-from .sums import marginals_on, ready_plan
+from .sums import bind_on, marginals_on, ready_plan
 
 
 class Term(NamedTuple):
@@ -33,11 +34,13 @@ def expected_log(marginal: Floats, logs: Floats) -> float:
     return float(np.where(marginal > 0, marginal * np.where(marginal > 0, logs, 0.0), 0.0).sum())
 
 
-def infer_entropy(graph: FactorGraph, given: Given | None = None, *, memory: int | None = None) -> float:
-    """H = log Z - E[score], in nats."""
+def infer_entropy(
+    graph: FactorGraph, given: Given | None = None, *, plan: Plan | None = None, memory: int | None = None
+) -> float:
+    """H = log Z - E[score], in nats; a plan of all marginals serves."""
     evidence = check_evidence(graph.sizes, given)
     scopes = bind(graph, evidence).scopes
-    bound, _, upward, _, marginals = marginals_on(graph, evidence, scopes, memory)
+    bound, _, upward, _, marginals = marginals_on(graph, evidence, scopes, memory, plan)
     scores = [expected_log(m, leaf) for m, leaf in zip(marginals, bound.log_leaves(), strict=True)]
     return upward.log_partition - sum(scores)
 
@@ -80,13 +83,24 @@ def infer_mean(
     return sum([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
 
 
+def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Plan:
+    """The plan of `infer_moments`: the variables of each term stay together."""
+    evidence = check_evidence(graph.sizes, given)
+    return plan_contraction(graph.sizes, bind_on(graph, evidence, sliced(graph, evidence, terms)[0]).scopes)
+
+
 def infer_moments(
-    graph: FactorGraph, terms: Sequence[Term], given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph,
+    terms: Sequence[Term],
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
 ) -> Moments:
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
     evidence = check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
-    bound, plan, upward, hosts, marginals = marginals_on(graph, evidence, scopes, memory)
+    bound, plan, upward, hosts, marginals = marginals_on(graph, evidence, scopes, memory, plan)
     means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
     centred = [f - mean for f, mean in zip(values, means, strict=True)]
     if upward.logs:

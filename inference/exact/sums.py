@@ -105,18 +105,27 @@ def spread(graph: FactorGraph, bound: Bound, variables: Sequence[Name], marginal
     return full
 
 
+def bind_on(graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]) -> Bound:
+    """The graph with a constant factor for every scope that no factor holds."""
+    plain = bind(graph, evidence)
+    extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
+    return bind(graph, evidence, extras=extras) if extras else plain
+
+
 def marginals_on(
-    graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]], memory: int | None = None
+    graph: FactorGraph,
+    evidence: Evidence,
+    scopes: Sequence[tuple[Name, ...]],
+    memory: int | None = None,
+    plan: Plan | None = None,
 ) -> tuple[Bound, Plan, Upward, list[int], list[Floats]]:
     """Joint marginals on many small scopes (of free variables) in one upward and one downward pass.
 
     A scope inside a factor is read there; any other gets a constant factor, so that the plan keeps it together. Returns
     also the leaf that hosts each scope.
     """
-    plain = bind(graph, evidence)
-    extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
-    bound = bind(graph, evidence, extras=extras) if extras else plain
-    plan = ready_plan(bound, None, memory)
+    bound = bind_on(graph, evidence, scopes)
+    plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)
     hosts = [find_host(bound.scopes, s) for s in scopes]
     found = [host for host in hosts if host is not None]

@@ -11,7 +11,7 @@ import pytest
 from approximations import grid, largest_error, loopy, naive_propagation, tree
 from shared import HAS_DATA, problem, published_marginals
 
-from dpc.inference.approximate.choose import infer_log_partition_auto, infer_marginals_auto, infer_mode_auto
+from dpc.inference.approximate.auto import infer_log_partition_auto, infer_marginals_auto, infer_mode_auto
 from dpc.inference.approximate.layout import lay_out
 from dpc.inference.approximate.messages import fits_scaled
 from dpc.inference.approximate.propagation import Options, infer_marginals_bp, infer_mode_bp

@@ -1,0 +1,1 @@
+"""The estimators, one family to a file; `table.py` lists them."""

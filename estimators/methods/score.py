@@ -1,0 +1,52 @@
+"""The score function: d E[f(x)] = E[f(x) d log p(x)] (GE03), with a baseline that does not depend on x."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import Distribution
+
+from .baselines import Baseline, LeaveOneOut
+from .method import Method, Points
+from .sampling import sample
+
+
+@dataclass(frozen=True)
+class ScoreFunction(Method):
+    name: ClassVar[str] = "sfe"
+    baseline: Baseline | None = None  # type: ignore[misc]
+
+    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+        value = jax.lax.stop_gradient(sample(law, key))
+        log_prob = law.log_prob(value)
+        spread = squared_score(law, value)[None] if self.baseline and self.baseline.spread else None
+        return Points(jax.tree.map(lambda x: x[None], value), log_prob=log_prob[None], spread=spread)
+
+    @classmethod
+    def refusal(cls, law: Distribution) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class LeaveOneOutScore(ScoreFunction):
+    """RLOO: each sample against the mean of the others."""
+
+    name: ClassVar[str] = "rloo"
+    baseline: Baseline | None = LeaveOneOut()  # type: ignore[misc]
+
+
+def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
+    """|d log p(x) / d parameters|^2, element by element along the batch axes."""
+    slopes = jax.grad(lambda law: jnp.sum(law.log_prob(value)), allow_int=True)(law)
+    rank = len(law.batch_shape)
+    total = jnp.zeros(law.batch_shape)
+    for slope in jax.tree.leaves(slopes):
+        if jnp.issubdtype(slope.dtype, jnp.inexact):
+            square = jnp.broadcast_to(
+                jnp.square(slope), jnp.broadcast_shapes(slope.shape, law.batch_shape + (1,) * max(0, slope.ndim - rank))
+            )
+            total += jnp.sum(square, tuple(range(rank, square.ndim)))
+    return total

@@ -1,0 +1,83 @@
+"""A stochastic program as plain records: what is computed, what is drawn, and what it costs, parents first.
+
+Functions take the values of their parents by name. A draw and a cost may have several elements along leading axes, its
+plates. `follows["z"] = {0: 1}` says that an element depends on those elements of the draw z alone whose place along
+axis 0 of z is its own along axis 1. Without such knowledge it depends on all of them, which is always right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+from numpyro.distributions import Distribution
+
+from .methods.method import Method
+
+Values = Mapping[str, Any]
+Follows = Mapping[str, Mapping[int, int]]
+NOTHING: Follows = {}
+
+
+class Compute(NamedTuple):
+    """A value that is certain once its parents are known."""
+
+    name: str
+    parents: tuple[str, ...]
+    value: Callable[[Values], jax.Array]
+
+
+class Draw(NamedTuple):
+    """A random value; `law` has one batch axis for every plate. `samples` of them are drawn for each of its parents'.
+
+    Without a number of samples of its own it is drawn once for every particle of the program.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    law: Callable[[Values], Distribution]
+    method: Method
+    plates: int = 0
+    follows: Follows = NOTHING
+    samples: int | None = None
+
+
+class Score(NamedTuple):
+    """The log density of a part of a block, element by element, given the values of its parents and of the block."""
+
+    name: str
+    parents: tuple[str, ...]
+    log_prob: Callable[[Values], jax.Array]
+    method: Method
+    plates: int = 0
+
+
+class Block(NamedTuple):
+    """Values that are drawn together, as those of a recurrence are.
+
+    Parts without a score must be drawn as differentiable functions of the parents, the others without derivatives.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    sample: Callable[[jax.Array, Values], Mapping[str, jax.Array]]
+    gives: tuple[str, ...]
+    scores: tuple[Score, ...]
+    samples: int | None = None
+
+
+class Cost(NamedTuple):
+    """A part of what is to be averaged; the whole is the sum over all elements of all costs.
+
+    Axes after the plates belong to the value: costs that are vectors give Jacobians.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    value: Callable[[Values], jax.Array]
+    plates: int = 0
+    follows: Follows = NOTHING
+
+
+Step = Compute | Draw | Block | Cost

@@ -1,0 +1,33 @@
+"""Whether exact inference fits: a look at the width, then the plan itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..evidence import Given
+from ..factors import FactorGraph
+from ..planning.memory import format_bytes
+from ..planning.plan import FLOAT, Plan
+from .layout import lay_out
+from .width import far_too_wide
+
+OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
+MakePlan = Callable[[FactorGraph, Given | None], Plan]
+
+
+def plan_if_it_fits(
+    graph: FactorGraph, given: Given | None, make_plan: MakePlan, limit: int
+) -> tuple[Plan | None, str]:
+    """The plan of exact inference, or none, and why."""
+    if far_too_wide(lay_out(graph, given), limit / FLOAT):
+        return None, f"exact inference needs far more than {format_bytes(limit)}"
+    plan = make_plan(graph, given)
+    if plan.bytes > limit:
+        return None, f"exact inference needs {format_bytes(plan.bytes)}, the limit is {format_bytes(limit)}"
+    if plan.operations > OPERATIONS:
+        return None, f"exact inference needs {plan.operations:.2g} operations, the limit is {OPERATIONS:.2g}"
+    return plan, "it fits"
+
+
+def cost_of(plan: Plan) -> str:
+    return f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
