@@ -88,7 +88,7 @@ def _node(d: Definition) -> Node:
 
 
 def link_parents(graph: Graph) -> Graph:
-    """Every node's parents are the nodes that its pieces mention; elbo() mentions every draw."""
+    """Every node's parents are the nodes that its pieces mention; a bound mentions every draw."""
     draws = [node.name for node in graph.nodes if node.kind is Kind.DRAW]
     return graph.map_nodes(lambda node: node.replace(parents=tuple(dict.fromkeys(_mentioned(node, draws)))))
 
@@ -99,7 +99,7 @@ def _mentioned(node: Node, draws: list[str]) -> Iterable[str]:
         for core in (inner for root in roots if root is not None for inner in c.walk(root)):
             if isinstance(core, c.Ref):
                 yield core.name
-            elif isinstance(core, c.Apply) and core.function == "elbo":
+            elif isinstance(core, c.Apply) and core.function in c.BOUNDS:
                 yield from draws
 
 

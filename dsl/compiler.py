@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .check.override import override
 from .check.program import Result, check_program
+from .check.typed import Typed
 from .diagnostics import Diagnostic, DpError
 from .limits import MAX_SOURCE
 from .parser import parse_program
@@ -42,9 +43,26 @@ def check_source(source: Source, settings: Mapping[str, object] | None = None) -
     program, syntax_errors = parse_program(source)
     changed = override(program, settings or {})
     result = check_program(changed.program, read_source, [*syntax_errors, *changed.problems])
+    result = _with_estimators(result)
     diagnostics = tuple(map(changed.relocate, result.diagnostics)) if settings else result.diagnostics
     found = _without_ignored(diagnostics, source, program.comments)
     return result.replace(diagnostics=tuple(sorted(found, key=lambda d: (d.source.path != source.path, d.span))))
+
+
+def _with_estimators(result: Result) -> Result:
+    """Whether the draws of an objective can be differentiated as they say is known once all of it is."""
+    if result.typed is None or result.typed.objective is None or not _has_gradients(result.typed):
+        return result
+    from .build import build_graph
+    from .estimate.check import check_estimators
+
+    found = check_estimators(build_graph(result.typed))
+    return result.replace(typed=None if found else result.typed, diagnostics=(*result.diagnostics, *found))
+
+
+def _has_gradients(typed: Typed) -> bool:
+    pieces = (piece for definition in (*typed.definitions, *typed.guide) for piece in definition.pieces)
+    return any(setting.name == "grad" for piece in pieces for setting in piece.settings)
 
 
 def _without_ignored(

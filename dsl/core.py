@@ -13,7 +13,10 @@ from .record import Record
 from .source import Span
 from .types import Dim, Place, Type
 
-LEAVES = frozenset({"Span", "Type", "str", "int", "float | int | bool", "Dim", "tuple[Bind, ...]"})
+BOUNDS = frozenset({"elbo", "iwae", "renyi"})
+"""Functions of the objective alone: bounds on the evidence, by the guide."""
+
+LEAVES = frozenset({"Span", "Type", "str", "int", "bool", "float | int | bool", "Dim", "tuple[Bind, ...]"})
 
 
 class Core(Record):
@@ -137,10 +140,21 @@ class Law(Record):
 
 
 class LogDensity(Core):
-    """The log density of a law at a value, as a number in an expression; no program writes it, tables need it."""
+    """The log density of a law at a value, as a number; no program writes it, tables and bounds need it.
+
+    Where it is `frozen`, the parameters of the law have no derivatives.
+    """
 
     law: Law
     value: Core
+    frozen: bool = False
+
+
+class Divergence(Core):
+    """KL(law, other), as a number in an expression; bounds have it where a closed form exists."""
+
+    law: Law
+    other: Law
 
 
 Tree = TypeVar("Tree", bound="Core | Law")

@@ -1,7 +1,7 @@
 """Numbers that are known, with derivatives of their own.
 
-magic_box(x) = exp(x - stop(x)) is 1, and has the derivatives of exp(x - c) for a constant c: weighing a sample with the box
-of its log probability makes all derivatives of the sample's mean right (DiCE).
+magic_box(x) = exp(x - stop(x)) is 1, and has the derivatives of exp(x - c) for a constant c: weighing a sample with the
+box of its log probability makes all derivatives of the sample's mean right (DiCE).
 lean(x, slope) is 0, and has the derivative `slope`, whose own derivatives count as the second ones.
 """
 

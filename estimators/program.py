@@ -29,9 +29,9 @@ class Compute(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A random value; `law` has one batch axis for every plate. `samples` of them are drawn for each of its parents'.
+    """A random value, drawn once for every particle; `law` has one batch axis for every plate.
 
-    Without a number of samples of its own it is drawn once for every particle of the program.
+    With a number of samples of its own it is drawn that often for each of them and for each of its parents' samples.
     """
 
     name: str

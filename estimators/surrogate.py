@@ -4,8 +4,8 @@ For a cost c with the draws D(c) above it, summed over all samples and elements,
 
     sum_c  prod_{d in D(c)} weight_d * c   +   sum_w  prod_{d in D(w)} weight_d * (1 - box(log p_w)) * b_w
 
-where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its score, and a baseline
-is boxed with the log probabilities of earlier draws only: both sums then have the right derivatives of every order.
+where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its score, and a
+baseline is boxed with the log probabilities of earlier draws only: both sums have the right derivatives of every order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .axes import Placed, Term, contract, joint, mapped
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
-from .methods.method import Points
+from .methods.method import Method, Points
 from .program import Block, Compute, Cost, Draw, Follows, Score, Step
 
 State = dict[str, Any]
@@ -50,8 +50,13 @@ def initial_state(steps: Iterable[Step]) -> State:
     return {name: jnp.asarray(b.start, float) for name, b in baselines.items() if b and b.start is not None}
 
 
+def least_particles(methods: Iterable[Method]) -> int:
+    """How many samples every baseline can do with."""
+    return max((method.baseline.needs for method in methods if method.baseline), default=1)
+
+
 class _Drawn(NamedTuple):
-    """`axes` are the sample axes of weights and log probabilities, `own` the one along which samples are independent."""
+    """`axes` are the sample axes of weights and log probabilities; along `own` samples are independent."""
 
     name: str
     axes: tuple[int, ...]
@@ -107,7 +112,7 @@ class _Run:
         local = self.local[step.name]
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
-        keys = self._keys(key, joint([above, () if own is None else (own,)]))
+        keys = self._keys(key, above if own is None else joint([above, (0, own)]))
 
         def points(arguments: Mapping[str, Any]) -> Points:
             return step.method.points(arguments[""], step.law(arguments), local)
@@ -127,16 +132,15 @@ class _Run:
             every = jax.tree.map(lambda array: array[(0,) * len(axes)], values) if step.method.free else values
             self.values[step.name] = Placed(every, (points_axis,) if step.method.free else (*axes, points_axis))
             axes = (*axes, points_axis)
-        loo = own if own is not None else (0 if 0 in axes and step.samples is None else None)
         self.drawn[step.name] = _Drawn(
-            step.name, axes, loo, step.plates, local, step.follows, weights, log_prob, spread, step.method.baseline
+            step.name, axes, own, step.plates, local, step.follows, weights, log_prob, spread, step.method.baseline
         )
 
     def _block(self, step: Block, key: jax.Array) -> None:
         given = self._given(step.parents)
         above = joint([value.axes for value in given.values()])
         own = self._own_axis(step.samples, above)
-        keys = self._keys(key, joint([above, () if own is None else (own,)]))
+        keys = self._keys(key, joint([above, (0, own)]))
         found = mapped(lambda arguments: step.sample(arguments[""], arguments), {"": keys, **given})
         names = {score.name for score in step.scores}
         for name in step.gives:
@@ -148,10 +152,9 @@ class _Run:
                 jnp.expand_dims(placed.value, [k for k, axis in enumerate(found.axes) if axis not in placed.axes]),
                 (*(self.sizes[axis] for axis in found.axes), *placed.value.shape[len(placed.axes) :]),
             )
-            loo = own if own is not None else (0 if 0 in found.axes else None)
             self.above[score.name] = self._above(step.parents)
             self.drawn[score.name] = _Drawn(
-                score.name, found.axes, loo, score.plates, (), {}, None, log_prob, None, score.method.baseline
+                score.name, found.axes, own, score.plates, (), {}, None, log_prob, None, score.method.baseline
             )
 
     # ---- sample axes
@@ -160,10 +163,10 @@ class _Run:
         self.sizes.append(size)
         return len(self.sizes) - 1
 
-    def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int | None:
-        """Draws of the same number of samples share an axis, unless one is above the other."""
+    def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int:
+        """Draws of the same number of samples share an axis, unless one is above another; others have one a particle."""
         if samples is None:
-            return 0 if 0 not in above else None
+            return 0
         for axis in sorted(self.independent - {0}):
             if self.sizes[axis] == samples and axis not in above:
                 return axis
@@ -188,7 +191,8 @@ class _Run:
 
     def _baseline_term(self, drawn: _Drawn) -> jax.Array:
         """sum over samples and elements of weight * (1 - box(log p)) * b, which is 0 in value and in expectation."""
-        assert drawn.baseline is not None and drawn.log_prob is not None
+        assert drawn.baseline is not None
+        assert drawn.log_prob is not None
         costs = self._costs_below(drawn)
         if costs is None:
             return jnp.zeros(())

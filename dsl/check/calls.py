@@ -22,8 +22,8 @@ def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Spa
     symbol = ctx.symbol(name)
     if symbol and symbol.kind in ("fn", "extern"):
         return _infer_own(symbol, given, span, ctx)
-    if name == "elbo" and not symbol:
-        return _infer_elbo(given, span, ctx)
+    if name in c.BOUNDS and not symbol:
+        return _infer_bound(name, given, span, ctx)
     rows = functions_by_name().get(name, ())
     if not rows:
         _report_unknown(name, name_span, symbol, ctx)
@@ -105,19 +105,43 @@ def _assignable(given: Type, wanted: Type) -> bool:
     return joined is not None and type(joined) is type(wanted.domain)
 
 
-def _infer_elbo(given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+BOUND_OPTIONS = {
+    "elbo": {"analytic": "true or false", "landing": "true or false"},
+    "iwae": {"samples": "a whole number above 0"},
+    "renyi": {"alpha": "a number other than 1", "samples": "a whole number above 0"},
+}
+
+
+def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
-        ctx.error("E0605", "`elbo()` stands only in an objective", span, help="write `maximize elbo()`")
+        ctx.error("E0605", f"`{name}()` stands only in an objective", span, help=f"write `maximize {name}()`")
     elif not ctx.facts.symbols.guide:
         ctx.error(
             "E0605",
-            "`elbo()` needs a guide",
+            f"`{name}()` needs a guide",
             span,
             help="add `guide { z ~ ... }` with a draw for each latent",
         )
-    if given:
-        ctx.error("E0202", "`elbo()` takes no arguments", span)
-    return c.Apply(span, REAL, "elbo", ())
+    options = BOUND_OPTIONS[name]
+    for argument in given:
+        if argument.name not in options:
+            help = f"it takes {', '.join(f'{option}=' for option in options)}"
+            ctx.error("E0202", f"`{name}` has no option `{argument.name or ''}`", argument.value.span, help=help)
+        elif not _is_option(argument, options[argument.name]):
+            ctx.error("E0202", f"`{argument.name}` of `{name}` is {options[argument.name]}", argument.value.span)
+    for option in options:
+        if name != "elbo" and option not in {argument.name for argument in given}:
+            ctx.error("E0202", f"`{name}` needs `{option}=`", span, help=f"{options[option]}")
+    return c.Apply(span, REAL, name, tuple((g.name or "", g.value) for g in given))
+
+
+def _is_option(argument: Given, wanted: str) -> bool:
+    value = argument.value.value if isinstance(argument.value, c.Const) else None
+    if wanted == "true or false":
+        return isinstance(value, bool)
+    if wanted == "a number other than 1":
+        return isinstance(value, int | float) and not isinstance(value, bool) and value != 1
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 # ---- distributions

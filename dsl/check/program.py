@@ -317,7 +317,8 @@ class _Checker:
             if model.known and guide.known and not agrees(guide, model):
                 both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
                 context.error("E0604", f"`{name}` is {both}", symbol.span)
-        uses_elbo = objective and any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(objective.value))
+        parts = c.walk(objective.value) if objective else ()
+        uses_elbo = any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)
         for name, symbol in latents.items():
             if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:
                 help = f"add `{name} ~ ...` to the guide"

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from .. import core as c
 from ..diagnostics import did_you_mean
-from ..signatures.annotations import ANNOTATIONS, LOCATION_SCALE, AnnotationRow, Method
+from ..signatures.annotations import ANNOTATIONS, FINITE, LOCATION_SCALE, AnnotationRow, Method
 from ..signatures.distributions import DISTRIBUTIONS
+from ..signatures.rows import Distribution
 from ..source import Span
 from ..syntax import Annotation, Argument, Array, Call, Expr, Name
 from ..types import Bool, Int, Real, Type
@@ -16,6 +17,8 @@ from .expressions import infer
 from .typed import Scalar, Setting
 
 ROWS = {row.name: row for row in ANNOTATIONS}
+
+GRADIENTS = next(row.methods for row in ANNOTATIONS if row.name == "grad")
 
 
 def check_settings(
@@ -118,6 +121,7 @@ _OPTION_VALUES = {
     "positive": "a number above 0",
     "count": "a whole number, 0 or above",
     "positive count": "a whole number above 0",
+    "real": "a number",
     "names": "a variable, or several as in [x, y]",
 }
 
@@ -144,9 +148,18 @@ def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
 
 def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
     core = infer(value, ctx.replace(closed="options are constants"))
+    if word == "real":
+        return _signed_number(core)
     if not isinstance(core, c.Const) or core.value < 0 or (core.value == 0 and word != "count"):
         return None
     return core.value if word == "positive" or isinstance(core.value, int) else None
+
+
+def _signed_number(core: c.Core) -> Scalar | None:
+    if isinstance(core, c.Apply) and core.function == "negate":
+        value = _signed_number(core.arguments[0][1])
+        return None if value is None else -value  # type: ignore[operator]
+    return core.value if isinstance(core, c.Const) and not isinstance(core.value, bool) else None
 
 
 def smoothed(body: c.Core, settings: tuple[Setting, ...]) -> c.Core:
@@ -179,13 +192,20 @@ def check_law_settings(
             span,
             help=help,
         )
-    if grad and grad.method in ("enumerate", "gumbel_softmax", "straight_through") and not row.discrete:
+    method = next((m for m in GRADIENTS if grad and m.name == grad.method), None)
+    if method and method.laws and law.name not in method.laws:
         ctx.error(
             "E0703",
-            f"`{grad.method}` is for discrete draws, but `{law.name}` is continuous",
+            f"`{method.name}` is not for draws of `{law.name}`",
             span,
-            help="use `grad=pathwise`",
+            help=f"it is for {', '.join(sorted(method.laws))}; here {_fitting(law.name, row)}",
         )
+
+
+def _fitting(name: str, row: Distribution) -> str:
+    """What fits a distribution, in words."""
+    best = "`grad=pathwise`" if row.reparametrised else "`grad=enumerate`" if name in FINITE else "`grad=rloo`"
+    return f"{best} fits"
 
 
 def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:

@@ -75,4 +75,42 @@ param x : real = 0.3
 y := branch_variance(if x > 0 then x^2 else 0) with soft(logistic, scale=0.1)
 """,
     ),
+    Code(
+        "E0706",
+        "a gradient that would be wrong without a word",
+        "A pathwise gradient follows a draw through everything that is computed from it. Where that jumps, as a\n"
+        "comparison or a rounding does, its derivative is zero although its mean moves with the parameters. And the\n"
+        "score of a draw does not see the edges of its support, so these must not move. Such gradients are refused.",
+        bad="""
+param a : real = 0
+x ~ Normal(a, 1) with grad=pathwise
+minimize if x > 1 then 1 else 0
+""",
+        good="""
+param a : real = 0
+x ~ Normal(a, 1) with grad=rloo
+minimize if x > 1 then 1 else 0
+""",
+    ),
+    Code(
+        "E0707",
+        "an objective that cannot be estimated like this",
+        "The objective is a mean over everything random. Draws of several statements, of a recurrence or under a\n"
+        "condition can have `grad=pathwise`, `sfe` or `rloo` and no other; variables that only factors speak about\n"
+        "have no order to be drawn in; a mean given what is observed takes a guide.",
+        bad="""
+dim T = 3
+param a : real = 0
+z[0] ~ Bernoulli(logits=a)
+z[t in T[1..]] ~ Bernoulli(logits=if z[t-1] then a else -a) with grad=disarm
+minimize sum[t in T] z[t]
+""",
+        good="""
+dim T = 3
+param a : real = 0
+z[0] ~ Bernoulli(logits=a)
+z[t in T[1..]] ~ Bernoulli(logits=if z[t-1] then a else -a) with grad=rloo
+minimize sum[t in T] z[t]
+""",
+    ),
 )

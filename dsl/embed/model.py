@@ -15,6 +15,7 @@ from ..lower.emit import emit_module, runnable
 from .bound import Data
 from .compiled import DERIVATIVES, compiled, many, split_data
 from .constraints import constrain, initial_values, unconstrain
+from .expectations import Expectations
 from .externs import check_externs
 from .given import check_values, is_upstream
 from .questions import Questions
@@ -28,7 +29,7 @@ MISSING = {
 }
 
 
-class Model(Questions):
+class Model(Questions, Expectations):
     """What `dpc.load` and `dpc.parse` give.
 
     Parameters, values of draws and data are plain dictionaries under the names of the file, shaped as declared.
@@ -40,8 +41,9 @@ class Model(Questions):
         self.externs = dict(externs or {})
         check_externs(graph, self.externs)
         self._dims = frozenset(dim.name for dim in graph.dims)
-        self._compiled: dict[tuple[str, frozenset[str]], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[str, Any], Callable[..., Any]] = {}
         self._finites = {}
+        self._objectives = {}
 
     # ---- the program
 

@@ -13,7 +13,7 @@ from .value import Value, align, joint_axes
 
 
 def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
-    mass = log_mass_at(core.law, core.value, scope)
+    mass = None if core.frozen else log_mass_at(core.law, core.value, scope)
     if mass is not None:
         return mass
     value = lower(core.value, scope)
@@ -22,7 +22,17 @@ def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     arguments = [lower(argument, scope) for _, argument in core.law.arguments if not isinstance(argument, c.DimRef)]
     axes = joint_axes([value, *arguments], scope.order)
     place = align(value, axes, _event_rank(core.law.type))
-    return Value(f"{lower_law(core.law, axes, scope)}.log_prob({place.text})", axes)
+    law = lower_law(core.law, axes, scope)
+    return Value(f"{f'lax.stop_gradient({law})' if core.frozen else law}.log_prob({place.text})", axes)
+
+
+def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
+    """KL(q, p), one number for every place of the axes that either law has."""
+    laws = (core.law, core.other)
+    arguments = [lower(a, scope) for law in laws for _, a in law.arguments if not isinstance(a, c.DimRef)]
+    axes = joint_axes(arguments, scope.order)
+    texts = ", ".join(lower_law(law, axes, scope) for law in laws)
+    return Value(f"divergence({texts})", axes)
 
 
 def _event_rank(type_: Type) -> int:

@@ -10,7 +10,7 @@ from ..runtime.source import helper_source
 from ..types import Bool, Real, Type
 from .expressions import lower
 from .nodes import dtype_text
-from .program import Program, lower_program
+from .program import Parts, Program, lower_program
 from .scope import Needs, Scope
 from .wrap import WIDTH, wrap_lines
 
@@ -26,9 +26,9 @@ IMPORTS = {
 ARRAYS = "Arrays = dict[str, jax.Array]"
 
 
-def runnable(graph: Graph) -> str:
+def runnable(graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()) -> str:
     """The functions alone: what the compiler itself runs."""
-    program = lower_program(graph)
+    program = lower_program(graph, parts, reserved)
     return "\n".join(
         [*_imports(" ".join(IMPORTS)), ARRAYS, program.dims, _tables(program), _helpers(program), program.text]
     )

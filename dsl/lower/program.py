@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .. import core as c
 from ..check.order import Recurrence, find_recurrences
@@ -31,7 +31,7 @@ class Program(Record):
     constants: dict[str, str]
 
 
-class _Writer:
+class Writer:
     def __init__(self, graph: Graph, reserved: frozenset[str]):
         self.graph = graph
         self.needs = Needs(reserved)
@@ -190,14 +190,14 @@ class _Writer:
 
     def sampled(self, nodes: list[Node]) -> Iterator[str]:
         groups = {name: group for group in self.groups([n.name for n in nodes]) for name in group.members}
-        keys = _key_texts(nodes)
+        keys = key_texts(nodes)
         seen: set[str] = set()
         for node in nodes:
             group = groups.get(node.name)
             if group is not None:
                 if node.name not in seen:
                     seen |= set(group.members)
-                    yield from recurrence_statements(group, self.graph.by_name, self.scope, _drawn_with(keys))
+                    yield from recurrence_statements(group, self.graph.by_name, self.scope, drawn_with(keys))
             elif node.kind is Kind.DRAW:
                 yield from draw_statements(node, keys[node.name], self.scope)
             else:
@@ -213,7 +213,7 @@ def _mentions(lines: list[str], name: str) -> bool:
     return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
 
 
-def _key_texts(nodes: list[Node]) -> dict[str, list[str]]:
+def key_texts(nodes: list[Node]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     count = 0
     for node in nodes:
@@ -237,8 +237,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _drawn_with(keys: dict[str, list[str]]) -> ValueOf:
-    """Draws of every step have keys of their own; everything else is computed."""
+def drawn_with(keys: dict[str, list[str]], frozen: frozenset[str] = frozenset()) -> ValueOf:
+    """Draws of every step have keys of their own; everything else is computed. Frozen draws have no derivatives."""
 
     def value_of(node: Node, piece: Piece, numbers: tuple[str, ...], scope: Scope) -> str:
         if node.kind is not Kind.DRAW:
@@ -246,34 +246,44 @@ def _drawn_with(keys: dict[str, list[str]]) -> ValueOf:
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for number in numbers:
             key = f"jax.random.fold_in({key}, {number})"
-        return draw_text(node, piece, key, scope)
+        text = draw_text(node, piece, key, scope)
+        return f"lax.stop_gradient({text})" if node.name in frozen else text
 
     return value_of
 
 
-def lower_program(graph: Graph) -> Program:
+Parts = Callable[["Writer"], list[list[str]]]
+
+
+def lower_program(graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()) -> Program:
     """Written twice: the first time tells the helpers and constants, so that no variable takes their names."""
-    draft = _write(graph, frozenset())
-    return _write(graph, frozenset({*draft.helpers, *draft.constants}))
+    draft = _write(graph, parts or standard_parts, reserved)
+    return _write(graph, parts or standard_parts, frozenset({*reserved, *draft.helpers, *draft.constants}))
 
 
-def _write(graph: Graph, reserved: frozenset[str]) -> Program:
-    writer = _Writer(graph, reserved)
-    parts = [writer.function(f) for f in graph.functions if f.body is not None]
+def _write(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
+    writer = Writer(graph, reserved)
+    written = [writer.function(f) for f in graph.functions if f.body is not None] + parts(writer)
+    sized = [f"{writer.names[f'dim {d.name}']} = {d.size}" for d in graph.dims if d.size is not None]
+    text = "\n\n\n".join("\n".join(part) for part in written) + "\n"
+    return Program("\n".join(sized), text, tuple(writer.needs.helpers), writer.needs.constants)
+
+
+def standard_parts(writer: Writer) -> list[list[str]]:
+    """The functions of the printed program, each where the model has something for it to do."""
+    graph = writer.graph
+    parts = []
     if any((n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR for n in graph.nodes):
         parts.append(writer.log_prob())
     if graph.of_kind(Kind.FUNCTION):
         parts.append(writer.evaluate())
     if graph.of_kind(Kind.DRAW) and not any(n.undirected for n in graph.nodes):
         parts.append(writer.sample())
-    if graph.of_kind(Kind.COST) and not _is_elbo(graph):
+    if graph.of_kind(Kind.COST) and not _has_bound(graph):
         parts.append(writer.objective())
-    parts.append(writer.init())
-    sized = [f"{writer.names[f'dim {d.name}']} = {d.size}" for d in graph.dims if d.size is not None]
-    text = "\n\n\n".join("\n".join(part) for part in parts) + "\n"
-    return Program("\n".join(sized), text, tuple(writer.needs.helpers), writer.needs.constants)
+    return [*parts, writer.init()]
 
 
-def _is_elbo(graph: Graph) -> bool:
+def _has_bound(graph: Graph) -> bool:
     (cost,) = graph.of_kind(Kind.COST)
-    return any(isinstance(x, c.Apply) and x.function == "elbo" for x in c.walk(cost.pieces[0].body))
+    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(cost.pieces[0].body))

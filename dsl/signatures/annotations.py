@@ -6,11 +6,15 @@ from ..record import Record
 
 
 class Method(Record):
-    """`options` are the arguments a method takes, with the domain word of each, or the words it can be."""
+    """`options` are the arguments a method takes, with the domain word of each, or the words it can be.
+
+    `laws` are the distributions it is for; without any it is for all.
+    """
 
     name: str
     doc: str
     options: dict[str, str | tuple[str, ...]] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
+    laws: frozenset[str] = frozenset()
 
 
 class AnnotationRow(Record):
@@ -37,6 +41,19 @@ _NOISE: dict[str, str | tuple[str, ...]] = {
 }
 _RELAXED: dict[str, str | tuple[str, ...]] = {"temperature": "positive", "samples": "positive count"}
 
+_BASELINE: dict[str, str | tuple[str, ...]] = {
+    "baseline": ("none", "moving", "optimal"),
+    "constant": "real",
+    "control": "names",
+}
+
+COINS = frozenset({"Bernoulli"})
+LABELLED = frozenset({"Bernoulli", "Categorical"})
+FINITE = LABELLED | {"OrderedLogistic"}
+MEASURES = LABELLED | {"Binomial", "Geometric", "Poisson", "Normal", "Exponential", "Gamma"}
+SMOOTHLY_SYMMETRIC = frozenset({"Normal", "Logistic", "Cauchy", "StudentT", "MultivariateNormal"})
+SYMMETRIC = SMOOTHLY_SYMMETRIC | {"Laplace", "Uniform"}
+
 ANNOTATIONS = (
     AnnotationRow("noncentered", frozenset({"draw"}), "draw standard noise and scale it, so that posteriors mix well"),
     AnnotationRow("ordered", frozenset({"draw"}), "the draws increase along their last binder"),
@@ -46,12 +63,17 @@ ANNOTATIONS = (
         "how gradients pass this draw",
         (
             Method("pathwise", "through the draw as a function of its parameters and noise", _SAMPLES),
-            Method("sfe", "score function", _SAMPLES | {"baseline": ("none", "mean", "moving")}),
+            Method("antithetic", "pathwise, on a draw and its mirror image", _SAMPLES, SYMMETRIC),
+            Method("sfe", "score function, less a baseline if there is one", _SAMPLES | _BASELINE),
             Method("rloo", "score function with the other samples as baseline", _SAMPLES),
-            Method("enumerate", "the exact sum over a finite support"),
-            Method("mvd", "difference of two measures", _SAMPLES),
-            Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED),
-            Method("straight_through", "the hard draw forward, the relaxed one backward, biased", _RELAXED),
+            Method("es", "score function, on a draw and its mirror image", _SAMPLES, SMOOTHLY_SYMMETRIC),
+            Method("enumerate", "the exact sum over a finite support", {}, FINITE),
+            Method("mvd", "difference of two measures", _SAMPLES, MEASURES),
+            Method("arm", "difference of an antithetic pair, weighed with its noise", _SAMPLES, COINS),
+            Method("disarm", "arm, with the noise averaged given the pair", _SAMPLES, COINS),
+            Method("rebar", "score function less its relaxed twin", _RELAXED | {"scale": "positive"}, LABELLED),
+            Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED, LABELLED),
+            Method("straight_through", "the hard draw forward, the relaxed one backward, biased", _RELAXED, LABELLED),
         ),
     ),
     AnnotationRow(

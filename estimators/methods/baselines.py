@@ -65,13 +65,14 @@ class LeaveOneOut(Baseline):
 
 @dataclass(frozen=True)
 class Optimal(Baseline):
-    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, with s = |d log p|^2: the constant of least variance."""
+    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, s = |d log p|^2: the constant of least variance."""
 
     needs: ClassVar[int] = 2
     spread: ClassVar[bool] = True
 
     def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
-        assert axis is not None and spread is not None
+        assert axis is not None
+        assert spread is not None
         total = jnp.sum(spread * costs, axis, keepdims=True) - spread * costs
         weight = jnp.sum(spread, axis, keepdims=True) - spread
         return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1.0), 0.0)

@@ -1,7 +1,8 @@
-"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for laws of finite support."""
+"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for laws of finite support (DI03)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution
 
+from ..errors import EstimatorError
+from .elements import distant
+from .laws import (
+    BERNOULLI,
+    CATEGORICAL,
+    class_probabilities,
+    element_log_prob,
+    element_shape,
+    peeled,
+    yes_probability,
+)
 from .method import Method, Points
+
+LOG2_WAYS = 24
 
 
 @dataclass(frozen=True)
@@ -22,21 +36,40 @@ class Enumeration(Method):
     free: ClassVar[bool] = True
 
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        rank = len(law.batch_shape)
-        together = tuple(axis for axis in range(rank) if axis not in local)
-        support = jnp.reshape(law.enumerate_support(expand=False), -1)
-        values = support[_places(law, len(support), local)]
-        values = jnp.broadcast_to(values, (values.shape[0], *law.batch_shape))
-        log_prob = jnp.sum(law.log_prob(values), tuple(axis + 1 for axis in together))
-        return Points(values, weights=jnp.exp(log_prob))
+        shape = element_shape(law)
+        support = jnp.reshape(peeled(law).enumerate_support(expand=False), -1)
+        values = support[_places(shape, len(support), local)]
+        values = jnp.broadcast_to(values, (values.shape[0], *shape))
+        return Points(values, weights=jnp.prod(_mass(law, values), [axis + 1 for axis in distant(len(shape), local)]))
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
         return "" if law.has_enumerate_support else "its support is not finite"
 
 
-def _places(law: Distribution, size: int, local: tuple[int, ...]) -> np.ndarray:
-    """Every way to choose a value for each element that is not along a local axis: (ways, *batch), local axes 1."""
-    shape = tuple(1 if axis in local else length for axis, length in enumerate(law.batch_shape))
-    elements = int(np.prod(shape))
+def _mass(law: Distribution, values: jax.Array) -> jax.Array:
+    """The probability of each element, whose slopes are right where it is zero."""
+    if isinstance(peeled(law), BERNOULLI):
+        yes = yes_probability(law)
+        return jnp.where(values > 0, yes, 1 - yes)
+    if isinstance(peeled(law), CATEGORICAL):
+        return _chosen(class_probabilities(law), values)
+    return jnp.exp(element_log_prob(law, values))
+
+
+def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
+    """table[..., k] for each value k."""
+    rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
+    return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
+
+
+def _places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
+    """Every way to choose a value for each element that is not along a local axis: (ways, *shape), local axes 1."""
+    shape = tuple(1 if axis in local else length for axis, length in enumerate(shape))
+    elements = math.prod(shape)
+    if elements * math.log2(size) > LOG2_WAYS:
+        raise EstimatorError(
+            f"{elements} elements of {size} values each have {size}^{elements} joint values, too many to enumerate: "
+            "sample some of them, with `rloo` for one"
+        )
     return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(-1, *shape)

@@ -18,8 +18,8 @@ from .baselines import Baseline
 class Points(NamedTuple):
     """`values[m]` is a draw of all elements. `weights[m]` has the axes of the draw that are local, or is None for 1.
 
-    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic box. `spread` is the
-    squared length of the score of each element, for baselines that ask for it.
+    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic box. `spread` is
+    the squared length of the score of each element, for baselines that ask for it.
     """
 
     values: Any

@@ -1,4 +1,4 @@
-"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (GE09); implicit where NumPyro differentiates its samplers."""
+"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (DI20, DI23); implicit where NumPyro's samplers are."""
 
 from __future__ import annotations
 

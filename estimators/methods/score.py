@@ -1,17 +1,32 @@
-"""The score function: d E[f(x)] = E[f(x) d log p(x)] (GE03), with a baseline that does not depend on x."""
+"""The score function: d E[f(x)] = E[f(x) d log p(x)] (DI06), with a baseline that does not depend on x (DI12, DI13)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution
+from numpyro.distributions import Distribution, LogUniform, Pareto, Uniform
+from numpyro.distributions.truncated import (
+    LeftTruncatedDistribution,
+    RightTruncatedDistribution,
+    TwoSidedTruncatedDistribution,
+)
 
 from .baselines import Baseline, LeaveOneOut
+from .laws import log_prob, peeled
 from .method import Method, Points
 from .sampling import sample
+
+MOVING_ENDS = (
+    Uniform,
+    LogUniform,
+    Pareto,
+    LeftTruncatedDistribution,
+    RightTruncatedDistribution,
+    TwoSidedTruncatedDistribution,
+)
 
 
 @dataclass(frozen=True)
@@ -20,14 +35,13 @@ class ScoreFunction(Method):
     baseline: Baseline | None = None  # type: ignore[misc]
 
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        value = jax.lax.stop_gradient(sample(law, key))
-        log_prob = law.log_prob(value)
+        value = sample(law, key)
         spread = squared_score(law, value)[None] if self.baseline and self.baseline.spread else None
-        return Points(jax.tree.map(lambda x: x[None], value), log_prob=log_prob[None], spread=spread)
+        return Points(jax.tree.map(lambda x: x[None], value), log_prob=log_prob(law, value)[None], spread=spread)
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        return ""
+        return "its ends move with its parameters, which no score sees" if isinstance(peeled(law), MOVING_ENDS) else ""
 
 
 @dataclass(frozen=True)
@@ -35,12 +49,12 @@ class LeaveOneOutScore(ScoreFunction):
     """RLOO: each sample against the mean of the others."""
 
     name: ClassVar[str] = "rloo"
-    baseline: Baseline | None = LeaveOneOut()  # type: ignore[misc]
+    baseline: Baseline | None = field(default_factory=LeaveOneOut)  # type: ignore[misc]
 
 
 def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
     """|d log p(x) / d parameters|^2, element by element along the batch axes."""
-    slopes = jax.grad(lambda law: jnp.sum(law.log_prob(value)), allow_int=True)(law)
+    slopes = jax.grad(lambda law: jnp.sum(log_prob(law, value)), allow_int=True)(law)
     rank = len(law.batch_shape)
     total = jnp.zeros(law.batch_shape)
     for slope in jax.tree.leaves(slopes):

@@ -1,0 +1,145 @@
+"""Bounds on the evidence: the guide draws, and the costs are the densities of the model and the guide.
+
+elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where the divergence has a closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import core as c
+from ..build import mark_random, sort_nodes
+from ..check.typed import Piece
+from ..diagnostics import DpError
+from ..graph import Graph, Kind, Node
+from ..types import Type
+from .costs import NUMBER, CostTerm, bound_of, cost_terms
+from .follow import Followed, has_elements
+from .refuse import unusable
+
+CLOSED = frozenset({"Normal", "MultivariateNormal", "Bernoulli", "Categorical", "Beta", "Gamma", "Dirichlet"})
+GIVEN = (Kind.INPUT, Kind.PARAMETER)
+
+
+def guided(graph: Graph) -> Graph:
+    """What is drawn by the guide and computed by the model; what is observed is given, and nothing costs anything."""
+    assert graph.guide is not None
+    guide = [node for node in graph.guide.nodes if node.kind in (Kind.FUNCTION, Kind.DRAW)]
+    drawn = {node.name for node in guide}
+    given = [node for part in (graph, graph.guide) for node in part.nodes if node.kind in GIVEN]
+    observed = [node for node in graph.of_kind(Kind.DRAW) if node.name not in drawn]
+    inputs = [node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False) for node in observed]
+    unique = {node.name: node for node in [*given, *inputs, *guide, *graph.of_kind(Kind.FUNCTION)]}
+    recurrences = tuple(
+        group
+        for group in (*graph.guide.recurrences, *graph.recurrences)
+        if all(unique.get(name) and unique[name].kind not in GIVEN for name in group.members)
+    )
+    found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
+    return mark_random(sort_nodes(found))
+
+
+def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
+    """The costs of an objective that has a bound in it: those of the bound, and whatever else is added to it."""
+    bound = bound_of(graph)
+    assert bound is not None
+    found: list[CostTerm] = []
+    for term in cost_terms(graph):
+        count = sum(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(term.body))
+        if not count:
+            found.append(term)
+        else:
+            sign = _sign(term.body)
+            if count > 1 or sign is None or term.binders:
+                (cost,) = graph.of_kind(Kind.COST)
+                message = f"`{bound.function}` can be added to other costs, or subtracted, and no more"
+                raise DpError([unusable(cost, message, f"as in `maximize {bound.function}() - cost`")])
+            found += [_signed(part, sign) for part in _density_costs(graph, merged, bound)]
+    return found
+
+
+def _sign(core: c.Core) -> int | None:
+    """1 for elbo(), -1 for its negation."""
+    if isinstance(core, c.Apply) and core.function == "negate":
+        inner = _sign(core.arguments[0][1])
+        return None if inner is None else -inner
+    return 1 if isinstance(core, c.Apply) and core.function in c.BOUNDS else None
+
+
+def _signed(term: CostTerm, sign: int) -> CostTerm:
+    return term if sign > 0 else term.replace(body=_negative(term.body))
+
+
+def _negative(body: c.Core) -> c.Core:
+    return c.Apply(body.span, NUMBER, "negate", (("a", body),))
+
+
+def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[CostTerm]:
+    assert graph.guide is not None
+    options = {name: value.value for name, value in bound.arguments if isinstance(value, c.Const)}
+    analytic = bound.function == "elbo" and bool(options.get("analytic", True)) and not options.get("landing")
+    followed = Followed(merged)
+    closed = {}
+    for node in graph.guide.of_kind(Kind.DRAW):
+        term = _closed_divergence(graph[node.name], node, graph, followed) if analytic else None
+        if term:
+            closed[node.name] = term
+    for node in graph.of_kind(Kind.DRAW, Kind.FACTOR):
+        if node.name not in closed:
+            yield from (_density_cost(node, piece) for piece in node.pieces)
+    for node in graph.guide.of_kind(Kind.DRAW):
+        if node.name in closed:
+            yield closed[node.name]
+        else:
+            frozen = bool(options.get("landing"))
+            yield from (_signed(_density_cost(node, piece, frozen), -1) for piece in node.pieces)
+
+
+def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
+    """One piece of a log density or log potential, for every place of its binders."""
+    if any(setting.name == "ordered" for setting in piece.settings):
+        message = f"`{node.name}` is `ordered`, which a bound cannot have"
+        raise DpError([unusable(node, message, "keep the order with a cumulative sum of positive steps")])
+    binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
+    body = piece.body
+    if isinstance(body, c.Law):
+        body = c.LogDensity(body.span, NUMBER, body, place_of(node, piece), frozen)
+    if piece.where is not None:
+        body = c.If(body.span, NUMBER, piece.where, body, c.Const(body.span, NUMBER, 0.0))
+    return CostTerm(binders, body, piece.settings)
+
+
+def place_of(node: Node, piece: Piece) -> c.Core:
+    """The places of the node that a piece defines."""
+    rest = node.type.shape[len(piece.indices) :]
+    whole = c.Ref(piece.span, node.type, node.name)
+    if not piece.indices:
+        return whole
+    places = tuple(
+        c.Var(index.span, Type(node.type.domain), index.name) if isinstance(index, c.Bind) else index
+        for index in piece.indices
+    )
+    return c.At(piece.span, Type(node.type.domain, rest, node.type.constraint), whole, places)
+
+
+def _closed_divergence(model: Node, guide: Node, graph: Graph, followed: Followed) -> CostTerm | None:
+    """-KL(q, p), where both laws are of one family and the model's does not look at what is drawn from z on."""
+    assert graph.guide is not None
+    if not (has_elements(model, graph) and has_elements(guide, graph.guide)):
+        return None
+    (own,), (other,) = guide.pieces, model.pieces
+    q, p = own.body, other.body
+    assert isinstance(q, c.Law)
+    assert isinstance(p, c.Law)
+    plain = own.where is None and other.where is None
+    if q.name != p.name or q.name not in CLOSED or not plain or len(own.indices) != len(other.indices):
+        return None
+    above = {d for name in followed.draws_above([p]) for d in (name, *followed.known[name])}
+    if guide.name in above:
+        return None
+    for mine, theirs in zip(own.indices, other.indices, strict=True):
+        assert isinstance(mine, c.Bind)
+        assert isinstance(theirs, c.Bind)
+        p = c.rename(p, theirs.name, mine.name)
+    binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
+    return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))

@@ -1,0 +1,113 @@
+"""Which elements of a draw an element below it depends on: those at its own place along an axis, or all of them.
+
+s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over n, or an index n - 1, follows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .. import core as c
+from ..graph import Graph, Kind, Node
+from ..types import Dim, Place
+
+Map = dict[int, int]
+Follows = dict[str, Map]
+
+
+class Followed:
+    """What every node of a graph follows; draws of one statement have elements, all others count as one."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.known: dict[str, Follows] = {}
+        for node in graph.nodes:
+            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
+                self.known[node.name] = self._of_node(node)
+
+    def _of_node(self, node: Node) -> Follows:
+        if not has_elements(node, self.graph):
+            roots = [part for piece in node.pieces for part in (piece.body, piece.where) if part is not None]
+            return {name: {} for name in self.draws_above(roots, besides=node.name)}
+        piece = node.pieces[0]
+        binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
+        return self.follows(binders, [part for part in (piece.body, piece.where) if part is not None])
+
+    def draws_above(self, roots: Iterable[c.Core | c.Law], besides: str = "") -> set[str]:
+        found: set[str] = set()
+        for root in roots:
+            for part in c.walk(root):
+                if isinstance(part, c.Ref) and part.name in self.known and part.name != besides:
+                    found |= set(self.known[part.name])
+                    found |= {part.name} if self.graph[part.name].kind is Kind.DRAW else set()
+        return found
+
+    def follows(self, binders: tuple[c.Bind, ...], roots: Iterable[c.Core | c.Law]) -> Follows:
+        """For something with these binders that mentions these expressions."""
+        own = {bind.name: (axis, bind.dim) for axis, bind in enumerate(binders) if _is_whole(bind)}
+        found: Follows = {}
+        for root in roots:
+            for name, indices in _uses(root, frozenset()):
+                if name in self.known:
+                    _meet(found, self._through(name, _axis_map(self.graph[name], indices, own)))
+        return found
+
+    def _through(self, name: str, along: Map) -> Follows:
+        node = self.graph[name]
+        found = {draw: {a: along[b] for a, b in own.items() if b in along} for draw, own in self.known[name].items()}
+        if node.kind is Kind.DRAW:
+            plates = element_axes(node, self.graph)
+            found[name] = {axis: place for axis, place in along.items() if axis < plates}
+        return found
+
+
+def has_elements(node: Node, graph: Graph) -> bool:
+    """One statement with binders over whole dims, outside of recurrences."""
+    if len(node.pieces) != 1 or any(node.name in group.members for group in graph.recurrences):
+        return False
+    return all(isinstance(index, c.Bind) and _is_whole(index) for index in node.pieces[0].indices)
+
+
+def element_axes(node: Node, graph: Graph) -> int:
+    return len(node.pieces[0].indices) if has_elements(node, graph) else 0
+
+
+def _is_whole(bind: c.Bind) -> bool:
+    last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
+    return bind.low == Place(0) and bind.high in (last, Place(-1, True))
+
+
+def _uses(root: c.Core | c.Law, shadowed: frozenset[str]) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
+    """Every mention of a node with its indices; those that an inner binder hides are no binders of ours."""
+    if isinstance(root, c.Ref):
+        yield root.name, ()
+        return
+    if isinstance(root, c.At) and isinstance(root.base, c.Ref):
+        yield root.base.name, tuple(_hidden(index, shadowed) for index in root.indices)
+        for index in root.indices:
+            yield from _uses(index, shadowed)
+        return
+    if isinstance(root, c.Reduce | c.Build):
+        shadowed |= {bind.name for bind in root.binders}
+    for part in c.parts(root):
+        yield from _uses(part, shadowed)
+
+
+def _hidden(index: c.Core, shadowed: frozenset[str]) -> c.Core:
+    return index.replace(name="") if isinstance(index, c.Var) and index.name in shadowed else index
+
+
+def _axis_map(node: Node, indices: tuple[c.Core, ...], own: dict[str, tuple[int, Dim]]) -> Map:
+    """Axes of the node that are at our own place."""
+    found = {}
+    for axis, index in enumerate(indices):
+        if isinstance(index, c.Var) and index.name in own and node.type.shape[axis] == own[index.name][1]:
+            found[axis] = own[index.name][0]
+    return found
+
+
+def _meet(found: Follows, other: Follows) -> None:
+    """Along an axis is followed what every mention follows."""
+    for name, along in other.items():
+        before = found.get(name)
+        found[name] = along if before is None else {a: b for a, b in along.items() if before.get(a) == b}

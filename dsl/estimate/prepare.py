@@ -1,0 +1,78 @@
+"""What an objective is about: the draws and values that it needs, and its costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .. import core as c
+from ..build import mark_random
+from ..diagnostics import DpError
+from ..graph import Graph, Kind, Node
+from .bound import bound_terms, guided
+from .costs import CostTerm, bound_of, cost_terms
+from .refuse import unusable
+from .relax import relax
+from .steps import random_names
+
+
+class Prepared(NamedTuple):
+    """`graph` has no cost and no guide; `bound` is the bound on the evidence in the objective, if there is one."""
+
+    graph: Graph
+    terms: list[CostTerm]
+    bound: c.Apply | None
+
+
+def prepare(graph: Graph) -> Prepared:
+    bound = bound_of(graph)
+    whole = guided(graph) if bound else _without_bound(graph)
+    terms = bound_terms(graph, whole) if bound else cost_terms(graph)
+    needed = _needed(whole, terms)
+    _verify_drawn(needed)
+    return Prepared(*relax(needed, terms), bound)
+
+
+def _without_bound(graph: Graph) -> Graph:
+    """What is observed is given. A mean given what is observed below would be a posterior mean, which takes a guide."""
+    observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
+    nodes = [node for node in graph.nodes if node.kind is not Kind.COST]
+    found = graph.replace(guide=None, nodes=tuple(_given(n) if n.name in observed else n for n in nodes))
+    inside = {name for term in cost_terms(graph) for name in _ancestors(random_names(term.body, graph), found)}
+    for name in sorted(observed):
+        if any(found[above].kind is Kind.DRAW for above in _ancestors(graph[name].parents, found) & inside):
+            message = f"`{name}` is observed, so the mean of the objective is one over the posterior"
+            help = "add a `guide` and `maximize elbo()`, or observe nothing"
+            raise DpError([unusable(graph[name], message, help)])
+    return mark_random(found.replace(recurrences=tuple(r for r in found.recurrences if not observed & set(r.members))))
+
+
+def _given(node: Node) -> Node:
+    return node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False)
+
+
+def _ancestors(names: Iterable[str], graph: Graph) -> set[str]:
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += graph[name].parents
+    return found
+
+
+def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
+    """Nothing is drawn that no cost depends on."""
+    names = [part.name for term in terms for part in c.walk(term.body) if isinstance(part, c.Ref)]
+    needed = _ancestors(names, graph)
+    nodes = tuple(node for node in graph.nodes if node.name in needed or node.kind in (Kind.INPUT, Kind.PARAMETER))
+    recurrences = tuple(r for r in graph.recurrences if set(r.members) & needed)
+    return graph.replace(nodes=nodes, recurrences=recurrences)
+
+
+def _verify_drawn(graph: Graph) -> None:
+    for node in graph.nodes:
+        if node.undirected or node.kind is Kind.FACTOR:
+            message = f"`{node.name}` has no order to be drawn in, so there is no mean to estimate"
+            raise DpError([unusable(node, message, "draw it with `~` instead of weighing it with factors")])

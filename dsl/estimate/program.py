@@ -1,0 +1,94 @@
+"""An objective ready to be estimated: its functions as text, its draws with their methods, its costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from dpc.estimators import Block, Compute, Cost, Draw, Score, Step
+from dpc.estimators.divergence import divergence
+
+from ..graph import Graph, Kind, Node
+from ..lower.emit import runnable
+from ..lower.program import Writer
+from .choose import choose_methods
+from .follow import Followed, element_axes
+from .methods import make_method
+from .prepare import prepare
+from .refuse import SCORES
+from .steps import StepWriter, group_of, is_simple, outside, outside_all, random_names
+
+RESERVED = frozenset({"v", "program", "divergence"})
+
+
+class Objective:
+    """What a graph is to minimise or maximise, for data of these sizes."""
+
+    def __init__(self, graph: Graph, sizes: Mapping[str, int], externs: Mapping[str, Callable[..., Any]]):
+        self.externs = externs
+        self.graph, self.terms, self.bound = prepare(graph)
+        self.choices = {choice.name: choice for choice in choose_methods(self.graph, self.terms, sizes)}
+        self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
+
+    @cached_property
+    def text(self) -> str:
+        """The module that `steps` runs."""
+        frozen = frozenset(name for name, choice in self.choices.items() if choice.method in SCORES)
+
+        def parts(writer: Writer) -> list[list[str]]:
+            return [StepWriter(writer, frozen).write(self.terms)]
+
+        words = ("law", "value", "cost", "score", "sample")
+        names = {f"{word}_{node.name}" for word in words for node in self.graph.nodes}
+        return runnable(self.graph, parts, RESERVED | names)
+
+    @cached_property
+    def _program(self) -> Callable[..., dict[str, Any]]:
+        namespace: dict[str, Any] = {**self.externs, "divergence": divergence}
+        exec(compile(self.text, f"<dpc objective {self.graph.name}>", "exec"), namespace)
+        program: Callable[..., dict[str, Any]] = namespace["program"]
+        return program
+
+    def steps(self, params: Mapping[str, Any], data: Mapping[str, Any]) -> list[Step]:
+        """The program for these parameters and data, parents first, costs last."""
+        functions = self._program(params, data)
+        followed = Followed(self.graph)
+        found: list[Step] = []
+        for node in self.graph.nodes:
+            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
+                found += self._node_steps(node, functions, followed)
+        for number, term in enumerate(self.terms):
+            parents = tuple(random_names(term.body, self.graph))
+            follows = followed.follows(term.binders, [term.body])
+            found.append(Cost(f"cost {number}", parents, functions[f"cost {number}"], len(term.binders), follows))
+        return found
+
+    def _node_steps(self, node: Node, functions: dict[str, Any], followed: Followed) -> list[Step]:
+        group = group_of(node.name, self.graph)
+        if node.kind is Kind.FUNCTION:
+            value = functions.get(f"value {node.name}")
+            members = group.members if group else (node.name,)
+            return [Compute(node.name, tuple(outside_all(members, self.graph)), value)] if value else []
+        choice, method = self.choices[node.name], self.methods[node.name]
+        samples: Any = dict(choice.options).get("samples")
+        if is_simple(node, self.graph) and group is None:
+            plates = element_axes(node, self.graph)
+            parents = tuple(outside(node, self.graph))
+            law = functions[f"law {node.name}"]
+            return [Draw(node.name, parents, law, method, plates, followed.known[node.name], samples)]
+        sample = functions.get(f"sample {node.name}")
+        if sample is None:
+            return []
+        members = group.members if group else (node.name,)
+        return [self._block(node, members, sample, samples, functions)]
+
+    def _block(
+        self, node: Node, members: tuple[str, ...], sample: Any, samples: Any, functions: dict[str, Any]
+    ) -> Block:
+        scored = [m for m in members if m in self.choices and self.choices[m].method in SCORES]
+        scores = tuple(
+            Score(f"score {m}", (*outside(self.graph[m], self.graph), m), functions[f"score {m}"], self.methods[m])
+            for m in scored
+        )
+        return Block(f"block {node.name}", tuple(outside_all(members, self.graph)), sample, members, scores, samples)

@@ -1,0 +1,76 @@
+"""Gradients that would be wrong without a word, and objectives that have no estimate: what is said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .. import core as c
+from ..check.typed import Setting
+from ..diagnostics import Diagnostic
+from ..graph import Graph, Kind, Node
+from ..source import Span
+from .costs import CostTerm
+from .smoothness import obstacle
+from .steps import is_simple
+
+PATHS = frozenset({"pathwise", "antithetic", "gumbel_softmax", "straight_through", "rebar"})
+SCORES = frozenset({"sfe", "rloo"})
+EDGES = {"Pareto": ("scale",), "Levy": ("location",)}
+
+
+def grad_setting(node: Node) -> Setting | None:
+    return next((setting for setting in node.settings if setting.name == "grad"), None)
+
+
+def refusals(graph: Graph, terms: Sequence[CostTerm]) -> Iterator[Diagnostic]:
+    """What is wrong with the annotations of a graph's draws, given what is below them."""
+    asked = {node.name: found.method for node in graph.of_kind(Kind.DRAW) if (found := grad_setting(node))}
+    passing = frozenset(name for name, method in asked.items() if method in PATHS)
+    for name, method in asked.items():
+        node = graph[name]
+        if method in PATHS:
+            blocked = obstacle(name, graph, terms, passing)
+            if blocked:
+                yield wrong(
+                    node,
+                    f"`grad={method}` would leave out what happens at a jump: {blocked}",
+                    "use `grad=rloo`, or write that statement `with soft(...)`",
+                )
+        elif method in (*SCORES, "es"):
+            moving = moving_edges(node, graph)
+            if moving:
+                yield wrong(
+                    node, f"`grad={method}` would leave out what happens at an edge: {moving}", "use `grad=pathwise`"
+                )
+        if method not in {"pathwise", *SCORES} and not is_simple(node, graph):
+            yield unusable(
+                node,
+                f"`grad={method}` is for draws of one statement, outside of recurrences and without conditions",
+                "use `pathwise`, `sfe` or `rloo`",
+            )
+
+
+def wrong(node: Node, message: str, help: str) -> Diagnostic:
+    return Diagnostic("E0706", message, node.source, _span(node), help=help)
+
+
+def unusable(node: Node, message: str, help: str) -> Diagnostic:
+    return Diagnostic("E0707", message, node.source, _span(node), help=help)
+
+
+def _span(node: Node) -> Span:
+    return node.pieces[0].span if node.pieces else node.span
+
+
+def moving_edges(node: Node, graph: Graph) -> str:
+    """Scores leave out what happens at the edge of a support that moves with the parameters."""
+    for law in node.laws:
+        edges = EDGES.get(law.name, ("lower", "upper"))
+        for name, argument in law.arguments:
+            if name in edges and any(_moves(part, graph) for part in c.walk(argument)):
+                return f"the support of `{law.name}` moves with `{name}`"
+    return ""
+
+
+def _moves(part: c.Core | c.Law, graph: Graph) -> bool:
+    return isinstance(part, c.Ref) and (graph[part.name].random or graph[part.name].kind is not Kind.INPUT)

@@ -1,0 +1,64 @@
+"""Mirrored pairs of a symmetric law: E[f(x)] = E[(f(x) + f(2 centre - x)) / 2], whose odd part has no variance.
+
+`antithetic` differentiates the pair's path; `es`, evolution strategies (CV14), weighs it with its score and needs no
+derivative of f: for N(m, sd) with x = m + sd z the slope to m is E[(f(m + sd z) - f(m - sd z)) z / (2 sd)].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import Cauchy, Distribution, Laplace, Logistic, MultivariateNormal, Normal, StudentT, Uniform
+
+from .laws import element_shape, log_prob, peeled
+from .method import Method, Points
+
+SMOOTH = (Normal, Logistic, Cauchy, StudentT, MultivariateNormal)
+SYMMETRIC = (*SMOOTH, Laplace, Uniform)
+
+
+@dataclass(frozen=True)
+class Antithetic(Method):
+    name: ClassVar[str] = "antithetic"
+    single: ClassVar[bool] = False
+
+    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+        values = _pair(law.rsample(key), law)
+        return Points(values, weights=_halves(law, local, values.dtype))
+
+    @classmethod
+    def refusal(cls, law: Distribution) -> str:
+        return "" if type(peeled(law)) in SYMMETRIC else "it is not symmetric about a known centre"
+
+
+@dataclass(frozen=True)
+class EvolutionStrategies(Method):
+    name: ClassVar[str] = "es"
+    single: ClassVar[bool] = False
+
+    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+        values = jax.lax.stop_gradient(_pair(law.sample(key), law))
+        return Points(
+            values,
+            weights=_halves(law, local, values.dtype),
+            log_prob=jnp.stack([log_prob(law, values[0]), log_prob(law, values[1])]),
+        )
+
+    @classmethod
+    def refusal(cls, law: Distribution) -> str:
+        return (
+            "" if type(peeled(law)) in SMOOTH else "its density is not both smooth and symmetric about a known centre"
+        )
+
+
+def _pair(draw: jax.Array, law: Distribution) -> jax.Array:
+    base = peeled(law)
+    centre = (base.low + base.high) / 2 if isinstance(base, Uniform) else base.loc
+    return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(law)) - draw])
+
+
+def _halves(law: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+    return jnp.full((2, *(law.batch_shape[axis] for axis in local)), 1 / 2, dtype)

@@ -1,0 +1,88 @@
+"""Laws of single numbers: what NumPyro wraps around them is taken off, and their elements are counted along all axes.
+
+Axes of a wrapped law that belong to the event come after those of the batch, and are never local.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import (
+    BernoulliLogits,
+    BernoulliProbs,
+    BinomialLogits,
+    CategoricalLogits,
+    CategoricalProbs,
+    Distribution,
+    ExpandedDistribution,
+    Independent,
+)
+
+BERNOULLI = (BernoulliLogits, BernoulliProbs)
+CATEGORICAL = (CategoricalLogits, CategoricalProbs)
+
+
+def peeled(law: Distribution) -> Distribution:
+    """The law without `expand` and `to_event`."""
+    while isinstance(law, Independent | ExpandedDistribution):
+        law = law.base_dist
+    return law
+
+
+def element_shape(law: Distribution) -> tuple[int, ...]:
+    return (*law.batch_shape, *law.event_shape)
+
+
+def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
+    """The log density along the batch axes."""
+    if not isinstance(peeled(law), BernoulliLogits | BinomialLogits):
+        return jnp.asarray(law.log_prob(value))
+    rank = len(law.batch_shape) + jnp.ndim(value) - len(element_shape(law))
+    found = element_log_prob(law, value)
+    return jnp.sum(found, tuple(range(rank, found.ndim)))
+
+
+def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
+    """The log density of each element; that of log odds is smooth at even odds, where NumPyro's has no second slope."""
+    base = peeled(law)
+    shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(law))
+    if isinstance(base, BernoulliLogits):
+        found = -jax.nn.softplus(jnp.where(value > 0, -base.logits, base.logits))
+    elif isinstance(base, BinomialLogits):
+        yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
+        found = _log_choose(base.total_count, value) + value * yes + (base.total_count - value) * no
+    else:
+        found = base.log_prob(value)
+    return jnp.broadcast_to(found, shape)
+
+
+def _log_choose(n: jax.Array, k: jax.Array) -> jax.Array:
+    lgamma = jax.scipy.special.gammaln
+    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+
+
+def yes_probability(law: Distribution) -> jax.Array:
+    """The probability that each element of a Bernoulli is 1."""
+    return jnp.broadcast_to(peeled(law).probs, element_shape(law))
+
+
+def log_odds(law: Distribution) -> jax.Array:
+    """The logits of each element of a Bernoulli."""
+    return jnp.broadcast_to(peeled(law).logits, element_shape(law))
+
+
+def class_probabilities(law: Distribution) -> jax.Array:
+    """The table of a Categorical, one row for each element."""
+    probs = peeled(law).probs
+    return jnp.broadcast_to(probs, (*element_shape(law), probs.shape[-1]))
+
+
+def class_log_probabilities(law: Distribution) -> jax.Array:
+    """The logarithms of the table of a Categorical, which add up to one."""
+    logits = jax.nn.log_softmax(peeled(law).logits, -1)
+    return jnp.broadcast_to(logits, (*element_shape(law), logits.shape[-1]))
+
+
+def refuse_unless(law: Distribution, kinds: tuple[type, ...], names: str) -> str:
+    """Why a law that is none of these is not for a method."""
+    return "" if isinstance(peeled(law), kinds) else f"it is for {names}"

@@ -1,0 +1,200 @@
+"""Measure-valued derivatives: d E_p[f(x)] / d theta = c (E_p+[f(x)] - E_p-[f(x)]), where d p / d theta = c (p+ - p-).
+
+One element at a time is changed into a draw of p+ or of p-, along local axes all at once. The two are made of the same
+noise. Whatever was drawn on the way is boxed in the slope, whose derivatives are those of c E_p+[f] and c E_p-[f].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import digamma, xlog1py
+from numpyro.distributions import (
+    BernoulliLogits,
+    BernoulliProbs,
+    BinomialLogits,
+    BinomialProbs,
+    CategoricalLogits,
+    CategoricalProbs,
+    Distribution,
+    Exponential,
+    Gamma,
+    GeometricLogits,
+    GeometricProbs,
+    Normal,
+    Poisson,
+)
+
+from ..box import lean, magic_box
+from .elements import apart, everywhere, replaced, together
+from .laws import class_probabilities, element_log_prob, element_shape, peeled, yes_probability
+from .method import Method, Points
+from .sampling import sample
+
+
+class Side(NamedTuple):
+    """One of the two measures: `size` is c or -c. Without a value of its own it is the law itself, at the draw."""
+
+    parameter: jax.Array
+    size: jax.Array
+    value: jax.Array | None = None
+    log_prob: jax.Array | None = None
+
+
+Split = tuple[jax.Array, list[Side]]
+
+
+@dataclass(frozen=True)
+class MeasureValued(Method):
+    name: ClassVar[str] = "mvd"
+    single: ClassVar[bool] = False
+
+    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+        draw, sides = SPLITS[type(peeled(law))](key, law)
+        draw = jax.lax.stop_gradient(draw)
+        own = element_log_prob(law, draw)
+        total = everywhere(together(own, local), own.ndim, local)
+        first = jnp.ones_like(together(own, local))
+        values, weights = [draw[None]], []
+        for parameter, size, value, log_prob in sides:
+            if value is None or log_prob is None:
+                first += together(lean(parameter, size * magic_box(total)), local)
+            else:
+                values.append(replaced(draw, value, local))
+                weights.append(apart(lean(parameter, size * magic_box(total - own + log_prob)), local))
+        return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
+
+    @classmethod
+    def refusal(cls, law: Distribution) -> str:
+        names = "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
+        return "" if type(peeled(law)) in SPLITS else f"no pair of measures is known for it; there is one for {names}"
+
+
+def _bernoulli(key: jax.Array, law: Distribution) -> Split:
+    """d p / d yes = [x = 1] - [x = 0]."""
+    draw, yes = sample(law, key), yes_probability(law)
+    sure = jnp.zeros_like(yes)
+    one = jnp.ones_like(yes)
+    return draw, [Side(yes, one, jnp.ones_like(draw), sure), Side(yes, -one, jnp.zeros_like(draw), sure)]
+
+
+def _categorical(key: jax.Array, law: Distribution) -> Split:
+    """d p / d p_k = [x = k]: the slopes of all p_k add up to none."""
+    draw, table = sample(law, key), class_probabilities(law)
+    sure = jnp.zeros(draw.shape, table.dtype)
+    sides = [Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure) for k in range(table.shape[-1])]
+    return draw, sides
+
+
+def _binomial(key: jax.Array, law: Distribution) -> Split:
+    """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
+    base, shape = peeled(law), element_shape(law)
+    probs = jnp.broadcast_to(base.probs, shape)
+    count = jnp.broadcast_to(base.total_count, shape)
+    fewer = BinomialProbs(probs, jnp.maximum(count - 1, 0))
+    last, others = jax.random.split(key)
+    rest = sample(fewer, others)
+    more = jnp.asarray(jax.random.uniform(last, shape, probs.dtype) < probs, rest.dtype)
+    log_prob = fewer.log_prob(rest)
+    size = jnp.asarray(count, probs.dtype)
+    return rest + jnp.where(count > 0, more, 0), [
+        Side(probs, size, rest + 1, log_prob),
+        Side(probs, -size, rest, log_prob),
+    ]
+
+
+def _geometric(key: jax.Array, law: Distribution) -> Split:
+    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p, counting the failures."""
+    probs = jnp.broadcast_to(peeled(law).probs, element_shape(law))
+    first, second = jax.random.split(key)
+    draw = sample(law, first)
+    longer = draw + sample(law, second) + 1
+    log_prob = jnp.log(longer) + 2 * jnp.log(probs) + xlog1py(longer - 1, -probs)
+    return draw, [Side(probs, 1 / probs), Side(probs, -1 / probs, longer, log_prob)]
+
+
+def _poisson(key: jax.Array, law: Distribution) -> Split:
+    """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
+    rate = jnp.broadcast_to(peeled(law).rate, element_shape(law))
+    draw = sample(law, key)
+    one = jnp.ones_like(rate)
+    return draw, [Side(rate, -one), Side(rate, one, draw + 1, element_log_prob(law, draw))]
+
+
+def _exponential(key: jax.Array, law: Distribution) -> Split:
+    """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
+    rate = jnp.broadcast_to(peeled(law).rate, element_shape(law))
+    draw, longer = _and_one_more(key, law, rate)
+    return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer))]
+
+
+def _gamma(key: jax.Array, law: Distribution) -> Split:
+    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; that to a is the score itself."""
+    base, shape = peeled(law), element_shape(law)
+    a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
+    draw, longer = _and_one_more(key, law, rate)
+    score = jnp.log(rate) - digamma(a) + jnp.log(draw)
+    return draw, [
+        Side(a, score),
+        Side(rate, a / rate),
+        Side(rate, -a / rate, longer, Gamma(a + 1, rate).log_prob(longer)),
+    ]
+
+
+def _and_one_more(key: jax.Array, law: Distribution, rate: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A draw, and its sum with an Exponential of the same rate."""
+    first, second = jax.random.split(key)
+    draw = sample(law, first)
+    return draw, jax.lax.stop_gradient(draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate)
+
+
+def _normal(key: jax.Array, law: Distribution) -> Split:
+    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), R Rayleigh; d N / d sd = (mean + sd M - N) / sd.
+
+    M is Maxwell of both signs. Three normal numbers a, b, c make all: the first is the draw, R = |(b, c)| and
+    M = sign(a) |(a, b, c)|, whose first coordinate a is.
+    """
+    base, shape = peeled(law), element_shape(law)
+    mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)
+    a, b, c = jax.random.normal(key, (3, *shape), jnp.result_type(mean, sd))
+    fixed = jax.lax.stop_gradient
+    draw = fixed(mean + sd * a)
+    high = fixed(mean + sd * jnp.sqrt(b * b + c * c))
+    low = fixed(mean + mean - high)
+    wide = fixed(mean + sd * jnp.sign(a) * jnp.sqrt(a * a + b * b + c * c))
+    size = 1 / (sd * jnp.sqrt(2 * jnp.pi))
+    return draw, [
+        Side(mean, size, high, _log_rayleigh((high - mean) / sd, sd)),
+        Side(mean, -size, low, _log_rayleigh((mean - low) / sd, sd)),
+        Side(sd, 1 / sd, wide, _log_maxwell((wide - mean) / sd, sd)),
+        Side(sd, -1 / sd),
+    ]
+
+
+def _log_rayleigh(r: jax.Array, sd: jax.Array) -> jax.Array:
+    return jnp.log(r) - r * r / 2 - jnp.log(sd)
+
+
+def _log_maxwell(m: jax.Array, sd: jax.Array) -> jax.Array:
+    """But for a constant, which no derivative sees."""
+    return 2 * jnp.log(jnp.abs(m)) - m * m / 2 - jnp.log(sd)
+
+
+SPLITS: dict[type, Callable[[jax.Array, Distribution], Split]] = {
+    BernoulliProbs: _bernoulli,
+    BernoulliLogits: _bernoulli,
+    CategoricalProbs: _categorical,
+    CategoricalLogits: _categorical,
+    BinomialProbs: _binomial,
+    BinomialLogits: _binomial,
+    GeometricProbs: _geometric,
+    GeometricLogits: _geometric,
+    Poisson: _poisson,
+    Exponential: _exponential,
+    Gamma: _gamma,
+    Normal: _normal,
+}

@@ -1,0 +1,115 @@
+"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], whose gradient is the argmax E[y*(theta + s Z)] (CV20-23).
+
+The Jacobian of the argmax has two estimates, nu being minus the log density of the noise:
+    score   E[y*(theta + s Z) grad nu(Z)^T] / s
+    value   E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T - hess nu(Z))] / s^2
+Both subtract what they would be without noise, which costs nothing in expectation. Noise has mean zero: with Gumbel
+noise over one-hot vectors F is s softmax(theta / s) and the argmax is softargmax(theta / s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .box import lean, magic_box
+
+Maximiser = Callable[[jax.Array], jax.Array]
+Jacobian = Literal["score", "value"]
+
+
+class Noise(NamedTuple):
+    """`energy` is minus the log density of each number, but for a constant."""
+
+    sample: Callable[[jax.Array, tuple[int, ...], jnp.dtype], jax.Array]
+    energy: Callable[[jax.Array], jax.Array]
+
+
+def _centred_gumbel(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+    return jax.random.gumbel(key, shape, dtype) - np.euler_gamma
+
+
+GAUSSIAN = Noise(jax.random.normal, lambda z: z * z / 2)
+GUMBEL = Noise(_centred_gumbel, lambda z: z + jnp.exp(-(z + np.euler_gamma)))
+
+
+def perturbed_argmax(
+    maximiser: Maximiser,
+    theta: jax.Array,
+    key: jax.Array,
+    scale: jax.Array | float = 1.0,
+    samples: int = 1,
+    noise: Noise = GUMBEL,
+    jacobian: Jacobian = "score",
+) -> jax.Array:
+    """E[y*(theta + s Z)] from this many samples; derivatives of every order, to theta and scale, are unbiased too."""
+    return _argmax(_sampled(maximiser, theta, key, scale, samples, noise), jacobian)
+
+
+def perturbed_max(
+    maximiser: Maximiser,
+    theta: jax.Array,
+    key: jax.Array,
+    scale: jax.Array | float = 1.0,
+    samples: int = 1,
+    noise: Noise = GUMBEL,
+    jacobian: Jacobian = "score",
+) -> jax.Array:
+    """E[max_y <theta + s Z, y>] from this many samples; its gradient is the perturbed argmax of the same samples."""
+    run = _sampled(maximiser, theta, key, scale, samples, noise)
+    noises = (run.points - run.theta) / run.scale
+    radial = jnp.mean(run.boxes(run.theta) * _inner(noises, run.choices))
+    return jnp.mean(run.values) + jnp.sum(lean(run.theta, _argmax(run, jacobian))) + lean(run.scale, radial)
+
+
+class _Sampled(NamedTuple):
+    """Points theta + s Z with the choice and the value of each, and those without noise; none has derivatives."""
+
+    theta: jax.Array
+    scale: jax.Array
+    noise: Noise
+    points: jax.Array
+    choices: jax.Array
+    values: jax.Array
+    still_choice: jax.Array
+    still_value: jax.Array
+
+    def boxes(self, theta: jax.Array) -> jax.Array:
+        """The magic box of the density of each point."""
+        energy = self.noise.energy((self.points - theta) / self.scale)
+        return magic_box(-jnp.sum(energy, range(1, energy.ndim)) - theta.size * jnp.log(self.scale))
+
+
+def _sampled(
+    maximiser: Maximiser, theta: jax.Array, key: jax.Array, scale: jax.Array | float, samples: int, noise: Noise
+) -> _Sampled:
+    theta = jnp.asarray(theta)
+    scale = jnp.asarray(scale, theta.dtype)
+    still = jax.lax.stop_gradient(theta)
+    points = still + jax.lax.stop_gradient(scale) * noise.sample(key, (samples, *theta.shape), theta.dtype)
+    choices = jax.lax.stop_gradient(jnp.asarray(jax.vmap(maximiser)(points), theta.dtype))
+    choice = jax.lax.stop_gradient(jnp.asarray(maximiser(still), theta.dtype))
+    return _Sampled(theta, scale, noise, points, choices, _inner(points, choices), choice, jnp.sum(still * choice))
+
+
+def _inner(points: jax.Array, choices: jax.Array) -> jax.Array:
+    return jnp.sum(points * choices, range(1, points.ndim))
+
+
+def _argmax(run: _Sampled, jacobian: Jacobian) -> jax.Array:
+    """The mean choice, with the derivatives of one of the two estimates."""
+    if jacobian == "score":
+        extra = run.choices - run.still_choice
+        boxes = jnp.expand_dims(run.boxes(run.theta), range(1, extra.ndim))
+        return run.still_choice + jnp.mean(boxes * extra, 0)
+    if jacobian != "value":
+        raise ValueError(
+            f"the Jacobian of a perturbed argmax is estimated by 'score' or by 'value', not by {jacobian!r}"
+        )
+    slope: jax.Array = jax.grad(lambda theta: jnp.mean(run.boxes(theta) * (run.values - run.still_value)))(run.theta)
+    found: jax.Array = jnp.mean(run.choices, 0) + (slope - jax.lax.stop_gradient(slope))
+    return found
