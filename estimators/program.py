@@ -2,7 +2,8 @@
 
 Functions take the values of their parents by name. A draw and a cost may have several elements along leading axes, its
 plates. `follows["z"] = {0: 1}` says that an element depends on those elements of the draw z alone whose place along
-axis 0 of z is its own along axis 1. Without such knowledge it depends on all of them, which is always right.
+axis 0 of z is its own along axis 1; with Upto(1), on those up to its own place, as in a recurrence. Without such
+knowledge it depends on all of them, which is always right.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from numpyro.distributions import Distribution
 from .methods.method import Method
 
 Values = Mapping[str, Any]
+
+
+class Upto(int):
+    """An axis along which something depends on its own place and on all before it."""
+
+
 Follows = Mapping[str, Mapping[int, int]]
 NOTHING: Follows = {}
 
@@ -32,6 +39,7 @@ class Draw(NamedTuple):
     """A random value, drawn once for every particle; `law` has one batch axis for every plate.
 
     With a number of samples of its own it is drawn that often for each of them and for each of its parents' samples.
+    `critic` is a value, not below the draw, that is subtracted from the costs before they weigh its score.
     """
 
     name: str
@@ -41,6 +49,7 @@ class Draw(NamedTuple):
     plates: int = 0
     follows: Follows = NOTHING
     samples: int | None = None
+    critic: str | None = None
 
 
 class Score(NamedTuple):

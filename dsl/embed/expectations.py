@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from dpc.estimators import surrogate
-from dpc.estimators.surrogate import least_particles
-
 from ..graph import Graph, Kind
 from .compiled import Sizes, compiled, split_data
 
@@ -69,7 +66,7 @@ class Expectations:
             objective = self.objective(data)
 
             def estimate(params: Values, key: Any, arrays: Any, samples: int) -> jax.Array:
-                return surrogate(objective.steps(params, arrays), key, samples).value
+                return objective.estimate(params, arrays, key, samples)
 
             whole = estimate if name == "surrogate" else jax.value_and_grad(estimate)
             self._compiled[name, sizes] = compiled(
@@ -79,7 +76,7 @@ class Expectations:
 
         def call(key: Any, params: Values, data: Any, samples: int | None, objective: Objective) -> Any:
             arrays, static = split_data(data or {}, self._dims)
-            count = samples if samples is not None else least_particles(objective.methods.values())
+            count = samples if samples is not None else objective.least_samples
             return run(key, params, arrays, sizes=static, samples=count)
 
         return call

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from .. import core as c
 from ..build import mark_random, sort_nodes
 from ..check.typed import Piece
-from ..diagnostics import DpError
+from ..diagnostics import Diagnostic, DpError
 from ..graph import Graph, Kind, Node
-from ..types import Type
 from .costs import NUMBER, CostTerm, bound_of, cost_terms
 from .follow import Followed, has_elements
 from .refuse import unusable
+from .steps import density_cost, random_names
 
 CLOSED = frozenset({"Normal", "MultivariateNormal", "Bernoulli", "Categorical", "Beta", "Gamma", "Dirichlet"})
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
@@ -45,17 +45,19 @@ def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
     assert bound is not None
     found: list[CostTerm] = []
     for term in cost_terms(graph):
-        count = sum(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(term.body))
-        if not count:
-            found.append(term)
-        else:
-            sign = _sign(term.body)
-            if count > 1 or sign is None or term.binders:
-                (cost,) = graph.of_kind(Kind.COST)
-                message = f"`{bound.function}` can be added to other costs, or subtracted, and no more"
-                raise DpError([unusable(cost, message, f"as in `maximize {bound.function}() - cost`")])
-            found += [_signed(part, sign) for part in _density_costs(graph, merged, bound)]
+        bounds = [x for x in c.walk(term.body) if isinstance(x, c.Apply) and x.function in c.BOUNDS]
+        sign = _sign(term.body)
+        if bounds and (sign is None or term.binders):
+            raise DpError([_misplaced(graph, bound, "can be added to other costs or subtracted, and no more")])
+        if bound.function != "elbo" and (sign == -1 or (not bounds and random_names(term.body, graph))):
+            raise DpError([_misplaced(graph, bound, "can be added to costs that are certain, and no more")])
+        found += [_signed(part, sign or 1) for part in _density_costs(graph, merged, bound)] if bounds else [term]
     return found
+
+
+def _misplaced(graph: Graph, bound: c.Apply, what: str) -> Diagnostic:
+    (cost,) = graph.of_kind(Kind.COST)
+    return unusable(cost, f"`{bound.function}` {what}", f"as in `maximize {bound.function}(...) - cost`")
 
 
 def _sign(core: c.Core) -> int | None:
@@ -96,30 +98,10 @@ def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[Cost
 
 
 def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
-    """One piece of a log density or log potential, for every place of its binders."""
     if any(setting.name == "ordered" for setting in piece.settings):
         message = f"`{node.name}` is `ordered`, which a bound cannot have"
         raise DpError([unusable(node, message, "keep the order with a cumulative sum of positive steps")])
-    binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
-    body = piece.body
-    if isinstance(body, c.Law):
-        body = c.LogDensity(body.span, NUMBER, body, place_of(node, piece), frozen)
-    if piece.where is not None:
-        body = c.If(body.span, NUMBER, piece.where, body, c.Const(body.span, NUMBER, 0.0))
-    return CostTerm(binders, body, piece.settings)
-
-
-def place_of(node: Node, piece: Piece) -> c.Core:
-    """The places of the node that a piece defines."""
-    rest = node.type.shape[len(piece.indices) :]
-    whole = c.Ref(piece.span, node.type, node.name)
-    if not piece.indices:
-        return whole
-    places = tuple(
-        c.Var(index.span, Type(node.type.domain), index.name) if isinstance(index, c.Bind) else index
-        for index in piece.indices
-    )
-    return c.At(piece.span, Type(node.type.domain, rest, node.type.constraint), whole, places)
+    return density_cost(node, piece, frozen)
 
 
 def _closed_divergence(model: Node, guide: Node, graph: Graph, followed: Followed) -> CostTerm | None:

@@ -21,7 +21,7 @@ from ..signatures.distributions import DISTRIBUTIONS
 from ..signatures.rows import Distribution
 from ..types import Bool, IndexOf
 from .costs import CostTerm
-from .follow import Followed, element_axes
+from .follow import Followed, Past, element_axes
 from .refuse import PATHS, grad_setting, moving_edges, refusals, wrong
 from .smoothness import obstacle
 from .steps import is_simple, random_names
@@ -39,6 +39,11 @@ class Choice(Record):
     reason: str
     points: int
     given: bool = False
+
+    @property
+    def critic(self) -> str | None:
+        """The value that is subtracted from the costs."""
+        return next((str(value) for name, value in self.options if name == "control"), None)
 
 
 def choose_methods(graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int]) -> list[Choice]:
@@ -77,17 +82,21 @@ class _Chooser:
         if moving:
             message = f"no gradient passes `{node.name}`: {blocked}, and {moving}"
             raise DpError([wrong(node, message, "write what jumps `with soft(...)`")])
-        why = blocked if not _support(node, self.sizes) else f"{blocked}, and its values are too many to sum"
+        why = blocked if not _support(node, self.sizes) else f"{blocked}, and {self._unsummed(node)}"
         return Choice(node.name, "rloo", (), why, 1)
 
     def _given(self, node: Node, setting: Setting) -> Choice:
         points = (self._points(node) or 1) if setting.method == "enumerate" else 1
-        return Choice(node.name, setting.method, setting.options, "as the file says", points, given=True)
+        return Choice(node.name, setting.method, setting.options, "as the model says", points, given=True)
 
     def _obstacle(self, node: Node) -> str:
         """Draws further down have made their choices: derivatives pass those that follow their path."""
         passing = frozenset(name for name, choice in self.choices.items() if choice.method in PATHS)
         return obstacle(node.name, self.graph, self.terms, passing)
+
+    def _unsummed(self, node: Node) -> str:
+        together = is_simple(node, self.graph)
+        return "its values are too many to sum" if together else "only draws of one statement are summed"
 
     # ---- sums
 
@@ -111,7 +120,7 @@ class _Chooser:
         below = [own for own in self.followed.known.values() if node.name in own]
         below += [own for own in map(self._follows, self.terms) if node.name in own]
         for own in below:
-            found &= set(own[node.name])
+            found &= {axis for axis, place in own[node.name].items() if not isinstance(place, Past)}
         return found
 
     def _follows(self, term: CostTerm) -> dict[str, dict[int, int]]:
@@ -146,7 +155,7 @@ class _Chooser:
         if max(sizes) > LARGEST_TABLE:
             return max(sizes)
         scopes = [tuple(names) for names in operands if names]
-        return max(plan_contraction(summed, scopes).largest_clique[1], *sizes)
+        return max(plan_contraction(dict(summed), scopes).largest_clique[1], *sizes)
 
     def _reaching(self, name: str, summed: Mapping[str, int]) -> set[str]:
         """The summed draws whose values the value of a node depends on; beyond a summed draw nothing is looked for."""

@@ -1,6 +1,7 @@
 """Which elements of a draw an element below it depends on: those at its own place along an axis, or all of them.
 
-s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over n, or an index n - 1, follows nothing.
+s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over n follows nothing. A recurrence, or an
+index n - 1, follows what is at its own place and before it.
 """
 
 from __future__ import annotations
@@ -8,36 +9,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .. import core as c
-from ..graph import Graph, Kind, Node
+from ..check.order import Recurrence
+from ..check.typed import Piece
+from ..graph import Graph, Kind, Node, offset_of
 from ..types import Dim, Place
 
 Map = dict[int, int]
 Follows = dict[str, Map]
 
 
+class Past(int):
+    """An axis along which something depends on its own place and on all before it."""
+
+
 class Followed:
-    """What every node of a graph follows; draws of one statement have elements, all others count as one."""
+    """What every random node of a graph follows; a recurrence follows whatever it uses up to its own step."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
         self.known: dict[str, Follows] = {}
         for node in graph.nodes:
-            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
-                self.known[node.name] = self._of_node(node)
+            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW) and node.name not in self.known:
+                group = next((group for group in graph.recurrences if node.name in group.members), None)
+                self.known |= self._of_group(group) if group else {node.name: self._of_node(node)}
 
     def _of_node(self, node: Node) -> Follows:
         if not has_elements(node, self.graph):
-            roots = [part for piece in node.pieces for part in (piece.body, piece.where) if part is not None]
-            return {name: {} for name in self.draws_above(roots, besides=node.name)}
-        piece = node.pieces[0]
-        binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
-        return self.follows(binders, [part for part in (piece.body, piece.where) if part is not None])
+            return {name: {} for name in self.draws_above(_roots(node))}
+        binders = tuple(index for index in node.pieces[0].indices if isinstance(index, c.Bind))
+        return self.follows(binders, _roots(node))
 
-    def draws_above(self, roots: Iterable[c.Core | c.Law], besides: str = "") -> set[str]:
+    def _of_group(self, group: Recurrence) -> dict[str, Follows]:
+        """Every member at step t depends on everything that any member uses up to step t."""
+        together: Follows = {}
+        for node in (self.graph[name] for name in group.members):
+            for piece in node.pieces:
+                index = piece.indices[group.axis]
+                own = {index.name: (group.axis, index.dim)} if isinstance(index, c.Bind) and not group.reverse else {}
+                for root in _roots_of(piece):
+                    for name, indices in _uses(root, frozenset()):
+                        if name in self.known and name not in group.members:
+                            along = _axis_map(self.graph[name], indices, own)
+                            _meet(together, self._through(name, {a: Past(b) for a, b in along.items()}))
+        steps: Map = {} if group.reverse or group.inner else {group.axis: Past(group.axis)}
+        drawn: Follows = {name: steps for name in group.members if self.graph[name].kind is Kind.DRAW}
+        return {name: {**together, **drawn} for name in group.members}
+
+    def draws_above(self, roots: Iterable[c.Core | c.Law]) -> set[str]:
         found: set[str] = set()
         for root in roots:
             for part in c.walk(root):
-                if isinstance(part, c.Ref) and part.name in self.known and part.name != besides:
+                if isinstance(part, c.Ref) and part.name in self.known:
                     found |= set(self.known[part.name])
                     found |= {part.name} if self.graph[part.name].kind is Kind.DRAW else set()
         return found
@@ -53,12 +75,29 @@ class Followed:
         return found
 
     def _through(self, name: str, along: Map) -> Follows:
+        """What is followed by way of a node."""
         node = self.graph[name]
-        found = {draw: {a: along[b] for a, b in own.items() if b in along} for draw, own in self.known[name].items()}
-        if node.kind is Kind.DRAW:
+        found = {
+            draw: {a: _joined(b, along[b]) for a, b in own.items() if b in along}
+            for draw, own in self.known[name].items()
+        }
+        if node.kind is Kind.DRAW and name not in found:
             plates = element_axes(node, self.graph)
             found[name] = {axis: place for axis, place in along.items() if axis < plates}
         return found
+
+
+def _roots(node: Node) -> list[c.Core | c.Law]:
+    return [root for piece in node.pieces for root in _roots_of(piece)]
+
+
+def _roots_of(piece: Piece) -> list[c.Core | c.Law]:
+    return [part for part in (piece.body, piece.where) if part is not None]
+
+
+def _joined(first: int, second: int) -> int:
+    """The second axis, up to the place if either only says so."""
+    return Past(second) if isinstance(first, Past) or isinstance(second, Past) else second
 
 
 def has_elements(node: Node, graph: Graph) -> bool:
@@ -98,11 +137,12 @@ def _hidden(index: c.Core, shadowed: frozenset[str]) -> c.Core:
 
 
 def _axis_map(node: Node, indices: tuple[c.Core, ...], own: dict[str, tuple[int, Dim]]) -> Map:
-    """Axes of the node that are at our own place."""
-    found = {}
+    """Axes of the node that are at our own place, or before it."""
+    found: Map = {}
     for axis, index in enumerate(indices):
-        if isinstance(index, c.Var) and index.name in own and node.type.shape[axis] == own[index.name][1]:
-            found[axis] = own[index.name][0]
+        name, offset = offset_of(index) or (None, 0)
+        if name in own and node.type.shape[axis] == own[name][1] and offset <= 0:
+            found[axis] = Past(own[name][0]) if offset else own[name][0]
     return found
 
 
@@ -110,4 +150,7 @@ def _meet(found: Follows, other: Follows) -> None:
     """Along an axis is followed what every mention follows."""
     for name, along in other.items():
         before = found.get(name)
-        found[name] = along if before is None else {a: b for a, b in along.items() if before.get(a) == b}
+        if before is None:
+            found[name] = along
+        else:
+            found[name] = {a: _joined(before[a], b) for a, b in along.items() if a in before and before[a] == b}

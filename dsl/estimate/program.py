@@ -6,18 +6,24 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from dpc.estimators import Block, Compute, Cost, Draw, Score, Step
-from dpc.estimators.divergence import divergence
+import jax
 
+from dpc.estimators import Block, Compute, Cost, Draw, Score, Step, Upto, surrogate
+from dpc.estimators.bounds import Bound, bound_surrogate
+from dpc.estimators.divergence import divergence
+from dpc.estimators.methods.method import Method
+from dpc.estimators.surrogate import least_particles
+
+from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..lower.emit import runnable
 from ..lower.program import Writer
 from .choose import choose_methods
-from .follow import Followed, element_axes
+from .follow import Followed, Follows, Past, element_axes
 from .methods import make_method
 from .prepare import prepare
 from .refuse import SCORES
-from .steps import StepWriter, group_of, is_simple, outside, outside_all, random_names
+from .steps import StepWriter, group_of, has_steps, is_simple, outside, outside_all, random_names
 
 RESERVED = frozenset({"v", "program", "divergence"})
 
@@ -50,6 +56,25 @@ class Objective:
         program: Callable[..., dict[str, Any]] = namespace["program"]
         return program
 
+    def estimate(self, params: Mapping[str, Any], data: Mapping[str, Any], key: Any, samples: int) -> jax.Array:
+        """One estimate of the mean objective, by this many samples of the program, or of the bound in it."""
+        steps = self.steps(params, data)
+        if self.bound is None or self.bound.function == "elbo":
+            return surrogate(steps, key, samples).value
+        options = {name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)}
+        return bound_surrogate(steps, key, Bound(float(options.get("alpha", 0.0)), int(options["samples"])), samples)
+
+    @property
+    def least_samples(self) -> int:
+        """How many samples an estimate needs; a bound brings its own."""
+        is_mean = self.bound is None or self.bound.function == "elbo"
+        return least_particles(self.unsampled_methods) if is_mean else 1
+
+    @property
+    def unsampled_methods(self) -> list[Method]:
+        """The methods of draws without a number of samples of their own."""
+        return [self.methods[name] for name, choice in self.choices.items() if "samples" not in dict(choice.options)]
+
     def steps(self, params: Mapping[str, Any], data: Mapping[str, Any]) -> list[Step]:
         """The program for these parameters and data, parents first, costs last."""
         functions = self._program(params, data)
@@ -60,7 +85,7 @@ class Objective:
                 found += self._node_steps(node, functions, followed)
         for number, term in enumerate(self.terms):
             parents = tuple(random_names(term.body, self.graph))
-            follows = followed.follows(term.binders, [term.body])
+            follows = self._follows(followed.follows(term.binders, [term.body]))
             found.append(Cost(f"cost {number}", parents, functions[f"cost {number}"], len(term.binders), follows))
         return found
 
@@ -76,7 +101,8 @@ class Objective:
             plates = element_axes(node, self.graph)
             parents = tuple(outside(node, self.graph))
             law = functions[f"law {node.name}"]
-            return [Draw(node.name, parents, law, method, plates, followed.known[node.name], samples)]
+            follows = self._follows(followed.known[node.name])
+            return [Draw(node.name, parents, law, method, plates, follows, samples, choice.critic)]
         sample = functions.get(f"sample {node.name}")
         if sample is None:
             return []
@@ -87,8 +113,23 @@ class Objective:
         self, node: Node, members: tuple[str, ...], sample: Any, samples: Any, functions: dict[str, Any]
     ) -> Block:
         scored = [m for m in members if m in self.choices and self.choices[m].method in SCORES]
+        plates = int(has_steps(group_of(node.name, self.graph)))
         scores = tuple(
-            Score(f"score {m}", (*outside(self.graph[m], self.graph), m), functions[f"score {m}"], self.methods[m])
+            Score(
+                f"score {m}", (*outside(self.graph[m], self.graph), m), functions[f"score {m}"], self.methods[m], plates
+            )
             for m in scored
         )
         return Block(f"block {node.name}", tuple(outside_all(members, self.graph)), sample, members, scores, samples)
+
+    def _follows(self, follows: Follows) -> Follows:
+        """The same under the names of draws and scores; the elements of a recurrence are its steps."""
+        found: Follows = {}
+        for name, along in follows.items():
+            group = group_of(name, self.graph)
+            places = {axis: Upto(place) if isinstance(place, Past) else place for axis, place in along.items()}
+            if is_simple(self.graph[name], self.graph) and group is None:
+                found[name] = places
+            else:
+                found[f"score {name}"] = {0: places[group.axis]} if group and group.axis in places else {}
+        return found

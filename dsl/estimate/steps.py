@@ -13,17 +13,18 @@ from collections.abc import Iterable, Iterator
 
 from .. import core as c
 from ..check.order import Recurrence
+from ..check.typed import Piece
 from ..graph import Graph, Kind, Node
 from ..lower.expressions import lower
 from ..lower.laws import lower_law
 from ..lower.nodes import density_terms, draw_statements, own_axes, piece_scope
 from ..lower.program import Writer, drawn_with, key_texts
 from ..lower.recurrences import recurrence_statements
-from ..lower.scope import Scope, length_text
+from ..lower.scope import Scope, length_text, size_text, slice_text
 from ..lower.shapes import as_number, full
 from ..lower.smooth import lower_smooth
 from ..types import Bool, Real, Type
-from .costs import CostTerm
+from .costs import NUMBER, CostTerm
 from .follow import has_elements
 
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
@@ -104,7 +105,25 @@ class StepWriter:
 
     def score(self, node: Node) -> Iterator[str]:
         yield from self.define("score", node.name, "v", [*outside(node, self.graph), node.name])
-        yield f"    return {' + '.join(density_terms(node, self.writer.scope))}"
+        group = group_of(node.name, self.graph)
+        if not has_steps(group):
+            yield f"    return {' + '.join(density_terms(node, self.writer.scope))}"
+            return
+        assert group is not None
+        length = size_text(node.type.shape[group.axis], self.writer.scope.names)
+        yield f"    total = jnp.zeros({length})"
+        for piece in node.pieces:
+            place, density = place_along(piece, group.axis), self.step_density(node, piece, group.axis)
+            yield f"    total = total.at[{place}].add({density})"
+        yield "    return total"
+
+    def step_density(self, node: Node, piece: Piece, axis: int) -> str:
+        """The log density of each step of a recurrence."""
+        term = density_cost(node, piece)
+        text = lower_cost(term, self.writer.scope.replace(owner=node.name))
+        index = piece.indices[axis]
+        others = [k for k, bind in enumerate(term.binders) if bind is not index]
+        return f"jnp.sum({text}, axis={tuple(others)})" if others else text
 
     def block(self, node: Node, members: tuple[str, ...], group: Recurrence | None) -> Iterator[str]:
         nodes = [self.graph[name] for name in members]
@@ -139,7 +158,45 @@ def lower_cost(term: CostTerm, scope: Scope) -> str:
     return full(value, tuple(bind.name for bind in term.binders), 0, inside, ()).text
 
 
+def density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
+    """One piece of a log density or log potential, for every place of its binders."""
+    binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
+    body = piece.body
+    if isinstance(body, c.Law):
+        body = c.LogDensity(body.span, NUMBER, body, place_of(node, piece), frozen)
+    if piece.where is not None:
+        body = c.If(body.span, NUMBER, piece.where, body, c.Const(body.span, NUMBER, 0.0))
+    return CostTerm(binders, body, piece.settings)
+
+
+def place_of(node: Node, piece: Piece) -> c.Core:
+    """The places of the node that a piece defines."""
+    rest = node.type.shape[len(piece.indices) :]
+    whole = c.Ref(piece.span, node.type, node.name)
+    if not piece.indices:
+        return whole
+    places = tuple(
+        c.Var(index.span, Type(node.type.domain), index.name) if isinstance(index, c.Bind) else index
+        for index in piece.indices
+    )
+    return c.At(piece.span, Type(node.type.domain, rest, node.type.constraint), whole, places)
+
+
+def place_along(piece: Piece, axis: int) -> str:
+    """The steps of a piece along an axis, as a Python index."""
+    index = piece.indices[axis]
+    if isinstance(index, c.Bind):
+        return slice_text(index)
+    assert isinstance(index, c.Const)
+    return str(int(index.value))
+
+
 # ---- what depends on what
+
+
+def has_steps(group: Recurrence | None) -> bool:
+    """A recurrence whose steps are elements: later ones depend on earlier ones along one axis."""
+    return group is not None and not group.reverse and not group.inner
 
 
 def group_of(name: str, graph: Graph) -> Recurrence | None:

@@ -71,8 +71,10 @@ def bend_parameters(width: int) -> dict[str, jax.Array]:
 
 def bend(parameters: Any, noise: jax.Array) -> jax.Array:
     """z / temperature + sum_h weight_h tanh(z - place_h), for each z alone."""
-    steps = jnp.tanh(noise[..., None] - parameters["places"])
-    return jnp.asarray(noise / parameters["temperature"] + jnp.sum(parameters["weights"] * steps, -1))
+    heat, weights, places = (
+        jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
+    )
+    return noise / heat + jnp.tanh(noise[..., None] - places) @ weights
 
 
 @dataclass(frozen=True)

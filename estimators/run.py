@@ -1,0 +1,212 @@
+"""A program as it is run: every step for all samples at once, and the weights of what was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .axes import Placed, Term, joint, mapped
+from .box import magic_box
+from .errors import EstimatorError
+from .methods.baselines import Baseline
+from .methods.method import Points
+from .program import Block, Compute, Cost, Draw, Follows, Step, Upto
+
+State = dict[str, Any]
+
+
+class Drawn(NamedTuple):
+    """`axes` are the sample axes of weights and log probabilities; along `own` samples are independent."""
+
+    name: str
+    axes: tuple[int, ...]
+    own: int | None
+    plates: int
+    local: tuple[int, ...]
+    follows: Follows
+    weights: jax.Array | None
+    log_prob: jax.Array | None
+    spread: jax.Array | None
+    baseline: Baseline | None
+    critic: str | None = None
+
+
+class Run:
+    def __init__(self, steps: list[Step], particles: int, state: State):
+        self.steps = steps
+        self.state = state
+        self.values: dict[str, Placed] = {}
+        self.above: dict[str, frozenset[str]] = {}
+        self.drawn: dict[str, Drawn] = {}
+        self.costs: list[tuple[Cost, Placed]] = []
+        self.sizes: list[int] = [particles]
+        self.independent: set[int] = {0}
+        self.local = _local_axes(steps)
+
+    # ---- the steps
+
+    def take(self, step: Step, key: jax.Array) -> None:
+        for parent in step.parents:
+            if parent not in self.values:
+                raise EstimatorError(f"{step.name} needs {parent}, which is not computed before it")
+        above = self._above(step.parents)
+        if isinstance(step, Compute):
+            self.values[step.name] = mapped(step.value, self._given(step.parents))
+            self.above[step.name] = above
+        elif isinstance(step, Cost):
+            self.costs.append((step, mapped(step.value, self._given(step.parents))))
+            self.above[step.name] = above
+        elif isinstance(step, Draw):
+            self._draw(step, key)
+            self.above[step.name] = above | {step.name}
+        else:
+            self._block(step, key)
+
+    def _above(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset().union(*(self.above[name] for name in names))
+
+    def _given(self, names: Iterable[str]) -> dict[str, Placed]:
+        return {name: self.values[name] for name in names}
+
+    def _draw(self, step: Draw, key: jax.Array) -> None:
+        given = self._given(step.parents)
+        local = self.local[step.name]
+        above = joint([value.axes for value in given.values()])
+        own = None if step.method.free else self._own_axis(step.samples, above)
+        keys = self._keys(key, above if own is None else joint([above, (0, own)]))
+
+        def points(arguments: Mapping[str, Any]) -> Points:
+            return step.method.points(arguments[""], step.law(arguments), local)
+
+        found = mapped(points, {"": keys, **given})
+        values, weights, log_prob, spread = found.value
+        axes = found.axes
+        if step.method.single:
+            values, weights, log_prob, spread = jax.tree.map(
+                lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
+                (values, weights, log_prob, spread),
+            )
+            self.values[step.name] = Placed(values, axes)
+        else:
+            count = jax.tree.leaves(values)[0].shape[len(axes)]
+            points_axis = self._new_axis(count)
+            every = jax.tree.map(lambda array: array[(0,) * len(axes)], values) if step.method.free else values
+            self.values[step.name] = Placed(every, (points_axis,) if step.method.free else (*axes, points_axis))
+            axes = (*axes, points_axis)
+        self.drawn[step.name] = Drawn(
+            step.name,
+            axes,
+            own,
+            step.plates,
+            local,
+            step.follows,
+            weights,
+            log_prob,
+            spread,
+            step.method.baseline,
+            step.critic,
+        )
+
+    def _block(self, step: Block, key: jax.Array) -> None:
+        given = self._given(step.parents)
+        above = joint([value.axes for value in given.values()])
+        own = self._own_axis(step.samples, above)
+        keys = self._keys(key, joint([above, (0, own)]))
+        found = mapped(lambda arguments: step.sample(arguments[""], arguments), {"": keys, **given})
+        names = {score.name for score in step.scores}
+        for name in step.gives:
+            self.values[name] = Placed(found.value[name], found.axes)
+            self.above[name] = self._above(step.parents) | names
+        for score in step.scores:
+            placed = mapped(score.log_prob, self._given(score.parents))
+            log_prob = jnp.broadcast_to(
+                jnp.expand_dims(placed.value, [k for k, axis in enumerate(found.axes) if axis not in placed.axes]),
+                (*(self.sizes[axis] for axis in found.axes), *placed.value.shape[len(placed.axes) :]),
+            )
+            self.above[score.name] = self._above(step.parents)
+            self.drawn[score.name] = Drawn(
+                score.name, found.axes, own, score.plates, (), {}, None, log_prob, None, score.method.baseline
+            )
+
+    # ---- sample axes
+
+    def _new_axis(self, size: int) -> int:
+        self.sizes.append(size)
+        return len(self.sizes) - 1
+
+    def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int:
+        """Draws of the same number of samples share an axis, unless one is above another; others use the particles'."""
+        if samples is None:
+            return 0
+        for axis in sorted(self.independent - {0}):
+            if self.sizes[axis] == samples and axis not in above:
+                return axis
+        found = self._new_axis(samples)
+        self.independent.add(found)
+        return found
+
+    def _keys(self, key: jax.Array, axes: tuple[int, ...]) -> Placed:
+        shape = tuple(self.sizes[axis] for axis in axes)
+        return Placed(jax.random.split(key, shape) if shape else key, axes)
+
+    # ---- weights
+
+    def weights(self, names: Sequence[str], follows: Follows, boxed: bool = True) -> Iterator[Term]:
+        """The weights of these draws on the axes of something below them; boxes on the same axes are one."""
+        boxes: dict[tuple[Any, ...], jax.Array] = {}
+        for name in names:
+            drawn = self.drawn[name]
+            along = follows.get(name, {})
+            if drawn.weights is not None:
+                plates = tuple(("plate", along[k]) for k in drawn.local)
+                yield Term(drawn.weights, (*drawn.axes, *plates))
+            if drawn.log_prob is not None and boxed:
+                first = len(drawn.axes)
+                log_prob = drawn.log_prob
+                for k, axis in along.items():
+                    log_prob = jnp.cumsum(log_prob, first + k) if isinstance(axis, Upto) else log_prob
+                summed = tuple(first + k for k in range(drawn.plates) if k not in along)
+                labels = (*drawn.axes, *(("plate", along[k]) for k in range(drawn.plates) if k in along))
+                boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
+        for labels, log_prob in boxes.items():
+            yield Term(magic_box(log_prob), labels)
+
+    def count(self, terms: Sequence[Term], without: tuple[int, ...] = ()) -> int:
+        """How many independent samples the sum is over."""
+        present = {label for term in terms for label in term.labels} & self.independent - set(without)
+        count = 1
+        for axis in present:
+            count *= self.sizes[axis]
+        return count
+
+
+def cost_term(cost: Cost, value: Placed) -> Term:
+    plates = tuple(("plate", k) for k in range(cost.plates))
+    trailing = jnp.ndim(value.value) - len(value.axes) - cost.plates
+    if trailing < 0:
+        raise EstimatorError(f"the cost {cost.name} has fewer axes than its {cost.plates} plates")
+    return Term(jnp.asarray(value.value), (*value.axes, *plates, *(None,) * trailing))
+
+
+def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:
+    """The axes of each draw along which everything below it is element by element."""
+    above: dict[str, frozenset[str]] = {}
+    local: dict[str, set[int]] = {}
+    for step in steps:
+        found = frozenset().union(*(above.get(parent, frozenset()) for parent in step.parents))
+        if isinstance(step, Draw | Cost):
+            for name in found & set(local):
+                along = step.follows.get(name, {})
+                local[name] &= {axis for axis, place in along.items() if not isinstance(place, Upto)}
+        if isinstance(step, Draw):
+            local[step.name] = set(range(step.plates))
+            found |= {step.name}
+        elif isinstance(step, Block):
+            for name in found & set(local):
+                local[name] = set()
+        for name in step.gives if isinstance(step, Block) else (step.name,):
+            above[name] = found
+    return {name: tuple(sorted(axes)) for name, axes in local.items()}
