@@ -138,14 +138,12 @@ def _place(node: Node) -> tuple[bool, int]:
 
 
 def mark_random(graph: Graph) -> Graph:
-    """A node is random when it is drawn, or computed from something random."""
-    random = {node.name for node in graph.nodes if node.kind is Kind.DRAW}
+    """A node is random when it is drawn, or computed from something random; members of a recurrence are so together."""
+    together = {name: set(group.members) for group in graph.recurrences for name in group.members}
+    random: set[str] = set()
     for node in graph.nodes:
-        if any(parent in random for parent in node.parents):
-            random.add(node.name)
-    for group in graph.recurrences:
-        if random & set(group.members):
-            random |= set(group.members)
+        if node.kind is Kind.DRAW or any(parent in random for parent in node.parents):
+            random |= together.get(node.name, {node.name})
     return graph.map_nodes(lambda node: node.replace(random=node.name in random))
 
 

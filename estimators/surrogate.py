@@ -10,7 +10,7 @@ baseline is boxed with the log probabilities of earlier draws only: both sums ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import jax
@@ -44,7 +44,12 @@ def surrogate(steps: Iterable[Step], key: jax.Array, particles: int = 1, state: 
 def initial_state(steps: Iterable[Step]) -> State:
     """What baselines remember before anything was drawn."""
     parts = [part for step in steps for part in (step.scores if isinstance(step, Block) else [step])]
-    baselines = {part.name: part.method.baseline for part in parts if isinstance(part, Draw | Score)}
+    return starting_state({part.name: part.method for part in parts if isinstance(part, Draw | Score)})
+
+
+def starting_state(methods: Mapping[str, Method]) -> State:
+    """The same, from the methods of draws and scores by their names."""
+    baselines = {name: method.baseline for name, method in methods.items()}
     return {name: jnp.asarray(b.start, float) for name, b in baselines.items() if b and b.start is not None}
 
 

@@ -204,6 +204,12 @@ def gate(theta: Array, b: Array = 0, z: Array = 0) -> dict[str, Array]:
 
 
 @reference
+def evolution(spread: Array, centre: Array, place: Array = 0) -> dict[str, Array]:
+    """E cos(6 x) = exp(-18 sd^2) cos(6 mean)."""
+    return {"E[height]": np.sum(centre**2 + spread**2 + 1 - np.exp(-18 * spread**2) * np.cos(6 * centre))}
+
+
+@reference
 def score(theta: Array, coin: Array = 0) -> dict[str, Array]:
     return {"loss": (coin - 0.45) ** 2, "E[loss]": 0.2025 + 0.1 * special.expit(theta)}
 
@@ -326,6 +332,13 @@ def line(name: str) -> Grid:
     return {name: points}, np.full(481, 0.05)
 
 
+def plane(name: str) -> Grid:
+    """The same rule for two entries, whose deviations are 0.4."""
+    points = np.linspace(-6, 6, 121)
+    pairs = np.stack(np.meshgrid(points, points, indexing="ij"), -1).reshape(-1, 2)
+    return {name: pairs}, np.full(len(pairs), 0.1**2)
+
+
 def coin(name: str) -> Grid:
     return {name: np.array([False, True])}, np.ones(2)
 
@@ -352,6 +365,7 @@ def both(first: Grid, second: Grid) -> Grid:
 
 GRIDS: dict[str, Grid] = {
     "gate": both(coin("b"), line("z")),
+    "evolution": plane("place"),
     "score": coin("coin"),
     "pathwise": line("noise"),
     "score_chain": counts("count"),

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import gzip
 import io
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
 SHIPPED = sorted(path.stem for path in (MODELS / "networks").glob("*.dp"))
 CANCER = str(MODELS / "cancer.dp")
+ALARM = str(MODELS / "networks" / "alarm.dp")
 
 
 def ask(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -225,6 +232,124 @@ def test_what_is_not_exact_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["marginals"]["s[0, 0]"] == pytest.approx(exact["marginals"]["s[0, 0]"], abs=1e-3)
     best = ask(capsys, str(MODELS / "ising.dp"), "--map", "--method", "cut")
     assert best["map"]["states"] == ask(capsys, str(MODELS / "ising.dp"), "--map")["map"]["states"]
+
+
+TRIANGLE = """dim N = 3
+latent s[N] : bool
+factor tie[i in N, j in N where i < j] : if s[i] == s[j] then 0.3 else 0
+factor own[i in N] : if s[i] then 0.2 * i else 0
+"""
+
+
+def triangle() -> dict[tuple[int, ...], float]:
+    weights = {
+        s: np.exp(sum(0.3 * (s[i] == s[j]) for i in range(3) for j in range(i)) + sum(0.2 * i * s[i] for i in range(3)))
+        for s in product((0, 1), repeat=3)
+    }
+    total = sum(weights.values())
+    return {s: w / total for s, w in weights.items()}
+
+
+def test_sampled_answers_have_their_errors_beside_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Gibbs sampling where it was asked for and, by auto, where exact does not fit; |z| < 5, one alarm in 100,000."""
+    path = tmp_path / "triangle.dp"
+    path.write_text(TRIANGLE)
+    p = triangle()
+    asked = ("--joint", "s[0],s[2]", "--ask", "s[0] == s[2]", "--ask", "s[1]", "--seed", "5")
+    found = ask(capsys, str(path), *asked, "--method", "gibbs")
+    assert set(found["methods"].values()) == {"gibbs"}
+    errors = found["standard_errors"]
+    joint = np.array([[sum(v for s, v in p.items() if (s[0], s[2]) == (a, b)) for b in (0, 1)] for a in (0, 1)])
+    assert (np.abs(np.array(found["joint"]["probabilities"]) - joint) < 5 * np.array(errors["joint"])).all()
+    agree = sum(v for s, v in p.items() if s[0] == s[2])
+    assert abs(found["probability"] - agree) < 5 * errors["probability"] < 0.1
+    second = sum(v for s, v in p.items() if s[1])
+    assert abs(found["marginals"]["s[1]"]["true"] - second) < 5 * errors["marginals"]["s[1]"]["true"]
+    number = "sum[i in N] (if s[i] then 1 else 0)"
+    assert main(["query", str(path), "--ask", number, "--samples", "40", "--memory", "10B", "--json"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["methods"] == {"samples": "gibbs", "expectation": "gibbs"}
+    assert len(found["samples"]) == 40
+    assert printed.err.count("exact inference needs") == 2
+    assert "40 independent ones" in printed.err
+    mean = sum(v * sum(s) for s, v in p.items())
+    assert abs(found["expectation"]["mean"] - mean) < 5 * found["standard_errors"]["expectation"]
+    assert main(["query", str(path), "--joint", "s[0],s[2]", "--method", "gibbs"]) == 0
+    assert "probability  standard error" in capsys.readouterr().out
+
+
+def test_entropies_and_perturbed_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "triangle.dp"
+    path.write_text(TRIANGLE)
+    exact = -sum(v * np.log(v) for v in triangle().values())
+    for method in ("bp", "bp_residual", "mean_field"):
+        assert main(["query", str(path), "--entropy", "--method", method, "--json"]) == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["entropy"] == pytest.approx(exact, abs=0.1)
+        assert "approximate" in printed.err
+    assert main(["query", str(path), "--samples", "7", "--logz", "--method", "perturb", "--json"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert len(found["samples"]) == 7
+    assert found["methods"] == {"logz": "perturb", "samples": "perturb"}
+    assert "not exact draws" in printed.err
+    assert "upper bound" in printed.err
+
+
+def test_a_method_that_does_not_answer_is_told_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = {
+        ("--entropy", "gibbs"): "does not give the entropy: use auto, exact, bp, bp_residual or mean_field",
+        ("--logz", "gibbs"): "does not give the log-partition",
+        ("--map", "gibbs"): "does not give a mode: use auto, exact, cut, bp or bp_residual",
+        ("--map=cancer", "bp"): "with the others summed out: use auto or exact",
+        ("--kbest=2", "bp"): "does not give the k best",
+        ("--kl=" + CANCER, "bp"): "does not give divergences",
+        ("--samples=2", "bp"): "does not give samples: use auto, exact, gibbs or perturb",
+        ("--joint=xray,cancer", "mean_field"): "does not give joint distributions: use auto, exact or gibbs",
+        ("--ask=cancer == yes", "bp"): "does not give probabilities and means of expressions",
+        ("--ask=cancer", "cut"): "does not give marginals",
+        ("--evidence=cases.csv", "bp"): "does not give answers to files of cases",
+    }
+    for (question, method), message in refused.items():
+        assert message in refusal(capsys, 2, "query", CANCER, question, "--method", method)
+
+
+# ---- files that appear whole or not at all
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="needs pipes of a given size")
+@pytest.mark.parametrize(
+    ("command", "output"), [(("query", CANCER, "--plot"), "out.svg"), (("convert", ALARM, "-o"), "out.xmlbif")]
+)
+def test_a_command_killed_while_it_writes_leaves_the_old_file(
+    command: tuple[str, ...], output: str, tmp_path: Path
+) -> None:
+    """The temporary file is a pipe of one page that nobody empties: the command is stopped in the middle."""
+    target = tmp_path / output
+    target.write_text("what was there before")
+    words = [sys.executable, "-m", "dpc", *command, str(target)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        pipe = tmp_path / f".{output}.{process.pid}.tmp"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        begun, _, _ = select.select([reader], [], [], 60)
+        assert begun, process.stderr
+        assert process.poll() is None
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert len(os.read(reader, 100_000)) == 4096, "the file fits into one page: nothing was in the middle"
+        os.close(reader)
+    assert target.read_text() == "what was there before"
+    assert {path.name for path in tmp_path.iterdir()} == {output, pipe.name}
+
+
+def test_a_question_over_its_memory_limit_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(MODELS / "ising.dp")
+    words = ("query", model, "--memory", "1KB", "--method", "exact", "--plot", str(tmp_path / "out.svg"))
+    assert "largest clique" in refusal(capsys, 2, *words)
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- what cannot be answered

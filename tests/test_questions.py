@@ -143,3 +143,47 @@ def test_a_field_learns_by_its_marginals() -> None:
     curvature = jax.hessian(lambda j: model.log_partition({"J": j}))(0.4)
     mean = jnp.sum(weights * agree)
     np.testing.assert_allclose(curvature, jnp.sum(weights * (agree - mean) ** 2), rtol=1e-8)
+
+
+def test_moments_of_computed_numbers_by_enumeration(hmm: dpc.Model) -> None:
+    """Of a product of the two ends, which closes a ring, and of a truth value about neighbours, under jit too."""
+    model = dpc.parse((MODELS / "hmm.dp").read_text() + "\nends = y[0] + z[0] * z[3]\nstays = z[0] == z[1]\n")
+    data = model.bind({"y": [0.1, 1.0, 6.0, 5.2]})
+    table = scores(model, data, HMM)
+    p = np.exp(np.array(list(table.values())) - np.logaddexp.reduce(list(table.values())))
+    z = np.array(list(table))
+    expected = {"ends": 0.1 + z[:, 0] * z[:, 3], "stays": (z[:, 0] == z[:, 1]).astype(float)}
+    for name, values in expected.items():
+        found = model.moments(name, {}, data, HMM)
+        mean = p @ values
+        np.testing.assert_allclose(found.mean, mean, rtol=1e-10)
+        np.testing.assert_allclose(found.variance, p @ (values - mean) ** 2, rtol=1e-8, atol=1e-12)
+
+    def mean_of(mu: Any) -> Any:
+        return model.moments("stays", {}, data, {**HMM, "mu": mu}).mean
+
+    value, slope = jax.jit(jax.value_and_grad(mean_of))(HMM["mu"])
+    np.testing.assert_allclose(value, p @ expected["stays"], rtol=1e-10)
+    central = [(mean_of(HMM["mu"] + step) - mean_of(HMM["mu"] - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(slope, central, rtol=1e-5, atol=1e-9)
+
+
+def test_moments_in_a_field_and_what_has_none() -> None:
+    model = dpc.parse(
+        "dim N = 4\nparam J : real = 0.5\nmu ~ Normal(0, 1)\nlatent s[N] : bool\n"
+        "factor tie[i in N[1..]] : J * (if s[i-1] == s[i] then 1 else 0)\n"
+        "up[i in N] = if s[i] then 1 else 0\ncount = sum[i in N] up[i]\nshifted = count + mu\n"
+    )
+    values = np.array(list(product((0, 1), repeat=4)))
+    agree = (values[:, 1:] == values[:, :-1]).sum(1)
+    p = np.exp(0.5 * agree) / np.exp(0.5 * agree).sum()
+    found = model.moments("count", {"J": 0.5})
+    np.testing.assert_allclose(found.mean, 2.0, rtol=1e-12)
+    np.testing.assert_allclose(found.variance, p @ (values.sum(1) - 2.0) ** 2, rtol=1e-10)
+    np.testing.assert_allclose(model.moments("shifted", {"J": 0.5}, given={"mu": 3.0}).mean, 5.0, rtol=1e-12)
+    with pytest.raises(ValueError, match="`shifted` depends on `mu`, which is not finite and not given"):
+        model.moments("shifted", {"J": 0.5})
+    with pytest.raises(ValueError, match="`up` is an array"):
+        model.moments("up", {"J": 0.5})
+    with pytest.raises(ValueError, match="no `cont`; did you mean `count`"):
+        model.moments("cont", {"J": 0.5})

@@ -122,13 +122,14 @@ _OPTION_VALUES = {
     "count": "a whole number, 0 or above",
     "positive count": "a whole number above 0",
     "real": "a number",
+    "name": "a variable",
     "names": "a variable, or several as in [x, y]",
 }
 
 
 def _option_values(value: Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
-    if wanted == "names":
-        return _option_names(value, ctx)
+    if wanted in ("name", "names"):
+        return _option_names(value, ctx) if wanted == "names" or isinstance(value, Name) else []
     found = _option_word(value, wanted) if isinstance(wanted, tuple) else _option_number(value, wanted, ctx)
     return [] if found is None else [found]
 

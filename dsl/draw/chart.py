@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 from pathlib import Path
 
@@ -21,6 +22,7 @@ PALE = "#b9cfe4"
 SIZE = 11.0
 MARGIN = 16.0
 DOT = 3.6
+MOST_POINTS = 250
 
 
 class Series(Record):
@@ -84,8 +86,13 @@ def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> S
 
 def _curve(series: Series, number: int, x: Scale, y: Scale) -> Group:
     ink = Ink(stroke=PALE if series.pale else COLOURS[number % len(COLOURS)], width=1.0 if series.pale else 1.8)
-    places = [(x.place(a), y.place(b)) for a, b in series.points if isfinite(b)]
+    places = [(x.place(a), y.place(b)) for a, b in _thinned(series.points) if isfinite(b)]
     return Group(series.name, (_line(places, ink),) if len(places) > 1 else ())
+
+
+def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+    """One point in so many, and the last: no more than a page can show."""
+    return [*points[:: ceil(len(points) / MOST_POINTS)], points[-1]] if len(points) > MOST_POINTS else points
 
 
 # ---- rows of dots
@@ -134,7 +141,7 @@ def _text(at: Point, text: str, colour: str, anchor: Anchor = "middle") -> Text:
 def _line(points: Sequence[Point], ink: Ink) -> Stroke:
     """Straight pieces, as cubics whose handles lie on them."""
     curve = [points[0]]
-    for start, end in zip(points, points[1:], strict=False):
+    for start, end in pairwise(points):
         thirds = [(start[0] + t * (end[0] - start[0]), start[1] + t * (end[1] - start[1])) for t in (1 / 3, 2 / 3)]
         curve += [*thirds, end]
     return Stroke(tuple(curve), ink)

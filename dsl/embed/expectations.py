@@ -48,38 +48,40 @@ class Expectations:
 
         `samples` are drawn of the whole program, besides those that single draws ask for.
         """
-        objective = self.objective(data)
-        found: jax.Array = self._estimator("surrogate", data)(key, params, data, samples, objective)
+        found: jax.Array = self._estimate("surrogate", key, params, {}, data, samples)[0]
         return found
 
     def value_and_grad(
         self, key: Any, params: Values, data: Mapping[str, Any] | None = None, samples: int | None = None
     ) -> tuple[jax.Array, Values]:
         """Estimates of E[objective] and of its gradient by every parameter."""
+        value, slope, _ = self.estimate(key, params, {}, data, samples)
+        return value, slope
+
+    def estimate(
+        self, key: Any, params: Values, state: Values, data: Mapping[str, Any] | None = None, samples: int | None = None
+    ) -> tuple[jax.Array, Values, Values]:
+        """The same with what baselines remember, as `objective(data).initial_state` at first, and will remember."""
+        (value, after), slope = self._estimate("gradient", key, params, state, data, samples)
+        return value, slope, after
+
+    def _estimate(
+        self, name: str, key: Any, params: Values, state: Values, data: Mapping[str, Any] | None, samples: int | None
+    ) -> Any:
         objective = self.objective(data)
-        found: tuple[jax.Array, Values] = self._estimator("value_and_grad", data)(key, params, data, samples, objective)
-        return found
+        place = (name, self._sizes(data or {}))
+        if place not in self._compiled:
 
-    def _estimator(self, name: str, data: Mapping[str, Any] | None) -> Callable[..., Any]:
-        sizes = self._sizes(data or {})
-        if (name, sizes) not in self._compiled:
-            objective = self.objective(data)
+            def estimate(params: Values, key: Any, state: Values, arrays: Any, samples: int) -> Any:
+                return tuple(objective.estimate(params, arrays, key, samples, state))
 
-            def estimate(params: Values, key: Any, arrays: Any, samples: int) -> jax.Array:
-                return objective.estimate(params, arrays, key, samples)
-
-            whole = estimate if name == "surrogate" else jax.value_and_grad(estimate)
-            self._compiled[name, sizes] = compiled(
-                lambda key, params, arrays, samples: whole(params, key, arrays, samples), samples=None
+            whole = estimate if name == "surrogate" else jax.value_and_grad(estimate, has_aux=True)
+            self._compiled[place] = compiled(
+                lambda key, params, state, arrays, samples: whole(params, key, state, arrays, samples), samples=None
             )
-        run = self._compiled[name, sizes]
-
-        def call(key: Any, params: Values, data: Any, samples: int | None, objective: Objective) -> Any:
-            arrays, static = split_data(data or {}, self._dims)
-            count = samples if samples is not None else objective.least_samples
-            return run(key, params, arrays, sizes=static, samples=count)
-
-        return call
+        arrays, static = split_data(data or {}, self._dims)
+        count = samples if samples is not None else objective.least_samples
+        return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
 
     def _sizes(self, data: Mapping[str, Any]) -> Sizes:
         """The size of every dim, from the file, from the data or from the arrays that have it."""

@@ -59,14 +59,40 @@ class Finite(Record):
 
     def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
         """One array for each group of the structure, and the sum of all that mentions no finite variable."""
+        return self.split_potentials(params, values, data)[0]
+
+    def split_potentials(self, params: Any, values: Any, data: Any) -> tuple[list[Any], list[Any]]:
+        """The log-potentials and the number that is asked about, both in all groups: each is zero in the other's."""
         found = self.tables(params, values, data)
-        arrays = []
-        constant = jnp.zeros(())
-        for term, groups, table in zip(self.grounded.terms, self.grounded.groups, found, strict=True):
+        densities = len(found) - self.grounded.asked
+        arrays: tuple[list[Any], list[Any]] = ([], [])
+        constants = [jnp.zeros(()), jnp.zeros(())]
+        for number, (term, groups, table) in enumerate(
+            zip(self.grounded.terms, self.grounded.groups, found, strict=True)
+        ):
+            own = int(number >= densities)
             if not term.slots:
-                constant += jnp.sum(table)
-            arrays += [tables_of(group, table, len(term.binders), jnp) for group in groups]
-        return [*arrays, constant[None]]
+                constants[own] += jnp.sum(table)
+            for group in groups:
+                stacked = tables_of(group, jnp.asarray(table, float), len(term.binders), jnp)
+                arrays[own].append(stacked)
+                arrays[1 - own].append(jnp.zeros_like(stacked))
+        return [*arrays[0], constants[0][None]], [*arrays[1], constants[1][None]]
+
+    @cached_property
+    def moments(self) -> Callable[..., Any]:
+        """E[f] = d/ds log Z(s) and Var[f] = d2/ds2 log Z(s) at s = 0, with s f added to the log-potentials."""
+
+        def run(params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any) -> tuple[Any, Any]:
+            tables, asked = self.split_potentials(params, values, {**arrays, **dict(sizes)})
+
+            def mean_at(tables: list[Any]) -> Any:
+                return jax.jvp(lambda t: self.engine.log_partition(t, evidence), (tables,), (asked,))[1]
+
+            found: tuple[Any, Any] = jax.jvp(mean_at, (tables,), (asked,))
+            return found
+
+        return jax.jit(run, static_argnames="sizes", inline=True)
 
     # ---- evidence
 
@@ -143,11 +169,15 @@ RULES: dict[str, Callable[..., Any]] = {
 
 
 def build_finite(
-    graph: Graph, arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
+    graph: Graph,
+    arrays: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    externs: Mapping[str, Any],
+    asked: str | None = None,
 ) -> Finite:
     concrete = {name: None if isinstance(a, jax.core.Tracer) else np.asarray(a) for name, a in arrays.items()}
     try:
-        grounded = ground_model(graph, Setting(concrete, sizes, {}))
+        grounded = ground_model(graph, Setting(concrete, sizes, {}), asked)
     except NeedsJax as error:
         raise ValueError(
             f"which variables depend on each other is told by `{error}`, whose value is not known inside jax.jit: bind "

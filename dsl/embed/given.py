@@ -17,10 +17,10 @@ def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
             nearest = nearest_name(name, [n.name for n in graph.of_kind(Kind.DRAW)])
             hint = f"; did you mean `{nearest}`?" if nearest else ""
             raise ValueError(f"`{name}` is not a random variable of the model{hint}")
-    return all(name in graph.by_name and set(_random_ancestors(graph, name)) <= given for name in given)
+    return all(name in graph.by_name and set(random_ancestors(graph, name)) <= given for name in given)
 
 
-def _random_ancestors(graph: Graph, name: str) -> list[str]:
+def random_ancestors(graph: Graph, name: str) -> list[str]:
     """The draws that a node depends on, directly or through functions."""
     found: list[str] = []
     waiting = list(graph[name].parents)

@@ -1,7 +1,8 @@
 """Stochastic optimisation: raw' = raw - step(gradient of an estimate of E[objective]), in unconstrained space.
 
-Every step draws with a key of its own, made from the seed and the step's number, and steps are taken in stretches of one
-length by one compiled program. A run that continues from the state after any stretch is therefore the same run, bit for bit.
+Every step draws with a key of its own, made from the seed and the step's number, and steps are taken in stretches of
+one length by one compiled program. A run that continues from the state after any stretch is therefore the same run, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import optax
 from ..graph import Kind
 
 STRETCH = 50
-LEAST_STEPS = 200
+LEAST_STEPS = 1000
 CHECKS = 2
 SMALL = 1e-6
 
@@ -52,8 +53,8 @@ class Progress(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """The loss does not fall any more, as far as its noise lets us see."""
-        return self.fall < max(2 * self.error, self.small)
+        """The loss neither falls nor rises any more, as far as its noise lets us see."""
+        return abs(self.fall) < max(2 * self.error, self.small)
 
 
 def start(model: Any, params: Mapping[str, Any], plan: Plan) -> State:
@@ -66,7 +67,7 @@ def optimise(model: Any, data: Any, plan: Plan, state: State) -> Iterator[State]
     advance = _stretch(model, data, plan)
     key = jax.random.key(plan.seed)
     while state.step < plan.steps and not has_converged(state.losses):
-        count = min(STRETCH, plan.steps - state.step)
+        count = min(STRETCH - state.step % STRETCH, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
         state = State(state.step + count, raw, memory, np.concatenate([state.losses, np.asarray(losses)[:count]]))
         if not np.all(np.isfinite(state.losses[-count:])):
@@ -107,8 +108,8 @@ def _stretch(model: Any, data: Any, plan: Plan) -> Callable[..., Any]:
 
 
 def has_converged(losses: np.ndarray) -> bool:
-    """The fall is over at several checks in a row, one after each stretch."""
-    ends = [len(losses) - k * STRETCH for k in range(CHECKS)]
+    """The fall is over at several checks in a row, one after each whole stretch."""
+    ends = [(len(losses) // STRETCH - k) * STRETCH for k in range(CHECKS)]
     return ends[-1] >= LEAST_STEPS and all(progress(losses[:end]).is_over for end in ends)
 
 
@@ -125,4 +126,5 @@ def smoothed(losses: np.ndarray) -> np.ndarray:
     total = np.concatenate([[0.0], np.cumsum(losses)])
     end = np.arange(1, len(losses) + 1)
     begin = np.maximum(end - STRETCH, 0)
-    return (total[end] - total[begin]) / (end - begin)
+    mean: np.ndarray = (total[end] - total[begin]) / (end - begin)
+    return mean

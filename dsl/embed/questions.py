@@ -1,4 +1,4 @@
-"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples, entropy.
+"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples, entropy, moments.
 
 Finite draws that are not given are summed over; parameters, data and the values of continuous draws are given. All but
 `kbest` are pure functions that jit, vmap and grad accept.
@@ -7,7 +7,7 @@ Finite draws that are not given are summed over; parameters, data and the values
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,16 +15,39 @@ import numpy as np
 from dpc.inference.factors import FactorGraph
 from dpc.inference.queries import infer_kbest
 
-from ..graph import Graph
+from ..diagnostics import did_you_mean
+from ..graph import Graph, Kind
 from ..tabulate.discrete import Discrete, Setting, discrete_model
 from ..tabulate.given import check_given
 from ..tabulate.terms import finite_draws
 from .compiled import split_data
 from .finite import Finite, build_finite, digest
+from .given import random_ancestors
 from .tables import tables_once
 
 Values = dict[str, Any]
 Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]
+
+
+class Moments(NamedTuple):
+    mean: jax.Array
+    variance: jax.Array
+
+
+def verify_number(graph: Graph, name: str, given: set[str]) -> None:
+    """A computed node that is one number, all of whose draws are finite or given."""
+    functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
+    if name not in functions:
+        hint = did_you_mean(name, functions)
+        raise ValueError(
+            f"the model computes no `{name}`{hint and f'; {hint}'}: moments are of nodes with a `=` or `:=`"
+        )
+    if functions[name].type.shape:
+        raise ValueError(f"`{name}` is an array: ask for a node that is one of its elements, or a sum of them")
+    known = given | {node.name for node in finite_draws(graph)}
+    unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
+    if unknown:
+        raise ValueError(f"`{name}` depends on `{unknown[0]}`, which is not finite and not given: give it a value")
 
 
 class Questions:
@@ -69,6 +92,18 @@ class Questions:
         found: jax.Array = finite.ask("entropy", params, values, arrays, sizes, evidence)
         return found
 
+    def moments(
+        self,
+        name: str,
+        params: Values | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Values | None = None,
+    ) -> Moments:
+        """E[f] and Var[f] of a computed number f over the finite variables; of a truth value, E is its probability."""
+        verify_number(self.graph, name, {*(data or {}), *(given or {})})
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given, asked=name)
+        return Moments(*finite.moments(params, values, arrays, finite.evidence(evidence), sizes=tuple(sizes.items())))
+
     def _exact_sample(
         self,
         key: Any,
@@ -110,7 +145,13 @@ class Questions:
 
     # ---- what is known
 
-    def _known(self, params: Values | None, data: Mapping[str, Any] | None, given: Values | None) -> Known:
+    def _known(
+        self,
+        params: Values | None,
+        data: Mapping[str, Any] | None,
+        given: Values | None,
+        asked: str | None = None,
+    ) -> Known:
         arrays, fixed = split_data(data or {}, self._dims)
         sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(fixed)
         finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
@@ -119,14 +160,14 @@ class Questions:
         for name, value in (given or {}).items():
             is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
             (evidence if is_evidence else values)[name] = value
-        finite = self._finite({**arrays, **(params or {}), **values}, sizes)
+        finite = self._finite({**arrays, **(params or {}), **values}, sizes, asked)
         return finite, params or {}, values, dict(arrays), sizes, evidence
 
-    def _finite(self, arrays: Values, sizes: dict[str, int]) -> Finite:
+    def _finite(self, arrays: Values, sizes: dict[str, int], asked: str | None) -> Finite:
         """Found once for these names, sizes and indices."""
-        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items())), [])
+        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items()), asked), [])
         for found in places:
             if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
                 return found
-        places.append(build_finite(self.graph, arrays, sizes, self.externs))
+        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked))
         return places[-1]

@@ -7,7 +7,7 @@ against the mean of the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 
 from dpc.inference.planning.plan import plan_contraction
@@ -39,11 +39,6 @@ class Choice(Record):
     reason: str
     points: int
     given: bool = False
-
-    @property
-    def critic(self) -> str | None:
-        """The value that is subtracted from the costs."""
-        return next((str(value) for name, value in self.options if name == "control"), None)
 
 
 def choose_methods(graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int]) -> list[Choice]:
@@ -155,7 +150,8 @@ class _Chooser:
         if max(sizes) > LARGEST_TABLE:
             return max(sizes)
         scopes = [tuple(names) for names in operands if names]
-        return max(plan_contraction(dict(summed), scopes).largest_clique[1], *sizes)
+        lengths: dict[Hashable, int] = {name: summed[name] for name in seen}
+        return max(plan_contraction(lengths, scopes).largest_clique[1], *sizes)
 
     def _reaching(self, name: str, summed: Mapping[str, int]) -> set[str]:
         """The summed draws whose values the value of a node depends on; beyond a summed draw nothing is looked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import core as c
@@ -11,7 +11,7 @@ from ..diagnostics import DpError
 from ..graph import Graph, Kind, Node
 from .bound import bound_terms, guided
 from .costs import CostTerm, bound_of, cost_terms
-from .refuse import unusable
+from .refuse import ancestors, critic_of, unusable
 from .relax import relax
 from .steps import random_names
 
@@ -38,9 +38,9 @@ def _without_bound(graph: Graph) -> Graph:
     observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
     nodes = [node for node in graph.nodes if node.kind is not Kind.COST]
     found = graph.replace(guide=None, nodes=tuple(_given(n) if n.name in observed else n for n in nodes))
-    inside = {name for term in cost_terms(graph) for name in _ancestors(random_names(term.body, graph), found)}
+    inside = {name for term in cost_terms(graph) for name in ancestors(random_names(term.body, graph), found)}
     for name in sorted(observed):
-        if any(found[above].kind is Kind.DRAW for above in _ancestors(graph[name].parents, found) & inside):
+        if any(found[above].kind is Kind.DRAW for above in ancestors(graph[name].parents, found) & inside):
             message = f"`{name}` is observed, so the mean of the objective is one over the posterior"
             help = "add a `guide` and `maximize elbo()`, or observe nothing"
             raise DpError([unusable(graph[name], message, help)])
@@ -51,21 +51,11 @@ def _given(node: Node) -> Node:
     return node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False)
 
 
-def _ancestors(names: Iterable[str], graph: Graph) -> set[str]:
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += graph[name].parents
-    return found
-
-
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
     """Nothing is drawn that no cost depends on."""
     names = [part.name for term in terms for part in c.walk(term.body) if isinstance(part, c.Ref)]
-    needed = _ancestors(names, graph)
+    needed = ancestors(names, graph)
+    needed |= ancestors([critic for name in needed if (critic := critic_of(graph[name]))], graph)
     nodes = tuple(node for node in graph.nodes if node.name in needed or node.kind in (Kind.INPUT, Kind.PARAMETER))
     recurrences = tuple(r for r in graph.recurrences if set(r.members) & needed)
     return graph.replace(nodes=nodes, recurrences=recurrences)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-import jax
-
-from dpc.estimators import Block, Compute, Cost, Draw, Score, Step, Upto, surrogate
+from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Score, Step, Upto, surrogate
 from dpc.estimators.bounds import Bound, bound_surrogate
 from dpc.estimators.divergence import divergence
 from dpc.estimators.methods.method import Method
-from dpc.estimators.surrogate import least_particles
+from dpc.estimators.run import State
+from dpc.estimators.surrogate import least_particles, starting_state
 
 from .. import core as c
 from ..graph import Graph, Kind, Node
@@ -22,8 +21,8 @@ from .choose import choose_methods
 from .follow import Followed, Follows, Past, element_axes
 from .methods import make_method
 from .prepare import prepare
-from .refuse import SCORES
-from .steps import StepWriter, group_of, has_steps, is_simple, outside, outside_all, random_names
+from .refuse import SCORES, critic_of
+from .steps import StepWriter, certain_critics, group_of, has_steps, is_simple, outside, outside_all, random_names
 
 RESERVED = frozenset({"v", "program", "divergence"})
 
@@ -56,13 +55,26 @@ class Objective:
         program: Callable[..., dict[str, Any]] = namespace["program"]
         return program
 
-    def estimate(self, params: Mapping[str, Any], data: Mapping[str, Any], key: Any, samples: int) -> jax.Array:
+    def estimate(
+        self, params: Mapping[str, Any], data: Mapping[str, Any], key: Any, samples: int, state: State | None = None
+    ) -> Estimate:
         """One estimate of the mean objective, by this many samples of the program, or of the bound in it."""
         steps = self.steps(params, data)
         if self.bound is None or self.bound.function == "elbo":
-            return surrogate(steps, key, samples).value
+            return surrogate(steps, key, samples, state)
         options = {name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)}
-        return bound_surrogate(steps, key, Bound(float(options.get("alpha", 0.0)), int(options["samples"])), samples)
+        bound = Bound(float(options.get("alpha", 0.0)), int(options["samples"]))
+        return Estimate(bound_surrogate(steps, key, bound, samples), state or {})
+
+    @property
+    def initial_state(self) -> State:
+        """What baselines remember before the first estimate."""
+        return starting_state({self._drawn_name(name): method for name, method in self.methods.items()})
+
+    def _drawn_name(self, name: str) -> str:
+        """Draws of single statements are drawn under their names, all others have a score."""
+        alone = is_simple(self.graph[name], self.graph) and group_of(name, self.graph) is None
+        return name if alone else f"score {name}"
 
     @property
     def least_samples(self) -> int:
@@ -79,7 +91,7 @@ class Objective:
         """The program for these parameters and data, parents first, costs last."""
         functions = self._program(params, data)
         followed = Followed(self.graph)
-        found: list[Step] = []
+        found: list[Step] = [Compute(name, (), functions[f"value {name}"]) for name in certain_critics(self.graph)]
         for node in self.graph.nodes:
             if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
                 found += self._node_steps(node, functions, followed)
@@ -102,7 +114,7 @@ class Objective:
             parents = tuple(outside(node, self.graph))
             law = functions[f"law {node.name}"]
             follows = self._follows(followed.known[node.name])
-            return [Draw(node.name, parents, law, method, plates, follows, samples, choice.critic)]
+            return [Draw(node.name, parents, law, method, plates, follows, samples, critic_of(node))]
         sample = functions.get(f"sample {node.name}")
         if sample is None:
             return []
@@ -128,8 +140,8 @@ class Objective:
         for name, along in follows.items():
             group = group_of(name, self.graph)
             places = {axis: Upto(place) if isinstance(place, Past) else place for axis, place in along.items()}
-            if is_simple(self.graph[name], self.graph) and group is None:
-                found[name] = places
-            else:
-                found[f"score {name}"] = {0: places[group.axis]} if group and group.axis in places else {}
+            drawn = self._drawn_name(name)
+            found[drawn] = (
+                places if drawn == name else {0: places[group.axis]} if group and group.axis in places else {}
+            )
         return found

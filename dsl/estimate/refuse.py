@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .. import core as c
 from ..check.typed import Setting
@@ -20,6 +20,12 @@ EDGES = {"Pareto": ("scale",), "Levy": ("location",)}
 
 def grad_setting(node: Node) -> Setting | None:
     return next((setting for setting in node.settings if setting.name == "grad"), None)
+
+
+def critic_of(node: Node) -> str | None:
+    """The value that is subtracted from the costs below a draw, as in `grad=sfe(control=v)`."""
+    setting = grad_setting(node)
+    return next((str(value) for name, value in setting.options if name == "control"), None) if setting else None
 
 
 def refusals(graph: Graph, terms: Sequence[CostTerm]) -> Iterator[Diagnostic]:
@@ -42,12 +48,30 @@ def refusals(graph: Graph, terms: Sequence[CostTerm]) -> Iterator[Diagnostic]:
                 yield wrong(
                     node, f"`grad={method}` would leave out what happens at an edge: {moving}", "use `grad=pathwise`"
                 )
+        critic = critic_of(node)
+        if critic and name in ancestors([critic], graph):
+            yield wrong(
+                node, f"`{critic}` depends on `{name}`, so subtracting it would bias the gradient", "take it away"
+            )
+        if critic and not is_simple(node, graph):
+            yield unusable(node, "`control=` is for draws of one statement, outside of recurrences", "leave it out")
         if method not in {"pathwise", *SCORES} and not is_simple(node, graph):
             yield unusable(
                 node,
                 f"`grad={method}` is for draws of one statement, outside of recurrences and without conditions",
                 "use `pathwise`, `sfe` or `rloo`",
             )
+
+
+def ancestors(names: Iterable[str], graph: Graph) -> set[str]:
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += graph[name].parents
+    return found
 
 
 def wrong(node: Node, message: str, help: str) -> Diagnostic:

@@ -45,6 +45,8 @@ class StepWriter:
         }
         certain = [n for n in self.graph.nodes if n.kind is Kind.FUNCTION and not n.random]
         body = [*self.writer.reads(sources, set(sources)), *self.writer.computed(certain)]
+        for name in certain_critics(self.graph):
+            body += [*self.define("value", name, "v", ()), f"    return {self.writer.names[name]}"]
         for node in self.graph.nodes:
             if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
                 body += self.node(node)
@@ -197,6 +199,13 @@ def place_along(piece: Piece, axis: int) -> str:
 def has_steps(group: Recurrence | None) -> bool:
     """A recurrence whose steps are elements: later ones depend on earlier ones along one axis."""
     return group is not None and not group.reverse and not group.inner
+
+
+def certain_critics(graph: Graph) -> list[str]:
+    """Values that are subtracted from costs and do not depend on draws."""
+    settings = [s for node in graph.of_kind(Kind.DRAW) for s in node.settings if s.name == "grad"]
+    names = [str(value) for setting in settings for name, value in setting.options if name == "control"]
+    return [name for name in dict.fromkeys(names) if not graph[name].random]
 
 
 def group_of(name: str, graph: Graph) -> Recurrence | None:

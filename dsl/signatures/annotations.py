@@ -44,13 +44,14 @@ _RELAXED: dict[str, str | tuple[str, ...]] = {"temperature": "positive", "sample
 _BASELINE: dict[str, str | tuple[str, ...]] = {
     "baseline": ("none", "moving", "optimal"),
     "constant": "real",
-    "control": "names",
+    "control": "name",
 }
 
 COINS = frozenset({"Bernoulli"})
-LABELLED = frozenset({"Bernoulli", "Categorical"})
-FINITE = LABELLED | {"OrderedLogistic"}
-MEASURES = LABELLED | {"Binomial", "Geometric", "Poisson", "Normal", "Exponential", "Gamma"}
+FINITE = frozenset({"Bernoulli", "Categorical", "OrderedLogistic"})
+MEASURES = frozenset(
+    {"Bernoulli", "Categorical", "Binomial", "Geometric", "Poisson", "Normal", "Exponential", "Gamma"}
+)
 SMOOTHLY_SYMMETRIC = frozenset({"Normal", "Logistic", "Cauchy", "StudentT", "MultivariateNormal"})
 SYMMETRIC = SMOOTHLY_SYMMETRIC | {"Laplace", "Uniform"}
 
@@ -71,9 +72,9 @@ ANNOTATIONS = (
             Method("mvd", "difference of two measures", _SAMPLES, MEASURES),
             Method("arm", "difference of an antithetic pair, weighed with its noise", _SAMPLES, COINS),
             Method("disarm", "arm, with the noise averaged given the pair", _SAMPLES, COINS),
-            Method("rebar", "score function less its relaxed twin", _RELAXED | {"scale": "positive"}, LABELLED),
-            Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED, LABELLED),
-            Method("straight_through", "the hard draw forward, the relaxed one backward, biased", _RELAXED, LABELLED),
+            Method("rebar", "score function less its relaxed twin", _RELAXED | {"scale": "positive"}, FINITE),
+            Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED, FINITE),
+            Method("straight_through", "the hard draw forward, the relaxed one backward, biased", _RELAXED, FINITE),
         ),
     ),
     AnnotationRow(

@@ -47,7 +47,8 @@ class Setting(Record):
 class Grounded(Record):
     """The finite part of a model for given sizes: its terms, and which variables each table of a term is about.
 
-    Variables have names and numbers, in the order of `states`. What depends on parameters is not in here.
+    Variables have names and numbers, in the order of `states`. What depends on parameters is not in here. The last
+    `asked` terms are no densities: they add up to a computed number that is asked about.
     """
 
     terms: tuple[Term, ...]
@@ -56,16 +57,18 @@ class Grounded(Record):
     shapes: dict[str, tuple[int, ...]]
     states: dict[str, tuple[str, ...]]
     directed: bool
+    asked: int = 0
 
 
-def ground_model(graph: Graph, known: Setting) -> Grounded:
+def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grounded:
     """Only indices are evaluated: of `known`, the data that variables are indexed by must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
     _verify_known(graph, known, relevant)
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
     tabulator = Tabulator(graph, finite, known.sizes)
     evaluator = _evaluator(graph, known)
-    terms = tuple(tabulator.terms(relevant))
+    densities = tuple(tabulator.terms(relevant))
+    terms = (*densities, *(tabulator.values(graph[asked]) if asked else ()))
     for term in terms:
         check_size(term, evaluator, LARGEST_TABLE)
     ground = Ground(tabulator.finite, evaluator)
@@ -73,7 +76,8 @@ def ground_model(graph: Graph, known: Setting) -> Grounded:
     names = {element: name_of(element, tabulator.finite, known.labels) for element in ground.elements()}
     states = {name: states_of(tabulator.finite[e[0]], known) for e, name in names.items()}
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
-    return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed)
+    asked_terms = len(terms) - len(densities)
+    return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
 
 
 def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discrete:

@@ -76,7 +76,8 @@ class DisArm(_Pairs):
         """The pair of an element has the probability min(p, 1 - p), its mass times the slope is +- p (1 - p) / 2."""
         yes = yes_probability(law)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
-        own_slope = (own - other) * yes * (1 - yes) / (2 * jnp.where(mass > 0, mass, 1))
+        sign = jnp.asarray(own - other, yes.dtype)
+        own_slope = sign * yes * (1 - yes) / (2 * jnp.where(mass > 0, mass, 1))
         log_prob = element_log_prob(law, own)
         others = everywhere(together(log_prob, local), log_prob.ndim, local) - log_prob
         return own_slope * magic_box(others)

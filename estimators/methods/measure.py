@@ -61,6 +61,7 @@ class MeasureValued(Method):
         first = jnp.ones_like(together(own, local))
         values, weights = [draw[None]], []
         for parameter, size, value, log_prob in sides:
+            parameter = jnp.asarray(parameter, total.dtype)
             if value is None or log_prob is None:
                 first += together(lean(parameter, size * magic_box(total)), local)
             else:

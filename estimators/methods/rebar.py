@@ -74,7 +74,7 @@ def bend(parameters: Any, noise: jax.Array) -> jax.Array:
     heat, weights, places = (
         jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
     )
-    return noise / heat + jnp.tanh(noise[..., None] - places) @ weights
+    return noise / heat + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
 
 
 @dataclass(frozen=True)

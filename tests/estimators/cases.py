@@ -16,9 +16,9 @@ from dpc.estimators import Cost, Draw, Step
 from dpc.estimators.methods.method import Method
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """`breaks`: between which uniform numbers no draw changes, for each step. `laws`: those of the draws, for refusals."""
+    """`breaks`: between which uniform numbers no draw changes, for each step. `laws`: those of the draws."""
 
     name: str
     theta: np.ndarray
@@ -109,7 +109,9 @@ def _die_truth(theta: jax.Array) -> jax.Array:
 
 _DIE = np.array([0.3, -0.5, 1.0])
 _DIE_BREAKS = np.cumsum(np.exp(_DIE) / np.exp(_DIE).sum())[:2]
-DIE = Case("die", _DIE, _die_steps, _die_truth, (dist.Categorical(logits=jnp.zeros(3)),), lambda *_: _DIE_BREAKS)
+DIE = Case(
+    "die", _DIE, _die_steps, _die_truth, (dist.Categorical(logits=jnp.zeros(3)),), lambda *_: _DIE_BREAKS, fineness=80
+)
 
 # ---- a coin and a die that depends on it
 
@@ -206,7 +208,7 @@ def _gate_steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
 
 
 def _gate_truth(theta: jax.Array) -> jax.Array:
-    nodes, weights = hermite(40)
+    nodes, weights = hermite(24)
     z = theta[0] + 0.5 * jnp.asarray(nodes)
     p = 1 / (1 + jnp.exp(-theta[1] * z))
     return jnp.sum(jnp.asarray(weights) * (p * _gate_cost(z, 1.0, theta) + (1 - p) * _gate_cost(z, 0.0, theta)))
@@ -216,9 +218,11 @@ _GATE = np.array([0.2, 0.9])
 
 
 def _gate_breaks(slot: Slot, earlier: Mapping[Slot, np.ndarray]) -> np.ndarray:
-    z = _GATE[0] + 0.5 * earlier[0, "normal", 0][:, 0]
+    z = _GATE[0] + 0.5 * earlier[0, "normal", 0]
     p = 1 / (1 + np.exp(-_GATE[1] * z))
-    return np.stack([p, 1 - p], 1)
+    return np.concatenate([p, 1 - p], 1)
 
 
-GATE = Case("gate", _GATE, _gate_steps, _gate_truth, (dist.Normal(0.0, 1.0), coin(0.1).laws[0]), _gate_breaks)
+GATE = Case(
+    "gate", _GATE, _gate_steps, _gate_truth, (dist.Normal(0.0, 1.0), coin(0.1).laws[0]), _gate_breaks, fineness=24
+)

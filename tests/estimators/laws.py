@@ -83,11 +83,35 @@ def _binomial_moments(theta: jax.Array) -> Sequence[jax.Array]:
     return 3 * p, 6 * p**2 + 3 * p, 6 * p**3 + 18 * p**2 + 3 * p
 
 
-P = float(1 / (1 + np.exp(-1.5)))
+P = float(1 / (1 + np.exp(-3.0)))
 LAWS = [
     _case("normal", [0.4, -0.3], lambda t: dist.Normal(t[0], jnp.exp(t[1])), _normal_moments, {}, 24),
-    _case("poisson", [0.4], lambda t: dist.Poisson(jnp.exp(t[0])), _poisson_moments, {"poisson": _counts(scipy.stats.poisson(np.exp(0.4)), 60)}),
-    _case("exponential", [0.4], lambda t: dist.Exponential(jnp.exp(t[0])), _exponential_moments, {"exponential": logarithmic(1.0)}),
-    _case("geometric", [1.5], lambda t: dist.Geometric(logits=t[0]), _geometric_moments, {"uniform": _geometric_cells(P, 20)}),
-    _case("gamma", [0.7, -0.2], lambda t: dist.Gamma(jnp.exp(t[0]), jnp.exp(t[1])), _gamma_moments, {"gamma": logarithmic(float(np.exp(0.7))), "exponential": logarithmic(1.0)}),
+    _case(
+        "poisson",
+        [0.4],
+        lambda t: dist.Poisson(jnp.exp(t[0])),
+        _poisson_moments,
+        {"poisson": _counts(scipy.stats.poisson(np.exp(0.4)), 60)},
+    ),
+    _case(
+        "exponential",
+        [0.4],
+        lambda t: dist.Exponential(jnp.exp(t[0])),
+        _exponential_moments,
+        {"exponential": logarithmic(1.0)},
+    ),
+    _case(
+        "geometric",
+        [3.0],
+        lambda t: dist.Geometric(logits=t[0]),
+        _geometric_moments,
+        {"uniform": _geometric_cells(P, 12)},
+    ),
+    _case(
+        "gamma",
+        [0.7, -0.2],
+        lambda t: dist.Gamma(jnp.exp(t[0]), jnp.exp(t[1])),
+        _gamma_moments,
+        {"gamma": logarithmic(float(np.exp(0.7))), "exponential": logarithmic(1.0)},
+    ),
 ]

@@ -2,8 +2,8 @@
 
 While a tape plays, `jax.random` reads it. The keys of a step are numbers that count its samples; `fold_in` tells which
 step it is. A dry run finds out which noise a program asks for, and in which shapes; then each number of that noise gets
-the nodes of its law: uniform noise between the breaks at which a draw changes (two nodes a piece, which is right for what
-is linear in it; one where there is other noise, so that it only chooses), normal noise Gauss-Hermite, and so on.
+the nodes of its law: uniform noise between the breaks at which a draw changes (two nodes a piece, which is right for
+what is linear in it; one where there is other noise, so that it only chooses), normal noise Gauss-Hermite, and so on.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def playing(tape: Mapping[Slot, jax.Array] | None) -> Iterator[_Player]:
     with (
         mock.patch.multiple(jax.random, fold_in=player.fold_in, split=player.split, **patches),
         mock.patch.object(discrete, "binomial", reader("binomial")),
-        mock.patch.object(discrete, "is_prng_key", lambda key: True),
-        mock.patch.object(continuous, "is_prng_key", lambda key: True),
+        mock.patch.object(discrete, "is_prng_key", return_value=True),
+        mock.patch.object(continuous, "is_prng_key", return_value=True),
     ):
         yield player
 
@@ -147,8 +147,10 @@ def _rule(
     if kind in ("gumbel", "exponential"):
         nodes, weights = directions(fineness, together[0])
         return (nodes if kind == "exponential" else -np.log(nodes))[None], weights[None]
-    nodes, weights = pieces(np.atleast_2d(breaks(slot, earlier)), inside if kind == "uniform" else fineness)
-    return (nodes if kind == "uniform" else np.log(nodes) - np.log1p(-nodes)), weights
+    if kind == "logistic":
+        nodes, weights = legendre(fineness)
+        return (np.log(nodes) - np.log1p(-nodes))[None], weights[None]
+    return pieces(np.atleast_2d(breaks(slot, earlier)), inside)
 
 
 def legendre(count: int, low: float = 0.0, high: float = 1.0) -> Rule:
@@ -163,9 +165,9 @@ def tanh_sinh(count: int) -> Rule:
     return 1 / (1 + np.exp(-s)), (t[1] - t[0]) * np.pi * np.cosh(t) / (2 + 2 * np.cosh(s))
 
 
-def logarithmic(shape: float, count: int = 120) -> Rule:
+def logarithmic(shape: float, count: int = 160) -> Rule:
     """For Gamma laws and what is logarithmic at 0: the trapezoidal rule in log x."""
-    t = np.linspace(-28.0 / min(shape, 2.0), 4.1, count)
+    t = np.linspace(-28.0 / min(shape, 2.0), 4.6, count)
     density = np.exp(shape * t - np.exp(t))
     return np.exp(t), density / density.sum()
 
@@ -192,7 +194,7 @@ def directions(count: int, size: int) -> Rule:
         part = np.repeat(left, count) * np.tile(nodes, len(left))
         total = np.repeat(total, count) * np.tile(weights * rest * (1 - nodes) ** (rest - 1), len(left))
         points = np.concatenate([np.repeat(points, count, 0), part[:, None]], 1)
-        left = np.repeat(left, count) - part
+        left = np.repeat(left, count) * np.tile(nodes[::-1], len(left))
     return np.concatenate([points, left[:, None]], 1), total
 
 

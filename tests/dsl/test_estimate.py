@@ -1,0 +1,176 @@
+"""Objectives with random parts: how they are cut into costs, what follows what, which estimator is chosen and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import dpc
+from dpc.dsl.diagnostics import DpError
+from dpc.dsl.estimate.costs import cost_terms
+from dpc.dsl.estimate.follow import Followed, Past
+from dpc.dsl.estimate.methods import ELSEWHERE
+from dpc.dsl.estimate.prepare import prepare
+from dpc.dsl.signatures.annotations import ANNOTATIONS
+from dpc.estimators.methods.table import METHODS
+
+GRADIENTS = {method.name: method for row in ANNOTATIONS if row.name == "grad" for method in row.methods}
+
+PLATES = """
+dim N = 4
+dim K = 3
+param w[K] : real = 0
+z[n in N, k in K] ~ Bernoulli(logits=w[k])
+s[n in N] = sum[k in K] w[k] * z[n, k]
+total = sum[n in N] s[n]^2
+minimize 2 * total - sum(s) + (max[n in N] s[n]) + sum(w)
+"""
+
+
+def binders(text: str) -> list[tuple[str, ...]]:
+    return [tuple(bind.name for bind in term.binders) for term in cost_terms(dpc.parse(text).graph)]
+
+
+# ---- costs
+
+
+def test_sums_are_cut_into_costs_through_the_numbers_that_are_named() -> None:
+    assert binders(PLATES) == [("n",), ("i0", "k"), (), ("i0",)]
+
+
+def test_a_smoothed_objective_is_one_cost() -> None:
+    text = (
+        "param a : real = 0\nx ~ Normal(a, 1)\nminimize (if x > 0 then 1 else 0) + x with soft(logistic, scale=0.1)\n"
+    )
+    assert binders(text) == [()]
+
+
+def test_a_binder_of_the_same_name_is_not_captured() -> None:
+    text = """
+    dim K = 3
+    param w[K] : real = 0
+    z[k in K, j in K] ~ Bernoulli(logits=w[k] + w[j])
+    row[j in K] = sum[k in K] w[k] * z[j, k]
+    minimize sum[k in K] row[k]
+    """
+    assert binders(text) == [("k",)]
+
+
+# ---- what follows what
+
+
+def follows(text: str) -> dict[str, dict[int, int]]:
+    graph, terms, _ = prepare(dpc.parse(text).graph)
+    return Followed(graph).follows(terms[0].binders, [terms[0].body])
+
+
+def test_an_element_follows_the_draws_at_its_own_place() -> None:
+    assert follows(PLATES) == {"z": {0: 0}}
+
+
+def test_a_recurrence_follows_the_past() -> None:
+    text = """
+    dim T = 4
+    param a : real = 0
+    e[t in T] ~ Bernoulli(logits=a)
+    y[0] ~ Normal(a, 1)
+    y[t in T[1..]] ~ Normal(y[t-1] + e[t], 1)
+    minimize sum[t in T] y[t]^2
+    """
+    found = follows(text)
+    assert found == {"e": {0: 0}, "y": {0: 0}}
+    assert all(isinstance(along[0], Past) for along in found.values())
+
+
+# ---- choices
+
+
+def choices(text: str, **data: object) -> dict[str, str]:
+    return {choice.name: choice.method for choice in dpc.parse(text).estimator_choices(data)}
+
+
+def test_finite_draws_are_summed_where_that_is_cheap() -> None:
+    assert choices(PLATES) == {"z": "enumerate"}
+    wide = PLATES.replace("dim N = 4", "dim N = 40")
+    assert choices(wide) == {"z": "rloo"}
+    local = wide.replace(" + (max[n in N] s[n])", "")
+    assert choices(local) == {"z": "enumerate"}, "every row alone has 8 values"
+
+
+def test_a_long_chain_of_named_draws_is_summed_along_the_chain() -> None:
+    rows = ["param a : real = 0", "x0 ~ Bernoulli(logits=a)"]
+    rows += [f"x{i} ~ Bernoulli(logits=if x{i - 1} then a else -a)" for i in range(1, 30)]
+    found = choices("\n".join([*rows, "minimize if x29 then 1 else 0"]) + "\n")
+    assert set(found.values()) == {"enumerate"}
+
+
+def test_paths_are_followed_where_nothing_jumps() -> None:
+    text = "param a : real = 0\nx ~ Normal(a, 1)\ny = {}\nminimize y\n"
+    assert choices(text.format("x^2")) == {"x": "pathwise"}
+    assert choices(text.format("if x > 0 then 1.0 else 0.0")) == {"x": "rloo"}
+    assert choices(text.format("if x > 0 then 1.0 else 0.0 with soft(logistic, scale=0.1)")) == {"x": "pathwise"}
+    assert choices("fn f(x: real) -> real = if x > 0 then 1 else 0\n" + text.format("f(x)")) == {"x": "rloo"}
+
+
+def test_a_discrete_child_does_not_stop_the_path_of_its_parent() -> None:
+    text = "param a : real = 0\nx ~ Normal(a, 1)\nb ~ Poisson(exp(x))\nminimize b * x\n"
+    assert choices(text) == {"x": "pathwise", "b": "rloo"}
+
+
+def test_nothing_is_drawn_that_no_cost_needs() -> None:
+    assert choices("param a : real = 0\nx ~ Normal(a, 1)\ny ~ Normal(x, 1)\nminimize x^2\n") == {"x": "pathwise"}
+
+
+def test_what_would_be_wrong_without_a_word_is_refused() -> None:
+    jump = "param a : real = 0\nx ~ Normal(a, 1) with grad=pathwise\nminimize if x > 0 then 1 else 0\n"
+    edge = "param a : real(lower=0) = 1\nx ~ Uniform(0, a) with grad=sfe\nminimize x^2\n"
+    both = "param a : real(lower=0) = 1\nx ~ Uniform(0, a)\nminimize if x > 0.5 then 1 else 0\n"
+    for text, word in [(jump, "jump"), (edge, "edge")]:
+        with pytest.raises(DpError, match=word):
+            dpc.parse(text)
+    with pytest.raises(DpError, match="no gradient passes"):
+        dpc.parse(both).estimator_choices()
+
+
+def test_a_posterior_mean_is_refused() -> None:
+    text = "observed y : real\nparam a : real = 0\nx ~ Normal(a, 1)\ny ~ Normal(x, 1)\nminimize x^2\n"
+    with pytest.raises(DpError, match="posterior"):
+        dpc.parse(text).estimator_choices()
+
+
+# ---- tables of the language and of the estimators
+
+
+LAWS = {
+    "Bernoulli": dist.Bernoulli(probs=0.3),
+    "Categorical": dist.Categorical(probs=np.array([0.2, 0.3, 0.5])),
+    "OrderedLogistic": dist.OrderedLogistic(0.0, np.array([0.0, 1.0])),
+    "Binomial": dist.Binomial(3, probs=0.3),
+    "Geometric": dist.Geometric(probs=0.3),
+    "Poisson": dist.Poisson(2.0),
+    "Normal": dist.Normal(0.0, 1.0),
+    "Logistic": dist.Logistic(0.0, 1.0),
+    "Cauchy": dist.Cauchy(0.0, 1.0),
+    "StudentT": dist.StudentT(3.0),
+    "Laplace": dist.Laplace(0.0, 1.0),
+    "Uniform": dist.Uniform(0.0, 1.0),
+    "Exponential": dist.Exponential(1.0),
+    "Gamma": dist.Gamma(2.0, 1.0),
+    "Gumbel": dist.Gumbel(0.0, 1.0),
+    "Beta": dist.Beta(2.0, 1.0),
+}
+
+
+def test_every_method_of_the_language_is_an_estimator_with_the_same_options() -> None:
+    for name, method in GRADIENTS.items():
+        own = set(method.options) - ELSEWHERE - {"constant"}
+        assert own <= set(METHODS[name].options), name
+
+
+@pytest.mark.parametrize("name", [name for name, method in GRADIENTS.items() if method.laws])
+def test_the_language_and_the_estimators_agree_on_laws(name: str) -> None:
+    for law, example in LAWS.items():
+        if law in {"Binomial"} and name == "enumerate":
+            continue  # its support depends on a number that may be computed
+        assert (law in GRADIENTS[name].laws) == (not METHODS[name].method.refusal(example)), law
