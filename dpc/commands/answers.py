@@ -56,7 +56,7 @@ def print_answers(answers: list[Answer], args: argparse.Namespace) -> None:
 
 
 def show_number(question: str, name: str, found: Found) -> Answer:
-    error = () if found.errors is None else (f"± {found.errors:.2g}",)
+    error = () if found.errors is None else ("±", f"{found.errors:.2g}")
     row = (name, f"{found.value:.10g}", *error)
     return Answer(question, found.value, [row], errors=found.errors).by(found)
 
@@ -88,11 +88,11 @@ def show_joint(names: list[str], discrete: Discrete, found: Found) -> Answer:
 
 
 def _head(found: Found) -> tuple[str, ...]:
-    return ("probability", "") if found.errors is None else ("probability", "± standard error", "")
+    return ("probability", "") if found.errors is None else ("probability", "standard error", "")
 
 
 def _cells(probability: float, error: float | None) -> tuple[str, ...]:
-    shown = () if error is None else (f"± {error:.2g}",)
+    shown = () if error is None else (f"{error:.2g}",)
     return (f"{probability:.6f}", *shown, bar(probability))
 
 

@@ -37,7 +37,7 @@ def _expectation(text: str, found: Found) -> Answer:
     mean, sd = found.value.mean, found.value.variance**0.5
     rows: list[tuple[str, ...]] = [("expression", "mean", "sd"), (text, f"{mean:.6g}", f"{sd:.6g}")]
     if found.errors is not None:
-        rows = [(*rows[0], "± standard error of the mean"), (*rows[1], f"± {found.errors:.2g}")]
+        rows = [(*rows[0], "standard error of the mean"), (*rows[1], f"{found.errors:.2g}")]
     shown = {"expression": text, "mean": mean, "sd": sd}
     return Answer("expectation", shown, rows, errors=found.errors).by(found)
 

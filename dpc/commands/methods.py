@@ -9,9 +9,12 @@ from typing import Any
 from dpc.dsl.record import Record
 from dpc.exits import UsageError
 from dpc.inference import queries as q
+from dpc.inference.approximate.layout import lay_out
+from dpc.inference.approximate.width import far_too_wide
 from dpc.inference.errors import MemoryLimitError
 from dpc.inference.factors import FactorGraph
-from dpc.inference.planning.plan import Plan, verify_memory
+from dpc.inference.planning.memory import default_memory_limit
+from dpc.inference.planning.plan import FLOAT, Plan, verify_memory
 
 ANSWERED_BY: dict[str, tuple[str, ...]] = {
     "marginals": ("bp", "bp_residual", "mean_field", "gibbs", "perturb"),
@@ -25,7 +28,7 @@ ANSWERED_BY: dict[str, tuple[str, ...]] = {
 """The approximate methods of each question, besides `auto` and `exact`, which answer all."""
 
 METHODS = ("auto", "exact", "bp", "bp_residual", "mean_field", "gibbs", "perturb", "cut")
-MANY_VARIABLES = 3000
+MANY_VARIABLES = 500
 MANY_OPERATIONS = 10**11
 
 
@@ -60,7 +63,7 @@ def add_method_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def find_marginals(graph: FactorGraph, given: dict[str, Any], names: list[str] | None, way: Way) -> Found:
-    plan = fitting_plan(graph, "marginals", way, lambda: q.plan_marginals(graph, given, names))
+    plan = fitting_plan(graph, "marginals", way, given, lambda: q.plan_marginals(graph, given, names))
     if plan:
         return Found(q.infer_marginals(graph, given, names, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_marginals_auto
@@ -73,7 +76,7 @@ def find_marginals(graph: FactorGraph, given: dict[str, Any], names: list[str] |
 
 
 def find_log_partition(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "log_partition", way, lambda: q.plan_partition(graph, given))
+    plan = fitting_plan(graph, "log_partition", way, given, lambda: q.plan_partition(graph, given))
     if plan:
         return Found(q.infer_log_partition(graph, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_log_partition_auto
@@ -83,7 +86,7 @@ def find_log_partition(graph: FactorGraph, given: dict[str, Any], way: Way) -> F
 
 
 def find_mode(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "mode", way, lambda: q.plan_marginals(graph, given))
+    plan = fitting_plan(graph, "mode", way, given, lambda: q.plan_marginals(graph, given))
     if plan:
         return Found(q.infer_mode(graph, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_mode_auto
@@ -93,7 +96,7 @@ def find_mode(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
 
 
 def find_entropy(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "entropy", way, lambda: q.plan_marginals(graph, given))
+    plan = fitting_plan(graph, "entropy", way, given, lambda: q.plan_marginals(graph, given))
     if plan:
         return Found(q.infer_entropy(graph, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_entropy_auto
@@ -103,7 +106,7 @@ def find_entropy(graph: FactorGraph, given: dict[str, Any], way: Way) -> Found:
 
 
 def find_samples(graph: FactorGraph, count: int, given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "samples", way, lambda: q.plan_marginals(graph, given))
+    plan = fitting_plan(graph, "samples", way, given, lambda: q.plan_marginals(graph, given))
     if plan:
         return Found(q.infer_samples(graph, count, given, seed=way.seed, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_samples_auto
@@ -113,7 +116,7 @@ def find_samples(graph: FactorGraph, count: int, given: dict[str, Any], way: Way
 
 
 def find_joint(graph: FactorGraph, names: list[str], given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "joint", way, lambda: q.plan_joint(graph, names, given))
+    plan = fitting_plan(graph, "joint", way, given, lambda: q.plan_joint(graph, names, given))
     if plan:
         return Found(q.infer_joint(graph, names, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_joint_auto
@@ -123,7 +126,7 @@ def find_joint(graph: FactorGraph, names: list[str], given: dict[str, Any], way:
 
 
 def find_moments(graph: FactorGraph, terms: Sequence[q.Term], given: dict[str, Any], way: Way) -> Found:
-    plan = fitting_plan(graph, "moments", way, lambda: q.plan_moments(graph, terms, given))
+    plan = fitting_plan(graph, "moments", way, given, lambda: q.plan_moments(graph, terms, given))
     if plan:
         return Found(q.infer_moments(graph, terms, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.auto import infer_moments_auto
@@ -134,7 +137,7 @@ def find_moments(graph: FactorGraph, terms: Sequence[q.Term], given: dict[str, A
 
 def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], way: Way) -> Found:
     share = way if way.memory is None else way.replace(memory=way.memory // k)
-    plan = fitting_plan(graph, "kbest", share, lambda: q.plan_marginals(graph, given))
+    plan = fitting_plan(graph, "kbest", share, given, lambda: q.plan_marginals(graph, given))
     if plan:
         return Found(q.infer_kbest(graph, k, given, plan=plan, memory=way.memory))
     from dpc.inference.approximate.beam import infer_kbest_by_beam
@@ -167,22 +170,30 @@ def verify_method(question: str, method: str) -> None:
     """Raises for a method that does not answer the question, with those that do."""
     known = ("auto", "exact", *ANSWERED_BY.get(question, ()))
     if method not in known:
-        raise UsageError(f"--method {method} does not give {TOLD.get(question, question)}: use {' or '.join(known)}")
+        use = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise UsageError(f"--method {method} does not give {TOLD.get(question, question)}: use {use}")
 
 
-def fitting_plan(graph: FactorGraph, question: str, way: Way, make_plan: Callable[[], Plan]) -> Plan | None:
+def fitting_plan(
+    graph: FactorGraph, question: str, way: Way, given: dict[str, Any], make_plan: Callable[[], Plan]
+) -> Plan | None:
     """The plan of exact inference where it is wanted and, by `auto`, where it fits.
 
-    A graph of very many variables is not even planned: the approximate methods look at its width first.
+    Of a graph of many variables the width is looked at first: a plan that does not fit takes long to make.
     """
     verify_method(question, way.method)
-    if way.method not in ("auto", "exact") or (way.method == "auto" and len(graph.sizes) > MANY_VARIABLES):
+    if way.method == "exact":
+        return make_plan()
+    if way.method != "auto" or (len(graph.sizes) > MANY_VARIABLES and _is_far_too_wide(graph, given, way.memory)):
         return None
     plan = make_plan()
-    if way.method == "exact":
-        return plan
     try:
         verify_memory(plan, way.memory)
     except MemoryLimitError:
         return None
     return plan if plan.operations <= MANY_OPERATIONS else None
+
+
+def _is_far_too_wide(graph: FactorGraph, given: dict[str, Any], memory: int | None) -> bool:
+    limit = default_memory_limit() if memory is None else memory
+    return far_too_wide(lay_out(graph, given), limit / FLOAT)

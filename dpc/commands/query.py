@@ -176,8 +176,7 @@ def _joint(loaded: Loaded, names: list[str], given: dict[str, Any], way: Way) ->
 
 def _ask(loaded: Loaded, text: str, given: dict[str, Any], args: argparse.Namespace, way: Way) -> Answer:
     """Names are marginals; anything else is an expression of the language."""
-    words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]
-    if all(word in loaded.discrete.states or _elements(loaded, word) for word in words):
+    if all(word in loaded.discrete.states or _elements(loaded, word) for word in _words(text)):
         return _marginals(loaded, _names(loaded, text), given, way)
     return ask_expression(loaded, text, given, args, way)
 
@@ -212,6 +211,11 @@ def plot_marginals(loaded: Loaded, given: dict[str, Any], args: argparse.Namespa
 # ---- names and sizes
 
 
+def _words(text: str) -> list[str]:
+    """What stands between the commas outside of brackets; within them, a comma is followed by a space."""
+    return [re.sub(r"\s*,\s*", ", ", part.strip()) for part in re.split(r",(?![^\[]*\])", text)]
+
+
 def _elements(loaded: Loaded, word: str) -> list[str]:
     return [name for name in loaded.discrete.states if name.startswith(f"{word}[")]
 
@@ -219,7 +223,7 @@ def _elements(loaded: Loaded, word: str) -> list[str]:
 def _names(loaded: Loaded, text: str) -> list[str]:
     """Variables, and all elements of those that have indices."""
     found: list[str] = []
-    for word in (part.strip() for part in re.split(r",(?![^\[]*\])", text)):
+    for word in _words(text):
         own = [word] if word in loaded.discrete.states else _elements(loaded, word)
         if not own:
             hint = did_you_mean(word, loaded.discrete.states)

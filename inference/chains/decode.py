@@ -36,11 +36,12 @@ def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = N
 
 def best_to_go(chain: Chain) -> Array:
     """v_t(i) = unary[t, i] + max_j pair[t, i, j] + v_{t+1}(j), up to a constant of t; [T, B, K]."""
+    turned = jnp.swapaxes(chain.pair[:, 0], 1, 2) if chain.same_pair else None
 
     def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         top = finite_top(ahead, (-1,))
-        new = unary + best_next(chain, step, ahead) - top
+        new = unary + best_next(chain, turned, step, ahead) - top
         new = new if step.inside is None else jnp.where(step.inside, new, unary)
         return new, new
 
@@ -49,10 +50,10 @@ def best_to_go(chain: Chain) -> Array:
     return jnp.concatenate([values, last[None]])
 
 
-def best_next(chain: Chain, step: Transition, ahead: Array) -> Array:
-    """max_j pair[i, j] + ahead[j]; a potential that stays the same is turned once, for the inner loop's sake."""
-    if chain.same_pair:
-        return jnp.max(jnp.swapaxes(chain.pair[:, 0], 1, 2) + ahead[:, :, None], axis=1)
+def best_next(chain: Chain, turned: Array | None, step: Transition, ahead: Array) -> Array:
+    """max_j pair[i, j] + ahead[j]; a potential that stays the same is `turned` once, for the inner loop's sake."""
+    if turned is not None:
+        return jnp.max(turned + ahead[:, :, None], axis=1)
     return jnp.max(pair_at(chain, step) + ahead[:, None, :], axis=2)
 
 
@@ -71,10 +72,10 @@ def follow_best(chain: Chain, values: Array) -> Array:
 
 
 def first_best(scores: Array) -> Array:
-    """argmax along the last axis, the first of ties; two plain reductions are faster than one that carries an index."""
-    index = jnp.arange(scores.shape[-1]).reshape(*[1] * (scores.ndim - 1), -1)
+    """argmax along the last axis, the first of ties: two plain reductions of narrow numbers are the fastest."""
+    index = jnp.arange(scores.shape[-1], dtype=jnp.int32).reshape(*[1] * (scores.ndim - 1), -1)
     top = jnp.max(scores, axis=-1, keepdims=True)
-    return jnp.min(jnp.where(scores == top, index, scores.shape[-1] - 1), axis=-1)
+    return jnp.min(jnp.where(scores == top, index, scores.shape[-1] - 1), axis=-1).astype(int)
 
 
 def pair_rows(chain: Chain, time: Array, states: Array) -> Array:

@@ -10,6 +10,7 @@ from jax.lax import scan
 
 from ..semirings import log_sum_exp
 from .layout import Array, Chain, Transition, keep_padding, pair_at, transitions
+from .statistics import Sides, Statistics
 
 sum_out = partial(log_sum_exp, xp=jnp)
 
@@ -75,21 +76,16 @@ def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
     return unary, jnp.swapaxes(pairs, 0, 1)
 
 
-def log_gradient(chain: Chain, weight: Array, with_pairs: bool) -> tuple[Array, Array | None]:
-    """Marginals times the weight of each sequence, those of the pairs summed to the shape of the potentials."""
-    forward, backward = log_forward(chain), log_backward(chain)
-    unary = log_smooth(chain, forward, backward) * weight[None, :, None]
+def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Statistics:
+    backward = log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
     if not with_pairs:
-        return unary, None
-
-    def add_step(total: Array, read: PairRead) -> tuple[Array, Array | None]:
-        found = pair_marginal(chain, read) * weight[:, None, None]
-        found = jnp.sum(found, axis=0, keepdims=True) if chain.shared_pair else found
-        return (total + found, None) if chain.same_pair else (total, found)
-
-    nothing = jnp.zeros((chain.pair.shape[0], *chain.pair.shape[2:]), chain.pair.dtype)
-    total, pairs = scan(add_step, nothing, pair_reads(chain, forward, backward))
-    return unary, total[:, None] if pairs is None else jnp.swapaxes(pairs, 0, 1)
+        return Statistics(unary, None)
+    reads = pair_reads(chain, forward, backward)
+    _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
+    dead = jnp.isneginf(totals) if chain.inside is None else jnp.isneginf(totals) | ~chain.inside[1:]
+    right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
+    return Statistics(unary, Sides(reads.left, right, jnp.array(False)))
 
 
 class PairRead(NamedTuple):
@@ -104,8 +100,13 @@ def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
     return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], transitions(chain))
 
 
-def pair_marginal(chain: Chain, read: PairRead) -> Array:
-    """exp(log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j)), normalised; 0 in the padding; [B, K, K]."""
+def pair_logs(chain: Chain, read: PairRead) -> Array:
+    """log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j), [B, K K]."""
     logs = read.left[:, :, None] + pair_at(chain, read.step) + read.right[:, None, :]
-    found = jnp.exp(normalise(logs.reshape(logs.shape[0], -1))[0]).reshape(logs.shape)
+    return logs.reshape(logs.shape[0], -1)
+
+
+def pair_marginal(chain: Chain, read: PairRead) -> Array:
+    """The exponentials of `pair_logs`, normalised; 0 in the padding; [B, K, K]."""
+    found = jnp.exp(normalise(pair_logs(chain, read))[0]).reshape(-1, chain.states, chain.states)
     return found if read.step.inside is None else jnp.where(read.step.inside[:, :, None], found, 0.0)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import custom_jvp
 from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
 
 from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
 from .layout import Array, Chain, Transition, keep_padding, masked_pair, pair_at, transitions
+from .statistics import Sides, Statistics, has_own_pairs
 
 
 class Weights(NamedTuple):
-    """exp(potential - top); `pair` only where it is the same at every step, others are made step by step."""
+    """exp(potential - top); `pair` only where it is the same at every step, others are made step by step.
+
+    `turned` is `pair` with its states exchanged, made once: within a scan it would be made at every step.
+    """
 
     unary: Array
     unary_top: Array
     pair: Array | None
+    turned: Array | None
     pair_top: Array
 
 
@@ -32,7 +38,8 @@ def weigh(chain: Chain) -> Weights:
     unary_top = finite_top(chain.unary, (-1,))
     pair_top = finite_top(masked_pair(chain), (-2, -1))
     pair = jnp.exp(chain.pair - pair_top)[:, 0] if chain.same_pair else None
-    return Weights(jnp.exp(chain.unary - unary_top), unary_top, pair, pair_top)
+    turned = None if pair is None else jnp.swapaxes(pair, 1, 2)
+    return Weights(jnp.exp(chain.unary - unary_top), unary_top, pair, turned, pair_top)
 
 
 def finite_top(logs: Array, axes: tuple[int, ...]) -> Array:
@@ -41,10 +48,18 @@ def finite_top(logs: Array, axes: tuple[int, ...]) -> Array:
     return jnp.where(jnp.isneginf(top), jnp.zeros((), top.dtype), top)
 
 
+@custom_jvp
 def inverse(totals: Array) -> Array:
     """1 / total, and 0 where the total is 0: a dead message stays dead."""
     alive = totals > 0
     return jnp.where(alive, 1.0 / jnp.where(alive, totals, 1.0), 0.0)
+
+
+@inverse.defjvp
+def change_of_inverse(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """-(change / total) / total, in this order: 1 / total^2 can overflow where all of it is multiplied by zero."""
+    share = inverse(*primals)
+    return share, -(tangents[0] * share) * share
 
 
 def weight_at(chain: Chain, weights: Weights, step: Transition) -> Array:
@@ -69,11 +84,11 @@ def push(message: Array, weight: Array) -> Array:
 def pull(chain: Chain, weights: Weights, step: Transition, message: Array) -> Array:
     """sum_j weight[b, i, j] message[b, j].
 
-    Weights that stay the same are turned, once, so that the inner loop runs over i. Others are made before they are
+    Weights that stay the same are turned so that the inner loop runs over i. Others are made before they are
     summed (the barrier): within a sum over the last axis the exponentials would be taken one by one.
     """
-    if weights.pair is not None:
-        return push(message, jnp.swapaxes(weights.pair, 1, 2))
+    if weights.turned is not None:
+        return push(message, weights.turned)
     weight = weight_at(chain, weights, step)
     if weight.shape[0] == 1 < message.shape[0]:
         return message @ weight[0].T
@@ -186,13 +201,17 @@ def outer(left: Array, right: Array) -> Array:
     return jnp.swapaxes(left, 0, 1)[..., :, None] * jnp.swapaxes(right, 0, 1)[..., None, :]
 
 
-def scaled_gradient(chain: Chain, forward: Forward, weight: Array, with_pairs: bool) -> tuple[Array, Array | None]:
-    """Marginals times the weight of each sequence, those of the pairs summed to the shape of the potentials."""
-    smoothed = run_backward(chain, forward)
-    unary = smoothed.unary * weight[None, :, None]
+def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
+    unary, left, right = run_backward(chain, forward)
     if not with_pairs:
-        return unary, None
-    axes = ("" if chain.shared_pair else "b") + ("" if chain.same_pair else "t")
-    right = smoothed.right * weight[None, :, None]
-    counts = outer(smoothed.left, right) if axes == "bt" else jnp.einsum(f"tbi,tbj->{axes}ij", smoothed.left, right)
-    return unary, counts.reshape(chain.pair.shape) * all_weights(chain, forward.weights)
+        return Statistics(unary, None)
+    if not has_own_pairs(chain):
+        return Statistics(unary, Sides(left, right, jnp.array(True)))
+    top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
+    return Statistics(unary, Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False)))
+
+
+def log_or_zero(values: Array) -> Array:
+    """Their logarithms, minus infinity with gradient zero where they are zero."""
+    alive = values > 0
+    return jnp.where(alive, jnp.log(jnp.where(alive, values, 1.0)), -jnp.inf)

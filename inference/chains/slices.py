@@ -225,7 +225,7 @@ def is_safe(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Ar
     return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
 def log_partition_of_logs(sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs) -> Array:
     def total(algebra: Algebra) -> Array:
         return jnp.sum(run_slices(plan_for(sizes, scopes, algebra), scopes, algebra, logs, keep=False)[1])
@@ -235,22 +235,23 @@ def log_partition_of_logs(sizes: tuple[int, ...], scopes: tuple[Scope, ...], dom
     )
 
 
-def keep_logs(sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs) -> tuple[Array, Logs]:
-    return log_partition_of_logs(sizes, scopes, domain, logs), logs
+@log_partition_of_logs.defjvp
+def derivative(
+    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, primals: tuple[Logs], tangents: tuple[Logs]
+) -> tuple[Array, Array]:
+    """d log Z = sum of marginals * d logs: forward with the messages kept, T times one of them, then back."""
+    (logs,), (changes,) = primals, tangents
 
-
-def gradient(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs, weight: Array
-) -> tuple[Logs]:
-    """Forward with the messages kept, then back; the messages are the whole memory, T times one of them."""
-
-    def found(algebra: Algebra) -> Logs:
+    def found(algebra: Algebra) -> tuple[Array, Logs]:
         plan = plan_for(sizes, scopes, algebra)
         _, totals, messages = run_slices(plan, scopes, algebra, logs, keep=True)
-        possible = jnp.sum(totals) > -jnp.inf
-        return pull_back(plan, scopes, algebra, logs, messages, jnp.where(possible, weight, 0.0))
+        log_z = jnp.sum(totals)
+        weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
+        return log_z, pull_back(plan, scopes, algebra, logs, messages, weight)
 
-    return (choose_domain(domain, lambda: is_safe(sizes, scopes, logs), lambda: found(SCALED), lambda: found(LOGS)),)
-
-
-log_partition_of_logs.defvjp(keep_logs, gradient)
+    log_z, marginals = choose_domain(
+        domain, lambda: is_safe(sizes, scopes, logs), lambda: found(SCALED), lambda: found(LOGS)
+    )
+    return log_z, sum(
+        [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)], jnp.zeros_like(log_z)
+    )

@@ -1,8 +1,8 @@
 """The log-partition of a chain, whose gradient is its marginals, and the marginals themselves.
 
-The gradient of log Z is written by hand: one forward and one backward pass. It is a function of the potentials that
-JAX differentiates further, so Hessians are covariances. A sequence that is impossible (log Z = minus infinity) has
-gradient and marginals zero.
+The derivative of log Z is written by hand: one forward and one backward pass, whose transpose is the gradient. It is a
+function of the potentials that JAX differentiates further, so Hessians are covariances. A sequence that is impossible
+(log Z = minus infinity) has gradient and marginals zero.
 """
 
 from __future__ import annotations
@@ -16,8 +16,17 @@ from jax.custom_derivatives import SymbolicZero
 
 from .domains import Domain, choose_domain, verify_domain
 from .layout import Array, ArrayLike, Chain, batch_first, lay_out
-from .logs import log_domain_partition, log_forward, log_gradient, log_marginals
-from .scaled import Forward, is_safe, run_forward, scaled_gradient, scaled_log_partition, scaled_marginals
+from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
+from .scaled import (
+    all_weights,
+    is_safe,
+    run_forward,
+    scaled_log_partition,
+    scaled_marginals,
+    scaled_statistics,
+    weigh,
+)
+from .statistics import Statistics, change_by_pair, change_by_unary
 
 
 class Marginals(NamedTuple):
@@ -67,56 +76,48 @@ def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
     )
 
 
-def log_partition_and_messages(domain: Domain, chain: Chain) -> tuple[Array, Forward | None]:
-    """log Z [B], and the scaled messages where they are at hand."""
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def log_partition_by_batch(domain: Domain, unary: Array, pair: Array, inside: Array | None) -> Array:
+    """[B]."""
+    chain = Chain(unary, pair, inside)
     if domain == "log":
-        return log_domain_partition(log_forward(chain)), None
+        return log_domain_partition(log_forward(chain))
     forward = run_forward(chain)
-    log_z = choose_domain(
+    return choose_domain(  # type: ignore[no-any-return]
         domain,
         lambda: is_safe(chain, forward),
         lambda: scaled_log_partition(chain, forward),
         lambda: log_domain_partition(log_forward(chain)),
     )
-    return log_z, forward
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def log_partition_by_batch(domain: Domain, unary: Array, pair: Array, inside: Array | None) -> Array:
-    return log_partition_and_messages(domain, Chain(unary, pair, inside))[0]
+def derivative(domain: Domain, primals: tuple[Array, Array, Array | None], tangents: Any) -> tuple[Array, Array]:
+    """One forward and one backward pass give the value and the gradient; constant pairs need no marginals."""
+    chain = Chain(*primals)
+    by_unary, by_pair, _ = tangents
+    log_z, statistics = log_partition_and_statistics(domain, chain, with_pairs=not isinstance(by_pair, SymbolicZero))
+    change = jnp.zeros_like(log_z)
+    if not isinstance(by_unary, SymbolicZero):
+        change += change_by_unary(statistics, by_unary)
+    if statistics.sides is not None:
+        change += change_by_pair(chain, statistics.sides, all_weights(chain, weigh(chain)), by_pair)
+    return log_z, change
 
 
-class Residuals(NamedTuple):
-    """`pair_wanted` is () or None: whether the pair potentials are differentiated is known when tracing."""
-
-    chain: Chain
-    forward: Forward | None
-    pair_wanted: tuple[()] | None
+log_partition_by_batch.defjvp(derivative, symbolic_zeros=True)
 
 
-def keep_messages(domain: Domain, unary: Any, pair: Any, inside: Any) -> tuple[Array, Residuals]:
-    chain = Chain(unary.value, pair.value, None if inside is None else inside.value)
-    log_z, forward = log_partition_and_messages(domain, chain)
-    return log_z, Residuals(chain, forward, () if pair.perturbed else None)
+def log_partition_and_statistics(domain: Domain, chain: Chain, with_pairs: bool) -> tuple[Array, Statistics]:
+    def in_logs() -> tuple[Array, Statistics]:
+        forward = log_forward(chain)
+        return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
 
-
-def gradient(domain: Domain, kept: Residuals, weight: Array | SymbolicZero) -> tuple[Array, Array | None, None]:
-    """d log Z / d unary = p(x_t), d log Z / d pair = p(x_t, x_{t+1}), summed over what shares a potential."""
-    chain, forward, wanted = kept
-    if isinstance(weight, SymbolicZero):
-        weight = jnp.zeros(weight.shape, weight.dtype)
-    with_pairs = wanted is not None
-    unary, pair = (
-        log_gradient(chain, weight, with_pairs)
-        if forward is None
-        else choose_domain(
-            domain,
-            lambda: is_safe(chain, forward),
-            lambda: scaled_gradient(chain, forward, weight, with_pairs),
-            lambda: log_gradient(chain, weight, with_pairs),
-        )
+    if domain == "log":
+        return in_logs()
+    forward = run_forward(chain)
+    return choose_domain(  # type: ignore[no-any-return]
+        domain,
+        lambda: is_safe(chain, forward),
+        lambda: (scaled_log_partition(chain, forward), scaled_statistics(chain, forward, with_pairs)),
+        in_logs,
     )
-    return unary, pair, None
-
-
-log_partition_by_batch.defvjp(keep_messages, gradient, symbolic_zeros=True)
