@@ -31,6 +31,7 @@ bench: $(READY)
 	$(BIN)/python bench/networks.py
 	$(BIN)/python bench/chains.py
 	$(BIN)/python bench/loopy.py
+	$(BIN)/python bench/gradients.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

@@ -19,6 +19,8 @@ COMMANDS = {
     "build": "write the model as a readable JAX program, or print a stage of the compiler",
     "sample": "draw from the model, parents before children",
     "run": "compute the values of the model's nodes and its objective",
+    "grad": "the gradient of an expected objective, with its standard error; estimators side by side",
+    "fit": "the parameters that minimise or maximise the objective",
     "query": "marginals, modes, probabilities and samples of finite variables, given what is known",
     "plan": "how a question would be answered, and what it would cost",
     "convert": "networks from and to BIF, XMLBIF, UAI and .dp",

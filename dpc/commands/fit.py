@@ -75,7 +75,7 @@ def find_fit(model: Any, params: Any, data: Any, args: argparse.Namespace) -> An
     from dpc.dsl.embed.optimise import Plan, optimise, start
 
     plan = Plan(args.steps, args.rate, args.samples, args.seed, args.optimizer)
-    state = start(model, params, plan)
+    state = start(model, params, data, plan)
     keeper = Keeper(args, fingerprint(model, params, data, plan))
     if args.resume:
         if not keeper.path.exists():

@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """After `step` steps: parameters in unconstrained space, what the optimiser remembers, and the losses so far."""
+    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember, the losses so far."""
 
     step: int
     raw: Any
@@ -57,9 +57,10 @@ class Progress(NamedTuple):
         return abs(self.fall) < max(2 * self.error, self.small)
 
 
-def start(model: Any, params: Mapping[str, Any], plan: Plan) -> State:
+def start(model: Any, params: Mapping[str, Any], data: Any, plan: Plan) -> State:
     raw = model.unconstrain(dict(params))
-    return State(0, raw, OPTIMIZERS[plan.optimizer](plan.rate).init(raw), np.zeros(0))
+    memory = OPTIMIZERS[plan.optimizer](plan.rate).init(raw), model.objective(data).initial_state
+    return State(0, raw, memory, np.zeros(0))
 
 
 def optimise(model: Any, data: Any, plan: Plan, state: State) -> Iterator[State]:
@@ -88,16 +89,20 @@ def _stretch(model: Any, data: Any, plan: Plan) -> Callable[..., Any]:
     optimizer = OPTIMIZERS[plan.optimizer](plan.rate)
     sign = 1.0 if model.graph.of_kind(Kind.COST)[0].minimize else -1.0
 
-    def loss(raw: Any, key: Any) -> jax.Array:
-        found: jax.Array = sign * model.surrogate(key, model.constrain(raw), data, plan.samples)
-        return found
+    objective = model.objective(data)
+    samples = objective.least_samples if plan.samples is None else plan.samples
+
+    def loss(raw: Any, key: Any, baselines: Any) -> Any:
+        value, after = objective.estimate(model.constrain(raw), data or {}, key, samples, baselines)
+        return sign * value, after
 
     def advance(key: Any, first: Any, count: Any, raw: Any, memory: Any) -> Any:
         def step(k: Any, carried: Any) -> Any:
-            raw, memory, losses = carried
-            value, gradient = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, first + k))
+            raw, (memory, baselines), losses = carried
+            own = jax.random.fold_in(key, first + k)
+            (value, baselines), gradient = jax.value_and_grad(loss, has_aux=True)(raw, own, baselines)
             change, memory = optimizer.update(gradient, memory, raw)
-            return optax.apply_updates(raw, change), memory, losses.at[k].set(value)
+            return optax.apply_updates(raw, change), (memory, baselines), losses.at[k].set(value)
 
         return jax.lax.fori_loop(0, count, step, (raw, memory, jnp.zeros(STRETCH)))
 

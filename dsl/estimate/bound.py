@@ -12,10 +12,12 @@ from ..build import mark_random, sort_nodes
 from ..check.typed import Piece
 from ..diagnostics import Diagnostic, DpError
 from ..graph import Graph, Kind, Node
+from ..types import IndexOf, Type
 from .costs import NUMBER, CostTerm, bound_of, cost_terms
 from .follow import Followed, has_elements
 from .refuse import unusable
 from .steps import density_cost, random_names
+from .substitute import substitute
 
 CLOSED = frozenset({"Normal", "MultivariateNormal", "Bernoulli", "Categorical", "Beta", "Gamma", "Dirichlet"})
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
@@ -119,9 +121,11 @@ def _closed_divergence(model: Node, guide: Node, graph: Graph, followed: Followe
     above = {d for name in followed.draws_above([p]) for d in (name, *followed.known[name])}
     if guide.name in above:
         return None
-    for mine, theirs in zip(own.indices, other.indices, strict=True):
-        assert isinstance(mine, c.Bind)
-        assert isinstance(theirs, c.Bind)
-        p = c.rename(p, theirs.name, mine.name)
     binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
+    theirs = [index.name for index in other.indices if isinstance(index, c.Bind)]
+    p = substitute(p, dict(zip(theirs, map(_variable, binders), strict=True)))
     return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))
+
+
+def _variable(bind: c.Bind) -> c.Var:
+    return c.Var(bind.span, Type(IndexOf(bind.dim, bind.low, bind.high)), bind.name)

@@ -40,6 +40,11 @@ class Choice(Record):
     points: int
     given: bool = False
 
+    def __str__(self) -> str:
+        """As it is written in a file."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.method}({options})" if options else self.method
+
 
 def choose_methods(graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int]) -> list[Choice]:
     """One choice for each draw, parents first."""

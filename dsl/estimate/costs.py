@@ -13,6 +13,7 @@ from ..check.typed import Piece, Setting
 from ..graph import Graph, Kind, Node
 from ..record import Record
 from ..types import Dim, IndexOf, Place, Real, Type
+from .substitute import names_in, renamed_apart, substitute
 
 NUMBER = Type(Real())
 
@@ -61,8 +62,7 @@ def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
         yield from _split_product(core, graph)
     elif isinstance(core, c.Reduce) and core.operator == "sum" and core.where is None:
         for term in _split(core.body, graph):
-            if {bind.name for bind in core.binders} & {bind.name for bind in term.binders}:
-                term = CostTerm((), _whole(term))
+            term = _apart(term, {bind.name for bind in core.binders})
             yield term.replace(binders=(*core.binders, *term.binders))
     elif isinstance(core, c.Apply) and core.function == "sum" and _is_array(core.arguments[0][1]):
         yield from _split(_as_reduction(core), graph)
@@ -76,10 +76,10 @@ def _split_product(core: c.Apply, graph: Graph) -> Iterator[CostTerm]:
     """A factor that is certain goes into every term."""
     (first_name, first), (second_name, second) = core.arguments
     if not _is_random(second, graph):
-        for term in _split(first, graph):
+        for term in (_apart(term, names_in(second)) for term in _split(first, graph)):
             yield term.replace(body=core.replace(arguments=((first_name, term.body), (second_name, second))))
     elif core.function == "multiply" and not _is_random(first, graph):
-        for term in _split(second, graph):
+        for term in (_apart(term, names_in(first)) for term in _split(second, graph)):
             yield term.replace(body=core.replace(arguments=((first_name, first), (second_name, term.body))))
     else:
         yield CostTerm((), core)
@@ -94,13 +94,8 @@ def _split_named(core: c.At | c.Ref, graph: Graph) -> Iterator[CostTerm]:
         return
     body = node.pieces[0].body
     assert isinstance(body, c.Core)
-    if _bound_names(body) & {part.name for index in indices for part in c.walk(index) if isinstance(part, c.Var)}:
-        yield CostTerm((), core)
-        return
-    for bind, index in zip(node.pieces[0].indices, indices, strict=True):
-        assert isinstance(bind, c.Bind)
-        body = substitute(body, bind.name, index)
-    yield from _split(body, graph)
+    names = [bind.name for bind in node.pieces[0].indices if isinstance(bind, c.Bind)]
+    yield from _split(substitute(body, dict(zip(names, indices, strict=True))), graph)
 
 
 def _is_plain(node: Node, graph: Graph) -> bool:
@@ -112,27 +107,11 @@ def _is_plain(node: Node, graph: Graph) -> bool:
     return plain and not in_recurrence and not _is_smoothed(piece) and isinstance(piece.body.type.domain, Real)
 
 
-def _bound_names(core: c.Core) -> set[str]:
-    return {bind.name for part in c.walk(core) if isinstance(part, c.Reduce | c.Build) for bind in part.binders}
-
-
-def substitute(core: c.Core, name: str, value: c.Core) -> c.Core:
-    """The expression with `value` for a variable, unless something inside it has the same name."""
-
-    def change(part: c.Core | c.Law) -> c.Core | c.Law:
-        if isinstance(part, c.Var):
-            return value if part.name == name else part
-        if isinstance(part, c.Reduce | c.Build) and any(bind.name == name for bind in part.binders):
-            return part
-        return c.map_parts(part, change)
-
-    found = change(core)
-    assert isinstance(found, c.Core)
-    return found
-
-
-def _whole(term: CostTerm) -> c.Core:
-    return c.Reduce(term.body.span, NUMBER, "sum", term.binders, None, term.body)
+def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
+    """The same cost with other names for all that it binds, where they are taken."""
+    whole = c.Reduce(term.body.span, NUMBER, "sum", term.binders, None, term.body)
+    found = renamed_apart(whole, taken)
+    return term.replace(binders=found.binders, body=found.body)
 
 
 def _negated(term: CostTerm) -> CostTerm:

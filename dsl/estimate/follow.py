@@ -137,11 +137,11 @@ def _hidden(index: c.Core, shadowed: frozenset[str]) -> c.Core:
 
 
 def _axis_map(node: Node, indices: tuple[c.Core, ...], own: dict[str, tuple[int, Dim]]) -> Map:
-    """Axes of the node that are at our own place, or before it."""
+    """Axes of the node that are at our own place, or before it; of z[n, n] the first alone."""
     found: Map = {}
     for axis, index in enumerate(indices):
         name, offset = offset_of(index) or (None, 0)
-        if name in own and node.type.shape[axis] == own[name][1] and offset <= 0:
+        if name in own and node.type.shape[axis] == own[name][1] and offset <= 0 and own[name][0] not in found.values():
             found[axis] = Past(own[name][0]) if offset else own[name][0]
     return found
 

@@ -14,8 +14,9 @@ from ..check.typed import Function
 from ..diagnostics import DpError
 from ..graph import Graph, Kind, Node
 from ..types import Bool, Dim, IndexOf, Place, Real, Type
-from .costs import CostTerm, substitute
+from .costs import CostTerm
 from .refuse import grad_setting, unusable
+from .substitute import renamed, substitute
 
 RELAXED = frozenset({"gumbel_softmax", "straight_through", "rebar"})
 UNIT = Real(0.0, 1.0)
@@ -193,10 +194,10 @@ class _Relaxer:
         function = self.functions[core.function]
         if function.body is None:
             return core.replace(arguments=tuple(map(self.number, core.arguments)))
-        body = function.body
-        for (name, _), argument in zip(function.parameters, core.arguments, strict=True):
-            body = substitute(body, name, argument)
-        return self.number(body)
+        self.depth += 1
+        body = renamed(function.body, lambda name: f"{name} {self.depth}")
+        names = [name for name, _ in function.parameters]
+        return self.number(substitute(body, dict(zip(names, core.arguments, strict=True))))
 
     # ---- truth values
 

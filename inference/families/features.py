@@ -1,0 +1,90 @@
+"""What follows from the log-partition A alone (PL18 to PL20), over leading axes and under jit, vmap and grad."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from .family import Array, Family, Usual
+from .special import floats, over_leading
+
+
+def from_usual(family: Family, **usual: Array) -> Array:
+    """The natural parameters of the parameters that NumPyro takes."""
+    names = tuple(family.usual_ndims)
+    if set(usual) != set(names):
+        raise TypeError(f"{family.name} takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}")
+    arguments = [(floats(usual[name]), family.usual_ndims[name]) for name in names]
+    return over_leading(lambda *values: family.from_usual(**dict(zip(names, values, strict=True))), *arguments)
+
+
+def to_usual(family: Family, natural: Array) -> Usual:
+    """The parameters that NumPyro takes, by name."""
+    usual: Usual = over_leading(family.to_usual, (floats(natural), 1))
+    return usual
+
+
+def statistic(family: Family, value: Array) -> Array:
+    """T(x)."""
+    return over_leading(family.statistic, (floats(value), family.event_ndim))
+
+
+def contains(family: Family, value: Array) -> Array:
+    """Whether the value is in the support."""
+    return over_leading(family.contains, (floats(value), family.event_ndim))
+
+
+def in_domain(family: Family, natural: Array) -> Array:
+    """Whether A is finite."""
+    return over_leading(family.in_domain, (floats(natural), 1))
+
+
+def log_partition(family: Family, natural: Array) -> Array:
+    """A(natural) = log sum h(x) exp <natural, T(x)>; infinite outside its domain (PL18)."""
+    return over_leading(lambda theta: extended(family, theta), (floats(natural), 1))
+
+
+def extended(family: Family, natural: Array) -> Array:
+    return jnp.where(family.in_domain(natural), family.log_partition(natural), jnp.inf)
+
+
+def log_prob(family: Family, natural: Array, value: Array) -> Array:
+    """<natural, T(x)> - A(natural) + log h(x); minus infinity outside the support (PL15)."""
+
+    def of_one(theta: Array, x: Array) -> Array:
+        inside = family.contains(x)
+        t = jnp.where(inside, family.statistic(x), 0).astype(theta.dtype)
+        base = jnp.where(inside, family.log_base(x), -jnp.inf).astype(theta.dtype)
+        return t @ theta - extended(family, theta) + base
+
+    return over_leading(of_one, (floats(natural), 1), (floats(value), family.event_ndim))
+
+
+def mean(family: Family, natural: Array) -> Array:
+    """E T(X) = grad A(natural) (PL19)."""
+    return over_leading(jax.grad(family.log_partition), (floats(natural), 1))
+
+
+def fisher(family: Family, natural: Array) -> Array:
+    """The Fisher information in natural parameters, Cov T(X) = Hessian of A (PL19)."""
+    return over_leading(jax.hessian(family.log_partition), (floats(natural), 1))
+
+
+def entropy(family: Family, natural: Array) -> Array:
+    """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for continuous values."""
+
+    def of_one(theta: Array) -> Array:
+        value, mu = jax.value_and_grad(family.log_partition)(theta)
+        return value - theta @ mu - family.mean_log_base(theta)
+
+    return over_leading(of_one, (floats(natural), 1))
+
+
+def kl(family: Family, natural: Array, other: Array) -> Array:
+    """KL(p || q) = A(q) - A(p) - <q - p, grad A(p)>, the Bregman divergence of A."""
+
+    def of_one(p: Array, q: Array) -> Array:
+        value, mu = jax.value_and_grad(family.log_partition)(p)
+        return extended(family, q) - value - (q - p) @ mu
+
+    return over_leading(of_one, (floats(natural), 1), (floats(other), 1))
