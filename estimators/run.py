@@ -76,14 +76,12 @@ class Run:
         local = self.local[step.name]
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
-        keys = self._keys(key, above if own is None else joint([above, (0, own)]))
-
-        def points(arguments: Mapping[str, Any]) -> Points:
-            return step.method.points(arguments[""], step.law(arguments), local)
-
-        found = mapped(points, {"": keys, **given})
-        values, weights, log_prob, spread = found.value
-        axes = found.axes
+        baseline = step.method.baseline
+        if own is None or above or (baseline and baseline.spread):
+            axes, found = self._points(step, given, self._keys(key, above if own is None else joint([above, (0, own)])))
+        else:
+            axes, found = self._root_points(step, given, key, joint([(0, own)]))
+        values, weights, log_prob, spread = found
         if step.method.single:
             values, weights, log_prob, spread = jax.tree.map(
                 lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
@@ -109,6 +107,29 @@ class Run:
             step.method.baseline,
             step.critic,
         )
+
+    def _points(self, step: Draw, given: dict[str, Placed], keys: Placed) -> tuple[tuple[int, ...], Points]:
+        """Points for every sample of the parents, each with a key of its own."""
+        local = self.local[step.name]
+
+        def points(arguments: Mapping[str, Any]) -> Points:
+            return step.method.points(arguments[""], step.law(arguments), local)
+
+        found = mapped(points, {"": keys, **given})
+        return found.axes, found.value
+
+    def _root_points(
+        self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], Points]:
+        """The same for a draw with nothing random above: its samples are elements of one draw, from one key.
+
+        They then share the parameters of the law, so that the length of each sample's own score cannot be told.
+        """
+        shape = tuple(self.sizes[axis] for axis in axes)
+        law = step.law({name: value.value for name, value in given.items()})
+        local = (*range(len(axes)), *(len(axes) + axis for axis in self.local[step.name]))
+        found = step.method.points(key, law.expand((*shape, *law.batch_shape)), local)
+        return axes, jax.tree.map(lambda array: jnp.moveaxis(array, 0, len(axes)), found)
 
     def _block(self, step: Block, key: jax.Array) -> None:
         given = self._given(step.parents)

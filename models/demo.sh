@@ -39,6 +39,12 @@ say "Compiled to JAX: draws, values, derivatives."
 run dpc sample models/asia.dp -n 4 --given smoke=yes
 run dpc run models/root.dp --grad
 
+say "A loss with coins in it: every draw has an estimator, and the choice can be seen and compared."
+run dpc plan models/gate.dp
+run dpc grad models/gate.dp
+run dpc grad models/gate.dp --compare "rloo(samples=16),disarm(samples=16)" --plot out/estimators.svg
+run dpc fit models/bandit.dp --rate 0.05 --plot out/bandit_curve.svg
+
 say "And the program itself, as a person would have written it."
 run dpc build models/tracking.dp -o out/tracking.py
 run grep -A 16 "^def log_prob" out/tracking.py

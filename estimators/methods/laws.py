@@ -35,7 +35,7 @@ def element_shape(law: Distribution) -> tuple[int, ...]:
 
 def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(law), BernoulliLogits | BinomialLogits):
+    if not isinstance(peeled(law), BernoulliLogits | BinomialLogits | CategoricalLogits | CategoricalProbs):
         return jnp.asarray(law.log_prob(value))
     rank = len(law.batch_shape) + jnp.ndim(value) - len(element_shape(law))
     found = element_log_prob(law, value)
@@ -51,9 +51,19 @@ def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
     elif isinstance(base, BinomialLogits):
         yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
         found = _log_choose(base.total_count, value) + value * yes + (base.total_count - value) * no
+    elif isinstance(base, CategoricalLogits):
+        found = _entry(jax.nn.log_softmax(base.logits), value)
+    elif isinstance(base, CategoricalProbs):
+        found = jnp.log(_entry(base.probs, value))
     else:
         found = base.log_prob(value)
     return jnp.broadcast_to(found, shape)
+
+
+def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
+    """table[..., value], row by row, with rows shared where there are fewer; NumPyro would copy the table for each."""
+    rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
+    return table[(*rows, jnp.asarray(value))]
 
 
 def _log_choose(n: jax.Array, k: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from .laws import BERNOULLI, CATEGORICAL, class_probabilities, peeled, yes_probability
+from .laws import BERNOULLI, CATEGORICAL, element_shape, peeled, yes_probability
 
 
 def sample(law: Distribution, key: jax.Array) -> Any:
@@ -18,13 +18,13 @@ def sample(law: Distribution, key: jax.Array) -> Any:
         uniform = jax.random.uniform(key, probability.shape, probability.dtype)
         return jnp.asarray(uniform < probability, jnp.result_type(int))
     if isinstance(peeled(law), CATEGORICAL):
-        table = jax.lax.stop_gradient(class_probabilities(law))
-        return invert(table, jax.random.uniform(key, table.shape[:-1], table.dtype))
+        table = jax.lax.stop_gradient(peeled(law).probs)
+        return invert(table, jax.random.uniform(key, element_shape(law), table.dtype))
     return jax.lax.stop_gradient(law.sample(key))
 
 
 def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:
-    """The least k with uniform < p_0 + ... + p_k; values without mass are never drawn."""
+    """The least k with uniform < p_0 + ... + p_k; values without mass are never drawn. Elements may share a row."""
     cumulative = jnp.cumsum(probabilities, -1)
     below = cumulative <= uniform[..., None] * cumulative[..., -1:]
     return jnp.sum(below, -1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, LogUniform, Pareto, Uniform
+from numpyro.distributions import Distribution, ExpandedDistribution, LogUniform, Pareto, Uniform
 from numpyro.distributions.truncated import (
     LeftTruncatedDistribution,
     RightTruncatedDistribution,
@@ -53,14 +53,12 @@ class LeaveOneOutScore(ScoreFunction):
 
 
 def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
-    """|d log p(x) / d parameters|^2, element by element along the batch axes."""
+    """|d log p(x) / d parameters|^2 along the batch axes; elements that share a parameter share its slopes."""
     slopes = jax.grad(lambda law: jnp.sum(log_prob(law, value)), allow_int=True)(law)
-    rank = len(law.batch_shape)
+    rank = len(law.base_dist.batch_shape if isinstance(law, ExpandedDistribution) else law.batch_shape)
     total = jnp.zeros(law.batch_shape)
     for slope in jax.tree.leaves(slopes):
         if jnp.issubdtype(slope.dtype, jnp.inexact):
-            square = jnp.broadcast_to(
-                jnp.square(slope), jnp.broadcast_shapes(slope.shape, law.batch_shape + (1,) * max(0, slope.ndim - rank))
-            )
-            total += jnp.sum(square, tuple(range(rank, square.ndim)))
+            square = jnp.sum(jnp.square(slope), tuple(range(rank, slope.ndim)))
+            total += jnp.broadcast_to(square, law.batch_shape)
     return total

@@ -218,7 +218,8 @@ _GATE = np.array([0.2, 0.9])
 
 
 def _gate_breaks(slot: Slot, earlier: Mapping[Slot, np.ndarray]) -> np.ndarray:
-    z = _GATE[0] + 0.5 * earlier[0, "normal", 0]
+    noise = earlier[0, "normal", 0]
+    z = _GATE[0] + 0.5 * noise.reshape(len(noise), -1)
     p = 1 / (1 + np.exp(-_GATE[1] * z))
     return np.concatenate([p, 1 - p], 1)
 
