@@ -29,6 +29,7 @@ class Conjugate:
     log_normaliser: Callable[[Array, Array], Array]
     from_usual: Callable[..., tuple[Array, Array]]
     to_usual: Callable[[Array, Array], Usual]
+    usual_ndims: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)

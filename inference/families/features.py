@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
 from .family import Array, Family, Usual
 from .special import floats, over_leading
+
+compiled = partial(jax.jit, static_argnums=0)
 
 
 def from_usual(family: Family, **usual: Array) -> Array:
@@ -18,27 +22,32 @@ def from_usual(family: Family, **usual: Array) -> Array:
     return over_leading(lambda *values: family.from_usual(**dict(zip(names, values, strict=True))), *arguments)
 
 
+@compiled
 def to_usual(family: Family, natural: Array) -> Usual:
     """The parameters that NumPyro takes, by name."""
     usual: Usual = over_leading(family.to_usual, (floats(natural), 1))
     return usual
 
 
+@compiled
 def statistic(family: Family, value: Array) -> Array:
     """T(x)."""
     return over_leading(family.statistic, (floats(value), family.event_ndim))
 
 
+@compiled
 def contains(family: Family, value: Array) -> Array:
     """Whether the value is in the support."""
     return over_leading(family.contains, (floats(value), family.event_ndim))
 
 
+@compiled
 def in_domain(family: Family, natural: Array) -> Array:
     """Whether A is finite."""
     return over_leading(family.in_domain, (floats(natural), 1))
 
 
+@compiled
 def log_partition(family: Family, natural: Array) -> Array:
     """A(natural) = log sum h(x) exp <natural, T(x)>; infinite outside its domain (PL18)."""
     return over_leading(lambda theta: extended(family, theta), (floats(natural), 1))
@@ -48,6 +57,7 @@ def extended(family: Family, natural: Array) -> Array:
     return jnp.where(family.in_domain(natural), family.log_partition(natural), jnp.inf)
 
 
+@compiled
 def log_prob(family: Family, natural: Array, value: Array) -> Array:
     """<natural, T(x)> - A(natural) + log h(x); minus infinity outside the support (PL15)."""
 
@@ -60,16 +70,19 @@ def log_prob(family: Family, natural: Array, value: Array) -> Array:
     return over_leading(of_one, (floats(natural), 1), (floats(value), family.event_ndim))
 
 
+@compiled
 def mean(family: Family, natural: Array) -> Array:
     """E T(X) = grad A(natural) (PL19)."""
     return over_leading(jax.grad(family.log_partition), (floats(natural), 1))
 
 
+@compiled
 def fisher(family: Family, natural: Array) -> Array:
     """The Fisher information in natural parameters, Cov T(X) = Hessian of A (PL19)."""
     return over_leading(jax.hessian(family.log_partition), (floats(natural), 1))
 
 
+@compiled
 def entropy(family: Family, natural: Array) -> Array:
     """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for continuous values."""
 
@@ -80,6 +93,7 @@ def entropy(family: Family, natural: Array) -> Array:
     return over_leading(of_one, (floats(natural), 1))
 
 
+@compiled
 def kl(family: Family, natural: Array, other: Array) -> Array:
     """KL(p || q) = A(q) - A(p) - <q - p, grad A(p)>, the Bregman divergence of A."""
 

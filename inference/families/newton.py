@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .family import Array, Family
 from .special import floats, over_leading
@@ -30,9 +31,10 @@ class Certificate(NamedTuple):
     @property
     def holds(self) -> Array:
         """Within rounding of the maximum: the log-likelihood per observation could not be told from the highest."""
-        return self.interior & (self.gap <= 4 * jnp.finfo(self.gap.dtype).eps)
+        return self.interior & (self.gap <= 4 * float(np.finfo(self.gap.dtype).eps))
 
 
+@partial(jax.jit, static_argnums=0)
 def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
     """(grad A)^-1 (mean), with its certificate; NaN where the mean is not inside the set of means.
 
@@ -53,7 +55,7 @@ def invert(family: Family, mean: Array) -> tuple[Array, Certificate]:
 
 def is_interior(family: Family, mean: Array) -> Array:
     """A slack of a few roundings is on the boundary: it may be all rounding."""
-    return jnp.isfinite(mean).all() & (family.slack(mean) > 8 * jnp.finfo(mean.dtype).eps)
+    return jnp.isfinite(mean).all() & (family.slack(mean) > 8 * float(np.finfo(mean.dtype).eps))
 
 
 def newton_step(family: Family, natural: Array, gradient: Array) -> Array:
@@ -96,5 +98,5 @@ def advance(family: Family, mean: Array, state: tuple[Array, Array, Array]) -> t
 
     start = jnp.ones((), natural.dtype), jnp.asarray(0)
     size, _ = jax.lax.while_loop(too_long, lambda trial: (trial[0] / 2, trial[1] + 1), start)
-    more = decrement > jnp.finfo(natural.dtype).eps ** 2
+    more = decrement > float(np.finfo(natural.dtype).eps)
     return natural - size * step, count + 1, more

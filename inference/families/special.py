@@ -18,7 +18,7 @@ NODES = np.exp(np.arange(-60.0, 4.0, STEP))
 def floats(x: Any) -> Array:
     """As an array of floats; a float array keeps its precision."""
     x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 
 
 def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) -> Any:

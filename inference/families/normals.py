@@ -1,0 +1,215 @@
+"""Normal families: of known scale, of unknown scale, multivariate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jax.scipy.special import gammaln, multigammaln
+
+from .family import Array, Conjugate, Family, Usual
+from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, lower, symmetric
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+def normal_of_known_scale(scale: Any) -> Family:
+    """exp(-(x / scale)^2 / 2) / (sqrt(2 pi) scale) exp(theta x / scale - theta^2 / 2), theta = loc / scale."""
+
+    def log_base(x: Array) -> Array:
+        return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
+
+    return Family(
+        name="Normal",
+        support="real numbers",
+        event_ndim=0,
+        statistic=lambda x: x[None] / scale,
+        log_base=log_base,
+        mean_log_base=lambda theta: -(1 + theta[0] ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2,
+        contains=jnp.isfinite,
+        log_partition=lambda theta: theta[0] ** 2 / 2,
+        in_domain=lambda theta: jnp.isfinite(theta[0]),
+        slack=lambda mean: jnp.ones_like(mean[0]),
+        from_usual=lambda loc: loc[None] / scale,
+        to_usual=lambda theta: {"loc": theta[0] * scale},
+        usual_ndims={"loc": 0},
+        examples=({"loc": 0.0}, {"loc": -3.2}),
+        natural_of_mean=lambda mean: mean,
+        conjugate=Conjugate(
+            name="Normal",
+            of="loc",
+            pieces=lambda theta: theta**2 / 2,
+            log_normaliser=lambda chi, nu: chi[0] ** 2 / (2 * nu[0]) + (LOG_2PI - jnp.log(nu[0])) / 2,
+            from_usual=known_scale_prior(scale),
+            to_usual=lambda chi, nu: {"loc": scale * chi[0] / nu[0], "scale": scale / jnp.sqrt(nu[0])},
+            usual_ndims={"loc": 0, "scale": 0},
+        ),
+        known={"scale": scale},
+    )
+
+
+def known_scale_prior(known: Any) -> Any:
+    def from_usual(loc: Array, scale: Array) -> tuple[Array, Array]:
+        count = (known / scale) ** 2
+        return (count * loc / known)[None], count[None]
+
+    return from_usual
+
+
+def normal() -> Family:
+    """exp(theta_1 x + theta_2 x^2 - A) / sqrt(2 pi), theta = (loc, -1/2) / scale^2."""
+
+    def usual(theta: Array) -> Usual:
+        variance = -0.5 / theta[1]
+        return {"loc": theta[0] * variance, "scale": jnp.sqrt(variance)}
+
+    def natural_of_mean(mean: Array) -> Array:
+        variance = mean[1] - mean[0] ** 2
+        return jnp.stack([mean[0] / variance, -0.5 / variance])
+
+    return Family(
+        name="Normal",
+        support="real numbers",
+        event_ndim=0,
+        statistic=lambda x: jnp.stack([x, x**2]),
+        log_base=lambda x: jnp.full_like(x, -LOG_2PI / 2),
+        mean_log_base=lambda theta: jnp.full_like(theta[0], -LOG_2PI / 2),
+        contains=jnp.isfinite,
+        log_partition=lambda theta: normal_pieces(theta).sum(),
+        in_domain=lambda theta: jnp.isfinite(theta).all() & (theta[1] < 0),
+        slack=lambda mean: jnp.where(mean[1] > 0, 1 - mean[0] ** 2 / jnp.where(mean[1] > 0, mean[1], 1), 0),
+        from_usual=lambda loc, scale: jnp.stack([loc / scale**2, -0.5 / scale**2]),
+        to_usual=usual,
+        usual_ndims={"loc": 0, "scale": 0},
+        examples=({"loc": 0.0, "scale": 1.0}, {"loc": -3.2, "scale": 0.4}),
+        natural_of_mean=natural_of_mean,
+        conjugate=normal_gamma(),
+    )
+
+
+def normal_pieces(theta: Array) -> Array:
+    """loc^2 / (2 scale^2) and log scale."""
+    return jnp.stack([-(theta[0] ** 2) / (4 * theta[1]), -jnp.log(-2 * theta[1]) / 2])
+
+
+def normal_gamma() -> Conjugate:
+    """precision ~ Gamma(concentration, rate), loc ~ Normal(loc, 1 / sqrt(count precision))."""
+
+    def to_usual(chi: Array, nu: Array) -> Usual:
+        loc = chi[0] / nu[0]
+        rate = (chi[1] - chi[0] * loc) / 2
+        return {"loc": loc, "count": nu[0], "concentration": (nu[1] + 3) / 2, "rate": rate}
+
+    def from_usual(loc: Array, count: Array, concentration: Array, rate: Array) -> tuple[Array, Array]:
+        return jnp.stack([count * loc, 2 * rate + count * loc**2]), jnp.stack([count, 2 * concentration - 3])
+
+    def log_normaliser(chi: Array, nu: Array) -> Array:
+        _, count, a, b = to_usual(chi, nu).values()
+        return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
+
+    ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
+    return Conjugate("NormalGamma", "loc, 1 / scale^2", normal_pieces, log_normaliser, from_usual, to_usual, ndims)
+
+
+def multivariate_normal(size: int) -> Family:
+    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P = covariance^-1.
+
+    Symmetric matrices are packed by their lower triangle (`special.py`).
+    """
+
+    def statistic(x: Array) -> Array:
+        return jnp.append(x, lower(jnp.outer(x, x)))
+
+    def from_usual(loc: Array, covariance_matrix: Array) -> Array:
+        precision = inverse(covariance_matrix)
+        return jnp.append(precision @ loc, dual_lower(-precision / 2))
+
+    def to_usual(theta: Array) -> Usual:
+        covariance = inverse(precision_of(theta, size))
+        return {"loc": covariance @ theta[:size], "covariance_matrix": covariance}
+
+    def covariance_of_mean(mean: Array) -> Array:
+        return symmetric(mean[size:]) - jnp.outer(mean[:size], mean[:size])
+
+    def slack(mean: Array) -> Array:
+        """The least pivot of the covariance, relative to the second moment of its variable."""
+        root = jnp.diagonal(jnp.linalg.cholesky(covariance_of_mean(mean)))
+        moments = jnp.diagonal(symmetric(mean[size:]))
+        return jnp.nan_to_num(jnp.min(root**2 / moments))
+
+    def natural_of_mean(mean: Array) -> Array:
+        return from_usual(mean[:size], covariance_of_mean(mean))
+
+    return Family(
+        name="MultivariateNormal",
+        support=f"vectors of {size} real numbers",
+        event_ndim=1,
+        statistic=statistic,
+        log_base=lambda x: jnp.full_like(x[0], -size * LOG_2PI / 2),
+        mean_log_base=lambda theta: jnp.full_like(theta[0], -size * LOG_2PI / 2),
+        contains=lambda x: jnp.isfinite(x).all(),
+        log_partition=lambda theta: multivariate_pieces(theta, size).sum(),
+        in_domain=lambda theta: jnp.isfinite(theta).all() & is_positive_definite(precision_of(theta, size)),
+        slack=slack,
+        from_usual=from_usual,
+        to_usual=to_usual,
+        usual_ndims={"loc": 1, "covariance_matrix": 2},
+        examples=multivariate_examples(size),
+        natural_of_mean=natural_of_mean,
+        conjugate=normal_wishart(size),
+    )
+
+
+def inverse(matrix: Array) -> Array:
+    """Of a symmetric matrix, symmetric to the last digit."""
+    found = jnp.linalg.inv(matrix)
+    return (found + found.T) / 2
+
+
+def precision_of(theta: Array, size: int) -> Array:
+    return -2 * dual_symmetric(theta[size:])
+
+
+def multivariate_pieces(theta: Array, size: int) -> Array:
+    """loc' P loc / 2 and -log |P| / 2."""
+    precision = precision_of(theta, size)
+    return jnp.stack([theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -log_det(precision)]) / 2
+
+
+def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
+    identity = [[float(i == j) for j in range(size)] for i in range(size)]
+    near = [[0.8 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
+    return (
+        {"loc": [0.0] * size, "covariance_matrix": identity},
+        {"loc": [0.5 - i for i in range(size)], "covariance_matrix": near},
+    )
+
+
+def normal_wishart(size: int) -> Conjugate:
+    """precision ~ Wishart(concentration, scale_matrix), loc ~ MultivariateNormal(loc, (count precision)^-1)."""
+
+    def to_usual(chi: Array, nu: Array) -> Usual:
+        loc = chi[:size] / nu[0]
+        scatter = symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
+        return {"loc": loc, "count": nu[0], "concentration": nu[1] + 2 + size, "scale_matrix": inverse(scatter)}
+
+    def from_usual(loc: Array, count: Array, concentration: Array, scale_matrix: Array) -> tuple[Array, Array]:
+        scatter = inverse(scale_matrix) + count * jnp.outer(loc, loc)
+        return jnp.append(count * loc, lower(scatter)), jnp.stack([count, concentration - 2 - size])
+
+    def log_normaliser(chi: Array, nu: Array) -> Array:
+        _, count, n, scale_matrix = to_usual(chi, nu).values()
+        wishart = n / 2 * (size * math.log(2) + log_det(scale_matrix)) + multigammaln(n / 2, size)
+        return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
+
+    ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
+    return Conjugate(
+        name="NormalWishart",
+        of="loc, covariance_matrix^-1",
+        pieces=lambda theta: multivariate_pieces(theta, size),
+        log_normaliser=log_normaliser,
+        from_usual=from_usual,
+        to_usual=to_usual,
+        usual_ndims=ndims,
+    )

@@ -1,0 +1,108 @@
+"""Conjugate priors: observing adds the statistics and the counts, and all else is a difference of normalisers.
+
+The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts) in theta = natural.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from .errors import NoClosedFormError
+from .family import Array, Conjugate, Family, Usual
+from .features import compiled, in_domain, log_partition, statistic
+from .special import floats, over_leading
+
+
+class Prior(NamedTuple):
+    """What was seen before: the sum of the statistics and the number of observations, one for each piece of A."""
+
+    statistic: Array
+    counts: Array
+
+
+def prior_from_usual(family: Family, **usual: Array) -> Prior:
+    """The prior in its usual parameters, those of NumPyro where it has that distribution (`conjugate.name`)."""
+    conjugate = closed(family)
+    names = tuple(conjugate.usual_ndims)
+    if set(usual) != set(names):
+        raise TypeError(f"the {conjugate.name} prior takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}")
+    arguments = [(floats(usual[name]), conjugate.usual_ndims[name]) for name in names]
+
+    def of_one(*values: Array) -> tuple[Array, Array]:
+        return conjugate.from_usual(**dict(zip(names, values, strict=True)))
+
+    return Prior(*over_leading(of_one, *arguments))
+
+
+@compiled
+def prior_to_usual(family: Family, prior: Prior) -> Usual:
+    usual: Usual = over_leading(closed(family).to_usual, *with_axes(prior))
+    return usual
+
+
+@compiled
+def update(family: Family, prior: Prior, values: Array, weights: Array | None = None) -> Prior:
+    """The posterior: (statistic + sum_i w_i T(x_i), counts + sum_i w_i).
+
+    The last axis before those of one value counts the observations.
+    """
+    statistics = statistic(family, values)
+    shares = jnp.ones(statistics.shape[:-1], statistics.dtype) if weights is None else floats(weights)
+    total = (shares[..., None] * statistics).sum(axis=-2)
+    seen = jnp.broadcast_to(shares.sum(axis=-1)[..., None], (*shares.shape[:-1], prior.counts.shape[-1]))
+    return Prior(added(prior.statistic, total), added(prior.counts, seen))
+
+
+def added(x: Array, y: Array) -> Array:
+    return jnp.add(*jnp.broadcast_arrays(x, y))
+
+
+@compiled
+def log_density(family: Family, prior: Prior, natural: Array) -> Array:
+    """The log density of the natural parameters; up to a constant if the normaliser has no closed form."""
+    natural = floats(natural)
+
+    def of_one(theta: Array, chi: Array, nu: Array) -> Array:
+        pieces = family.conjugate.pieces(theta) if family.conjugate else log_partition(family, theta)[None]
+        constant = family.conjugate.log_normaliser(chi, nu) if family.conjugate else 0.0
+        return jnp.where(in_domain(family, theta), theta @ chi - nu @ pieces - constant, -jnp.inf)
+
+    return over_leading(of_one, (natural, 1), *with_axes(prior))
+
+
+@compiled
+def log_normaliser(family: Family, prior: Prior) -> Array:
+    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) over the natural parameters."""
+    return over_leading(closed(family).log_normaliser, *with_axes(prior))
+
+
+@compiled
+def log_evidence(family: Family, prior: Prior, values: Array) -> Array:
+    """log p(x_1, ..., x_n) = B(updated) - B + sum_i log h(x_i)."""
+    base = over_leading(family.log_base, (floats(values), family.event_ndim)).sum(axis=-1)
+    return log_normaliser(family, update(family, prior, values)) - log_normaliser(family, prior) + base
+
+
+@compiled
+def log_predictive(family: Family, prior: Prior, value: Array) -> Array:
+    """log p(x) under the prior, or under a posterior: the evidence of one observation."""
+    value = floats(value)
+    alone = jnp.expand_dims(value, value.ndim - family.event_ndim)
+    inside = over_leading(family.contains, (value, family.event_ndim))
+    evidence = log_evidence(family, prior, alone)
+    return jnp.where(jnp.broadcast_to(inside, evidence.shape), evidence, -jnp.inf)
+
+
+def with_axes(prior: Prior) -> tuple[tuple[Array, int], tuple[Array, int]]:
+    return (floats(prior.statistic), 1), (floats(prior.counts), 1)
+
+
+def closed(family: Family) -> Conjugate:
+    if family.conjugate is None:
+        raise NoClosedFormError(
+            f"the conjugate prior of {family.name} has no normaliser in closed form: update it by `update`, "
+            f"and sample or integrate its unnormalised `log_density`"
+        )
+    return family.conjugate
