@@ -34,6 +34,8 @@ class Estimate(NamedTuple):
 
 def surrogate(steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None) -> Estimate:
     """One estimate from this many particles, which are samples of all draws without a number of their own."""
+    if particles < 1:
+        raise EstimatorError(f"{particles} samples have no mean: draw at least one")
     run = Run(list(steps), particles, dict(state or {}))
     with numpyro.validation_enabled(False):
         for number, step in enumerate(run.steps):

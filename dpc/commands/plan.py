@@ -15,6 +15,7 @@ from dpc.commands.models import load_graph
 from dpc.commands.tables import columns
 from dpc.dsl.data import bind_data
 from dpc.dsl.estimate.choose import Choice, choose_methods
+from dpc.dsl.estimate.costs import averages_weights
 from dpc.dsl.estimate.prepare import prepare
 from dpc.dsl.graph import Graph, Kind
 from dpc.dsl.tabulate.given import check_given
@@ -42,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choices(graph: Graph, args: argparse.Namespace) -> list[Choice]:
-    needed, terms, _ = prepare(graph)
+    needed, terms, objective = prepare(graph)
     if not needed.of_kind(Kind.DRAW):
         return []
     _, given = read_settings(args.set, graph)
     bound = bind_data(graph, *args.data, *([given] if given else []), partial=True)
-    return choose_methods(needed, terms, bound.sizes)
+    return choose_methods(needed, terms, bound.sizes, averages_weights(objective))
 
 
 def _show_estimators(choices: list[Choice], as_json: bool) -> int:
@@ -66,8 +67,8 @@ def _show_estimators(choices: list[Choice], as_json: bool) -> int:
     elif not choices:
         print("the objective has no random part: its gradient is exact")
     else:
-        rows = [(choice.name, str(choice), str(choice.points), choice.reason) for choice in choices]
-        print(*columns([("draw", "estimator", "points", "why"), *rows]), sep="\n")
+        shown = [(choice.name, str(choice), str(choice.points), choice.reason) for choice in choices]
+        print(*columns([("draw", "estimator", "points", "why"), *shown]), sep="\n")
     return OK
 
 

@@ -105,6 +105,10 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
     if ctx.closed and symbol.kind not in ctx.open:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
         return unknown(expr.span)
+    if ctx.guide and symbol.kind == "let" and symbol.name not in ctx.facts.symbols.guide:
+        message = f"`{expr.name}` cannot be used here: a guide sees what is given, and no values of the model"
+        ctx.error("E0108", message, expr.span, help="compute it inside the guide, under another name")
+        return unknown(expr.span)
     type_ = ctx.type_of(symbol)
     return c.Ref(expr.span, type_ or UNKNOWN, symbol.name)
 

@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember, the losses so far."""
+    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember, all losses."""
 
     step: int
     raw: Any

@@ -15,6 +15,7 @@ from ..graph import Graph, Kind, Node
 from ..types import IndexOf, Type
 from .costs import NUMBER, CostTerm, bound_of, cost_terms
 from .follow import Followed, has_elements
+from .given import as_given, without
 from .refuse import unusable
 from .steps import density_cost, random_names
 from .substitute import substitute
@@ -27,16 +28,15 @@ def guided(graph: Graph) -> Graph:
     """What is drawn by the guide and computed by the model; what is observed is given, and nothing costs anything."""
     assert graph.guide is not None
     guide = [node for node in graph.guide.nodes if node.kind in (Kind.FUNCTION, Kind.DRAW)]
+    for node in guide:
+        if node.kind is Kind.FUNCTION and node.name in graph.by_name:
+            raise DpError([unusable(node, f"`{node.name}` is a name of the model too", "choose another name for it")])
     drawn = {node.name for node in guide}
     given = [node for part in (graph, graph.guide) for node in part.nodes if node.kind in GIVEN]
     observed = [node for node in graph.of_kind(Kind.DRAW) if node.name not in drawn]
-    inputs = [node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False) for node in observed]
+    inputs = list(map(as_given, observed))
     unique = {node.name: node for node in [*given, *inputs, *guide, *graph.of_kind(Kind.FUNCTION)]}
-    recurrences = tuple(
-        group
-        for group in (*graph.guide.recurrences, *graph.recurrences)
-        if all(unique.get(name) and unique[name].kind not in GIVEN for name in group.members)
-    )
+    recurrences = (*graph.guide.recurrences, *without({n.name for n in graph.of_kind(Kind.DRAW)}, graph.recurrences))
     found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
     return mark_random(sort_nodes(found))
 

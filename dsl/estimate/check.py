@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..diagnostics import Diagnostic, DpError
 from ..graph import Graph
+from .costs import averages_weights
 from .prepare import prepare
 from .refuse import refusals
 
@@ -14,4 +15,4 @@ def check_estimators(graph: Graph) -> list[Diagnostic]:
         prepared = prepare(graph)
     except DpError as error:
         return list(error.diagnostics)
-    return list(refusals(prepared.graph, prepared.terms))
+    return list(refusals(prepared.graph, prepared.terms, averages_weights(prepared.bound)))

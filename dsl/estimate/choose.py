@@ -46,24 +46,27 @@ class Choice(Record):
         return f"{self.method}({options})" if options else self.method
 
 
-def choose_methods(graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int]) -> list[Choice]:
-    """One choice for each draw, parents first."""
-    problems = list(refusals(graph, terms))
+def choose_methods(
+    graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False
+) -> list[Choice]:
+    """One choice for each draw, parents first; where samples are weighed, every draw is sampled."""
+    problems = list(refusals(graph, terms, weighed))
     if problems:
         raise DpError(problems)
-    chooser = _Chooser(graph, terms, sizes)
+    chooser = _Chooser(graph, terms, sizes, weighed)
     return [chooser.choices[node.name] for node in graph.of_kind(Kind.DRAW)]
 
 
 class _Chooser:
-    def __init__(self, graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int]):
+    def __init__(self, graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool):
         self.graph = graph
         self.terms = terms
         self.sizes = sizes
         self.followed = Followed(graph)
         self.choices: dict[str, Choice] = {}
         draws = graph.of_kind(Kind.DRAW)
-        self.summed = self._summed(draws)
+        self.weighed = weighed
+        self.summed = set() if weighed else self._summed(draws)
         for node in reversed(draws):
             self.choices[node.name] = self._choose(node)
 
@@ -95,6 +98,8 @@ class _Chooser:
         return obstacle(node.name, self.graph, self.terms, passing)
 
     def _unsummed(self, node: Node) -> str:
+        if self.weighed:
+            return "the bound is one over samples"
         together = is_simple(node, self.graph)
         return "its values are too many to sum" if together else "only draws of one statement are summed"
 
@@ -111,8 +116,10 @@ class _Chooser:
         return support**together if together * support.bit_length() < 64 else 2**63
 
     def _size(self, axis: object) -> int:
-        size = getattr(axis, "size", None)
-        return int(size if size is not None else self.sizes[str(axis)])
+        size = getattr(axis, "size", None) or self.sizes.get(str(axis))
+        if size is None:
+            raise ValueError(f"the size of `{axis}` is needed to choose estimators: pass the bound data")
+        return int(size)
 
     def _local(self, node: Node) -> set[int]:
         """The axes along which everything below is element by element."""

@@ -37,6 +37,11 @@ def bound_of(graph: Graph) -> c.Apply | None:
     return found[0] if found else None
 
 
+def averages_weights(bound: c.Apply | None) -> bool:
+    """Whether it is a bound of several samples: no mean over costs, but the log of a mean over weights."""
+    return bound is not None and bound.function != "elbo"
+
+
 def cost_terms(graph: Graph) -> list[CostTerm]:
     """The whole objective; a bound stays as it is."""
     piece = objective_of(graph)

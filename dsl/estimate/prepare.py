@@ -8,9 +8,10 @@ from typing import NamedTuple
 from .. import core as c
 from ..build import mark_random
 from ..diagnostics import DpError
-from ..graph import Graph, Kind, Node
+from ..graph import Graph, Kind
 from .bound import bound_terms, guided
 from .costs import CostTerm, bound_of, cost_terms
+from .given import as_given, without
 from .refuse import ancestors, critic_of, unusable
 from .relax import relax
 from .steps import random_names
@@ -34,21 +35,20 @@ def prepare(graph: Graph) -> Prepared:
 
 
 def _without_bound(graph: Graph) -> Graph:
-    """What is observed is given. A mean given what is observed below would be a posterior mean, which takes a guide."""
+    """What is observed is given. A mean given what is observed or weighed below is a posterior mean: by a guide."""
     observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
     nodes = [node for node in graph.nodes if node.kind is not Kind.COST]
-    found = graph.replace(guide=None, nodes=tuple(_given(n) if n.name in observed else n for n in nodes))
+    found = graph.replace(guide=None, nodes=tuple(as_given(n) if n.name in observed else n for n in nodes))
     inside = {name for term in cost_terms(graph) for name in ancestors(random_names(term.body, graph), found)}
-    for name in sorted(observed):
-        if any(found[above].kind is Kind.DRAW for above in ancestors(graph[name].parents, found) & inside):
-            message = f"`{name}` is observed, so the mean of the objective is one over the posterior"
-            help = "add a `guide` and `maximize elbo()`, or observe nothing"
-            raise DpError([unusable(graph[name], message, help)])
-    return mark_random(found.replace(recurrences=tuple(r for r in found.recurrences if not observed & set(r.members))))
-
-
-def _given(node: Node) -> Node:
-    return node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False)
+    drawn = {name for name in inside if found[name].kind is Kind.DRAW and not found[name].undirected}
+    for node in graph.nodes:
+        weighs = node.name in observed or node.kind is Kind.FACTOR
+        if weighs and ancestors(node.parents, found) & drawn:
+            what = "a factor" if node.kind is Kind.FACTOR else "observed"
+            message = f"`{node.name}` is {what}, so the mean of the objective is one over the posterior"
+            help = "add a `guide` and `maximize elbo()`, or leave it out"
+            raise DpError([unusable(node, message, help)])
+    return mark_random(found.replace(recurrences=tuple(without(observed, found.recurrences))))
 
 
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:

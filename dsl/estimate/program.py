@@ -18,6 +18,7 @@ from ..graph import Graph, Kind, Node
 from ..lower.emit import runnable
 from ..lower.program import Writer
 from .choose import choose_methods
+from .costs import averages_weights
 from .follow import Followed, Follows, Past, element_axes
 from .methods import make_method
 from .prepare import prepare
@@ -33,7 +34,8 @@ class Objective:
     def __init__(self, graph: Graph, sizes: Mapping[str, int], externs: Mapping[str, Callable[..., Any]]):
         self.externs = externs
         self.graph, self.terms, self.bound = prepare(graph)
-        self.choices = {choice.name: choice for choice in choose_methods(self.graph, self.terms, sizes)}
+        choices = choose_methods(self.graph, self.terms, sizes, averages_weights(self.bound))
+        self.choices = {choice.name: choice for choice in choices}
         self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
 
     @cached_property
@@ -44,9 +46,7 @@ class Objective:
         def parts(writer: Writer) -> list[list[str]]:
             return [StepWriter(writer, frozen).write(self.terms)]
 
-        words = ("law", "value", "cost", "score", "sample")
-        names = {f"{word}_{node.name}" for word in words for node in self.graph.nodes}
-        return runnable(self.graph, parts, RESERVED | names)
+        return runnable(self.graph, parts, RESERVED)
 
     @cached_property
     def _program(self) -> Callable[..., dict[str, Any]]:
@@ -60,7 +60,7 @@ class Objective:
     ) -> Estimate:
         """One estimate of the mean objective, by this many samples of the program, or of the bound in it."""
         steps = self.steps(params, data)
-        if self.bound is None or self.bound.function == "elbo":
+        if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
         options = {name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)}
         bound = Bound(float(options.get("alpha", 0.0)), int(options["samples"]))
@@ -79,8 +79,7 @@ class Objective:
     @property
     def least_samples(self) -> int:
         """How many samples an estimate needs; a bound brings its own."""
-        is_mean = self.bound is None or self.bound.function == "elbo"
-        return least_particles(self.unsampled_methods) if is_mean else 1
+        return 1 if averages_weights(self.bound) else least_particles(self.unsampled_methods)
 
     @property
     def unsampled_methods(self) -> list[Method]:

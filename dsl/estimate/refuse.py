@@ -15,6 +15,8 @@ from .steps import is_simple
 
 PATHS = frozenset({"pathwise", "antithetic", "gumbel_softmax", "straight_through", "rebar"})
 SCORES = frozenset({"sfe", "rloo"})
+WEIGHED = frozenset({"pathwise", "gumbel_softmax", "straight_through", *SCORES})
+NOT_WEIGHED = frozenset({"samples", "control", "baseline", "constant"})
 EDGES = {"Pareto": ("scale",), "Levy": ("location",)}
 
 
@@ -28,9 +30,24 @@ def critic_of(node: Node) -> str | None:
     return next((str(value) for name, value in setting.options if name == "control"), None) if setting else None
 
 
-def refusals(graph: Graph, terms: Sequence[CostTerm]) -> Iterator[Diagnostic]:
-    """What is wrong with the annotations of a graph's draws, given what is below them."""
+def _unweighable(node: Node) -> Iterator[Diagnostic]:
+    setting = grad_setting(node)
+    assert setting is not None
+    if setting.method not in WEIGHED or NOT_WEIGHED & dict(setting.options).keys():
+        message = f"`{node.name}` is drawn once for each sample of the bound, which this `grad` does not do"
+        yield unusable(node, message, "use `pathwise`, `sfe` or `rloo`, without options")
+
+
+def _samples(node: Node) -> object:
+    setting = grad_setting(node)
+    return dict(setting.options).get("samples") if setting else None
+
+
+def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator[Diagnostic]:
+    """What is wrong with the annotations of a graph's draws, given what is below them: costs, or weights."""
     asked = {node.name: found.method for node in graph.of_kind(Kind.DRAW) if (found := grad_setting(node))}
+    if weighed:
+        yield from (diagnostic for name in asked for diagnostic in _unweighable(graph[name]))
     passing = frozenset(name for name, method in asked.items() if method in PATHS)
     for name, method in asked.items():
         node = graph[name]
@@ -48,6 +65,8 @@ def refusals(graph: Graph, terms: Sequence[CostTerm]) -> Iterator[Diagnostic]:
                 yield wrong(
                     node, f"`grad={method}` would leave out what happens at an edge: {moving}", "use `grad=pathwise`"
                 )
+        if method == "rloo" and _samples(node) == 1:
+            yield unusable(node, "`grad=rloo` takes the mean of other samples, and there is one", "ask for two or more")
         critic = critic_of(node)
         if critic and name in ancestors([critic], graph):
             yield wrong(

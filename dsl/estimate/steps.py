@@ -17,6 +17,7 @@ from ..check.typed import Piece
 from ..graph import Graph, Kind, Node
 from ..lower.expressions import lower
 from ..lower.laws import lower_law
+from ..lower.names import free_name
 from ..lower.nodes import density_terms, draw_statements, own_axes, piece_scope
 from ..lower.program import Writer, drawn_with, key_texts
 from ..lower.recurrences import recurrence_statements
@@ -75,7 +76,8 @@ class StepWriter:
                 yield from self.block(node, members, group)
 
     def define(self, word: str, name: str, arguments: str, reads: Iterable[str]) -> Iterator[str]:
-        function = f"{word}_{self.writer.names.get(name, name)}"
+        used = {*self.writer.names.values(), *self.writer.needs.reserved, *(made for _, made in self.entries)}
+        function = free_name(f"{word}_{self.writer.names.get(name, name)}", used)
         self.entries.append((f"{word} {name}", function))
         yield f"def {function}({arguments}):"
         for parent in reads:

@@ -1,4 +1,4 @@
-"""Values in the place of variables, and other names for what an expression binds, so that nothing gets a new meaning."""
+"""Values in the place of variables, and other names for what an expression binds, so that none means another thing."""
 
 from __future__ import annotations
 
@@ -34,17 +34,22 @@ def renamed_apart(tree: Tree, taken: set[str]) -> Tree:
 
 def renamed(tree: Tree, new: Callable[[str], str]) -> Tree:
     """The same expression with new names for all that it binds."""
-    inner = c.map_parts(tree, lambda part: renamed(part, new))
+    found: Tree = _renamed(tree, new)  # type: ignore[assignment]
+    return found
+
+
+def _renamed(tree: c.Core | c.Law, new: Callable[[str], str]) -> c.Core | c.Law:
+    inner: c.Core | c.Law = c.map_parts(tree, lambda part: _renamed(part, new))
     if isinstance(inner, c.Loop):
         name = new(inner.variable)
-        parts = (c.rename(part, inner.variable, name) for part in (inner.condition, inner.body))
-        return inner.replace(variable=name, **dict(zip(("condition", "body"), parts, strict=True)))
+        condition, body = (c.rename(part, inner.variable, name) for part in (inner.condition, inner.body))
+        return inner.replace(variable=name, condition=condition, body=body)
     if not isinstance(inner, c.Reduce | c.Build):
         return inner
-    binders = tuple(bind.replace(name=new(bind.name)) for bind in inner.binders)
-    for bind in inner.binders:
+    binders = inner.binders
+    for bind in binders:
         inner = c.map_parts(inner, lambda part, old=bind.name: c.rename(part, old, new(old)))  # type: ignore[misc]
-    return inner.replace(binders=binders)
+    return inner.replace(binders=tuple(bind.replace(name=new(bind.name)) for bind in binders))
 
 
 def bound_in(tree: c.Core | c.Law) -> set[str]:

@@ -49,9 +49,7 @@ _BASELINE: dict[str, str | tuple[str, ...]] = {
 
 COINS = frozenset({"Bernoulli"})
 FINITE = frozenset({"Bernoulli", "Categorical", "OrderedLogistic"})
-MEASURES = frozenset(
-    {"Bernoulli", "Categorical", "Binomial", "Geometric", "Poisson", "Normal", "Exponential", "Gamma"}
-)
+MEASURES = frozenset({"Bernoulli", "Categorical", "Binomial", "Geometric", "Poisson", "Normal", "Exponential", "Gamma"})
 SMOOTHLY_SYMMETRIC = frozenset({"Normal", "Logistic", "Cauchy", "StudentT", "MultivariateNormal"})
 SYMMETRIC = SMOOTHLY_SYMMETRIC | {"Laplace", "Uniform"}
 

@@ -54,7 +54,7 @@ def test_a_binder_of_the_same_name_is_not_captured() -> None:
     row[j in K] = sum[k in K] w[k] * z[j, k]
     minimize sum[k in K] row[k]
     """
-    assert binders(text) == [("k",)]
+    assert binders(text) == [("k", "k2")]
 
 
 # ---- what follows what

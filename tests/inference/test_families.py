@@ -122,6 +122,7 @@ def test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes(name: str) 
     np.testing.assert_allclose(gradient, 0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @for_all(data=st.data())
 @settings(max_examples=10, deadline=None)
@@ -215,6 +216,7 @@ def seen(family: Family, count: float = 60.0) -> priors.Prior:
     return priors.Prior(count * features.mean(family, naturals(family)[1]), jnp.full(pieces, count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSED)
 def test_a_predictive_distribution_sums_to_one_and_the_usual_prior_comes_back(name: str) -> None:
     family = family_of(name)
