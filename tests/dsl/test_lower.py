@@ -22,7 +22,7 @@ from dpc.dsl.types import Bool, IndexOf, Int
 
 MODELS = sorted((Path(__file__).parent.parent.parent / "models").rglob("*.dp"))
 SIZES = {"T": 6, "F": 4, "County": 3, "Obs": 5, "Day": 7, "Point": 5, "Feature": 3, "Document": 2, "Word": 4,
-         "Token": 6, "Year": 5, "N": 3, "Input": 2}  # fmt: skip
+         "Token": 6, "Year": 5, "N": 3, "Input": 2, "Image": 2}  # fmt: skip
 EXTERNS = {"dec": lambda z: jnp.sin(jnp.arange(64.0)) * jnp.sum(z), "enc": lambda x: jnp.cos(jnp.arange(20.0))}
 
 

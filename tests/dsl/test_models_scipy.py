@@ -21,7 +21,7 @@ MODELS = Path(__file__).parent.parent.parent / "models"
 OWN = sorted(path for path in MODELS.rglob("*.dp") if path.parent.name != "networks")
 """Networks that others made have their own answers: tests/test_query.py."""
 SIZES = {"T": 6, "F": 4, "County": 3, "Obs": 5, "Day": 7, "Point": 5, "Feature": 3, "Document": 2, "Word": 4,
-         "Token": 6, "Year": 5, "N": 2, "Input": 2}  # fmt: skip
+         "Token": 6, "Year": 5, "N": 2, "Input": 2, "Image": 2}  # fmt: skip
 Values = dict[str, Any]
 
 norm, halfnorm = st.norm.logpdf, st.halfnorm.logpdf
@@ -65,6 +65,11 @@ def changepoint(v: Values) -> float:
     rate = np.where(np.arange(5) < v["change"], v["early"], v["late"])
     prior = st.expon.logpdf(v["early"]) + st.expon.logpdf(v["late"]) - np.log(5)
     return prior + st.poisson.logpmf(v["accidents"], rate).sum()
+
+
+def digits(v: Values) -> float:
+    odds = v["ground"] + v["z"] @ v["write"]
+    return st.bernoulli.logpmf(v["z"], 0.5).sum() + st.bernoulli.logpmf(v["x"], sp.expit(odds)).sum()
 
 
 def eight_schools(v: Values) -> float:
@@ -166,9 +171,11 @@ def nested(v: Values) -> float:
 
 
 DENSITIES: dict[str, Callable[[Values], float]] = {
-    **{f.__name__: f for f in (asia, bandit, boltzmann, cancer, changepoint, eight_schools, garch, gate)},
+    **{f.__name__: f for f in (asia, bandit, boltzmann, cancer, changepoint, digits, eight_schools, garch, gate)},
     **{f.__name__: f for f in (gaussian_process, hierarchical, hmm, ising, logistic, mixture, potts, second_order)},
     **{f.__name__: f for f in (sprinkler, tagger, topics, tracking, vae, nested)},
+    "control": lambda v: norm(v["gust"], 0, 0.5).sum(),
+    "evolution": lambda v: norm(v["place"], v["centre"], v["spread"]).sum(),
     "pathwise": lambda v: norm(v["noise"]),
     "score": lambda v: st.bernoulli.logpmf(v["coin"], sp.expit(v["theta"])),
     "score_chain": lambda v: st.poisson.logpmf(v["count"], np.exp(v["theta"])),
