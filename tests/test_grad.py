@@ -220,7 +220,7 @@ def test_a_long_run_where_there_is_no_grid(write: Any, capsys: pytest.CaptureFix
     """d E[z^2] / d rate = -4 / rate^3 for an Exponential."""
     found = ask(capsys, write(EDGE), "--compare", "pathwise,rloo", "--samples", "256")
     reference = found["reference"]
-    assert "5120 estimates by pathwise" in reference["about"]
+    assert "5120 estimates by" in reference["about"]
     error = reference["standard_errors"]["r"]
     assert abs(reference["gradient"]["r"] + 4 / 2**3) < 4.5 * error < 0.2
     row = next(row for row in found["compared"] if row["method"] == "rloo")
