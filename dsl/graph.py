@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import Enum
 from functools import cached_property
 from typing import ClassVar
@@ -103,6 +104,17 @@ class Graph(Record):
 
     def of_kind(self, *kinds: Kind) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.kind in kinds)
+
+    def ancestors(self, names: Iterable[str], stop: Collection[str] = ()) -> set[str]:
+        """These nodes and all that they depend on, not looking beyond what is in `stop`."""
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += [] if name in stop else self[name].parents
+        return found
 
     def map_nodes(self, change: object) -> Graph:
         return self.replace(nodes=tuple(change(node) for node in self.nodes))  # type: ignore[operator]

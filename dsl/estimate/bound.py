@@ -13,7 +13,7 @@ from ..check.typed import Piece
 from ..diagnostics import Diagnostic, DpError
 from ..graph import Graph, Kind, Node
 from ..types import IndexOf, Type
-from .costs import NUMBER, CostTerm, bound_of, cost_terms
+from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, objective_of
 from .follow import Followed, has_elements
 from .given import as_given, without
 from .refuse import unusable
@@ -45,9 +45,11 @@ def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
     """The costs of an objective that has a bound in it: those of the bound, and whatever else is added to it."""
     bound = bound_of(graph)
     assert bound is not None
+    if len(bounds_in(objective_of(graph).body)) > 1:
+        raise DpError([_misplaced(graph, bound, "must be the only bound of an objective")])
     found: list[CostTerm] = []
     for term in cost_terms(graph):
-        bounds = [x for x in c.walk(term.body) if isinstance(x, c.Apply) and x.function in c.BOUNDS]
+        bounds = bounds_in(term.body)
         sign = _sign(term.body)
         if bounds and (sign is None or term.binders):
             raise DpError([_misplaced(graph, bound, "can be added to other costs or subtracted, and no more")])

@@ -33,8 +33,11 @@ def objective_of(graph: Graph) -> Piece:
 
 def bound_of(graph: Graph) -> c.Apply | None:
     """The elbo() or other bound that the objective has, if it has one."""
-    found = [x for x in c.walk(objective_of(graph).body) if isinstance(x, c.Apply) and x.function in c.BOUNDS]
-    return found[0] if found else None
+    return next(iter(bounds_in(objective_of(graph).body)), None)
+
+
+def bounds_in(core: c.Core | c.Law) -> list[c.Apply]:
+    return [part for part in c.walk(core) if isinstance(part, c.Apply) and part.function in c.BOUNDS]
 
 
 def averages_weights(bound: c.Apply | None) -> bool:

@@ -12,7 +12,7 @@ from ..graph import Graph, Kind
 from .bound import bound_terms, guided
 from .costs import CostTerm, bound_of, cost_terms
 from .given import as_given, without
-from .refuse import ancestors, critic_of, unusable
+from .refuse import critic_of, unusable
 from .relax import relax
 from .steps import random_names
 
@@ -39,11 +39,11 @@ def _without_bound(graph: Graph) -> Graph:
     observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
     nodes = [node for node in graph.nodes if node.kind is not Kind.COST]
     found = graph.replace(guide=None, nodes=tuple(as_given(n) if n.name in observed else n for n in nodes))
-    inside = {name for term in cost_terms(graph) for name in ancestors(random_names(term.body, graph), found)}
+    inside = {name for term in cost_terms(graph) for name in found.ancestors(random_names(term.body, graph))}
     drawn = {name for name in inside if found[name].kind is Kind.DRAW and not found[name].undirected}
     for node in graph.nodes:
         weighs = node.name in observed or node.kind is Kind.FACTOR
-        if weighs and ancestors(node.parents, found) & drawn:
+        if weighs and found.ancestors(node.parents) & drawn:
             what = "a factor" if node.kind is Kind.FACTOR else "observed"
             message = f"`{node.name}` is {what}, so the mean of the objective is one over the posterior"
             help = "add a `guide` and `maximize elbo()`, or leave it out"
@@ -54,8 +54,8 @@ def _without_bound(graph: Graph) -> Graph:
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
     """Nothing is drawn that no cost depends on."""
     names = [part.name for term in terms for part in c.walk(term.body) if isinstance(part, c.Ref)]
-    needed = ancestors(names, graph)
-    needed |= ancestors([critic for name in needed if (critic := critic_of(graph[name]))], graph)
+    needed = graph.ancestors(names)
+    needed |= graph.ancestors([critic for name in needed if (critic := critic_of(graph[name]))])
     nodes = tuple(node for node in graph.nodes if node.name in needed or node.kind in (Kind.INPUT, Kind.PARAMETER))
     recurrences = tuple(r for r in graph.recurrences if set(r.members) & needed)
     return graph.replace(nodes=nodes, recurrences=recurrences)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from .. import core as c
 from ..check.typed import Setting
@@ -68,7 +68,7 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
         if method == "rloo" and _samples(node) == 1:
             yield unusable(node, "`grad=rloo` takes the mean of other samples, and there is one", "ask for two or more")
         critic = critic_of(node)
-        if critic and name in ancestors([critic], graph):
+        if critic and name in graph.ancestors([critic]):
             yield wrong(
                 node, f"`{critic}` depends on `{name}`, so subtracting it would bias the gradient", "take it away"
             )
@@ -80,17 +80,6 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
                 f"`grad={method}` is for draws of one statement, outside of recurrences and without conditions",
                 "use `pathwise`, `sfe` or `rloo`",
             )
-
-
-def ancestors(names: Iterable[str], graph: Graph) -> set[str]:
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += graph[name].parents
-    return found
 
 
 def wrong(node: Node, message: str, help: str) -> Diagnostic:

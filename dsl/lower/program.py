@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from .. import core as c
 from ..check.order import Recurrence, find_recurrences
@@ -78,17 +78,6 @@ class Writer:
         edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
         return find_recurrences(names, edges)[0]
 
-    def ancestors(self, targets: Iterable[str], stop: set[str]) -> set[str]:
-        """Everything the targets need, not looking beyond what is given."""
-        found: set[str] = set()
-        waiting = list(targets)
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting += [] if name in stop else self.graph[name].parents
-        return found
-
     # ---- functions
 
     def function(self, function: Function) -> list[str]:
@@ -117,7 +106,7 @@ class Writer:
         """A function that reads what is given, computes what the targets need, and ends with `tail`."""
         sources = self.sources()
         direct = [parent for target in targets for parent in self.graph[target].parents]
-        wanted = self.ancestors([*targets, *direct], set(sources))
+        wanted = self.graph.ancestors([*targets, *direct], set(sources))
         nodes = [n for n in self.graph.nodes if n.name in wanted and n.name not in sources]
         body = [*self.reads(sources, wanted), *self.computed(nodes), *tail]
         return self.finish(head, doc, sources, body)
@@ -166,7 +155,7 @@ class Writer:
     def sample(self) -> list[str]:
         draws = [n for n in self.graph.nodes if n.kind is Kind.DRAW]
         sources = self.sources(sampled=True)
-        wanted = self.ancestors([n.name for n in draws], set(sources))
+        wanted = self.graph.ancestors([n.name for n in draws], set(sources))
         nodes = [n for n in self.graph.nodes if n.name in wanted and n.name not in sources]
         body = [*self.reads(sources, wanted)]
         body += [f"keys = jax.random.split(key, {max(1, sum(len(n.pieces) for n in draws))})"]

@@ -52,11 +52,5 @@ def _as_given(node: Node) -> Node:
 
 def _ancestors(tables: list[Node], graph: Graph) -> frozenset[str]:
     """What the tables are computed from; a draw stands for itself."""
-    found: set[str] = set()
-    waiting = [parent for table in tables for parent in table.parents]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += graph[name].parents if graph[name].kind is Kind.FUNCTION else ()
-    return frozenset(found)
+    given = {node.name for node in graph.nodes if node.kind is not Kind.FUNCTION}
+    return frozenset(graph.ancestors([parent for table in tables for parent in table.parents], given))

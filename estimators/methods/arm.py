@@ -8,6 +8,7 @@ Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,11 +41,11 @@ class _Pairs(Method):
         ]
         return Points(pair, weights=jnp.stack(weights))
 
+    @abstractmethod
     def slope(
         self, law: Distribution, uniform: jax.Array, own: jax.Array, other: jax.Array, local: tuple[int, ...]
     ) -> jax.Array:
         """The slope of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
-        raise NotImplementedError
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:

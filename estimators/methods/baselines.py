@@ -5,6 +5,7 @@ E[(f(x) - b) d log p(x)] = E[f(x) d log p(x)] for every b that is independent of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,16 +14,19 @@ import jax.numpy as jnp
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """`needs`: how many samples it takes at least. `spread`: it wants the squared scores. `state`: it remembers."""
+class Baseline(ABC):
+    """`needs`: how many samples it takes at least. `spread`: it wants the squared scores.
+
+    `start`: what it remembers before the first costs, where it remembers anything.
+    """
 
     needs: ClassVar[int] = 1
     spread: ClassVar[bool] = False
     start: ClassVar[float | None] = None
 
+    @abstractmethod
     def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
         """One number for each sample, broadcast against the costs; the samples are along `axis`."""
-        raise NotImplementedError
 
     def update(self, costs: jax.Array, state: Any) -> Any:
         """The state after these costs have been seen."""

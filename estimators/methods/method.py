@@ -6,6 +6,7 @@ must its derivatives, up to the `order` that the method claims.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,7 +30,7 @@ class Points(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(ABC):
     """One way to differentiate a draw.
 
     `single`: there is one point, with no axis for points. `free`: the values of the points do not depend on the law's
@@ -46,11 +47,11 @@ class Method:
     relaxed: ClassVar[bool] = False
     baseline: ClassVar[Baseline | None] = None
 
+    @abstractmethod
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
         """Points of one draw; `local` are the batch axes along which all that is downstream is element by element."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def refusal(cls, law: Distribution) -> str:
         """Why the method is not for this law; empty when it is."""
-        raise NotImplementedError

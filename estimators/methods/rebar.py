@@ -7,6 +7,7 @@ z' is drawn given b, and z is the same number with the derivative of logits + no
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -29,8 +30,9 @@ class _Controlled(Method):
     relaxed: ClassVar[bool] = True
     scale: float | jax.Array
 
+    @abstractmethod
     def soften(self, noise: jax.Array, law: Distribution) -> jax.Array:
-        raise NotImplementedError
+        """Relaxed values of noise of the law."""
 
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
         first, second = jax.random.split(key)
