@@ -11,30 +11,40 @@ from .arrays import checked_array
 from .collect import collect_variables, declaration, fit_axes, given_nodes
 from .dims import Given, indexed_dim, resolve_dims
 from .errors import Report
-from .kinds import typed_values
+from .kinds import typed_values, typed_with_missing
 from .objects import as_raw
-from .raw import Array, Raw, Variable
+from .raw import Array, Mask, Raw, Variable
 
 
 class Bound(Record):
-    """`sizes` of all dims, `labels` of those that have any, `arrays` of inputs and observed variables."""
+    """`sizes` of all dims, `labels` of those that have any, `arrays` of inputs and observed variables.
+
+    `missing` marks the entries that the data lack, of arrays that lack any.
+    """
 
     sizes: dict[str, int]
     labels: dict[str, tuple[str, ...]]
     arrays: dict[str, Array]
+    missing: dict[str, Mask] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
 
 
-def bind_data(graph: Graph, *sources: object, sizes: Mapping[str, int] | None = None, partial: bool = False) -> Bound:
+def bind_data(
+    graph: Graph,
+    *sources: object,
+    sizes: Mapping[str, int] | None = None,
+    partial: bool = False,
+    missing: bool = False,
+) -> Bound:
     """Arrays for the graph from files and Python objects, or a DataError with every problem.
 
-    With `partial`, observed variables may be absent.
+    With `partial`, observed variables may be absent; with `missing`, some of their entries.
     """
     report = Report()
     sizes = sizes or {}
     entries = collect_variables(graph, _read_sources(sources, report), report)
     _verify_size_names(graph, sizes, report)
     nodes = given_nodes(graph)
-    given = {name: found for name, node in nodes.items() if (found := _settle(node, entries, report))}
+    given = {name: found for name, node in nodes.items() if (found := _settle(node, entries, missing, report))}
     absent = [node for name, node in nodes.items() if name not in entries]
     _report_absent(absent, partial, report)
     unknown = [*absent, *(nodes[name] for name in entries if name in nodes and not _is_settled(given.get(name)))]
@@ -50,6 +60,7 @@ def bind_data(graph: Graph, *sources: object, sizes: Mapping[str, int] | None = 
         {name: found.size for name, found in dims.sizes.items()},
         {name: found.labels for name, found in dims.labels.items()},
         arrays,
+        {name: found.missing for name, found in given.items() if found.missing is not None and found.missing.any()},
     )
 
 
@@ -69,13 +80,15 @@ def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -
             report.add(name, f"the model has no dim `{name}`", did_you_mean(name, dims), "`sizes`")
 
 
-def _settle(node: Node, entries: dict[str, Variable], report: Report) -> Given | None:
+def _settle(node: Node, entries: dict[str, Variable], missing: bool, report: Report) -> Given | None:
     """The entry with declared axes and values of the declared kind; nothing if it is absent or of another rank."""
     if node.name not in entries:
         return None
     variable = None
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
+        if missing and node.observed:
+            return Given(node, variable, *typed_with_missing(variable, node.type.domain))
         return Given(node, variable, typed_values(variable, node.type.domain, node.observed))
     return Given(node, variable, None) if variable else None
 

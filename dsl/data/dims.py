@@ -16,7 +16,7 @@ from ..record import Record
 from ..types import Dim, IndexOf
 from .collect import declaration
 from .errors import Report, counted, did_you_mean_label, quoted
-from .raw import Array, Variable, repeated
+from .raw import Array, Mask, Variable, repeated
 
 
 class Given(Record):
@@ -25,6 +25,7 @@ class Given(Record):
     node: Node
     variable: Variable
     values: Array | None
+    missing: Mask | None = None
 
     def axes_of(self, dim: Dim) -> Iterator[int]:
         return (k for k, axis in enumerate(self.node.type.shape) if isinstance(axis, Dim) and axis.name == dim.name)

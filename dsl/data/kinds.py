@@ -15,27 +15,43 @@ TRUTH = {"true": True, "false": False}
 WRITTEN_TRUTH = {**TRUTH, "1": True, "0": False, "1.0": True, "0.0": False}
 ROWS_SHOWN = 3
 BEYOND_INT64 = 2.0**63
+LEAVE_OUT = "leave these rows out"
 
 
 def typed_values(variable: Variable, domain: Domain, observed: bool) -> Array:
-    """The values as the domain has them, or a DataError at the first entry that is none of them."""
+    """The values as the domain has them, or a DataError at the first entry that is missing or none of them."""
     if variable.written:
         variable = read_cells(variable, domain)
-    _verify_none_missing(variable, observed)
+    _verify_none_missing(variable, missing_entries(variable), observed)
     return CONVERTERS[type(domain)](variable, str(domain))
 
 
-def _verify_none_missing(variable: Variable, observed: bool) -> None:
+def typed_with_missing(variable: Variable, domain: Domain) -> tuple[Array, Mask]:
+    """The values, and which of them are missing: these hold a value that another entry has, or a plain one."""
+    if variable.written:
+        variable = read_cells(variable, domain)
+    missing = missing_entries(variable)
+    if missing.all():
+        return np.full(variable.shape, PLAIN[type(domain)]), missing
+    present = variable.values[~missing]
+    filled = variable.replace(values=np.where(missing, present[0], variable.values), missing=None)
+    filled = filled.replace(values=filled.values.astype(variable.values.dtype))
+    return CONVERTERS[type(domain)](filled, str(domain)), missing
+
+
+def missing_entries(variable: Variable) -> Mask:
     missing = variable.missing if variable.missing is not None else np.zeros(variable.shape, dtype=bool)
-    if variable.values.dtype.kind == "f":
-        missing = missing | np.isnan(variable.values)
+    return missing | np.isnan(variable.values) if variable.values.dtype.kind == "f" else missing
+
+
+def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> None:
     if not missing.any():
         return
     first = [tuple(map(int, at)) for at in np.argwhere(missing)[:ROWS_SHOWN]]
     seen = "; ".join(dict.fromkeys(map(variable.origin.at, first)))
     count = int(missing.sum())
     more = f"; and {count - len(first)} more" if count > len(first) else ""
-    help = "missing values of observed variables are not supported yet" if observed else "leave these rows out"
+    help = "`dpc fit` integrates over missing observations, other commands need them all" if observed else LEAVE_OUT
     raise problem(variable.name, f"`{variable.name}` has {counted(count, 'missing value')}", help, seen + more)
 
 
@@ -76,6 +92,7 @@ def _as_index(variable: Variable, wanted: str) -> Array:
 
 
 Converter = Callable[[Variable, str], Array]
+PLAIN: dict[type[Domain], float | int | bool] = {Real: 0.5, Int: 0, Bool: False, IndexOf: 0}
 CONVERTERS: dict[type[Domain], Converter] = {Real: _as_real, Int: _as_int, Bool: _as_bool, IndexOf: _as_index}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
 
@@ -40,22 +40,36 @@ def constraint_of(type_: Type) -> Any:
     return constraints.less_than(upper) if lower == -inf else constraints.interval(lower, upper)
 
 
-def constrain(graph: Graph, raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in parameters(graph)}
+def constrain(graph: Graph, raw: Mapping[str, Any]) -> Values:
+    return constrain_nodes(parameters(graph), raw)
 
 
-def unconstrain(graph: Graph, params: Mapping[str, Any]) -> dict[str, Any]:
-    return {n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float)) for n in parameters(graph)}
+def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
+    return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in nodes}
+
+
+def unconstrain(graph: Graph, params: Mapping[str, Any]) -> Values:
+    return unconstrain_nodes(parameters(graph), params)
+
+
+def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
+    return {n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float)) for n in nodes}
 
 
 def initial_values(graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Values:
+    return initial_nodes(parameters(graph), key, data, compute)
+
+
+def initial_nodes(
+    nodes: Iterable[Node], key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
+) -> Values:
     """The file's own values; what has none starts near zero in unconstrained space, at zero without a key.
 
     `compute` gives the values that the data have a part in.
     """
     found: Values = {}
-    verify_given(graph, data)
-    for number, node in enumerate(parameters(graph)):
+    verify_given(nodes, data)
+    for number, node in enumerate(nodes):
         sizes = {str(axis): _size(axis, data, node) for axis in node.type.shape}
         if node.default is not None:
             value = evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
@@ -71,8 +85,8 @@ def initial_values(graph: Graph, key: Any, data: Mapping[str, Any], compute: Cal
     return found
 
 
-def verify_given(graph: Graph, data: Mapping[str, Any]) -> None:
-    for node in parameters(graph):
+def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
+    for node in nodes:
         missing = [name for name in mentioned(node) if name not in data]
         if missing:
             raise ValueError(f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as data")

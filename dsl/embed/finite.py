@@ -34,10 +34,15 @@ class Finite(Record):
     """The finite part of a model. `indices` are the data that decide which variables a table is about."""
 
     grounded: Grounded
-    engine: Engine
+    layouts: list[np.ndarray[Any, Any]]
     structure: Structure
     tables: Tables
     indices: dict[str, bytes]
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Chosen when first asked for: a structure too wide for it can still be scored."""
+        return choose_engine(self.structure, self.layouts)
 
     def ask(
         self, question: str, params: Any, values: Any, arrays: Any, sizes: Mapping[str, int], given: Any, **options: Any
@@ -145,6 +150,12 @@ class Finite(Record):
         padding = [(0, 0)] * len(shape) + [(0, most - len(states))]
         return jnp.pad(jnp.log(array.astype(float)), padding)
 
+    def states(self, values: Mapping[str, Any]) -> Any:
+        """[variables]: the numbers of the states that these values are, of all variables."""
+        lowest = {name: int(node.type.bounds[0]) for name, node in self.grounded.finite.items()}
+        parts = [jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest[name]) for name in self.grounded.shapes]
+        return jnp.concatenate(parts) if parts else jnp.zeros(0, int)
+
     # ---- answers in the shapes of the model
 
     def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
@@ -188,7 +199,7 @@ def build_finite(
     structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
     indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
-    return Finite(grounded, choose_engine(structure, layouts(grounded, sizes)), structure, tables, indices)
+    return Finite(grounded, layouts(grounded, sizes), structure, tables, indices)
 
 
 def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dpc.inference.factors import FactorGraph
@@ -103,6 +104,34 @@ class Questions:
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
         finite, params, values, arrays, sizes, evidence = self._known(params, data, given, asked=name)
         return Moments(*finite.moments(params, values, arrays, finite.evidence(evidence), sizes=tuple(sizes.items())))
+
+    def expected_tables(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> tuple[jax.Array, list[jax.Array]]:
+        """log Z and its gradient in the log-potentials: how probable each entry of each table is (GM10)."""
+        finite, tables, evidence = self.tables(params, data, given)
+        found: tuple[jax.Array, list[jax.Array]]
+        found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
+        return found
+
+    def expected_score(
+        self,
+        expected: list[jax.Array],
+        params: Values | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Values | None = None,
+    ) -> jax.Array:
+        """E[log-potentials of these parameters] under probabilities of table entries from `expected_tables`."""
+        _, tables, _ = self.tables(params, data, given)
+        parts = [jnp.sum(jnp.where(e > 0, t, 0.0) * e) for t, e in zip(tables, expected, strict=True)]
+        return sum(parts, start=jnp.zeros(()))
+
+    def tables(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+        """The structure of the finite variables, its log-potentials and the log-likelihoods of evidence."""
+        finite, params, values, arrays, sizes, evidence = self._known(params, data, given)
+        return finite, finite.potentials(params, values, {**arrays, **sizes}), finite.evidence(evidence)
 
     def _exact_sample(
         self,

@@ -1,0 +1,64 @@
+"""Learning from Python: the loss of any data, and the parameters at its minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from ..graph import Graph
+
+if TYPE_CHECKING:
+    from ..learn.cases import Cases
+    from ..learn.fit import Fit
+    from ..learn.likelihood import Likelihood
+
+Values = dict[str, Any]
+
+
+class Learning:
+    """Parameters, and continuous draws without data, are estimated; finite draws without data are summed over."""
+
+    graph: Graph
+    externs: dict[str, Callable[..., Any]]
+
+    def cases(self, *sources: Any, by: str | None = None, sizes: Mapping[str, int] | None = None) -> Cases:
+        """Data to learn from: files, tables and mappings with values for any inputs and draws.
+
+        Rows of a table are cases where the model has single values; `by` names a column whose equal values are a case;
+        a list of mappings has a case each. Entries of draws may be missing.
+        """
+        from ..learn.cases import read_cases
+
+        return read_cases(self.graph, *sources, by=by, sizes=sizes)
+
+    def likelihood(self, *sources: Any, by: str | None = None) -> Likelihood:
+        """What `fit` maximises, as functions of the parameters and of arrays that may be traced and sharded."""
+        from ..learn.cases import Cases
+        from ..learn.likelihood import Likelihood
+
+        cases = sources[0] if len(sources) == 1 and isinstance(sources[0], Cases) else self.cases(*sources, by=by)
+        return Likelihood(self.graph, cases, self.externs)
+
+    def loss(self, params: Values, data: Any) -> jax.Array:
+        """Minus the log-likelihood, minus the log density of the priors; `data` are as `likelihood` takes them."""
+        from ..learn.likelihood import Likelihood
+
+        return (data if isinstance(data, Likelihood) else self.likelihood(data)).loss(params)
+
+    def fit(
+        self,
+        *sources: Any,
+        by: str | None = None,
+        start: Mapping[str, Any] | None = None,
+        watch: Callable[[str, Any], None] | None = None,
+        **options: Any,
+    ) -> Fit:
+        """The parameters that make the data most probable, by the best method there is; the result says which and why.
+
+        Options are those of `dpc.dsl.learn.fit.Options`: method, steps, tolerance, smoothing, seed, errors.
+        """
+        from ..learn.fit import Options, fit_likelihood
+
+        return fit_likelihood(self.likelihood(*sources, by=by), Options(**options), start, watch)

@@ -1,0 +1,209 @@
+"""Data to learn from: independent cases of one model, each with values for some of its draws.
+
+A case is a whole run of the model. Rows of a table are cases where the model's variables are single values; where they
+have a dim of rows, the table is one case. Cases of one size are kept together, stacked along a new first axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.bind import Bound, bind_data
+from ..data.errors import problem
+from ..data.objects import as_raw
+from ..data.raw import Array, Mask, Raw
+from ..graph import Graph, Kind, Node
+from ..record import Record
+from ..source import Span
+from ..types import Dim
+
+CASE = "case"
+
+
+class Group(Record):
+    """Cases of one size. `stacked` arrays have an entry for each case, `shared` are the same for all.
+
+    `missing` marks entries that are not known, with the shape of their array.
+    """
+
+    sizes: dict[str, int]
+    shared: dict[str, Array]
+    stacked: dict[str, Array]
+    missing: dict[str, Mask]
+    count: int
+
+
+class Cases(Record):
+    """`given` are the draws that the data have values for, in some case at least."""
+
+    groups: tuple[Group, ...]
+    labels: dict[str, tuple[str, ...]]
+    given: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        return sum(group.count for group in self.groups)
+
+
+def read_cases(graph: Graph, *sources: Any, by: str | None = None, sizes: Mapping[str, int] | None = None) -> Cases:
+    """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
+
+    `by` names a column of a table whose equal values are a case.
+    """
+    if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
+        return _stack(graph, [_bind(graph, [as_raw(case)], sizes) for case in sources[0]])
+    raws = [as_raw(source) for source in sources]
+    if by is not None:
+        return _split_by(graph, raws, by, sizes)
+    if any(_rows_are_cases(raw, graph) for raw in raws):
+        return _from_rows(graph, raws, sizes)
+    return _stack(graph, [_bind(graph, raws, sizes)])
+
+
+# ---- one case for each row
+
+
+def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
+    """Every draw that the source gives has one axis more than the model says."""
+    extra = {excess for name in raw.variables if (excess := _excess(raw, name, graph)) is not None}
+    return extra == {1}
+
+
+def _excess(raw: Raw, name: str, graph: Graph) -> int | None:
+    """How many axes the entry has beyond those of its draw; columns `x.a`, `x.b` are one array."""
+    node = graph.by_name.get(name)
+    spread = node is None and raw.table
+    if spread:
+        node = graph.by_name.get(name.rpartition(".")[0])
+    if node is None or node.kind is not Kind.DRAW:
+        return None
+    return raw.variables[name].values.ndim + spread - len(node.type.shape)
+
+
+def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Cases:
+    dim = Dim(CASE, None, (), Span(0, 0))
+    names = {name for raw in raws if _rows_are_cases(raw, graph) for name in _given(graph, [raw])}
+
+    def with_axis(node: Node) -> Node:
+        return node.replace(type=node.type.replace(shape=(dim, *node.type.shape))) if node.name in names else node
+
+    given = _given(graph, raws)
+    bound = _bind_observed(graph.replace(dims=(*graph.dims, dim)).map_nodes(with_axis), given, raws, sizes)
+    count = bound.sizes.pop(CASE)
+    stacked = {name: array for name, array in bound.arrays.items() if name in names}
+    shared = {name: array for name, array in bound.arrays.items() if name not in names}
+    group = Group(bound.sizes, shared, stacked, bound.missing, count)
+    return Cases((group,), bound.labels, frozenset(given & _draws(graph)))
+
+
+# ---- one case for each value of a column
+
+
+def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] | None) -> Cases:
+    """The table is read as one long case, and cut where it says."""
+    tables = [raw for raw in raws if raw.table and by in raw.variables]
+    if len(tables) != 1:
+        have = sorted({name for raw in raws if raw.table for name in raw.variables})
+        raise problem(by, f"there is no column `{by}` to tell cases apart", f"the columns are {', '.join(have)}")
+    kept = {name: column for name, column in tables[0].variables.items() if name != by}
+    others = [raw for raw in raws if raw is not tables[0]]
+    rows = tables[0].replace(variables=kept)
+    bound = _bind(graph, [rows, *others], sizes)
+    dim = _row_dim(graph, _given(graph, [rows]), by)
+    places = _places(tables[0].variables[by].values)
+    cut = [name for name in bound.arrays if str(graph[name].type.shape[:1] and graph[name].type.shape[0]) == dim]
+    found: dict[int, list[Array]] = {}
+    for place in places:
+        found.setdefault(len(place), []).append(place)
+    groups = []
+    for length, group in sorted(found.items()):
+        chosen = np.stack(group)
+        stacked = {name: bound.arrays[name][chosen] for name in cut}
+        missing = {name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()}
+        shared = {name: array for name, array in bound.arrays.items() if name not in cut}
+        groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
+    return Cases(tuple(groups), bound.labels, frozenset(_given(graph, raws) & _draws(graph)))
+
+
+def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
+    """The dim along which the rows of a table lie."""
+    firsts = {str(graph[name].type.shape[0]) for name in names if graph[name].type.shape}
+    if len(firsts) != 1:
+        raise problem(by, f"`{by}` tells cases apart, but the columns have no dim of rows in common")
+    return firsts.pop()
+
+
+def _places(values: Array) -> list[Array]:
+    """Where each value of the column stands, values in the order in which they come."""
+    _, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.split(order, np.cumsum(np.bincount(numbers))[:-1])
+    return [cuts[k] for k in np.argsort(first)]
+
+
+# ---- binding
+
+
+def _draws(graph: Graph) -> set[str]:
+    return {node.name for node in graph.of_kind(Kind.DRAW)}
+
+
+def _given(graph: Graph, raws: list[Raw]) -> set[str]:
+    """The inputs and draws that the sources have entries for."""
+    found = set()
+    for raw in raws:
+        for name in raw.variables:
+            owner = name if name in graph.by_name or not raw.table else name.rpartition(".")[0]
+            if owner in graph.by_name and graph[owner].kind in (Kind.DRAW, Kind.INPUT):
+                found.add(owner)
+    return found
+
+
+def _bind(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    return _bind_observed(graph, _given(graph, raws), raws, sizes)
+
+
+def _bind_observed(graph: Graph, given: set[str], raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    """Draws that the data give are observed, whatever the file calls them; missing entries are allowed."""
+    seen = graph.map_nodes(lambda n: n.replace(observed=n.observed or (n.kind is Kind.DRAW and n.name in given)))
+    return bind_data(seen, *raws, sizes=sizes, partial=True, missing=True)
+
+
+def _stack(graph: Graph, bounds: list[Bound]) -> Cases:
+    """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
+    if not bounds:
+        raise problem("", "there are no cases to learn from")
+    found: dict[Any, list[Bound]] = {}
+    for bound in bounds:
+        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(bound)
+    groups = tuple(_group(bound) for bound in found.values())
+    given = frozenset(name for bound in bounds for name in bound.arrays) & _draws(graph)
+    return Cases(groups, _labels(bounds), given)
+
+
+def _group(bounds: list[Bound]) -> Group:
+    first = bounds[0]
+    if len(bounds) == 1:
+        return Group(first.sizes, first.arrays, {}, first.missing, 1)
+    stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
+    names = {name for bound in bounds for name in bound.missing}
+    missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
+    return Group(first.sizes, {}, stacked, missing, len(bounds))
+
+
+def _mask(bound: Bound, name: str) -> Mask:
+    return bound.missing.get(name, np.zeros(bound.arrays[name].shape, bool))
+
+
+def _labels(bounds: list[Bound]) -> dict[str, tuple[str, ...]]:
+    """Cases must agree on what the labels of a dim are, where their data say."""
+    labels = bounds[0].labels
+    for bound in bounds:
+        for name, own in bound.labels.items():
+            if labels.get(name) != own:
+                message = f"cases do not agree on the labels of `{name}`"
+                raise problem(name, message, "name them in the file: `dim D = a | b`, or give positions")
+    return labels

@@ -1,0 +1,277 @@
+"""Maximum likelihood, or the mode of the posterior where the file has priors, by the best method there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.inference.learning.em import ExpectationMaximisation
+from dpc.inference.learning.information import standard_errors
+from dpc.inference.learning.lbfgs import Lbfgs
+from dpc.inference.learning.method import Method, Result, State, minimise
+from dpc.inference.learning.newton import Newton
+from dpc.inference.learning.stochastic import Stochastic
+
+from ..record import Record
+from . import counts as by_counting
+from .cases import Cases
+from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
+from .likelihood import Arrays, Likelihood
+from .sweep import sweep
+from .updates import find_updates
+
+Values = dict[str, Any]
+Watch = Callable[[str, State], None]
+
+EM_STEPS = 200
+MOST_ERRORS = 1000
+"""Numbers of parameters up to which standard errors are worth a Hessian."""
+
+
+class Fit(Record):
+    """Parameters at the maximum, and what is known about them.
+
+    `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the prior there, zero
+    without one. `errors` are standard errors from the observed information, NaN where there is none. `reason` says why
+    it stopped.
+    """
+
+    params: Values
+    errors: Values | None
+    value: float
+    log_prior: float
+    method: str
+    loss: str
+    why: str
+    converged: bool
+    reason: str
+    gradient_norm: float
+    steps: int
+    cases: int
+    notes: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+
+
+class Options(Record):
+    """`smoothing` is added to every count; `tolerance` is of the gradient, relative to the value.
+
+    `rate` and `batch`, the cases of a step, are for stochastic gradients.
+    """
+
+    method: str = "auto"
+    loss: str = "likelihood"
+    rate: float = 0.01
+    batch: int | None = None
+    steps: int = 1000
+    tolerance: float | None = None
+    smoothing: float = 0.0
+    seed: int = 0
+    errors: bool = True
+
+
+def fit_likelihood(
+    likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None = None, watch: Watch | None = None
+) -> Fit:
+    choice = choose(likelihood, options)
+    if choice.method == "counts":
+        return fit_counts(likelihood, options, choice)
+    params = {**likelihood.start(jax.random.key(options.seed)), **(start or {})}
+    result = run(likelihood, choice, likelihood.unconstrain(params), options, watch)
+    found = likelihood.constrain(result.raw)
+    errors, note = errors_of(likelihood, choice, result, options)
+    prior = float(likelihood.log_prior(found))
+    return Fit(
+        found,
+        errors,
+        -result.value - prior,
+        prior,
+        choice.method,
+        choice.loss,
+        choice.why,
+        result.converged,
+        result.reason,
+        result.gradient_norm,
+        result.steps,
+        likelihood.cases.count,
+        (*about_data(likelihood), *note),
+        likelihood.cases.labels,
+    )
+
+
+def choose(likelihood: Likelihood, options: Options) -> Choice:
+    """The method that suits, or the one that was asked for if it can be used."""
+    own_loss = options.loss != "likelihood"
+    if options.method == "auto":
+        return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
+    verify_method(options.method, likelihood)
+    return Choice(
+        options.method, "as asked", choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood"
+    )
+
+
+def run(likelihood: Likelihood, choice: Choice, raw: Values, options: Options, watch: Watch | None) -> Result:
+    """One method after the other, until one has a certificate."""
+    result: Result | None = None
+    steps = 0
+    for stage in stages(likelihood, choice, options):
+        limit = min(EM_STEPS, options.steps) if stage.name.startswith("expectation") else options.steps
+        seen = None if watch is None else partial(watch, stage.name)
+        result = minimise(stage, raw if result is None else result.raw, limit, seen)
+        steps += result.steps
+        if result.converged:
+            break
+    assert result is not None
+    return result._replace(steps=steps)
+
+
+def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Method]:
+    loss = loss_of(likelihood, choice)
+    data, tolerance = likelihood.arrays, options.tolerance
+    if choice.method == "newton":
+        return [Newton(loss, data, tolerance)]
+    if choice.method == "stochastic":
+        estimate = batch_loss(likelihood, choice, options.batch)
+        return [Stochastic(estimate, data, rate=options.rate, seed=options.seed)]
+    descent: list[Method] = [Lbfgs(loss, data, tolerance)]
+    if choice.method == "lbfgs":
+        return descent
+    expect, maximise = halves(likelihood)
+    return [ExpectationMaximisation(expect, maximise, data, tolerance), *descent]
+
+
+def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
+    def loss(raw: Values, arrays: list[Arrays]) -> Any:
+        params = likelihood.constrain(raw)
+        if choice.loss == "likelihood":
+            return likelihood.loss(params, arrays)
+        return likelihood.field_loss(choice.loss, params, arrays)
+
+    return loss
+
+
+def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Callable[..., Any]:
+    """An unbiased estimate of the loss from `batch` cases, or from all; each group gives its share of them."""
+    if batch is not None and not all(own.stacked for own in likelihood.arrays):
+        raise NotApplicable("the data are one case, which cannot be drawn from: leave the batch out")
+
+    def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
+        params = likelihood.constrain(raw)
+        drawing, own = jax.random.split(key)
+        chosen = arrays if batch is None else draw_cases(arrays, batch / likelihood.cases.count, drawing)
+        if choice.loss == "likelihood":
+            return likelihood.loss(params, chosen)
+        return likelihood.field_loss(choice.loss, params, chosen, own)
+
+    return loss
+
+
+def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
+    """This share of the cases of each group, at least one, weighted so that sums are right on average."""
+    found = []
+    for number, own in enumerate(arrays):
+        count = own.weights.shape[0]
+        few = max(1, round(share * count))
+        rows = jax.random.randint(jax.random.fold_in(key, number), (few,), 0, count)
+        stacked = jax.tree.map(lambda leaf, rows=rows: leaf[rows], own.stacked)
+        found.append(Arrays(own.shared, stacked, own.weights[rows] * (count / few)))
+    return found
+
+
+def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of expectation-maximisation; with complete data the first has nothing to expect."""
+    nodes = {node.name: node for node in likelihood.roles.unknowns}
+    updates = find_updates(likelihood.roles)
+
+    def expect(raw: Values, arrays: list[Arrays]) -> tuple[Any, Any]:
+        params = likelihood.constrain(raw)
+        if likelihood.is_complete:
+            return -likelihood.loss(params, arrays), ()
+        value, expected = likelihood.expect(params, arrays)
+        return value + likelihood.log_prior(params), expected
+
+    def maximise(raw: Values, expected: Any, arrays: list[Arrays]) -> Values:
+        def score(params: Values) -> Any:
+            if likelihood.is_complete:
+                return -likelihood.loss(params, arrays)
+            return likelihood.expected_score(params, expected, arrays)
+
+        return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
+
+    return expect, maximise
+
+
+def errors_of(
+    likelihood: Likelihood, choice: Choice, result: Result, options: Options
+) -> tuple[Values | None, tuple[str, ...]]:
+    """Of a likelihood only: the curvature of another loss says nothing about errors."""
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(result.raw))
+    exact = choice.loss == "likelihood" and choice.method != "stochastic"
+    if not options.errors or not result.converged or size > MOST_ERRORS or not exact:
+        return None, ()
+    found = standard_errors(loss_of(likelihood, choice), result.raw, likelihood.arrays, likelihood.constrain)
+    errors = jax.tree.map(lambda e: jnp.where(jnp.isfinite(e), e, jnp.nan), found.errors)
+    return errors, (found.reason,) if found.reason else ()
+
+
+# ---- counting
+
+
+def fit_counts(likelihood: Likelihood, options: Options, choice: Choice) -> Fit:
+    return fit_tables(likelihood.roles, [likelihood.cases], options, choice, about_data(likelihood))
+
+
+def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes: tuple[str, ...]) -> Fit:
+    """From all chunks of cases together; every chunk is looked at once and forgotten."""
+    uses = by_counting.table_uses(roles)
+    assert uses is not None
+    seen: dict[str, Any] = {}
+    count, cases = 0, None
+    for cases in chunks:
+        shapes = {n.name: by_counting.count_shape(n, cases.groups[0].sizes) for n in roles.unknowns}
+        seen = by_counting.add_counts([seen, by_counting.count_cases(uses, shapes, cases)])
+        count += cases.count
+    assert isinstance(cases, Cases)
+    sizes = cases.groups[0].sizes
+    counts = {
+        n.name: seen[n.name] + options.smoothing + by_counting.prior_counts(n, seen[n.name].shape, sizes)
+        for n in roles.unknowns
+    }
+    params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
+    value = sum(by_counting.log_likelihood_at(seen[n.name], params[n.name], n) for n in roles.unknowns)
+    unseen = sum(by_counting.unseen_rows(counts[n.name]) for n in roles.unknowns)
+    more = (f"{unseen} rows of tables were never seen, and are uniform: --smoothing 1 adds one to each count",)
+    return Fit(
+        params,
+        {n.name: by_counting.standard_errors(counts[n.name], n) for n in roles.unknowns},
+        value,
+        sum(by_counting.log_prior_at(counts[n.name] - seen[n.name], params[n.name], n) for n in roles.unknowns),
+        "counts",
+        "likelihood",
+        choice.why,
+        True,
+        "relative frequencies are the maximum",
+        0.0,
+        1,
+        count,
+        (*notes, *(more if unseen else ())),
+        cases.labels,
+    )
+
+
+def about_data(likelihood: Likelihood) -> tuple[str, ...]:
+    """What was done with what the data do not say."""
+    notes = []
+    for name in sorted(likelihood.open | likelihood.masked):
+        count = sum(int(group.missing[name].sum()) for group in likelihood.cases.groups if name in group.missing)
+        how = "summed over" if name in likelihood.open else "integrated over"
+        notes.append(f"{count} missing entries of `{name}` are {how}")
+    for node in likelihood.roles.summed:
+        notes.append(f"`{node.name}` is hidden, and summed over")
+    for node in likelihood.roles.estimated:
+        notes.append(f"`{node.name}` is estimated with its prior")
+    return tuple(notes)

@@ -1,0 +1,259 @@
+"""The negative log-likelihood of a model's parameters, with everything that was not seen summed out.
+
+    loss(params) = - sum over cases of [log Z(params, what the case gives) - log Z(params)] - log prior(params)
+
+log Z sums over the finite draws that are not given, by the inference engine; in a directed model log Z(params) is zero.
+Its gradient is expected minus observed statistics (GM11). Entries that are missing are summed over, or left out where
+nothing depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..embed.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
+from ..embed.finite import Finite
+from ..embed.model import Model
+from ..graph import Graph, Kind
+from ..record import Record
+from ..tabulate.terms import finite_draws
+from .cases import Cases, Group
+from .fields import FIELD_LOSSES
+from .missing import leave_out_missing, present_name
+from .roles import Roles, find_roles
+
+Values = dict[str, Any]
+
+
+class Arrays(Record):
+    """What of a group JAX may trace: arrays for all its cases, arrays by case, and the weight of each case."""
+
+    shared: Values
+    stacked: Values
+    weights: Any
+
+
+jax.tree_util.register_pytree_node(
+    Arrays, lambda a: ((a.shared, a.stacked, a.weights), None), lambda _, parts: Arrays(*parts)
+)
+
+
+class Likelihood:
+    """How well parameters explain cases; a pure function of the parameters and of the arrays of the data."""
+
+    def __init__(self, graph: Graph, cases: Cases, externs: Mapping[str, Callable[..., Any]] | None = None):
+        self.cases = cases
+        self.roles: Roles = find_roles(graph, cases.given)
+        self.externs = dict(externs or {})
+        finite = {node.name for node in finite_draws(self.roles.graph)}
+        missing = {name for group in cases.groups for name in group.missing}
+        self.open = missing & finite
+        """Given finite draws of which some entries are missing: these are evidence, -1 where there is none."""
+        self.masked = missing - finite
+        self.model = self._model_of(self._given_graph())
+        self.free = self._model_of(self.roles.graph) if not self.roles.is_normalised else None
+        self.arrays = [self._arrays(group) for group in cases.groups]
+
+    def _model_of(self, graph: Graph) -> Model:
+        return Model(graph, "", self.externs)
+
+    def _given_graph(self) -> Graph:
+        given = self.cases.given - self.open
+        graph = self.roles.graph.map_nodes(lambda n: n.replace(observed=n.name in given) if n.kind is Kind.DRAW else n)
+        return leave_out_missing(graph, sorted(self.masked))
+
+    def _arrays(self, group: Group) -> Arrays:
+        stacked, shared = dict(group.stacked), dict(group.shared)
+        for name, mask in group.missing.items():
+            own = stacked if name in stacked else shared
+            own[name] = np.where(mask, -1, own[name]) if name in self.open else own[name]
+        for name in self.masked:
+            own = stacked if name in stacked else shared
+            own[present_name(name)] = ~group.missing.get(name, np.zeros(own[name].shape, bool))
+        return Arrays(
+            jax.tree.map(jnp.asarray, shared), jax.tree.map(jnp.asarray, stacked), jnp.ones(group.count, float)
+        )
+
+    # ---- parameters
+
+    def start(self, key: Any = None) -> Values:
+        """The file's own values; others near zero in unconstrained space."""
+        group = self.cases.groups[0]
+        data = {**group.sizes, **group.shared}
+        return initial_nodes(self.roles.unknowns, key, data, lambda: self.model._call("init", data=data))
+
+    def constrain(self, raw: Values) -> Values:
+        return constrain_nodes(self.roles.unknowns, raw)
+
+    def unconstrain(self, params: Values) -> Values:
+        return unconstrain_nodes(self.roles.unknowns, params)
+
+    # ---- the loss
+
+    def loss(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
+        """Minus the log-likelihood of all cases, minus the log density of the prior."""
+        return -self.log_likelihood(params, arrays) - self.log_prior(params)
+
+    def log_likelihood(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
+        return sum(
+            (jnp.sum(a.weights * each) for a, each in self._each(params, arrays)),
+            start=jnp.zeros(()),
+        )
+
+    def by_case(self, params: Values, arrays: list[Arrays] | None = None) -> list[jax.Array]:
+        """The log-likelihood of every case, group by group."""
+        return [each for _, each in self._each(params, arrays)]
+
+    def _each(self, params: Values, arrays: list[Arrays] | None) -> list[tuple[Arrays, jax.Array]]:
+        prior = self.log_prior(params)
+        found = []
+        for group, own in zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True):
+            free = self._by_case(group, own, params, self._free) if self.free else prior
+            found.append((own, self._by_case(group, own, params, self._joint) - free))
+        return found
+
+    def _by_case(self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]) -> jax.Array:
+        found = self._map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
+        return jnp.broadcast_to(found, arrays.weights.shape)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is summed over."""
+        return not self.roles.summed and not self.open
+
+    def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
+        """log of the joint density of what is given and estimated, finite draws summed out."""
+        own, data, given = self._known(params, known, sizes)
+        if self.is_complete:
+            return self.model.log_prob(own, given, data)
+        return self.model.log_partition(own, data, given=given)
+
+    def _known(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Values, Values, Values]:
+        """Parameters, data, and what is given: the values of estimated draws, and evidence with gaps."""
+        own, values = self._split(params)
+        evidence = {name: known[name] for name in self.open if name in known}
+        data = {**sizes, **{name: array for name, array in known.items() if name not in evidence}}
+        return own, data, {**values, **evidence}
+
+    def _free(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
+        """log Z with nothing given but the inputs."""
+        assert self.free is not None
+        own, values = self._split(params)
+        inputs = {name: a for name, a in known.items() if name in self._inputs}
+        return self.free.log_partition(own, {**sizes, **inputs}, given=values)
+
+    @cached_property
+    def _inputs(self) -> set[str]:
+        return {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
+
+    # ---- other losses
+
+    def field_loss(self, name: str, params: Values, arrays: list[Arrays] | None = None, key: Any = None) -> jax.Array:
+        """A loss of `FIELD_LOSSES` in place of minus the log-likelihood; the prior stays."""
+        rule = FIELD_LOSSES[name].loss
+        total = -self.log_prior(params)
+        for number, (group, own) in enumerate(
+            zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True)
+        ):
+            keys = jax.random.split(
+                jax.random.fold_in(jax.random.key(0) if key is None else key, number), len(own.weights)
+            )
+
+            def score(known: Values, sizes: Mapping[str, int], key: Any) -> jax.Array:
+                finite, tables = self._field(params, known, sizes)
+                return rule(finite, tables, finite.states(known), key)
+
+            each = self._map_cases(group, own, score, keys if own.stacked else keys[0])
+            total = total + jnp.sum(own.weights * each)
+        return total
+
+    def _field(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Finite, list[Any]]:
+        """The random field with nothing given but the inputs."""
+        assert self.free is not None
+        own, values = self._split(params)
+        inputs = {name: a for name, a in known.items() if name in self._inputs}
+        finite, tables, _ = self.free.tables(own, {**sizes, **inputs}, values)
+        return finite, tables
+
+    def verify_exact(self) -> None:
+        """Raises MemoryLimitError where the log-partition of the field is too wide for exact inference."""
+        if self.free is not None:
+            for group, own in zip(self.cases.groups, self.arrays, strict=True):
+                first = {**own.shared, **{name: array[0] for name, array in own.stacked.items()}}
+                assert self._field(self.start(), first, group.sizes)[0].engine
+
+    # ---- expectation and maximisation
+
+    def expect(self, params: Values, arrays: list[Arrays] | None = None) -> tuple[jax.Array, list[Any]]:
+        """The log-likelihood, and how probable each entry of each table is, given the data (GM10)."""
+
+        def expected(known: Values, sizes: Mapping[str, int]) -> Any:
+            own, data, given = self._known(params, known, sizes)
+            return self.model.expected_tables(own, data, given)
+
+        prior = self.log_prior(params)
+        total, found = jnp.zeros(()), []
+        for group, own in zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True):
+            joint, tables = self._map_cases(group, own, expected)
+            free = self._by_case(group, own, params, self._free) if self.free else prior
+            total = total + jnp.sum(own.weights * (joint - free))
+            found.append(tables)
+        return total, found
+
+    def expected_score(self, params: Values, expected: list[Any], arrays: list[Arrays] | None = None) -> jax.Array:
+        """E[log of the joint density] of these parameters, where the finite draws are as probable as `expected` says.
+
+        Where nothing is hidden it is that log density. With the prior counted once.
+        """
+        prior = self.log_prior(params)
+        total = prior
+        used = self.arrays if arrays is None else arrays
+        for group, own, tables in zip(self.cases.groups, used, expected, strict=True):
+
+            def score(known: Values, sizes: Mapping[str, int], tables: Any) -> jax.Array:
+                p, data, given = self._known(params, known, sizes)
+                return self.model.expected_score(tables, p, data, given)
+
+            each = self._map_cases(group, own, score, tables)
+            free = self._by_case(group, own, params, self._free) if self.free else prior
+            total = total + jnp.sum(own.weights * (each - free))
+        return total
+
+    def _map_cases(self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any) -> Any:
+        if not arrays.stacked:
+            return function(arrays.shared, group.sizes, *by_case)
+
+        def run(own: Values, *rest: Any) -> Any:
+            return function({**arrays.shared, **own}, group.sizes, *rest)
+
+        return jax.vmap(run)(arrays.stacked, *by_case)
+
+    # ---- the prior
+
+    def log_prior(self, params: Values) -> jax.Array:
+        """The log density of estimated draws, and the factors that speak about nothing else."""
+        if not self.roles.prior:
+            return jnp.zeros(())
+        own, values = self._split(params)
+        group = self.cases.groups[0]
+        known = {**self.arrays[0].shared, **group.sizes}
+        return self._prior.log_prob(own, values, known)
+
+    @cached_property
+    def _prior(self) -> Model:
+        graph = self.roles.graph
+        kept = graph.ancestors(self.roles.prior)
+        nodes = tuple(node for node in graph.nodes if node.name in kept)
+        recurrences = tuple(group for group in graph.recurrences if set(group.members) <= kept)
+        return self._model_of(graph.replace(nodes=nodes, recurrences=recurrences))
+
+    def _split(self, params: Values) -> tuple[Values, Values]:
+        drawn = {node.name for node in self.roles.estimated}
+        own = {name: value for name, value in params.items() if name not in drawn}
+        return own, {name: value for name, value in params.items() if name in drawn}

@@ -1,0 +1,62 @@
+"""What learning does with each unknown of a model: parameters and free draws are estimated, finite draws summed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..graph import Graph, Kind, Node
+from ..lower.initial import parameters
+from ..record import Record
+from ..tabulate.terms import finite_draws
+from .tables import tables_as_parameters
+
+
+class Roles(Record):
+    """`estimated`: continuous draws at the mode of their posterior; `summed`: finite draws that no data give.
+
+    `prior`: the draws and factors whose density is about what is estimated alone.
+    """
+
+    graph: Graph
+    parameters: tuple[Node, ...]
+    estimated: tuple[Node, ...]
+    summed: tuple[Node, ...]
+    prior: frozenset[str]
+
+    @property
+    def unknowns(self) -> tuple[Node, ...]:
+        return (*self.parameters, *self.estimated)
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether no factor speaks about what the data give or what is summed over."""
+        return not any(node.kind is Kind.FACTOR and node.name not in self.prior for node in self.graph.nodes)
+
+
+def find_roles(graph: Graph, given: Collection[str]) -> Roles:
+    graph = graph.replace(nodes=tuple(n for n in graph.nodes if n.kind is not Kind.COST), guide=None)
+    finite = {node.name for node in finite_draws(graph)}
+    open_draws = [node for node in graph.of_kind(Kind.DRAW) if node.name not in given]
+    estimated = tuple(_as_estimated(node) for node in open_draws if node.name not in finite)
+    if not estimated and not parameters(graph):
+        graph = tables_as_parameters(graph)
+    summed = tuple(node for node in open_draws if node.name in finite)
+    return Roles(graph, parameters(graph), estimated, summed, _prior(graph, {node.name for node in estimated}))
+
+
+def _as_estimated(node: Node) -> Node:
+    """Draws in order are estimated in order."""
+    if not any(setting.name == "ordered" for setting in node.settings):
+        return node
+    word = "positive_ordered" if node.type.bounds[0] == 0 else "ordered"
+    return node.replace(type=node.type.replace(constraint=word))
+
+
+def _prior(graph: Graph, estimated: set[str]) -> frozenset[str]:
+    """The estimated draws, and factors that mention nothing random but them."""
+    factors = [
+        node.name
+        for node in graph.of_kind(Kind.FACTOR)
+        if all(graph[name].kind is not Kind.DRAW or name in estimated for name in graph.ancestors([node.name]))
+    ]
+    return frozenset([*estimated, *factors])
