@@ -1,0 +1,469 @@
+"""Fenchel-Young losses and surrogates against enumeration, closed forms and quadratic programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from dpc.inference.compiled.model import Compiled, compile_structure
+from dpc.inference.compiled.structure import Group, Structure
+from dpc.inference.errors import InferenceError
+from dpc.inference.learning.entmax import entmax
+from dpc.inference.learning.fenchel_young import GINI, SHANNON, Regulariser, fenchel_young, perturbed_loss, tsallis
+from dpc.inference.learning.structured import crf_loss, perceptron_loss, sparsemap, sparsemap_loss
+from dpc.inference.learning.surrogates import bethe, contrastive, perturbed
+from dpc.inference.learning.surrogates.pseudo_likelihood import pseudo_likelihood
+from dpc.inference.learning.surrogates.scores import score
+
+
+@pytest.fixture(autouse=True)
+def _strict() -> Iterator[None]:
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
+# ---- Fenchel-Young losses of one choice
+
+
+REGULARISERS = {r.name: r for r in (SHANNON, GINI, tsallis(1.5), tsallis(1.2), tsallis(1.8))}
+STATES = 4
+vectors = st.lists(st.floats(-5, 5), min_size=STATES, max_size=STATES).map(np.array)
+each_regulariser = pytest.mark.parametrize("name", REGULARISERS)
+
+
+@cache
+def everything_of(name: str) -> Any:
+    """The loss, its gradient, the prediction and its Jacobian, compiled once for each regulariser."""
+    regulariser: Regulariser = REGULARISERS[name]
+
+    def at(theta: Any, target: Any) -> Any:
+        loss, slope = jax.value_and_grad(partial(fenchel_young, regulariser))(theta, target)
+        return loss, slope, regulariser.predict(theta), jax.hessian(partial(fenchel_young, regulariser))(theta, target)
+
+    return jax.jit(at)
+
+
+@each_regulariser
+@settings(max_examples=40, deadline=None)
+@for_all(vectors, st.lists(st.floats(0.01, 1), min_size=STATES, max_size=STATES))
+def test_losses_are_zero_at_the_prediction_and_positive_elsewhere(
+    name: str, theta: np.ndarray, raw: list[float]
+) -> None:
+    target = np.array(raw) / np.sum(raw)
+    loss, slope, predicted, _ = map(np.asarray, everything_of(name)(theta, target))
+    np.testing.assert_allclose(predicted.sum(), 1, rtol=1e-12)
+    np.testing.assert_allclose(slope, predicted - target, atol=1e-12)
+    distance = np.square(predicted - target).sum()
+    assert loss >= distance / 8 - 1e-12  # every omega is strongly convex in the 1-norm or better, by at least 1/4
+    at_rest = np.asarray(everything_of(name)(theta, predicted)[0])
+    np.testing.assert_allclose(at_rest, 0, atol=1e-11)
+
+
+@each_regulariser
+@settings(max_examples=20, deadline=None)
+@for_all(vectors)
+def test_predictions_maximise_what_they_should(name: str, theta: np.ndarray) -> None:
+    """No point of a grid on the simplex has a larger <theta, p> - omega(p)."""
+    steps = np.array([p for p in product(range(9), repeat=STATES) if sum(p) == 8]) / 8
+    omega = REGULARISERS[name].omega
+    predicted = np.asarray(everything_of(name)(theta, steps[0])[2])
+    best = theta @ predicted - float(omega(jnp.asarray(predicted)))
+    assert best >= (steps @ theta - np.asarray(omega(jnp.asarray(steps)))).max() - 1e-12
+
+
+@each_regulariser
+def test_jacobians_of_predictions_are_differences(name: str) -> None:
+    theta, step = np.array([0.3, -0.2, 0.9, -3.0]), 1e-6
+    everything = everything_of(name)
+    found = np.asarray(everything(theta, np.eye(STATES)[0])[3])
+    rows = [everything(theta + d, d)[2] - everything(theta - d, d)[2] for d in step * np.eye(STATES)]
+    np.testing.assert_allclose(found, np.array(rows) / (2 * step), atol=1e-8)
+
+
+def test_shannon_is_logistic_and_gini_is_the_projection() -> None:
+    theta = np.array([0.3, -0.2, 0.9, -3.0])
+    loss, *_ = everything_of("Shannon")(theta, np.eye(STATES)[1])
+    np.testing.assert_allclose(float(loss), -np.asarray(jax.nn.log_softmax(theta))[1], rtol=1e-12)
+    predicted = everything_of("Gini")(theta, np.eye(STATES)[1])[2]
+    np.testing.assert_allclose(np.asarray(predicted), project(theta), atol=1e-9)
+    assert np.asarray(predicted)[3] == 0
+
+
+def project(theta: np.ndarray) -> np.ndarray:
+    """Onto the simplex, by a quadratic program."""
+    start = np.full(theta.size, 1 / theta.size)
+    sums = {"type": "eq", "fun": lambda p: p.sum() - 1}
+    options = {"ftol": 1e-16, "maxiter": 500}
+    bounds = [(0, None)] * theta.size
+    found = scipy.optimize.minimize(
+        lambda p: np.square(p - theta).sum(),
+        start,
+        jac=lambda p: 2 * (p - theta),
+        bounds=bounds,
+        constraints=sums,
+        options=options,
+    )
+    return found.x
+
+
+def test_sorting_and_bisection_agree() -> None:
+    theta = jnp.asarray(np.random.default_rng(0).normal(size=(5, 7)) * 3)
+    for alpha in (1.5, 2.0):
+        near = jax.jit(partial(entmax, alpha=alpha - 1e-9))(theta)
+        np.testing.assert_allclose(
+            np.asarray(jax.jit(partial(entmax, alpha=alpha))(theta)), np.asarray(near), atol=1e-7
+        )
+
+
+def test_alpha_has_a_range() -> None:
+    with pytest.raises(InferenceError, match="above 1 and at most 2, not 1"):
+        entmax(jnp.zeros(3), 1.0)
+
+
+def test_the_perturbed_loss_has_the_gradient_of_its_solutions() -> None:
+    """Two choices with Gaussian noise: P(first) is a normal probability. 4 standard errors, false alarms 6e-5."""
+    theta, target, samples = jnp.array([0.4, -0.3]), jnp.array([0.0, 1.0]), 4000
+
+    @jax.jit
+    def both(key: Any) -> Any:
+        return jax.value_and_grad(lambda t: perturbed_loss(one_hot, t, target, key, samples))(theta)
+
+    value, slope = map(np.asarray, both(jax.random.key(0)))
+    first = scipy.stats.norm.cdf(0.7 / np.sqrt(2))
+    error = np.sqrt(first * (1 - first) / samples)
+    assert abs(slope[0] - first) < 4 * error
+    np.testing.assert_allclose(slope.sum(), 0, atol=1e-12)
+    expected = 0.4 * first - 0.3 * (1 - first) + np.sqrt(2) * scipy.stats.norm.pdf(0.7 / np.sqrt(2)) + 0.3
+    assert abs(value - expected) < 4 * 1.5 / np.sqrt(samples)
+
+
+def one_hot(theta: Any) -> Any:
+    return jax.nn.one_hot(jnp.argmax(theta), theta.size)
+
+
+# ---- structures: a cycle with factors of one, two and three variables and two sizes
+
+
+CYCLE = Structure(
+    (2, 3, 2, 2),
+    (
+        Group(np.array([[0], [2], [3]])),
+        Group(np.array([[0, 1], [3, 1]])),
+        Group(np.array([[2, 0]])),
+        Group(np.array([[3, 2, 0]])),
+        Group(np.zeros((1, 0), np.intp)),
+    ),
+)
+CHAIN = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[0, 1], [2, 1]]))))
+ALONE = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[1], [1]]))))
+NAMED = {"cycle": CYCLE, "chain": CHAIN, "alone": ALONE}
+
+
+def tables_for(structure: Structure, seed: int = 0) -> tuple[Any, ...]:
+    generator = np.random.default_rng(seed)
+    return tuple([jnp.asarray(generator.normal(size=shape)) for shape in structure.shapes])
+
+
+def configurations(structure: Structure) -> np.ndarray:
+    return np.array(list(product(*map(range, structure.sizes))))
+
+
+def scores_of(structure: Structure, tables: Any) -> np.ndarray:
+    """By loops."""
+    found = []
+    for x in configurations(structure):
+        groups = zip(structure.groups, tables, strict=True)
+        found.append(sum(float(t[(f, *x[s])]) for g, t in groups for f, s in enumerate(g.scopes)))
+    return np.array(found)
+
+
+def log_likelihoods(structure: Structure, tables: Any) -> np.ndarray:
+    scores = scores_of(structure, tables)
+    return scores - scipy.special.logsumexp(scores)
+
+
+@cache
+def engine_of(name: str) -> Compiled:
+    return compile_structure(NAMED[name])
+
+
+def silence(structure: Structure) -> Any:
+    return jnp.zeros((len(structure.sizes), structure.most_states))
+
+
+def log_partition(name: str) -> Any:
+    return lambda tables: engine_of(name).log_partition(tables, silence(NAMED[name]))
+
+
+def mode(name: str) -> Any:
+    return lambda tables: engine_of(name).mode(tables, silence(NAMED[name])).states
+
+
+def close(found: Any, expected: Any, atol: float = 1e-10) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=atol)
+
+
+def test_scores_are_sums_of_entries() -> None:
+    tables = tables_for(CYCLE)
+    found = jax.jit(partial(score, CYCLE))(tables, configurations(CYCLE))
+    np.testing.assert_allclose(np.asarray(found), scores_of(CYCLE, tables), rtol=1e-12)
+
+
+def test_wrong_shapes_are_named() -> None:
+    with pytest.raises(InferenceError, match="the structure needs"):
+        score(CHAIN, tables_for(CYCLE), jnp.zeros(3, int))
+    with pytest.raises(InferenceError, match="the last axis needs 3"):
+        score(CHAIN, tables_for(CHAIN), jnp.zeros(4, int))
+    with pytest.raises(InferenceError, match="of an integer type"):
+        score(CHAIN, tables_for(CHAIN), jnp.zeros(3))
+
+
+# ---- pseudo-likelihood
+
+
+def brute_pseudo_likelihood(structure: Structure, tables: Any, rows: np.ndarray, predicted: Any = None) -> float:
+    """By the conditionals of the joint distribution."""
+    sizes = structure.sizes
+    joint = np.exp(log_likelihoods(structure, tables)).reshape(sizes)
+    total = 0.0
+    for x in rows:
+        for v in range(len(sizes)) if predicted is None else predicted:
+            line = joint[tuple([slice(None) if u == v else int(x[u]) for u in range(len(sizes))])]
+            total -= np.log(line[x[v]] / line.sum())
+    return total
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_pseudo_likelihood_is_that_of_the_conditionals(name: str) -> None:
+    structure, rows = NAMED[name], configurations(NAMED[name])[::2]
+    tables = tables_for(structure)
+    found = jax.jit(partial(pseudo_likelihood, structure))(tables, rows)
+    np.testing.assert_allclose(float(found), brute_pseudo_likelihood(structure, tables, rows), rtol=1e-12)
+
+
+def test_pseudo_likelihood_takes_weights_and_what_is_given() -> None:
+    tables, rows = tables_for(CYCLE), configurations(CYCLE)[:5]
+    weights = np.array([1.0, 0.0, 2.0, 0.5, 1.0])
+    found = jax.jit(lambda t: pseudo_likelihood(CYCLE, t, rows, jnp.asarray(weights), predicted=(1, 3)))(tables)
+    parts = [brute_pseudo_likelihood(CYCLE, tables, rows[i : i + 1], (1, 3)) for i in range(5)]
+    np.testing.assert_allclose(float(found), weights @ parts, rtol=1e-12)
+
+
+def test_pseudo_likelihood_of_independent_variables_is_the_likelihood() -> None:
+    tables, rows = tables_for(ALONE), configurations(ALONE)
+    found = jax.jit(partial(pseudo_likelihood, ALONE))(tables, rows)
+    np.testing.assert_allclose(float(found), -log_likelihoods(ALONE, tables).sum(), rtol=1e-12)
+
+
+def test_pseudo_likelihood_is_least_at_the_truth() -> None:
+    """With all configurations weighted by their probabilities, the gradient vanishes: it is consistent."""
+    tables, rows = tables_for(CYCLE), configurations(CYCLE)
+    weights = jnp.asarray(np.exp(log_likelihoods(CYCLE, tables)))
+    slope = jax.jit(jax.grad(partial(pseudo_likelihood, CYCLE)))
+    close(slope(tables, rows, weights), jax.tree.map(jnp.zeros_like, tables), atol=1e-12)
+    assert max(float(jnp.abs(s).max()) for s in slope(tables_for(CYCLE, 1), rows, weights)) > 1e-3
+
+
+def test_pseudo_likelihood_with_zeros_has_finite_gradients() -> None:
+    tables = [table.at[0].set(-jnp.inf) if table.ndim == 1 else table for table in tables_for(CHAIN)]
+    tables[1] = tables[1].at[0, 0, 0].set(-jnp.inf)
+    slope = jax.jit(jax.grad(lambda t: pseudo_likelihood(CHAIN, t, jnp.array([1, 0, 1]))))(tables)
+    assert all(bool(jnp.isfinite(s).all()) for s in slope)
+
+
+# ---- contrastive divergence
+
+
+def test_gibbs_sweeps_leave_the_distribution_as_it_is() -> None:
+    """Exact samples stay exact: chi-squared of 24 configurations after 3 sweeps; false alarms 1e-4."""
+    tables, count = tables_for(CYCLE), 5000
+    p = np.exp(log_likelihoods(CYCLE, tables))
+    rows = configurations(CYCLE)[np.random.default_rng(0).choice(len(p), size=count, p=p)]
+    after = np.asarray(jax.jit(lambda t, x: contrastive.sweep_gibbs(CYCLE, t, x, jax.random.key(1), 3))(tables, rows))
+    seen = np.bincount(np.ravel_multi_index(tuple(after.T), CYCLE.sizes), minlength=len(p))
+    assert scipy.stats.chisquare(seen, count * p).pvalue > 1e-4
+    assert (after != rows).any(axis=0).all()
+
+
+def test_contrastive_divergence_tends_to_the_gradient_of_the_likelihood() -> None:
+    """After 50 sweeps from one configuration; every entry within 5 standard errors, false alarms below 2e-5."""
+    tables, count = tables_for(CYCLE), 4000
+    rows = np.tile([1, 2, 0, 1], (count, 1))
+    slope = jax.jit(jax.grad(lambda t, x: contrastive.contrastive_loss(CYCLE, t, x, jax.random.key(2), sweeps=50)))
+    exact = jax.jit(jax.grad(lambda t, x: jnp.sum(crf_loss(CYCLE, log_partition("cycle"), t, x))))(tables, rows)
+    for found, wanted in zip(slope(tables, rows), exact, strict=True):
+        assert np.abs(np.asarray(found - wanted)).max() <= 5 * 0.5 * np.sqrt(count)
+
+
+# ---- Bethe
+
+
+@pytest.mark.parametrize("name", ["chain", "alone"])
+def test_bethe_is_exact_on_trees(name: str) -> None:
+    structure, tables = NAMED[name], tables_for(NAMED[name])
+
+    @jax.jit
+    def both(tables: Any) -> Any:
+        found = jax.value_and_grad(lambda t: bethe.bethe_log_partition(structure, t).log_partition)(tables)
+        return found, jax.value_and_grad(log_partition(name))(tables)
+
+    close(*both(tables), atol=1e-9)
+
+
+def test_bethe_takes_evidence_and_zeros() -> None:
+    tables = list(tables_for(CHAIN))
+    tables[1] = tables[1].at[0, 0, 0].set(-jnp.inf).at[1, 1, 2].set(-jnp.inf)
+    evidence = silence(CHAIN).at[0, 1].set(-jnp.inf)
+
+    @jax.jit
+    def both(tables: Any) -> Any:
+        found = jax.value_and_grad(lambda t: bethe.bethe_log_partition(CHAIN, t, evidence).log_partition)(tables)
+        return found, jax.value_and_grad(lambda t: engine_of("chain").log_partition(t, evidence))(tables)
+
+    close(*both(tables), atol=1e-9)
+
+
+def test_bethe_on_a_cycle_has_beliefs_for_a_gradient() -> None:
+    """The gradient with the messages held equals differences of the whole value, which is not exact there."""
+    tables, direction = tables_for(CYCLE), tables_for(CYCLE, 5)
+    value = jax.jit(lambda t: bethe.bethe_log_partition(CYCLE, t))
+    slope = jax.jit(jax.grad(lambda t: bethe.bethe_log_partition(CYCLE, t).log_partition))(tables)
+    ahead, behind = (jax.tree.map(lambda t, d: t + s * d, tables, direction) for s in (1e-5, -1e-5))
+    difference = float(value(ahead).log_partition - value(behind).log_partition) / 2e-5
+    along = sum(float(jnp.sum(s * d)) for s, d in zip(slope, direction, strict=True))
+    np.testing.assert_allclose(along, difference, rtol=1e-7)
+    assert float(value(tables).residual) <= 1e-8
+    assert 1e-4 < abs(float(value(tables).log_partition) - scipy.special.logsumexp(scores_of(CYCLE, tables))) < 0.5
+
+
+def test_the_loss_of_bethe_on_a_tree_is_minus_the_log_likelihood() -> None:
+    tables, rows = tables_for(CHAIN), configurations(CHAIN)
+    found = jax.jit(partial(bethe.bethe_loss, CHAIN))(tables, rows)
+    np.testing.assert_allclose(float(found), -log_likelihoods(CHAIN, tables).sum(), rtol=1e-9)
+
+
+# ---- perturbed modes
+
+
+def solve_cycle(tables: Any, log_evidence: Any) -> Any:
+    return engine_of("cycle").mode(tables, log_evidence).states
+
+
+def test_perturb_and_map_bounds_the_log_partition_from_above() -> None:
+    """By more than 4 standard errors of its mean; its gradient sums to one over every factor."""
+    tables, samples = tables_for(CYCLE), 400
+
+    @jax.jit
+    def bound(tables: Any, key: Any) -> Any:
+        return perturbed.perturbed_log_partition(CYCLE, solve_cycle, tables, key, samples)
+
+    value, slope = jax.jit(jax.value_and_grad(bound))(tables, jax.random.key(0))
+    exact = scipy.special.logsumexp(scores_of(CYCLE, tables))
+    assert float(value) > exact + 4 * np.pi * np.sqrt(len(CYCLE.sizes) / 6 / samples)
+    for part in slope:
+        np.testing.assert_allclose(np.asarray(part).reshape(len(part), -1).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
+    """Its mean is log Z and its gradient the probabilities; 4 standard errors, false alarms 6e-5 each."""
+    one, samples = Structure((3,), (Group(np.array([[0]])),)), 4000
+    tables, engine = (jnp.array([[0.5, -1.0, 0.2]]),), compile_structure(one)
+
+    def bound(tables: Any) -> Any:
+        solve = lambda t, e: engine.mode(t, e).states  # noqa: E731
+        return perturbed.perturbed_log_partition(one, solve, tables, jax.random.key(3), samples)
+
+    value, (slope,) = jax.jit(jax.value_and_grad(bound))(tables)
+    p = np.asarray(jax.nn.softmax(tables[0][0]))
+    assert abs(float(value) - float(jax.nn.logsumexp(tables[0]))) < 4 * np.pi / np.sqrt(6 * samples)
+    assert (np.abs(np.asarray(slope)[0] - p) < 4 * np.sqrt(p * (1 - p) / samples)).all()
+
+
+# ---- structured losses
+
+
+LOSSES = {
+    "crf": lambda t, x: crf_loss(CYCLE, log_partition("cycle"), t, x),
+    "perceptron": lambda t, x: perceptron_loss(CYCLE, mode("cycle"), t, x),
+    "sparsemap": lambda t, x: sparsemap_loss(CYCLE, mode("cycle"), t, x),
+}
+
+
+@pytest.fixture(scope="module")
+def structured() -> Any:
+    with jax.enable_x64(True):
+        return {name: jax.jit(jax.value_and_grad(lambda t, x, f=f: jnp.sum(f(t, x)))) for name, f in LOSSES.items()}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_structured_losses_are_convex_and_never_negative(name: str, structured: Any) -> None:
+    """By their gradients: f(b) >= f(a) + <f'(a), b - a>; the gradient of every factor sums to zero."""
+    rows = jnp.asarray(configurations(CYCLE))
+    points = [jax.tree.map(lambda t: 2 * t, tables_for(CYCLE, seed)) for seed in range(4)]
+    for x in rows[::7]:
+        found = [structured[name](point, x) for point in points]
+        for a, (value, slope) in zip(points, found, strict=True):
+            assert float(value) >= -1e-10
+            for part in slope:
+                np.testing.assert_allclose(np.asarray(part).reshape(len(part), -1).sum(axis=1), 0, atol=1e-9)
+            for b, (other, _) in zip(points, found, strict=True):
+                step = sum(float(jnp.sum(s * (q - p))) for s, p, q in zip(slope, a, b, strict=True))
+                assert float(other) >= float(value) + step - 1e-9
+
+
+def test_structured_losses_vanish_where_the_row_wins(structured: Any) -> None:
+    tables = tables_for(CYCLE)
+    best = jnp.asarray(configurations(CYCLE)[scores_of(CYCLE, tables).argmax()])
+    np.testing.assert_allclose(float(structured["perceptron"](tables, best)[0]), 0, atol=1e-12)
+    sharp = jax.tree.map(lambda t: 100 * t, tables)
+    np.testing.assert_allclose(float(structured["sparsemap"](sharp, best)[0]), 0, atol=1e-9)
+    assert float(structured["sparsemap"](tables, best)[0]) > 1e-2
+
+
+def test_sparsemap_is_the_projection_onto_the_polytope() -> None:
+    """Against the quadratic program over mixtures of all configurations, with its gap."""
+    tables = tables_for(CYCLE)
+    found = jax.jit(partial(sparsemap, CYCLE, mode("cycle")))(tables)
+    atoms = np.array([np.concatenate([part.ravel() for part in indicators(CYCLE, x)]) for x in configurations(CYCLE)])
+    theta = np.concatenate([np.asarray(table).ravel() for table in tables])
+    weights = scipy.optimize.nnls(np.vstack([atoms.T, np.full(len(atoms), 1e4)]), np.append(theta, 1e4))[0]
+    mu = np.concatenate([np.asarray(part).ravel() for part in found.marginals])
+    np.testing.assert_allclose(mu, weights @ atoms / weights.sum(), atol=1e-6)
+    assert float(found.gap) <= 1e-11
+    assert 1 < int((np.asarray(found.weights) > 0).sum()) < len(atoms)
+    np.testing.assert_allclose(float(jnp.sum(found.weights)), 1, rtol=1e-12)
+
+
+def indicators(structure: Structure, x: np.ndarray) -> list[np.ndarray]:
+    found = []
+    for group, shape in zip(structure.groups, structure.shapes, strict=True):
+        part = np.zeros(shape)
+        for f, scope in enumerate(group.scopes):
+            part[(f, *x[scope])] = 1
+        found.append(part)
+    return found
+
+
+def test_sparsemap_of_single_variables_is_sparsemax() -> None:
+    structure = Structure((3, 3), (Group(np.array([[0], [1]])),))
+    engine, theta = compile_structure(structure), jnp.array([[0.2, -0.1, 0.6], [0.3, 0.25, -4.0]])
+    solve = lambda tables: engine.mode(tables, jnp.zeros((2, 3))).states  # noqa: E731
+
+    @jax.jit
+    def both(theta: Any, change: Any) -> Any:
+        found = jax.jvp(lambda t: sparsemap(structure, solve, (t,)).marginals[0], (theta,), (change,))
+        return found, jax.jvp(lambda t: entmax(t, 2.0), (theta,), (change,))
+
+    close(*both(theta, jnp.asarray(np.random.default_rng(0).normal(size=(2, 3)))), atol=1e-12)
