@@ -45,11 +45,17 @@ def table_uses(roles: Roles) -> list[Use] | None:
         return None
     found = []
     for table in roles.unknowns:
+        if not all(_is_constant(piece.body) for piece in table.pieces):
+            return None
         own = list(_uses_of(table, roles.graph))
         if any(use.piece.body.name not in COUNTED for use in own):
             return None
         found += own
     return found
+
+
+def _is_constant(body: c.Core | c.Law) -> bool:
+    return not any(isinstance(part, c.Ref | c.Call) for part in c.walk(body))
 
 
 def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:

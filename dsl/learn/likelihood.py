@@ -101,22 +101,26 @@ class Likelihood:
         return -self.log_likelihood(params, arrays) - self.log_prior(params)
 
     def log_likelihood(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
-        return sum(
-            (jnp.sum(a.weights * each) for a, each in self._each(params, arrays)),
-            start=jnp.zeros(()),
-        )
+        used = self.arrays if arrays is None else arrays
+        each = self.by_case(params, used)
+        return sum([jnp.sum(own.weights * one) for own, one in zip(used, each, strict=True)], start=jnp.zeros(()))
 
     def by_case(self, params: Values, arrays: list[Arrays] | None = None) -> list[jax.Array]:
         """The log-likelihood of every case, group by group."""
-        return [each for _, each in self._each(params, arrays)]
-
-    def _each(self, params: Values, arrays: list[Arrays] | None) -> list[tuple[Arrays, jax.Array]]:
-        prior = self.log_prior(params)
-        found = []
-        for group, own in zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True):
-            free = self._by_case(group, own, params, self._free) if self.free else prior
-            found.append((own, self._by_case(group, own, params, self._joint) - free))
+        found: list[jax.Array] = self._compiled_by_case(params, self.arrays if arrays is None else arrays)
         return found
+
+    @cached_property
+    def _compiled_by_case(self) -> Callable[..., Any]:
+        def run(params: Values, arrays: list[Arrays]) -> list[jax.Array]:
+            prior = self.log_prior(params)
+            found = []
+            for group, own in zip(self.cases.groups, arrays, strict=True):
+                free = self._by_case(group, own, params, self._free) if self.free else prior
+                found.append(self._by_case(group, own, params, self._joint) - free)
+            return found
+
+        return jax.jit(run, inline=True)
 
     def _by_case(self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]) -> jax.Array:
         found = self._map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))

@@ -48,6 +48,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "logistic": lambda x: np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), 1 - 1 / (1 + np.exp(-np.abs(x)))),
 }
 
+FILLED = {"ones": 1.0, "zeros": 0.0}
+
 REDUCERS: dict[str, tuple[Callable[..., Any], Any]] = {
     "sum": (np.sum, 0),
     "prod": (np.prod, 1),
@@ -128,6 +130,8 @@ class Evaluator:
     # ---- operators and functions
 
     def _apply(self, core: c.Apply, axes: Axes, variables: Mapping[str, Array]) -> Array:
+        if core.function in FILLED:
+            return np.full((1,) * len(axes) + tuple(map(self.sizes.of, core.type.shape)), FILLED[core.function])
         if core.function not in ELEMENTWISE:
             raise NeedsJax(core.function)
         rank = len(core.type.shape)
