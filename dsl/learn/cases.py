@@ -19,6 +19,7 @@ from ..graph import Graph, Kind, Node
 from ..record import Record
 from ..source import Span
 from ..types import Dim
+from .join import can_join, place_name
 
 CASE = "case"
 
@@ -37,27 +38,40 @@ class Group(Record):
 
 
 class Cases(Record):
-    """`given` are the draws that the data have values for, in some case at least."""
+    """`given` are the draws that the data have values for, in some case at least.
+
+    Where the cases are `joined`, one group holds them all, one after the other along the dim of that name.
+    """
 
     groups: tuple[Group, ...]
     labels: dict[str, tuple[str, ...]]
     given: frozenset[str]
+    joined: str = ""
 
     @property
     def count(self) -> int:
         return sum(group.count for group in self.groups)
 
 
-def read_cases(graph: Graph, *sources: Any, by: str | None = None, sizes: Mapping[str, int] | None = None) -> Cases:
+def read_cases(
+    graph: Graph,
+    *sources: Any,
+    by: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    join: bool = True,
+) -> Cases:
     """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
 
-    `by` names a column of a table whose equal values are a case.
+    `by` names a column of a table whose equal values are a case. Cases of many lengths are joined where that is
+    possible and wanted: one program for all is compiled faster than one for each length.
     """
     if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
-        return _stack(graph, [_bind(graph, [as_raw(case)], sizes) for case in sources[0]])
+        found = _stack(graph, [_bind(graph, [as_raw(case)], sizes) for case in sources[0]])
+        return _join(graph, found) if join else found
     raws = [as_raw(source) for source in sources]
     if by is not None:
-        return _split_by(graph, raws, by, sizes)
+        found = _split_by(graph, raws, by, sizes)
+        return _join(graph, found) if join else found
     if any(_rows_are_cases(raw, graph) for raw in raws):
         return _from_rows(graph, raws, sizes)
     return _stack(graph, [_bind(graph, raws, sizes)])
@@ -142,6 +156,49 @@ def _places(values: Array) -> list[Array]:
     order = np.argsort(numbers, kind="stable")
     cuts = np.split(order, np.cumsum(np.bincount(numbers))[:-1])
     return [cuts[k] for k in np.argsort(first)]
+
+
+# ---- joining
+
+
+def _join(graph: Graph, cases: Cases) -> Cases:
+    """One group in place of several that differ in the length of one dim alone."""
+    first = cases.groups[0]
+    different = {name for group in cases.groups for name, size in group.sizes.items() if size != first.sizes[name]}
+    if len(different) != 1 or not can_join(graph, dim := different.pop()):
+        return cases
+    along = [name for name in {**first.shared, **first.stacked} if str(next(iter(graph[name].type.shape), "")) == dim]
+    others = {name: array for name, array in first.shared.items() if name not in along}
+    if not all(_differ_along(group, along, others) for group in cases.groups):
+        return cases
+    lengths = np.concatenate([np.full(group.count, group.sizes[dim]) for group in cases.groups])
+    place = np.concatenate([np.arange(length) for length in lengths])
+    arrays = {name: np.concatenate([_steps(group, name) for group in cases.groups]) for name in along}
+    masked = {name for group in cases.groups for name in group.missing}
+    missing = {name: np.concatenate([_missing_steps(group, name) for group in cases.groups]) for name in masked}
+    shared = {**others, **arrays, place_name(dim): place}
+    whole = Group({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
+    return cases.replace(groups=(whole,), joined=dim)
+
+
+def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> bool:
+    """Whether cases have arrays of their own along the dim alone, and all else in common with `others`."""
+    shared = {name: array for name, array in group.shared.items() if name not in along}
+    equal = shared.keys() == others.keys() and all(np.array_equal(shared[name], others[name]) for name in others)
+    return equal and group.stacked.keys() <= set(along)
+
+
+def _steps(group: Group, name: str) -> Array:
+    """The steps of all cases of a group one after the other."""
+    if name not in group.stacked:
+        return group.shared[name]
+    array = group.stacked[name]
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _missing_steps(group: Group, name: str) -> Mask:
+    steps = _steps(group, name)
+    return group.missing[name].reshape(steps.shape) if name in group.missing else np.zeros(steps.shape, bool)
 
 
 # ---- binding

@@ -25,6 +25,7 @@ from ..record import Record
 from ..tabulate.terms import finite_draws
 from .cases import Cases, Group
 from .fields import FIELD_LOSSES
+from .join import join_cases
 from .missing import leave_out_missing, present_name
 from .roles import Roles, find_roles
 
@@ -49,7 +50,7 @@ class Likelihood:
 
     def __init__(self, graph: Graph, cases: Cases, externs: Mapping[str, Callable[..., Any]] | None = None):
         self.cases = cases
-        self.roles: Roles = find_roles(graph, cases.given)
+        self.roles: Roles = find_roles(join_cases(graph, cases.joined) if cases.joined else graph, cases.given)
         self.externs = dict(externs or {})
         finite = {node.name for node in finite_draws(self.roles.graph)}
         missing = {name for group in cases.groups for name in group.missing}
@@ -68,17 +69,25 @@ class Likelihood:
         graph = self.roles.graph.map_nodes(lambda n: n.replace(observed=n.name in given) if n.kind is Kind.DRAW else n)
         return leave_out_missing(graph, sorted(self.masked))
 
+    def _fixed(self, group: Group) -> Values:
+        """Inputs that may say which finite variables depend on each other: these are never traced."""
+        inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
+        if self.is_complete and self.free is None:
+            return {}
+        return {name: a for name, a in group.shared.items() if name in inputs and a.dtype.kind in "ib"}
+
     def _arrays(self, group: Group) -> Arrays:
-        stacked, shared = dict(group.stacked), dict(group.shared)
+        fixed = self._fixed(group)
+        stacked = dict(group.stacked)
+        shared = {name: array for name, array in group.shared.items() if name not in fixed}
         for name, mask in group.missing.items():
             own = stacked if name in stacked else shared
             own[name] = np.where(mask, -1, own[name]) if name in self.open else own[name]
         for name in self.masked:
             own = stacked if name in stacked else shared
             own[present_name(name)] = ~group.missing.get(name, np.zeros(own[name].shape, bool))
-        return Arrays(
-            jax.tree.map(jnp.asarray, shared), jax.tree.map(jnp.asarray, stacked), jnp.ones(group.count, float)
-        )
+        count = group.count if stacked else 1
+        return Arrays(jax.tree.map(jnp.asarray, shared), jax.tree.map(jnp.asarray, stacked), jnp.ones(count, float))
 
     # ---- parameters
 
@@ -189,7 +198,8 @@ class Likelihood:
         """Raises MemoryLimitError where the log-partition of the field is too wide for exact inference."""
         if self.free is not None:
             for group, own in zip(self.cases.groups, self.arrays, strict=True):
-                first = {**own.shared, **{name: array[0] for name, array in own.stacked.items()}}
+                stacked = {name: array[0] for name, array in own.stacked.items()}
+                first = {**self._fixed(group), **own.shared, **stacked}
                 assert self._field(self.start(), first, group.sizes)[0].engine
 
     # ---- expectation and maximisation
@@ -230,11 +240,12 @@ class Likelihood:
         return total
 
     def _map_cases(self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any) -> Any:
+        shared = {**self._fixed(group), **arrays.shared}
         if not arrays.stacked:
-            return function(arrays.shared, group.sizes, *by_case)
+            return function(shared, group.sizes, *by_case)
 
         def run(own: Values, *rest: Any) -> Any:
-            return function({**arrays.shared, **own}, group.sizes, *rest)
+            return function({**shared, **own}, group.sizes, *rest)
 
         return jax.vmap(run)(arrays.stacked, *by_case)
 
@@ -246,7 +257,7 @@ class Likelihood:
             return jnp.zeros(())
         own, values = self._split(params)
         group = self.cases.groups[0]
-        known = {**self.arrays[0].shared, **group.sizes}
+        known = {**group.sizes, **self._fixed(group), **self.arrays[0].shared}
         return self._prior.log_prob(own, values, known)
 
     @cached_property

@@ -15,8 +15,10 @@ from scipy import stats
 
 import dpc
 from dpc.dsl.data.errors import DataError
+from dpc.dsl.learn.cases import read_cases
 from dpc.dsl.learn.choose import NotApplicable
 from dpc.dsl.learn.fit import halves
+from dpc.dsl.learn.likelihood import Likelihood
 from dpc.dsl.learn.updates import Update, find_updates
 
 MIXTURE = """
@@ -348,3 +350,19 @@ def test_pseudo_likelihood_is_the_product_of_conditionals() -> None:
         field = 0.3 * (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:])
         expected += np.log1p(np.exp(-2 * case * field)).sum()
     assert float(likelihood.field_loss("pseudo", {"J": jnp.asarray(0.3)})) == pytest.approx(expected, abs=1e-10)
+
+
+# ---- cases of many lengths
+
+
+@pytest.mark.parametrize("text", [CHAIN, None], ids=["field", "hmm"])
+def test_joined_cases_have_the_likelihood_of_separate_ones(text: str | None) -> None:
+    rng = np.random.default_rng(8)
+    model = dpc.parse(text) if text else dpc.load("models/hmm.dp")
+    cases = chain_cases() if text else [{"y": rng.normal(size=t)} for t in (2, 3, 4)]
+    joined, apart = (Likelihood(model.graph, read_cases(model.graph, cases, join=join)) for join in (True, False))
+    assert joined.cases.joined == "T"
+    assert len(apart.cases.groups) > 1
+    params = joined.start(jax.random.key(0))
+    found, expected = (jax.jit(jax.value_and_grad(one.loss))(params) for one in (joined, apart))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-10), found, expected)
