@@ -42,6 +42,9 @@ def choose_method(likelihood: Likelihood) -> Choice:
         if count <= FEW:
             return Choice("newton", f"the data are complete and {few} are unknown: exact Hessian")
         return Choice("lbfgs", f"the data are complete and {few} are unknown")
+    if roles.integrated:
+        hidden = ", ".join(f"`{node.name}`" for node in roles.integrated[:3])
+        return Choice("lbfgs", f"{hidden} integrated out exactly: all laws are normal and all means affine")
     if roles.is_normalised:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
         return Choice("em", f"{hidden} are hidden: exact expectations, then L-BFGS on the likelihood itself")
@@ -92,5 +95,7 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
     closed = likelihood.is_complete and roles.is_normalised and _all_closed(likelihood)
     if method == "closed form" and not closed:
         raise NotApplicable("`closed form` needs complete data, a directed model and unknowns that enter laws directly")
+    if method == "em" and roles.integrated:
+        raise NotApplicable("`em` sums over finite variables, and those hidden here are integrated out: use lbfgs")
     if method == "em" and likelihood.is_complete:
         raise NotApplicable("`em` is for hidden variables, and the data are complete: use newton or lbfgs")

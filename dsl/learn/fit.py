@@ -272,6 +272,8 @@ def about_data(likelihood: Likelihood) -> tuple[str, ...]:
         notes.append(f"{count} missing entries of `{name}` are {how}")
     for node in likelihood.roles.summed:
         notes.append(f"`{node.name}` is hidden, and summed over")
+    for node in likelihood.roles.integrated:
+        notes.append(f"`{node.name}` is hidden, and integrated over")
     for node in likelihood.roles.estimated:
         notes.append(f"`{node.name}` is estimated with its prior")
     return tuple(notes)

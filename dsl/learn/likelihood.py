@@ -2,7 +2,8 @@
 
     loss(params) = - sum over cases of [log Z(params, what the case gives) - log Z(params)] - log prior(params)
 
-log Z sums over the finite draws that are not given, by the inference engine; in a directed model log Z(params) is zero.
+log Z sums over the finite draws that are not given, by the inference engine, or integrates over normal ones of which
+all means are affine; in a directed model log Z(params) is zero.
 Its gradient is expected minus observed statistics (GM11). Entries that are missing are summed over, or left out where
 nothing depends on them.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import jax
@@ -26,6 +28,7 @@ from ..tabulate.terms import finite_draws
 from .cases import Cases, Group
 from .fields import FIELD_LOSSES
 from .join import join_cases
+from .linear import Blocks, block_dim, log_integral, verify_block
 from .missing import leave_out_missing, present_name
 from .roles import Roles, find_roles
 
@@ -50,7 +53,8 @@ class Likelihood:
 
     def __init__(self, graph: Graph, cases: Cases, externs: Mapping[str, Callable[..., Any]] | None = None):
         self.cases = cases
-        self.roles: Roles = find_roles(join_cases(graph, cases.joined) if cases.joined else graph, cases.given)
+        graph = join_cases(graph, cases.joined) if cases.joined else graph
+        self.roles: Roles = find_roles(graph, cases.given, any(group.stacked for group in cases.groups))
         self.externs = dict(externs or {})
         finite = {node.name for node in finite_draws(self.roles.graph)}
         missing = {name for group in cases.groups for name in group.missing}
@@ -138,14 +142,25 @@ class Likelihood:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is summed over."""
-        return not self.roles.summed and not self.open
+        return not self.roles.summed and not self.open and not self.roles.integrated
 
     def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
         """log of the joint density of what is given and estimated, finite draws summed out."""
         own, data, given = self._known(params, known, sizes)
+        if self.roles.integrated:
+            return log_integral(lambda h: self.model.log_prob(own, {**given, **h}, data), self._blocks(sizes))
         if self.is_complete:
             return self.model.log_prob(own, given, data)
         return self.model.log_partition(own, data, given=given)
+
+    def _blocks(self, sizes: Mapping[str, int]) -> Blocks:
+        """How the draws that are integrated out are laid out for cases of these sizes."""
+        nodes = self.roles.integrated
+        shapes = {n.name: tuple(axis.size or sizes[str(axis)] for axis in n.type.shape) for n in nodes}
+        dim = block_dim(self.roles.graph, nodes)
+        rows = shapes[nodes[0].name][0] if dim else 1
+        verify_block(sum(map(prod, shapes.values())) // rows, nodes)
+        return Blocks(rows, shapes)
 
     def _known(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Values, Values, Values]:
         """Parameters, data, and what is given: the values of estimated draws, and evidence with gaps."""

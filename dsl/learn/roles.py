@@ -8,11 +8,13 @@ from ..graph import Graph, Kind, Node
 from ..lower.initial import parameters
 from ..record import Record
 from ..tabulate.terms import finite_draws
+from .linear import integrable_draws
 from .tables import tables_as_parameters
 
 
 class Roles(Record):
-    """`estimated`: continuous draws at the mode of their posterior; `summed`: finite draws that no data give.
+    """`estimated`: continuous draws at the mode of their posterior; `summed`: finite draws that no data give;
+    `integrated`: continuous draws of a row or case, integrated out exactly.
 
     `prior`: the draws and factors whose density is about what is estimated alone.
     """
@@ -21,6 +23,7 @@ class Roles(Record):
     parameters: tuple[Node, ...]
     estimated: tuple[Node, ...]
     summed: tuple[Node, ...]
+    integrated: tuple[Node, ...]
     prior: frozenset[str]
 
     @property
@@ -33,15 +36,25 @@ class Roles(Record):
         return not any(node.kind is Kind.FACTOR and node.name not in self.prior for node in self.graph.nodes)
 
 
-def find_roles(graph: Graph, given: Collection[str]) -> Roles:
+def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = False) -> Roles:
+    """Where rows are cases and the file has parameters, every draw is of a case; else those with a dim of the data."""
     graph = graph.replace(nodes=tuple(n for n in graph.nodes if n.kind is not Kind.COST), guide=None)
     finite = {node.name for node in finite_draws(graph)}
     open_draws = [node for node in graph.of_kind(Kind.DRAW) if node.name not in given]
-    estimated = tuple(_as_estimated(node) for node in open_draws if node.name not in finite)
-    if not estimated and not parameters(graph):
-        graph = tables_as_parameters(graph)
     summed = tuple(node for node in open_draws if node.name in finite)
-    return Roles(graph, parameters(graph), estimated, summed, _prior(graph, {node.name for node in estimated}))
+    every = rows_are_cases and bool(parameters(graph))
+    dims = {str(axis) for name in given for axis in graph[name].type.shape}
+
+    def is_local(node: Node) -> bool:
+        return node.name not in finite and (every or any(str(axis) in dims for axis in node.type.shape))
+
+    integrated = () if summed else integrable_draws(graph, given, is_local)
+    free = [node for node in open_draws if node.name not in finite and node not in integrated]
+    estimated = tuple(map(_as_estimated, free))
+    if not estimated and not integrated and not parameters(graph):
+        graph = tables_as_parameters(graph)
+    prior = _prior(graph, {node.name for node in estimated})
+    return Roles(graph, parameters(graph), estimated, summed, integrated, prior)
 
 
 def _as_estimated(node: Node) -> Node:
