@@ -11,6 +11,7 @@ from ..graph import Graph
 
 if TYPE_CHECKING:
     from ..learn.cases import Cases
+    from ..learn.family import FieldFamily
     from ..learn.fit import Fit
     from ..learn.likelihood import Likelihood
 
@@ -40,6 +41,12 @@ class Learning:
 
         cases = sources[0] if len(sources) == 1 and isinstance(sources[0], Cases) else self.cases(*sources, by=by)
         return Likelihood(self.graph, cases, self.externs)
+
+    def family(self, data: Mapping[str, Any] | None = None) -> FieldFamily:
+        """The model as an exponential family of its parameters, where its score is linear in them."""
+        from ..learn.family import FieldFamily
+
+        return FieldFamily(self, data)  # type: ignore[arg-type]
 
     def loss(self, params: Values, data: Any) -> jax.Array:
         """Minus the log-likelihood, minus the log density of the priors; `data` are as `likelihood` takes them."""

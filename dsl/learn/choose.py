@@ -10,12 +10,13 @@ from ..record import Record
 from .counts import table_uses
 from .fields import FIELD_LOSSES
 from .likelihood import Likelihood
+from .natural import why_not_natural
 from .updates import Update, find_updates
 
 FEW = 60
 """Parameters up to which the exact Hessian pays."""
 
-METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "stochastic")
+METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "natural", "stochastic")
 
 
 class Choice(Record):
@@ -95,6 +96,8 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
     closed = likelihood.is_complete and roles.is_normalised and _all_closed(likelihood)
     if method == "closed form" and not closed:
         raise NotApplicable("`closed form` needs complete data, a directed model and unknowns that enter laws directly")
+    if method == "natural" and (reason := why_not_natural(likelihood)):
+        raise NotApplicable(reason)
     if method == "em" and roles.integrated:
         raise NotApplicable("`em` sums over finite variables, and those hidden here are integrated out: use lbfgs")
     if method == "em" and likelihood.is_complete:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from dpc.inference.learning.structured import perceptron_loss, sparsemap_loss
@@ -40,7 +39,7 @@ def _mode(finite: Finite) -> Callable[..., Any]:
     return solve
 
 
-def _perturbed(finite: Finite, tables: list[Any], states: Any, key: Any) -> jax.Array:
+def _perturbed(finite: Finite, tables: list[Any], states: Any, key: Any) -> Any:
     return perturbed_loss(finite.structure, _mode(finite), tables, states, key)
 
 

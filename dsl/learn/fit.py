@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.inference.learning.em import ExpectationMaximisation
+from dpc.inference.learning.gauss_newton import GaussNewton
 from dpc.inference.learning.information import standard_errors
 from dpc.inference.learning.lbfgs import Lbfgs
 from dpc.inference.learning.method import Method, Result, State, minimise
@@ -22,6 +23,7 @@ from . import counts as by_counting
 from .cases import Cases
 from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
 from .likelihood import Arrays, Likelihood
+from .natural import Natural
 from .sweep import sweep
 from .updates import find_updates
 
@@ -85,10 +87,11 @@ def fit_likelihood(
     found = likelihood.constrain(result.raw)
     errors, note = errors_of(likelihood, choice, result, options)
     prior = float(likelihood.log_prior(found))
+    is_exact = choice.loss == "likelihood"
     return Fit(
         found,
         errors,
-        -result.value - prior,
+        float(likelihood.log_likelihood(found)) if is_exact else -result.value - prior,
         prior,
         choice.method,
         choice.loss,
@@ -134,6 +137,9 @@ def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Met
     data, tolerance = likelihood.arrays, options.tolerance
     if choice.method == "newton":
         return [Newton(loss, data, tolerance)]
+    if choice.method == "natural":
+        natural = Natural(likelihood)
+        return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
     if choice.method == "stochastic":
         estimate = batch_loss(likelihood, choice, options.batch)
         return [Stochastic(estimate, data, rate=options.rate, seed=options.seed)]

@@ -144,7 +144,7 @@ class Likelihood:
         """Whether nothing is summed over."""
         return not self.roles.summed and not self.open and not self.roles.integrated
 
-    def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
+    def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> Any:
         """log of the joint density of what is given and estimated, finite draws summed out."""
         own, data, given = self._known(params, known, sizes)
         if self.roles.integrated:
@@ -193,7 +193,7 @@ class Likelihood:
                 jax.random.fold_in(jax.random.key(0) if key is None else key, number), len(own.weights)
             )
 
-            def score(known: Values, sizes: Mapping[str, int], key: Any) -> jax.Array:
+            def score(known: Values, sizes: Mapping[str, int], key: Any) -> Any:
                 finite, tables = self._field(params, known, sizes)
                 return rule(finite, tables, finite.states(known), key)
 

@@ -52,6 +52,10 @@ class Degree:
             return self.of(body) == 0
         return all(self.of(core) <= (1 if name in NORMAL.get(body.name, ()) else 0) for name, core in body.arguments)
 
+    def highest(self, body: c.Core | c.Law) -> int:
+        """The degree of an expression, or the highest of those of a law's arguments."""
+        return max(map(self.of, c.parts(body)), default=0) if isinstance(body, c.Law) else self.of(body)
+
     def of(self, core: c.Core) -> int:
         if isinstance(core, c.Ref):
             return self._of_node(core.name)
@@ -74,6 +78,8 @@ class Degree:
             return self.of(core.body)
         if isinstance(core, c.Build | c.Stack):
             return max(self.of(part) for part in c.parts(core))
+        if isinstance(core, c.Lookup) and not any(map(self.of, core.parents)):
+            return max(map(self.of, core.entries))
         if isinstance(core, c.If) and self.of(core.condition) == 0:
             return max(self.of(core.then), self.of(core.otherwise))
         return NOT_AFFINE

@@ -19,7 +19,10 @@ from dpc.dsl.learn.cases import read_cases
 from dpc.dsl.learn.choose import NotApplicable
 from dpc.dsl.learn.fit import halves
 from dpc.dsl.learn.likelihood import Likelihood
+from dpc.dsl.learn.natural import Natural
 from dpc.dsl.learn.updates import Update, find_updates
+from dpc.inference.learning.gauss_newton import GaussNewton
+from dpc.inference.learning.newton import Newton
 
 MIXTURE = """
 dim N
@@ -433,3 +436,68 @@ def test_a_nonlinear_draw_of_a_row_is_estimated() -> None:
     roles = dpc.parse(text).likelihood({"n": [1, 2]}).roles
     assert [node.name for node in roles.estimated] == ["u"]
     assert not roles.integrated
+
+
+# ---- natural gradients
+
+GLM = """
+dim N
+dim F
+data x[N, F]    : real
+observed a[N]   : bool
+observed n[N]   : int
+param w[F] : real
+param v[F] : real
+a[i in N] ~ Bernoulli(logits=dot(x[i], w))
+n[i in N] ~ Poisson(log_rate=dot(x[i], v))
+"""
+
+
+@pytest.fixture(scope="module")
+def regression() -> Any:
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(30, 2))
+    data = {"x": x, "a": rng.random(30) < 0.5, "n": rng.poisson(1.5, 30)}
+    with jax.enable_x64(True):
+        return x, data, dpc.parse(GLM).likelihood(data)
+
+
+def test_with_canonical_links_newton_is_the_natural_gradient(regression: Any) -> None:
+    x, data, likelihood = regression
+    natural = Natural(likelihood)
+    raw = {"w": jnp.asarray([0.2, -0.1]), "v": jnp.asarray([0.1, 0.3])}
+    methods = [
+        Newton(lambda r, d: likelihood.loss(likelihood.constrain(r), d), likelihood.arrays),
+        GaussNewton(natural.outputs, natural.loss, likelihood.arrays, inner_steps=50),
+    ]
+    after = [method.advance(method.start(raw)).raw for method in methods]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-8), *after)
+    weights = np.exp(x @ raw["v"])
+    step = np.linalg.solve(x.T @ (weights[:, None] * x), x.T @ (data["n"] - weights))
+    np.testing.assert_allclose(after[0]["v"], raw["v"] + step, rtol=1e-8)
+
+
+def test_fisher_is_gauss_newton_is_the_covariance_of_the_score(regression: Any) -> None:
+    x, _, likelihood = regression
+    natural = Natural(likelihood)
+    raw = {"w": jnp.asarray([0.2, -0.1]), "v": jnp.asarray([0.1, 0.3])}
+
+    def product(vector: Any) -> Any:
+        out, push = jax.linearize(lambda r: natural.outputs(r, likelihood.arrays), raw)
+        curved = jax.jvp(jax.grad(lambda o: natural.loss(o, likelihood.arrays)), (out,), (push(vector),))[1]
+        return jax.linear_transpose(push, raw)(curved)[0]
+
+    found = np.stack([jax.jit(product)({"w": e, "v": jnp.zeros(2)})["w"] for e in jnp.eye(2)])
+    p = 1 / (1 + np.exp(-x @ raw["w"]))
+    scores = [(np.outer(row, row), (1 - q) ** 2 * q + q**2 * (1 - q)) for row, q in zip(x, p, strict=True)]
+    np.testing.assert_allclose(found, sum(outer * share for outer, share in scores), atol=1e-10)
+
+
+def test_natural_gradients_find_the_same_maximum(regression: Any) -> None:
+    _, data, _ = regression
+    model = dpc.parse(GLM)
+    natural, newton = (model.fit(data, method=method, errors=False) for method in ("natural", "newton"))
+    assert natural.converged
+    assert natural.value == pytest.approx(newton.value, abs=1e-9)
+    with pytest.raises(NotApplicable, match="natural gradients need complete data"):
+        dpc.parse(MIXTURE).fit({"x": np.zeros(3)}, method="natural")
