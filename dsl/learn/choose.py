@@ -11,6 +11,7 @@ from .counts import table_uses
 from .fields import FIELD_LOSSES
 from .likelihood import Likelihood
 from .natural import why_not_natural
+from .sparse import SPARSE_LOSSES, why_not_sparse
 from .updates import Update, find_updates
 
 FEW = 60
@@ -19,8 +20,11 @@ FEW = 60
 METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "natural", "stochastic")
 
 
+LOSSES = ("likelihood", *FIELD_LOSSES, *SPARSE_LOSSES)
+
+
 class Choice(Record):
-    """`loss` is "likelihood", or one of FIELD_LOSSES."""
+    """`loss` is one of LOSSES."""
 
     method: str
     why: str
@@ -69,8 +73,12 @@ def _choose_for_field(likelihood: Likelihood, count: int, few: str) -> Choice:
 
 def choose_for_loss(loss: str, likelihood: Likelihood) -> Choice:
     """The method for a loss that was asked for."""
+    if loss in SPARSE_LOSSES:
+        if reason := why_not_sparse(likelihood):
+            raise NotApplicable(f"the loss {loss!r} cannot be used: {reason}")
+        return Choice("lbfgs", SPARSE_LOSSES[loss][1], loss)
     if loss not in FIELD_LOSSES:
-        raise NotApplicable(f"there is no loss {loss!r}: it is likelihood or one of {', '.join(FIELD_LOSSES)}")
+        raise NotApplicable(f"there is no loss {loss!r}: it is one of {', '.join(LOSSES)}")
     if likelihood.roles.is_normalised:
         raise NotApplicable(f"the loss {loss!r} is for random fields, and no factor speaks about this model's draws")
     if not likelihood.is_complete:

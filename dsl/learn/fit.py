@@ -24,6 +24,7 @@ from .cases import Cases
 from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
+from .sparse import SPARSE_LOSSES, sparse_loss
 from .sweep import sweep
 from .updates import find_updates
 
@@ -151,6 +152,9 @@ def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Met
 
 
 def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
+    if choice.loss in SPARSE_LOSSES:
+        return sparse_loss(likelihood, choice.loss)
+
     def loss(raw: Values, arrays: list[Arrays]) -> Any:
         params = likelihood.constrain(raw)
         if choice.loss == "likelihood":

@@ -29,6 +29,9 @@ class Family(Record):
     log_partition: Callable[[Any], Any]
     score: Callable[[Any, Any], Any]
 
+    def loss(self, eta: Any, y: Any) -> Any:
+        return self.log_partition(eta) - self.score(eta, y)
+
 
 def _product(eta: Any, y: Any) -> Any:
     return eta * jnp.asarray(y, float)
@@ -141,10 +144,15 @@ class Natural:
     def loss(self, outputs: Any, arrays: list[Arrays]) -> Any:
         """sum of A(eta) - <eta, T(y)> over the data, less the log density of the prior."""
         natural, params = outputs
-        total = -self.likelihood.log_prior(params) if params else jnp.zeros(())
+        prior = self.likelihood.log_prior(params) if params else jnp.zeros(())
+        return self.total(None, natural, arrays) - prior
+
+    def total(self, each: Callable[[Any, Any], Any] | None, natural: Any, arrays: list[Arrays]) -> Any:
+        """The sum over all data of a loss of natural parameters and values, minus the log-likelihood if it is None."""
+        total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
-            each = self.likelihood._map_cases(group, own, lambda known, sizes, eta: self._loss(known, eta), eta)
-            total = total + jnp.sum(own.weights * each)
+            found = self.likelihood._map_cases(group, own, lambda known, sizes, eta: self._loss(known, eta, each), eta)
+            total = total + jnp.sum(own.weights * found)
         return total
 
     def _natural(self, params: Values, known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -161,14 +169,12 @@ class Natural:
                 found.append((f"{node.name} {number}", FAMILIES[law.name, names], arguments))
         return found
 
-    def _loss(self, known: Values, eta: dict[str, Any]) -> Any:
+    def _loss(self, known: Values, eta: dict[str, Any], each: Callable[[Any, Any], Any] | None) -> Any:
         total = jnp.zeros(())
         for node in self.nodes:
             for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
-                family = FAMILIES[law.name, _names(law)]
-                own = eta[f"{node.name} {number}"]
-                y = known[node.name][_places(piece)]
-                total = total + jnp.sum(family.log_partition(own) - family.score(own, y))
+                rule = each or FAMILIES[law.name, _names(law)].loss
+                total = total + jnp.sum(rule(eta[f"{node.name} {number}"], known[node.name][_places(piece)]))
         return total
 
 

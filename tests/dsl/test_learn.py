@@ -16,8 +16,8 @@ from scipy import stats
 import dpc
 from dpc.dsl.data.errors import DataError
 from dpc.dsl.learn.cases import read_cases
-from dpc.dsl.learn.choose import NotApplicable
-from dpc.dsl.learn.fit import halves
+from dpc.dsl.learn.choose import Choice, NotApplicable
+from dpc.dsl.learn.fit import halves, loss_of
 from dpc.dsl.learn.likelihood import Likelihood
 from dpc.dsl.learn.natural import Natural
 from dpc.dsl.learn.updates import Update, find_updates
@@ -501,3 +501,22 @@ def test_natural_gradients_find_the_same_maximum(regression: Any) -> None:
     assert natural.value == pytest.approx(newton.value, abs=1e-9)
     with pytest.raises(NotApplicable, match="natural gradients need complete data"):
         dpc.parse(MIXTURE).fit({"x": np.zeros(3)}, method="natural")
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
+    law = "param w[K] : real\ny[i in N] ~ Categorical(logits=x[i] * w)"
+    text = f"dim N\ndim K = 3\ndata x[N] : real\nobserved y[N] : K\n{law}"
+    likelihood = dpc.parse(text).likelihood({"x": [1.0, 2.0], "y": [0, 1]})
+    loss = jax.jit(loss_of(likelihood, Choice("lbfgs", "", "sparsemax")))
+    theta = np.array([[0.3, 0.1, -0.9], [0.6, 0.2, -1.8]])
+    expected = 0.0
+    for row, y in zip(theta, (0, 1), strict=True):
+        p = min((q for q in simplex_grid(200)), key=lambda q: float(np.sum((q - row) ** 2)))
+        expected += p @ row - (p @ p - 1) / 2 - row[y]
+    assert float(loss({"w": jnp.asarray(theta[0])}, likelihood.arrays)) == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(NotApplicable, match="it is for laws with logits"):
+        dpc.parse(NETWORK).fit({"a": [0], "b": [True], "c": [1]}, loss="sparsemax")
+
+
+def simplex_grid(n: int) -> list[np.ndarray]:
+    return [np.array([i, j, n - i - j]) / n for i in range(n + 1) for j in range(n + 1 - i)]
