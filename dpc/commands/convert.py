@@ -28,15 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     network = load_network(args.path) if format_of(args.path) else _from_model(args)
-    files = _written(network, args.output)
+    files = write_network(network, args.output)
+    kind = "Bayesian network" if network.is_bayesian else "Markov network"
+    print(f"{', '.join(files)}: {kind} of {len(network.variables)} variables")
+    return OK
+
+
+def write_network(network: Network, output: str) -> list[str]:
+    """Writes a network in the format of the file's ending; gives the names of the files."""
+    files = written(network, output)
     try:
         for path, content in files.items():
             write_whole(path, content)
     except OSError as error:
-        raise UsageError(f"cannot write {args.output}: {error.strerror or error}") from None
-    kind = "Bayesian network" if network.is_bayesian else "Markov network"
-    print(f"{', '.join(files)}: {kind} of {len(network.variables)} variables")
-    return OK
+        raise UsageError(f"cannot write {output}: {error.strerror or error}") from None
+    return list(files)
 
 
 def _from_model(args: argparse.Namespace) -> Network:
@@ -44,7 +50,7 @@ def _from_model(args: argparse.Namespace) -> Network:
     return network_of(load_grounded(graph, args).discrete, graph.source)
 
 
-def _written(network: Network, output: str) -> dict[str, bytes]:
+def written(network: Network, output: str) -> dict[str, bytes]:
     if output.endswith(".dp"):
         return _as_program(network, output)
     found = format_of(output)

@@ -1,11 +1,11 @@
-"""The state of an optimisation in a file: it appears whole or not at all, and belongs to one run only."""
+"""The state of a long run in a file: a tree of arrays that appears whole or not at all, and belongs to one run only."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from ..files import write_whole
-from .optimise import Plan, State
+from .optimise import Plan
 
 
 class WrongCheckpoint(ValueError):
@@ -21,29 +21,32 @@ class WrongCheckpoint(ValueError):
 
 
 def fingerprint(model: Any, params: Mapping[str, Any], data: Any, plan: Plan) -> str:
-    """What a run depends on, but for its number of steps: the program and its estimators, data, start and plan."""
+    """What a run of an objective depends on, but for its number of steps: program, estimators, data, start and plan."""
     objective = model.objective(data)
-    digest = hashlib.sha256(objective.text.encode())
-    digest.update(repr(list(objective.choices.values())).encode())
-    digest.update(repr(plan._replace(steps=0)).encode())
-    for name, value in sorted([*params.items(), *data.items()]):
+    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
+    return digest(words, sorted([*params.items(), *data.items()]))
+
+
+def digest(words: Iterable[str], arrays: Iterable[tuple[str, Any]]) -> str:
+    found = hashlib.sha256()
+    for word in words:
+        found.update(word.encode())
+    for name, value in arrays:
         array = np.asarray(value)
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
 
 
-def save_state(path: Path, state: State, run: str) -> None:
-    leaves = jax.tree.leaves((state.raw, state.memory))
-    arrays: dict[str, Any] = {f"leaf {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-    arrays |= {"run": np.array(run), "step": np.array(state.step), "losses": state.losses}
+def save_tree(path: Path, tree: Any, run: str) -> None:
+    arrays: dict[str, Any] = {f"leaf {k}": np.asarray(leaf) for k, leaf in enumerate(jax.tree.leaves(tree))}
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    np.savez(content, run=np.array(run), **arrays)
     write_whole(path, content.getvalue())
 
 
-def load_state(path: Path, like: State, run: str) -> State:
-    """`like` is the state at the start of the run, whose structure the file's arrays have."""
+def load_tree(path: Path, like: Any, run: str) -> Any:
+    """What was saved, whose structure `like` has."""
     try:
         with np.load(path) as arrays:
             found = {name: arrays[name] for name in arrays.files}
@@ -51,9 +54,11 @@ def load_state(path: Path, like: State, run: str) -> State:
         raise WrongCheckpoint(f"{path} is no checkpoint of dpc") from None
     if str(found.get("run")) != run:
         raise WrongCheckpoint(
-            f"{path} is of another run: model, data, start, rate, samples, seed and optimizer must be the same"
+            f"{path} is of another run: model, data, start and all options but --steps must be the same"
         )
-    old, structure = jax.tree.flatten((like.raw, like.memory))
-    leaves = [jax.numpy.asarray(found[f"leaf {k}"]) for k in range(len(old))]
-    raw, memory = jax.tree.unflatten(structure, leaves)
-    return State(int(found["step"]), raw, memory, found["losses"])
+    old, structure = jax.tree.flatten(like)
+    leaves = [
+        found[f"leaf {k}"] if isinstance(leaf, np.ndarray | int) else jax.numpy.asarray(found[f"leaf {k}"])
+        for k, leaf in enumerate(old)
+    ]
+    return jax.tree.unflatten(structure, leaves)

@@ -165,8 +165,14 @@ class Questions:
         self, params: Values | None = None, data: Mapping[str, Any] | None = None, values: Values | None = None
     ) -> FactorGraph:
         """The model as factors over named variables, for everything that `dpc.inference.queries` can be asked."""
+        return self.discrete(params, data, values).factors
+
+    def discrete(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, values: Values | None = None
+    ) -> Discrete:
+        """The factors, and the labels of the states of every variable."""
         _, params, values, arrays, sizes, _ = self._known(params, data, values)
-        return self._discrete({**params, **values, **arrays}, sizes).factors
+        return self._discrete({**params, **values, **arrays}, sizes)
 
     def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
         known = {name: np.asarray(a) for name, a in arrays.items()}

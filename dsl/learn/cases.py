@@ -6,7 +6,10 @@ have a dim of rows, the table is one case. Cases of one size are kept together, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,8 +68,10 @@ def read_cases(
     `by` names a column of a table whose equal values are a case. Cases of many lengths are joined where that is
     possible and wanted: one program for all is compiled faster than one for each length.
     """
-    if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
-        found = _stack(graph, [_bind(graph, [as_raw(case)], sizes) for case in sources[0]])
+    listed = [cases for source in sources if (cases := _listed(source)) is not None]
+    if listed:
+        others = [as_raw(source) for source in sources if _listed(source) is None]
+        found = _stack(graph, [_bind(graph, [as_raw(case), *others], sizes) for cases in listed for case in cases])
         return _join(graph, found) if join else found
     raws = [as_raw(source) for source in sources]
     if by is not None:
@@ -75,6 +80,24 @@ def read_cases(
     if any(_rows_are_cases(raw, graph) for raw in raws):
         return _from_rows(graph, raws, sizes)
     return _stack(graph, [_bind(graph, raws, sizes)])
+
+
+def _listed(source: Any) -> list[Any] | None:
+    """The cases of a list, or of a JSON file that holds one, or one on each line."""
+    if isinstance(source, list | tuple):
+        return list(source)
+    name = os.fspath(source).lower() if isinstance(source, str | os.PathLike) else ""
+    if not name.endswith((".json", ".jsonl")):
+        return None
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+        if name.endswith(".jsonl"):
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json.loads(text) if text.lstrip().startswith("[") else None
+    except OSError as error:
+        raise problem("", f"cannot read {source}: {error.strerror or error}", place=str(source)) from None
+    except ValueError as error:
+        raise problem("", f"{Path(source).name} is not JSON: {error}", place=str(source)) from None
 
 
 # ---- one case for each row

@@ -18,46 +18,25 @@ from dpc.inference.learning.method import Method, Result, State, minimise
 from dpc.inference.learning.newton import Newton
 from dpc.inference.learning.stochastic import Stochastic
 
+from ..embed.checkpoint import digest
 from ..record import Record
 from . import counts as by_counting
 from .cases import Cases
 from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
+from .result import Fit
 from .sparse import SPARSE_LOSSES, sparse_loss
 from .sweep import sweep
 from .updates import find_updates
 
 Values = dict[str, Any]
-Watch = Callable[[str, State], None]
+Watch = Callable[[int, str, State], None]
+Load = Callable[[Any], Any]
 
 EM_STEPS = 200
 MOST_ERRORS = 1000
 """Numbers of parameters up to which standard errors are worth a Hessian."""
-
-
-class Fit(Record):
-    """Parameters at the maximum, and what is known about them.
-
-    `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the prior there, zero
-    without one. `errors` are standard errors from the observed information, NaN where there is none. `reason` says why
-    it stopped.
-    """
-
-    params: Values
-    errors: Values | None
-    value: float
-    log_prior: float
-    method: str
-    loss: str
-    why: str
-    converged: bool
-    reason: str
-    gradient_norm: float
-    steps: int
-    cases: int
-    notes: tuple[str, ...]
-    labels: dict[str, tuple[str, ...]]
 
 
 class Options(Record):
@@ -78,33 +57,54 @@ class Options(Record):
 
 
 def fit_likelihood(
-    likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None = None, watch: Watch | None = None
+    likelihood: Likelihood,
+    options: Options,
+    start: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+    load: Load | None = None,
 ) -> Fit:
+    """`watch` sees each stage, by number and name, and every state; `load` gives back where to go on."""
     choice = choose(likelihood, options)
     if choice.method == "counts":
-        return fit_counts(likelihood, options, choice)
-    params = {**likelihood.start(jax.random.key(options.seed)), **(start or {})}
-    result = run(likelihood, choice, likelihood.unconstrain(params), options, watch)
-    found = likelihood.constrain(result.raw)
+        return fit_tables(likelihood.roles, [likelihood.cases], options, choice, about_data(likelihood))
+    result = run(likelihood, choice, start_of(likelihood, options, start), options, watch, load)
+    params = likelihood.constrain(result.raw)
     errors, note = errors_of(likelihood, choice, result, options)
-    prior = float(likelihood.log_prior(found))
+    prior = float(likelihood.log_prior(params))
     is_exact = choice.loss == "likelihood"
     return Fit(
-        found,
-        errors,
-        float(likelihood.log_likelihood(found)) if is_exact else -result.value - prior,
-        prior,
-        choice.method,
-        choice.loss,
-        choice.why,
-        result.converged,
-        result.reason,
-        result.gradient_norm,
-        result.steps,
-        likelihood.cases.count,
-        (*about_data(likelihood), *note),
-        likelihood.cases.labels,
+        params=params,
+        errors=errors,
+        value=float(likelihood.log_likelihood(params)) if is_exact else -result.value - prior,
+        log_prior=prior,
+        method=choice.method,
+        loss=choice.loss,
+        why=choice.why,
+        converged=result.converged,
+        reason=result.reason,
+        gradient_norm=result.gradient_norm,
+        steps=result.steps,
+        cases=likelihood.cases.count,
+        notes=(*about_data(likelihood), *note),
+        labels=likelihood.cases.labels,
+        types={node.name: node.type for node in likelihood.roles.unknowns},
     )
+
+
+def start_of(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None) -> Values:
+    return likelihood.unconstrain({**likelihood.start(jax.random.key(options.seed)), **(start or {})})
+
+
+def fingerprint(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None = None) -> str:
+    """What a run depends on, but for its number of steps."""
+    words = [likelihood.model.program, repr(options.replace(steps=0))]
+    arrays = [
+        (name, array)
+        for group in likelihood.cases.groups
+        for own in (group.shared, group.stacked, group.missing)
+        for name, array in sorted(own.items())
+    ]
+    return digest(words, [*arrays, *sorted((start or {}).items())])
 
 
 def choose(likelihood: Likelihood, options: Options) -> Choice:
@@ -118,19 +118,41 @@ def choose(likelihood: Likelihood, options: Options) -> Choice:
     )
 
 
-def run(likelihood: Likelihood, choice: Choice, raw: Values, options: Options, watch: Watch | None) -> Result:
+def run(
+    likelihood: Likelihood,
+    choice: Choice,
+    raw: Values,
+    options: Options,
+    watch: Watch | None = None,
+    load: Load | None = None,
+) -> Result:
     """One method after the other, until one has a certificate."""
+    methods = stages(likelihood, choice, options)
+    first, state = (0, None) if load is None else load_stage(methods, raw, load)
     result: Result | None = None
-    steps = 0
-    for stage in stages(likelihood, choice, options):
-        limit = min(EM_STEPS, options.steps) if stage.name.startswith("expectation") else options.steps
-        seen = None if watch is None else partial(watch, stage.name)
-        result = minimise(stage, raw if result is None else result.raw, limit, seen)
-        steps += result.steps
+    for number, method in enumerate(methods[first:], first):
+        limit = min(EM_STEPS, options.steps) if number < len(methods) - 1 else options.steps
+        seen = None if watch is None else partial(watch, number, method.name)
+        result = minimise(method, raw if result is None else result.raw, limit, seen, state)
         if result.converged:
             break
+        state = None
     assert result is not None
-    return result._replace(steps=steps)
+    return result
+
+
+def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
+    """The stage that a run had come to, and its state there."""
+    wrong: ValueError | None = None
+    for number, method in enumerate(methods):
+        try:
+            found, state = load((0, method.start(raw)))
+        except KeyError as error:
+            wrong = ValueError(str(error))
+            continue
+        if int(found) == number:
+            return number, state
+    raise wrong or ValueError("the checkpoint is of another method")
 
 
 def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Method]:
@@ -231,10 +253,6 @@ def errors_of(
 # ---- counting
 
 
-def fit_counts(likelihood: Likelihood, options: Options, choice: Choice) -> Fit:
-    return fit_tables(likelihood.roles, [likelihood.cases], options, choice, about_data(likelihood))
-
-
 def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes: tuple[str, ...]) -> Fit:
     """From all chunks of cases together; every chunk is looked at once and forgotten."""
     uses = by_counting.table_uses(roles)
@@ -254,22 +272,24 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
     params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
     value = sum(by_counting.log_likelihood_at(seen[n.name], params[n.name], n) for n in roles.unknowns)
     unseen = sum(by_counting.unseen_rows(counts[n.name]) for n in roles.unknowns)
-    more = (f"{unseen} rows of tables were never seen, and are uniform: --smoothing 1 adds one to each count",)
+    more = f"{unseen} rows of tables were never seen and are uniform: smoothing adds to each count"
+    prior = [by_counting.log_prior_at(counts[n.name] - seen[n.name], params[n.name], n) for n in roles.unknowns]
     return Fit(
-        params,
-        {n.name: by_counting.standard_errors(counts[n.name], n) for n in roles.unknowns},
-        value,
-        sum(by_counting.log_prior_at(counts[n.name] - seen[n.name], params[n.name], n) for n in roles.unknowns),
-        "counts",
-        "likelihood",
-        choice.why,
-        True,
-        "relative frequencies are the maximum",
-        0.0,
-        1,
-        count,
-        (*notes, *(more if unseen else ())),
-        cases.labels,
+        params=params,
+        errors={n.name: by_counting.standard_errors(counts[n.name], n) for n in roles.unknowns},
+        value=value,
+        log_prior=sum(prior),
+        method="counts",
+        loss="likelihood",
+        why=choice.why,
+        converged=True,
+        reason="relative frequencies are the maximum",
+        gradient_norm=0.0,
+        steps=1,
+        cases=count,
+        notes=(*notes, *([more] if unseen else [])),
+        labels=cases.labels,
+        types={node.name: node.type for node in roles.unknowns},
     )
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from .certificate import asked_of, largest, rounding, tolerance_for
-from .method import Array, Method, State, Verdict, norm_of
+from .method import Array, Method, State, Verdict, norm_of, not_finite
 
 Expect = Callable[[Any, Any], tuple[Array, Any]]
 Maximise = Callable[[Any, Any, Any], Any]
@@ -55,6 +55,8 @@ class ExpectationMaximisation(Method):
         return after
 
     def verdict(self, state: State) -> Verdict | None:
+        if (wrong := not_finite(state)) is not None:
+            return wrong
         tolerance = tolerance_for(state.raw, self.tolerance)
         fall, asked = float(state.memory.fall), float(asked_of(state.value, tolerance))
         if fall < -1e3 * float(rounding(state.value)):

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from .certificate import Drift, asked_of, judge, largest, next_drift, no_drift, rounding, tolerance_for
-from .method import Array, Loss, Method, State, Verdict, norm_of
+from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
 
 LEAST, MOST = 1e-8, 1e8  # damping other than none, relative to the curvature along the gradient
 POOR, GOOD, CHANGE = 0.25, 0.75, 4.0
@@ -68,7 +68,7 @@ class GaussNewton(Method):
     def verdict(self, state: State) -> Verdict | None:
         """The gap is that of the damped quadratic model."""
         memory: Damped = state.memory
-        found = judge(state, self.tolerance, memory.drift, float(memory.predicted))
+        found = not_finite(state) or judge(state, self.tolerance, memory.drift, float(memory.predicted))
         if found is None and float(memory.damping) > MOST:
             reason = "no damping makes a step that lowers the loss: the likelihood is not convex, or all rounding"
             return Verdict(False, f"{reason} (the largest entry of the gradient is {norm_of(state)})")

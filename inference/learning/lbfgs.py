@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from .certificate import Drift, asked_of, eps_of, judge, largest, next_drift, no_drift, rounding, tolerance_for
-from .method import Array, Loss, Method, State, Verdict, norm_of
+from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
 
 TRIES = 40
 FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
@@ -71,7 +71,7 @@ class Lbfgs(Method):
         """Without a pair nothing is known of the curvature, and the gradient alone proves nothing unless it is zero."""
         memory: Pairs = state.memory
         known = int(memory.count) > 0 or float(state.gradient_norm) == 0
-        found = judge(state, self.tolerance, memory.drift) if known else None
+        found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)
         if found is None and int(memory.failures) > 1:
             reason = "no step lowers the loss, not even along the gradient: it is not smooth, or all rounding"
             return Verdict(False, f"{reason} (the largest entry of the gradient is {norm_of(state)})")
@@ -121,7 +121,9 @@ def search(evaluate: Any, flat: Array, value: Array, gradient: Array, direction:
         return Trial(size, low, high, kept_value, kept_gradient, good, last.tries + 1)
 
     one = jnp.ones_like(value)
-    start = Trial(one, 0 * one, one / 0, value, gradient, jnp.asarray(False), jnp.zeros((), jnp.int32))
+    start = Trial(
+        one, 0 * one, jnp.full_like(value, jnp.inf), value, gradient, jnp.asarray(False), jnp.zeros((), jnp.int32)
+    )
     return jax.lax.while_loop(lambda t: ~t.good & (t.tries < TRIES), attempt, start)
 
 

@@ -102,11 +102,14 @@ def minimise(
 def look(method: Method, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
     if watch is not None:
         watch(state)
-    if not np.isfinite(float(state.value)):
-        return Verdict(
-            False, f"the value at step {int(state.step)} is {float(state.value)}: start from other parameters"
-        )
     return method.verdict(state)
+
+
+def not_finite(state: State) -> Verdict | None:
+    """The verdict on a value that is no number, or infinite."""
+    if np.isfinite(float(state.value)):
+        return None
+    return Verdict(False, f"the value at step {int(state.step)} is {float(state.value)}: start from other parameters")
 
 
 def out_of_steps(state: State) -> str:
@@ -127,4 +130,4 @@ def check_raw(raw: Any) -> Any:
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             where = jax.tree_util.keystr(path) or "the only one"
             raise InferenceError(f"parameter {where} is of type {jnp.result_type(leaf)}: give floats")
-    return jax.tree.map(jnp.asarray, raw)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw)  # of no weak type

@@ -22,7 +22,7 @@ ROWS = "rows"
 
 def all_devices() -> Mesh:
     """Every device of every process in one row."""
-    return jax.make_mesh((jax.device_count(),), (ROWS,))
+    return Mesh(np.array(jax.devices()), (ROWS,))
 
 
 def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tuple[Any, Array]:
@@ -33,15 +33,20 @@ def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tupl
     if weights.shape != (count,):
         raise InferenceError(f"weights have the shape {weights.shape}, the data has {count} rows")
     missing = -count % mesh.devices.shape[0]
-    rows = NamedSharding(mesh, PartitionSpec(mesh.axis_names[0]))
+    rows = NamedSharding(left_to_the_compiler(mesh), PartitionSpec(mesh.axis_names[0]))
     padded = np.concatenate([weights, np.zeros(missing, weights.dtype)])
     return jax.tree.map(lambda leaf: place(repeat_last(np.asarray(leaf), missing), rows), data), place(padded, rows)
 
 
 def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
     """Parameters, or a state, whole on every device."""
-    everywhere = NamedSharding(all_devices() if mesh is None else mesh, PartitionSpec())
+    everywhere = NamedSharding(all_devices() if mesh is None else left_to_the_compiler(mesh), PartitionSpec())
     return jax.tree.map(lambda leaf: place(np.asarray(leaf), everywhere), raw)
+
+
+def left_to_the_compiler(mesh: Mesh) -> Mesh:
+    """The mesh with automatic axes: under explicit ones, as `jax.make_mesh` has them, losses cannot gather or scan."""
+    return Mesh(mesh.devices, mesh.axis_names)
 
 
 def place(array: np.ndarray, sharding: NamedSharding) -> Array:

@@ -20,7 +20,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..errors import InferenceError
 from .certificate import largest
-from .method import Array, Method, State, Verdict
+from .method import Array, Method, State, Verdict, not_finite
 
 STRETCH = 50
 LEAST_STEPS = 1000
@@ -58,11 +58,11 @@ class Stochastic(Method):
             raise InferenceError(f"batch_size is at least 1, not {self.batch_size}")
 
     def start(self, raw: Any) -> State:
-        """Nothing is estimated yet: the value is a placeholder of zero."""
+        """Nothing is estimated yet: value and gradient norm are no numbers."""
         dtype = ravel_pytree(raw)[0].dtype
         memory = Past(OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype))
-        zero = jnp.zeros((), dtype)
-        return State(jnp.zeros((), jnp.int32), raw, zero, zero, memory)
+        unknown = jnp.full((), jnp.nan, dtype)
+        return State(jnp.zeros((), jnp.int32), raw, unknown, unknown, memory)
 
     def advance(self, state: State) -> State:
         past: Past = state.memory
@@ -76,6 +76,8 @@ class Stochastic(Method):
     def verdict(self, state: State) -> Verdict | None:
         """There is no certificate; it is over when the loss neither falls nor rises, as far as its noise shows."""
         losses = np.asarray(state.memory.losses)
+        if losses.size and (wrong := not_finite(state)) is not None:
+            return wrong
         if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-STRETCH]))):
             return None
         fall, error = last_fall(losses)

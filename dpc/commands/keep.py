@@ -1,0 +1,49 @@
+"""Keeping the state of a long run in a folder, so that it can be continued."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from dpc.exits import UsageError
+
+SAVE_SECONDS = 1.0
+FILE = "checkpoint.npz"
+
+
+class Keeper:
+    """Writes a tree of arrays when the last one is a second old; `run` is the fingerprint of what it belongs to."""
+
+    def __init__(self, args: argparse.Namespace, run: str):
+        self.run = run
+        self.wanted = bool(args.checkpoint)
+        self.path = Path(args.checkpoint or "") / FILE
+        self.next = 0.0
+        self.kept = -1
+        if self.wanted and self.path.exists() and not args.resume:
+            raise UsageError(f"{self.path} is there already: --resume continues it, another folder starts anew")
+        if args.resume and not self.path.exists():
+            raise UsageError(f"there is no checkpoint in {args.checkpoint} to continue from")
+        if self.wanted:
+            self._make_folder()
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path.parent}: {error.strerror or error}") from None
+
+    def keep(self, step: int, tree: Any, now: bool = False) -> None:
+        from dpc.dsl.embed.checkpoint import save_tree
+
+        if self.wanted and step > self.kept and (now or time.monotonic() >= self.next):
+            save_tree(self.path, tree, self.run)
+            self.kept, self.next = step, time.monotonic() + SAVE_SECONDS
+
+    def load(self, like: Any) -> Any:
+        """The tree that was kept last, which has the structure of `like`."""
+        from dpc.dsl.embed.checkpoint import load_tree
+
+        return load_tree(self.path, like, self.run)

@@ -1,0 +1,228 @@
+"""Posteriors of NumPyro models written by hand: closed forms, stretches, starts, approximations, words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import arviz as az
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+import xarray as xr
+
+from dpc.inference.posterior import container as container_module
+from dpc.inference.posterior.container import Labels, container, dataset, group, has_group
+from dpc.inference.posterior.diagnose import diagnose
+from dpc.inference.posterior.gaussian import NoMode, draw_gaussian, fit_laplace, fit_svi, flatten
+from dpc.inference.posterior.over import over_draws
+from dpc.inference.posterior.pareto import fit_pareto, pareto_quantile, smooth_weights
+from dpc.inference.posterior.run import Draws, Plan, Run, State, join
+from dpc.inference.posterior.start import NoStart
+from dpc.inference.posterior.target import Target
+
+Y = np.array([1.2, 0.7, 2.9, 1.8])
+PRECISION = 1 / 4 + len(Y) / 0.25
+MEAN, SD = Y.sum() / 0.25 / PRECISION, PRECISION**-0.5
+
+
+@pytest.fixture(autouse=True)
+def _in_double_precision() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+def normal() -> None:
+    """mu ~ N(0, 2), y ~ N(mu, 1/2), so mu given y is N(MEAN, SD)."""
+    mu = numpyro.sample("mu", dist.Normal(0, 2))
+    numpyro.deterministic("twice", 2 * mu)
+    numpyro.sample("y", dist.Normal(mu, 0.5), obs=Y)
+
+
+# ---- NUTS in stretches
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run(normal, Plan(warmup=200, chains=2, seed=3))
+
+
+@pytest.fixture(scope="module")
+def unbroken(run: Run) -> Iterator[tuple[State, Draws]]:
+    with jax.enable_x64(True):
+        yield run.advance(run.start(), 200 + 1000)
+
+
+def test_draws_have_the_moments_of_the_closed_form(unbroken: tuple[State, Draws]) -> None:
+    """Mean within 4.5 Monte Carlo errors, variance too: false alarm 1 in 70,000."""
+    mu = unbroken[1].values["mu"]
+    assert mu.shape == (2, 1000)
+    error = SD / np.sqrt(float(az.ess(mu)))
+    assert abs(mu.mean() - MEAN) < 4.5 * error
+    squares = (mu - MEAN) ** 2
+    assert abs(squares.mean() - SD**2) < 4.5 * np.sqrt(2 / float(az.ess(squares))) * SD**2
+    np.testing.assert_array_equal(unbroken[1].values["twice"], 2 * mu)
+    assert not unbroken[1].stats["diverging"].any()
+
+
+def test_a_run_in_pieces_is_the_unbroken_run_bit_for_bit(run: Run, unbroken: tuple[State, Draws]) -> None:
+    state, parts = run.start(), []
+    for count in (30, 170, 1, 99, 400, 500):
+        saved = [np.array(leaf) for leaf in jax.tree.leaves(state.kernel)]
+        kernel = jax.tree.unflatten(jax.tree.structure(state.kernel), [jnp.asarray(leaf) for leaf in saved])
+        state, draws = run.advance(State(state.step, kernel), count)
+        parts.append(draws)
+    assert [part.count for part in parts] == [0, 0, 1, 99, 400, 500]
+    assert state.step == unbroken[0].step
+    whole = join(parts)
+    for name, values in unbroken[1].values.items():
+        np.testing.assert_array_equal(whole.values[name], values)
+    for name, stats in unbroken[1].stats.items():
+        np.testing.assert_array_equal(whole.stats[name], stats)
+
+
+def test_chains_and_seeds_differ(run: Run, unbroken: tuple[State, Draws]) -> None:
+    first, second = unbroken[1].values["mu"]
+    assert not np.any(first == second)
+    other = Run(normal, Plan(warmup=200, chains=1, seed=4)).start()
+    assert other.kernel.z["mu"][0] not in run.start().kernel.z["mu"]
+
+
+# ---- starts
+
+
+def test_an_impossible_observation_is_named() -> None:
+    def model() -> None:
+        scale = numpyro.sample("scale", dist.HalfNormal(1))
+        with numpyro.plate("N", 3):
+            numpyro.sample("wait", dist.Exponential(1 / scale), obs=jnp.array([1.0, -2.0, jnp.inf]))
+
+    numpyro.enable_validation(False)
+    with pytest.raises(NoStart, match=r"`wait\[2\]` = inf has log density -inf under Exponential\(rate="):
+        Run(model, Plan(chains=1)).start()
+
+
+def test_a_factor_that_is_never_finite_is_named() -> None:
+    def model() -> None:
+        x = numpyro.sample("x", dist.Normal(0, 1))
+        numpyro.factor("wall", jnp.log(-(x**2) - 1))
+
+    with pytest.raises(NoStart, match=r"`wall`.* has log density nan"):
+        Run(model, Plan(chains=1)).start()
+
+
+def test_a_gradient_that_is_not_finite_is_named() -> None:
+    def model() -> None:
+        x = numpyro.sample("x", dist.Normal(0, 1))
+        numpyro.factor("root", 0 * jnp.sqrt(jnp.maximum(x, 0) * 0))
+
+    with pytest.raises(NoStart, match="gradient along `x` is not"):
+        Run(model, Plan(chains=1)).start()
+
+
+# ---- Gaussians
+
+
+def test_laplace_and_svi_of_a_gaussian_are_exact() -> None:
+    flat = flatten(Target(normal), jax.random.PRNGKey(0))
+    found = fit_laplace(flat)
+    np.testing.assert_allclose(found.mean, [MEAN], rtol=1e-6)
+    np.testing.assert_allclose(found.factor, [[SD]], rtol=1e-6)
+    drawn = draw_gaussian(flat, found, jax.random.PRNGKey(1), 1000)
+    np.testing.assert_allclose(drawn.log_ratios, drawn.log_ratios[0], atol=1e-6)
+    near, losses = fit_svi(flat, jax.random.PRNGKey(2), 2000)
+    np.testing.assert_allclose(near.mean, [MEAN], atol=0.05 * SD)
+    np.testing.assert_allclose(near.factor, [[SD]], rtol=0.05)
+    assert len(losses) == 2000
+
+
+def test_a_density_without_a_mode_is_refused() -> None:
+    def model() -> None:
+        numpyro.sample("x", dist.ImproperUniform(dist.constraints.real, (), ()))
+
+    with pytest.raises(NoMode, match="flat"):
+        fit_laplace(flatten(Target(model), jax.random.PRNGKey(0)))
+
+
+# ---- weights
+
+
+@pytest.mark.parametrize("k", [-0.3, 0.2, 0.9])
+def test_pareto_shape_is_found(k: float) -> None:
+    """4000 exact draws; the standard error of k is (1 + k) / sqrt(n): 4.5 of them, and the shrinkage of 10 points."""
+    draws = np.sort(pareto_quantile(np.random.default_rng(0).uniform(size=4000), k, 2.0))
+    found, scale = fit_pareto(draws)
+    assert abs(found - k) < 4.5 * (1 + max(k, 0.0)) / np.sqrt(4000) + 10 * 0.8 / 4000
+    assert abs(scale - 2.0) < 4.5 * 2.0 * np.sqrt(2 * (1 + max(k, 0.0)) / 4000)
+
+
+def test_smoothed_weights_are_those_of_arviz() -> None:
+    if not hasattr(az, "psislw"):
+        pytest.skip("this ArviZ keeps its smoothing elsewhere")
+    logs = np.random.default_rng(1).standard_t(3, size=1000)
+    expected, k = az.psislw(logs)
+    found = smooth_weights(logs)
+    np.testing.assert_allclose(found.log_weights, expected, atol=1e-10)
+    np.testing.assert_allclose(found.k, k, rtol=1e-10)
+    assert 1 < found.effective < 1000
+
+
+# ---- containers and words
+
+
+def made(found: dict[str, Any], stats: dict[str, Any], **attributes: Any) -> Any:
+    labels = Labels({"theta": ("School",)}, {"School": ["a", "b"]})
+    return container({"posterior": dataset(found, labels), "sample_stats": dataset(stats, labels)}, **attributes)
+
+
+def well(chains: int = 4, draws: int = 500) -> tuple[dict[str, Any], dict[str, Any]]:
+    chance = np.random.default_rng(0)
+    values = {"mu": chance.normal(size=(chains, draws)), "theta": chance.normal(size=(chains, draws, 2))}
+    stats = {
+        "diverging": np.zeros((chains, draws), bool),
+        "energy": chance.normal(size=(chains, draws)),
+        "tree_depth": np.full((chains, draws), 3),
+    }
+    return values, stats
+
+
+def test_nothing_is_said_when_all_is_well() -> None:
+    assert diagnose(made(*well()), centred=["theta"]) == []
+
+
+def test_what_is_wrong_is_said_with_what_to_try() -> None:
+    values, stats = well()
+    values["mu"][0] += 3
+    stats["diverging"][:, :5] = True
+    stats["energy"] = np.cumsum(stats["energy"], axis=1)
+    stats["tree_depth"][:, :100] = 10
+    values["theta"][..., 1] = np.cumsum(values["theta"][..., 1], axis=1)
+    said = [str(advice) for advice in diagnose(made(values, stats, pareto_k=1.2), centred=["theta"])]
+    for words in ("20 of 2000 draws diverged", "write `with noncentered` after the draw of `theta`", "R-hat up to",
+                  "few effective draws of the bulk", "BFMI", "deepest tree", "Pareto k 1.20"):  # fmt: skip
+        assert any(words in line for line in said), words
+    plain = diagnose(made(values, stats))[0]
+    assert "raise the target acceptance" in plain.remedy
+
+
+def test_the_other_arviz_gets_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, stats = well(2, 50)
+    old = made(values, stats)
+    monkeypatch.setattr(container_module, "az", SimpleNamespace())
+    new = made(values, stats)
+    assert isinstance(new, xr.DataTree)
+    for found in (old, new):
+        assert has_group(found, "posterior")
+        assert not has_group(found, "prior")
+        assert list(group(found, "posterior")["theta"].coords["School"].values) == ["a", "b"]
+        assert group(found, "posterior").attrs["inference_library"] == "dpc"
+
+
+def test_functions_run_over_all_draws() -> None:
+    values = {"x": np.arange(6.0).reshape(2, 3), "y": np.ones((2, 3, 4))}
+    found = over_draws(lambda v: v["x"] + jnp.sum(v["y"]), values)
+    np.testing.assert_array_equal(found, values["x"] + 4)
