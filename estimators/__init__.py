@@ -1,6 +1,6 @@
 """Gradients of expectations: every draw of a stochastic program has an estimator. Knows nothing of the language."""
 
-from .program import Block, Compute, Cost, Draw, Score, Step, Upto
+from .program import Block, Compute, Cost, Draw, Path, Score, Step, Upto
 from .surrogate import Estimate, surrogate
 
-__all__ = ["Block", "Compute", "Cost", "Draw", "Estimate", "Score", "Step", "Upto", "surrogate"]
+__all__ = ["Block", "Compute", "Cost", "Draw", "Estimate", "Path", "Score", "Step", "Upto", "surrogate"]

@@ -14,6 +14,8 @@ from numpyro.distributions import (
     kl_divergence,
 )
 
+from .odds import softplus
+
 BERNOULLI = BernoulliProbs | BernoulliLogits
 CATEGORICAL = CategoricalProbs | CategoricalLogits
 
@@ -22,7 +24,7 @@ def divergence(q: Distribution, p: Distribution) -> jax.Array:
     """One number for each element of the batch; what has no mass under q does not count."""
     first, second = _base(q), _base(p)
     if isinstance(first, BERNOULLI) and isinstance(second, BERNOULLI):
-        return _finite(jnp.stack([1 - first.probs, first.probs], -1), jnp.stack([1 - second.probs, second.probs], -1))
+        return _coins(first, second)
     if isinstance(first, CATEGORICAL) and isinstance(second, CATEGORICAL):
         return _finite(first.probs, second.probs)
     return jnp.asarray(kl_divergence(q, p))
@@ -32,5 +34,23 @@ def _base(law: Distribution) -> Distribution:
     return law.base_dist if isinstance(law, ExpandedDistribution) else law
 
 
+def _coins(q: Distribution, p: Distribution) -> jax.Array:
+    if isinstance(q, BernoulliLogits):
+        odds = jnp.asarray(q.logits)
+        log_no = -softplus(odds)
+        log_yes = jnp.where(jnp.isinf(odds), 0.0, odds + log_no)
+        return _weighed(q.probs, log_yes, p.probs) + _weighed(1 - q.probs, log_no, 1 - p.probs)
+    return _weighed(q.probs, _log(q.probs), p.probs) + _weighed(1 - q.probs, _log(1 - q.probs), 1 - p.probs)
+
+
 def _finite(q: jax.Array, p: jax.Array) -> jax.Array:
-    return jnp.sum(jnp.where(q > 0, q * (jnp.log(jnp.where(q > 0, q, 1.0)) - jnp.log(p)), 0.0), -1)
+    return jnp.sum(_weighed(q, _log(q), p), -1)
+
+
+def _weighed(q: jax.Array, log_q: jax.Array, p: jax.Array) -> jax.Array:
+    """Neither value nor slopes look at what has no mass."""
+    return jnp.where(q > 0, q * (jnp.where(q > 0, log_q, 0.0) - jnp.log(p)), 0.0)
+
+
+def _log(q: jax.Array) -> jax.Array:
+    return jnp.log(jnp.where(q > 0, q, 1.0))

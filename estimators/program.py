@@ -52,6 +52,23 @@ class Draw(NamedTuple):
     critic: str | None = None
 
 
+class Path(NamedTuple):
+    """A finite draw along a recurrence of its own, with the values 0, 1, ... `support` - 1, that is summed exactly.
+
+    `mass(values, own)` is the probability that each element is as in `own`, given those before it as in `values`. In a
+    `chain` an element depends on one other alone: that one step before it along `axis`, at its own place elsewhere.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    mass: Callable[[Values, jax.Array], jax.Array]
+    shape: tuple[int, ...]
+    support: int
+    axis: int
+    chain: bool
+    follows: Follows = NOTHING
+
+
 class Score(NamedTuple):
     """The log density of a part of a block, element by element, given the values of its parents and of the block."""
 
@@ -89,4 +106,4 @@ class Cost(NamedTuple):
     follows: Follows = NOTHING
 
 
-Step = Compute | Draw | Block | Cost
+Step = Compute | Draw | Path | Block | Cost

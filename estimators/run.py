@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from numpyro.distributions import Distribution
 
 from .axes import Placed, Term, joint, mapped
+from .batched import batched_law
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
 from .methods.method import Points
-from .program import Block, Compute, Cost, Draw, Follows, Step, Upto
+from .paths import path_points, path_weights
+from .program import Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
 State = dict[str, Any]
 
@@ -62,6 +65,9 @@ class Run:
         elif isinstance(step, Draw):
             self._draw(step, key)
             self.above[step.name] = above | {step.name}
+        elif isinstance(step, Path):
+            self._path(step)
+            self.above[step.name] = above | {step.name}
         else:
             self._block(step, key)
 
@@ -76,11 +82,9 @@ class Run:
         local = self.local[step.name]
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
-        baseline = step.method.baseline
-        if own is None or above or (baseline and baseline.spread):
-            axes, found = self._points(step, given, self._keys(key, above if own is None else joint([above, (0, own)])))
-        else:
-            axes, found = self._root_points(step, given, key, joint([(0, own)]))
+        axes = above if own is None else joint([above, (0, own)])
+        law = self._law_of_all(step, given, axes, own)
+        found = self._points_of_all(step, law, key, len(axes)) if law else self._points(step, given, key, axes)
         values, weights, log_prob, spread = found
         if step.method.single:
             values, weights, log_prob, spread = jax.tree.map(
@@ -108,28 +112,47 @@ class Run:
             step.critic,
         )
 
-    def _points(self, step: Draw, given: dict[str, Placed], keys: Placed) -> tuple[tuple[int, ...], Points]:
-        """Points for every sample of the parents, each with a key of its own."""
+    def _law_of_all(
+        self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
+    ) -> Distribution | None:
+        """One law for all samples, where these are drawn and the length of each sample's own score is not asked for.
+
+        Samples of a law with nothing random above share its parameters.
+        """
+        if own is None or (step.method.baseline and step.method.baseline.spread):
+            return None
+        shape = tuple(self.sizes[axis] for axis in axes)
+        if any(value.axes for value in given.values()):
+            return batched_law(step.law, given, axes, shape)
+        law = step.law({name: value.value for name, value in given.items()})
+        return law.expand((*shape, *law.batch_shape))
+
+    def _points_of_all(self, step: Draw, law: Distribution, key: jax.Array, samples: int) -> Points:
+        """Samples are elements of one draw, from one key; nothing below mixes them."""
+        local = (*range(samples), *(samples + axis for axis in self.local[step.name]))
+        drawn = step.method.points(key, law, local)
+        found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
+        return found
+
+    def _points(self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]) -> Points:
+        """The same for every sample of the parents on its own, each with a key of its own."""
         local = self.local[step.name]
 
         def points(arguments: Mapping[str, Any]) -> Points:
             return step.method.points(arguments[""], step.law(arguments), local)
 
-        found = mapped(points, {"": keys, **given})
-        return found.axes, found.value
+        found: Points = mapped(points, {"": self._keys(key, axes), **given}).value
+        return found
 
-    def _root_points(
-        self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], Points]:
-        """The same for a draw with nothing random above: its samples are elements of one draw, from one key.
-
-        They then share the parameters of the law, so that the length of each sample's own score cannot be told.
-        """
-        shape = tuple(self.sizes[axis] for axis in axes)
-        law = step.law({name: value.value for name, value in given.items()})
-        local = (*range(len(axes)), *(len(axes) + axis for axis in self.local[step.name]))
-        found = step.method.points(key, law.expand((*shape, *law.batch_shape)), local)
-        return axes, jax.tree.map(lambda array: jnp.moveaxis(array, 0, len(axes)), found)
+    def _path(self, step: Path) -> None:
+        local = self.local[step.name]
+        weights, above = mapped(lambda given: path_weights(step, given, local), self._given(step.parents))
+        points = path_points(step, local)
+        axis = self._new_axis(len(points))
+        self.values[step.name] = Placed(points, (axis,))
+        self.drawn[step.name] = Drawn(
+            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights, None, None, None
+        )
 
     def _block(self, step: Block, key: jax.Array) -> None:
         given = self._given(step.parents)
@@ -218,12 +241,15 @@ def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:
     local: dict[str, set[int]] = {}
     for step in steps:
         found = frozenset().union(*(above.get(parent, frozenset()) for parent in step.parents))
-        if isinstance(step, Draw | Cost):
+        if isinstance(step, Draw | Path | Cost):
             for name in found & set(local):
                 along = step.follows.get(name, {})
                 local[name] &= {axis for axis, place in along.items() if not isinstance(place, Upto)}
         if isinstance(step, Draw):
             local[step.name] = set(range(step.plates))
+            found |= {step.name}
+        elif isinstance(step, Path):
+            local[step.name] = set(range(len(step.shape))) if step.chain else set()
             found |= {step.name}
         elif isinstance(step, Block):
             for name in found & set(local):

@@ -1,8 +1,8 @@
 """Which estimator each draw gets, and why: the one of the file, or the best that its law and what is below it allow.
 
-A finite draw is summed exactly where that is cheap; a draw that is a differentiable function of its parameters, with
-nothing but differentiable functions below it, is followed along its path; all others weigh their scores, each sample
-against the mean of the others.
+A finite draw is summed exactly where that is cheap, one along a recurrence by the marginals of its steps or over all
+its paths; a draw that is a differentiable function of its parameters, with nothing but differentiable functions below
+it, is followed along its path; all others weigh their scores, each sample against the mean of the others.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from ..signatures.rows import Distribution
 from ..types import Bool, IndexOf
 from .costs import CostTerm
 from .follow import Followed, Past, element_axes
+from .paths import is_chain, is_path
 from .refuse import PATHS, grad_setting, moving_edges, refusals, wrong
 from .smoothness import obstacle
-from .steps import is_simple, random_names
+from .steps import group_of, is_simple, random_names
 
 MOST_POINTS = 4096
 LARGEST_TABLE = 2**20
@@ -62,9 +63,10 @@ class _Chooser:
         self.graph = graph
         self.terms = terms
         self.sizes = sizes
-        self.followed = Followed(graph)
-        self.choices: dict[str, Choice] = {}
         draws = graph.of_kind(Kind.DRAW)
+        self.paths = frozenset(node.name for node in draws if is_path(node, graph))
+        self.followed = Followed(graph, self.paths)
+        self.choices: dict[str, Choice] = {}
         self.weighed = weighed
         self.summed = set() if weighed else self._summed(draws)
         for node in reversed(draws):
@@ -75,8 +77,8 @@ class _Chooser:
         if setting:
             return self._given(node, setting)
         if node.name in self.summed:
-            points = self._points(node)
-            return Choice(node.name, "enumerate", (), f"finite: the sum over {points} values is exact", points or 1)
+            points = self._points(node) or 1
+            return Choice(node.name, "enumerate", (), self._why_summed(node, points), points)
         reparametrised = all(_row(law).reparametrised for law in node.laws)
         blocked = self._obstacle(node) if reparametrised else "its draws are no differentiable function of parameters"
         if not blocked:
@@ -85,7 +87,7 @@ class _Chooser:
         if moving:
             message = f"no gradient passes `{node.name}`: {blocked}, and {moving}"
             raise DpError([wrong(node, message, "write what jumps `with soft(...)`")])
-        why = blocked if not _support(node, self.sizes) else f"{blocked}, and {self._unsummed(node)}"
+        why = blocked if not support_of(node, self.sizes) else f"{blocked}, and {self._unsummed(node)}"
         return Choice(node.name, "rloo", (), why, 1)
 
     def _given(self, node: Node, setting: Setting) -> Choice:
@@ -100,30 +102,45 @@ class _Chooser:
     def _unsummed(self, node: Node) -> str:
         if self.weighed:
             return "the bound is one over samples"
-        together = is_simple(node, self.graph)
-        return "its values are too many to sum" if together else "only draws of one statement are summed"
+        if node.name in self.paths:
+            return "its paths are too many to sum"
+        if is_simple(node, self.graph):
+            return "its values are too many to sum"
+        return "only draws of one statement, or alone in their recurrence, are summed"
+
+    def _why_summed(self, node: Node, points: int) -> str:
+        if node.name not in self.paths:
+            return f"finite: the sum over {points} values is exact"
+        group = group_of(node.name, self.graph)
+        if group and group.axis in self._local(node):
+            return f"a finite chain: the sum over {points} values of each step, by their marginals, is exact"
+        return f"a finite recurrence: the sum over its {points} paths is exact"
 
     # ---- sums
 
     def _points(self, node: Node) -> int | None:
         """How many joint values the elements have that do not go through the support side by side."""
-        support = _support(node, self.sizes)
-        if support is None or not is_simple(node, self.graph):
+        support = support_of(node, self.sizes)
+        if support is None or not (is_simple(node, self.graph) or node.name in self.paths):
             return None
         local = self._local(node)
-        shape = [self._size(axis) for axis in node.type.shape[: element_axes(node, self.graph)]]
+        shape = [size_of(axis, self.sizes) for axis in node.type.shape[: self._plates(node)]]
         together = prod(length for axis, length in enumerate(shape) if axis not in local)
         return support**together if together * support.bit_length() < 64 else 2**63
 
-    def _size(self, axis: object) -> int:
-        size = getattr(axis, "size", None) or self.sizes.get(str(axis))
-        if size is None:
-            raise ValueError(f"the size of `{axis}` is needed to choose estimators: pass the bound data")
-        return int(size)
+    def _links(self, node: Node) -> int:
+        """How many pairs of values the neighbours along a recurrence have, all together."""
+        support = support_of(node, self.sizes) or 1
+        return support**2 * prod(size_of(axis, self.sizes) for axis in node.type.shape)
+
+    def _plates(self, node: Node) -> int:
+        return len(node.type.shape) if node.name in self.paths else element_axes(node, self.graph)
 
     def _local(self, node: Node) -> set[int]:
         """The axes along which everything below is element by element."""
-        found = set(range(element_axes(node, self.graph)))
+        if node.name in self.paths and not is_chain(node, self.graph):
+            return set()
+        found = set(range(self._plates(node)))
         below = [own for own in self.followed.known.values() if node.name in own]
         below += [own for own in map(self._follows, self.terms) if node.name in own]
         for own in below:
@@ -140,6 +157,8 @@ class _Chooser:
             setting = grad_setting(node)
             points = self._points(node)
             if points is None or (setting and setting.method != "enumerate") or points > MOST_POINTS:
+                continue
+            if node.name in self.paths and self._links(node) > LARGEST_TABLE:
                 continue
             if all(self._table(term, {**found, node.name: points}) <= LARGEST_TABLE for term in self.terms):
                 found[node.name] = points
@@ -177,7 +196,19 @@ class _Chooser:
         return {found for parent in dict.fromkeys(parents) for found in self._reaching(parent, summed)}
 
 
-def _support(node: Node, sizes: Mapping[str, int]) -> int | None:
+def summed_paths(graph: Graph, choices: Sequence[Choice]) -> frozenset[str]:
+    """The draws along a recurrence that are summed."""
+    return frozenset(one.name for one in choices if one.method == "enumerate" and is_path(graph[one.name], graph))
+
+
+def size_of(axis: object, sizes: Mapping[str, int]) -> int:
+    size = getattr(axis, "size", None) or sizes.get(str(axis))
+    if size is None:
+        raise ValueError(f"the size of `{axis}` is needed to choose estimators: pass the bound data")
+    return int(size)
+
+
+def support_of(node: Node, sizes: Mapping[str, int]) -> int | None:
     """How many values one element can have."""
     if isinstance(node.type.domain, Bool):
         return 2

@@ -23,10 +23,14 @@ class Past(int):
 
 
 class Followed:
-    """What every random node of a graph follows; a recurrence follows whatever it uses up to its own step."""
+    """What every random node of a graph follows; a recurrence follows whatever it uses up to its own step.
 
-    def __init__(self, graph: Graph):
+    `summed` are draws along a recurrence that are summed: what is below them follows their elements one by one.
+    """
+
+    def __init__(self, graph: Graph, summed: frozenset[str] = frozenset()):
         self.graph = graph
+        self.summed = summed
         self.known: dict[str, Follows] = {}
         for node in graph.nodes:
             if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW) and node.name not in self.known:
@@ -47,13 +51,16 @@ class Followed:
                 index = piece.indices[group.axis]
                 own = {index.name: (group.axis, index.dim)} if isinstance(index, c.Bind) and not group.reverse else {}
                 for root in _roots_of(piece):
-                    for name, indices in _uses(root, frozenset()):
+                    for name, indices in uses(root, frozenset()):
                         if name in self.known and name not in group.members:
                             along = _axis_map(self.graph[name], indices, own)
                             _meet(together, self._through(name, {a: Past(b) for a, b in along.items()}))
         steps: Map = {} if group.reverse or group.inner else {group.axis: Past(group.axis)}
-        drawn: Follows = {name: steps for name in group.members if self.graph[name].kind is Kind.DRAW}
+        drawn: Follows = {name: steps for name in group.members if self._is_sampled(name)}
         return {name: {**together, **drawn} for name in group.members}
+
+    def _is_sampled(self, name: str) -> bool:
+        return self.graph[name].kind is Kind.DRAW and name not in self.summed
 
     def draws_above(self, roots: Iterable[c.Core | c.Law]) -> set[str]:
         found: set[str] = set()
@@ -66,10 +73,10 @@ class Followed:
 
     def follows(self, binders: tuple[c.Bind, ...], roots: Iterable[c.Core | c.Law]) -> Follows:
         """For something with these binders that mentions these expressions."""
-        own = {bind.name: (axis, bind.dim) for axis, bind in enumerate(binders) if _is_whole(bind)}
+        own = {bind.name: (axis, bind.dim) for axis, bind in enumerate(binders) if is_whole(bind)}
         found: Follows = {}
         for root in roots:
-            for name, indices in _uses(root, frozenset()):
+            for name, indices in uses(root, frozenset()):
                 if name in self.known:
                     _meet(found, self._through(name, _axis_map(self.graph[name], indices, own)))
         return found
@@ -82,7 +89,7 @@ class Followed:
             for draw, own in self.known[name].items()
         }
         if node.kind is Kind.DRAW and name not in found:
-            plates = element_axes(node, self.graph)
+            plates = len(node.type.shape) if name in self.summed else element_axes(node, self.graph)
             found[name] = {axis: place for axis, place in along.items() if axis < plates}
         return found
 
@@ -104,19 +111,19 @@ def has_elements(node: Node, graph: Graph) -> bool:
     """One statement with binders over whole dims, outside of recurrences."""
     if len(node.pieces) != 1 or any(node.name in group.members for group in graph.recurrences):
         return False
-    return all(isinstance(index, c.Bind) and _is_whole(index) for index in node.pieces[0].indices)
+    return all(isinstance(index, c.Bind) and is_whole(index) for index in node.pieces[0].indices)
 
 
 def element_axes(node: Node, graph: Graph) -> int:
     return len(node.pieces[0].indices) if has_elements(node, graph) else 0
 
 
-def _is_whole(bind: c.Bind) -> bool:
+def is_whole(bind: c.Bind) -> bool:
     last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
     return bind.low == Place(0) and bind.high in (last, Place(-1, True))
 
 
-def _uses(root: c.Core | c.Law, shadowed: frozenset[str]) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
+def uses(root: c.Core | c.Law, shadowed: frozenset[str]) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
     """Every mention of a node with its indices; those that an inner binder hides are no binders of ours."""
     if isinstance(root, c.Ref):
         yield root.name, ()
@@ -124,12 +131,12 @@ def _uses(root: c.Core | c.Law, shadowed: frozenset[str]) -> Iterator[tuple[str,
     if isinstance(root, c.At) and isinstance(root.base, c.Ref):
         yield root.base.name, tuple(_hidden(index, shadowed) for index in root.indices)
         for index in root.indices:
-            yield from _uses(index, shadowed)
+            yield from uses(index, shadowed)
         return
     if isinstance(root, c.Reduce | c.Build):
         shadowed |= {bind.name for bind in root.binders}
     for part in c.parts(root):
-        yield from _uses(part, shadowed)
+        yield from uses(part, shadowed)
 
 
 def _hidden(index: c.Core, shadowed: frozenset[str]) -> c.Core:

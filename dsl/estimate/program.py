@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Score, Step, Upto, surrogate
+from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
 from dpc.estimators.bounds import Bound, bound_surrogate
 from dpc.estimators.divergence import divergence
+from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Method
 from dpc.estimators.run import State
 from dpc.estimators.surrogate import least_particles, starting_state
@@ -17,15 +18,16 @@ from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..lower.emit import runnable
 from ..lower.program import Writer
-from .choose import choose_methods
+from .choose import choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
 from .follow import Followed, Follows, Past, element_axes
 from .methods import make_method
+from .paths import is_chain
 from .prepare import prepare
 from .refuse import SCORES, critic_of
 from .steps import StepWriter, certain_critics, group_of, has_steps, is_simple, outside, outside_all, random_names
 
-RESERVED = frozenset({"v", "program", "divergence"})
+RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
 
 class Objective:
@@ -37,6 +39,8 @@ class Objective:
         choices = choose_methods(self.graph, self.terms, sizes, averages_weights(self.bound))
         self.choices = {choice.name: choice for choice in choices}
         self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
+        self.sizes = sizes
+        self.summed = summed_paths(self.graph, choices)
 
     @cached_property
     def text(self) -> str:
@@ -44,13 +48,13 @@ class Objective:
         frozen = frozenset(name for name, choice in self.choices.items() if choice.method in SCORES)
 
         def parts(writer: Writer) -> list[list[str]]:
-            return [StepWriter(writer, frozen).write(self.terms)]
+            return [StepWriter(writer, frozen, self.summed).write(self.terms)]
 
         return runnable(self.graph, parts, RESERVED)
 
     @cached_property
     def _program(self) -> Callable[..., dict[str, Any]]:
-        namespace: dict[str, Any] = {**self.externs, "divergence": divergence}
+        namespace: dict[str, Any] = {**self.externs, "divergence": divergence, "element_mass": element_mass}
         exec(compile(self.text, f"<dpc objective {self.graph.name}>", "exec"), namespace)
         program: Callable[..., dict[str, Any]] = namespace["program"]
         return program
@@ -72,9 +76,9 @@ class Objective:
         return starting_state({self._drawn_name(name): method for name, method in self.methods.items()})
 
     def _drawn_name(self, name: str) -> str:
-        """Draws of single statements are drawn under their names, all others have a score."""
+        """Draws of single statements and those that are summed have their own names, all others have a score."""
         alone = is_simple(self.graph[name], self.graph) and group_of(name, self.graph) is None
-        return name if alone else f"score {name}"
+        return name if alone or name in self.summed else f"score {name}"
 
     @property
     def least_samples(self) -> int:
@@ -89,7 +93,7 @@ class Objective:
     def steps(self, params: Mapping[str, Any], data: Mapping[str, Any]) -> list[Step]:
         """The program for these parameters and data, parents first, costs last."""
         functions = self._program(params, data)
-        followed = Followed(self.graph)
+        followed = Followed(self.graph, self.summed)
         found: list[Step] = [Compute(name, (), functions[f"value {name}"]) for name in certain_critics(self.graph)]
         for node in self.graph.nodes:
             if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
@@ -114,11 +118,28 @@ class Objective:
             law = functions[f"law {node.name}"]
             follows = self._follows(followed.known[node.name])
             return [Draw(node.name, parents, law, method, plates, follows, samples, critic_of(node))]
+        if node.name in self.summed:
+            return [self._path(node, functions, followed)]
         sample = functions.get(f"sample {node.name}")
         if sample is None:
             return []
         members = group.members if group else (node.name,)
         return [self._block(node, members, sample, samples, functions)]
+
+    def _path(self, node: Node, functions: dict[str, Any], followed: Followed) -> Path:
+        group, support = group_of(node.name, self.graph), support_of(node, self.sizes)
+        assert group is not None
+        assert support is not None
+        return Path(
+            node.name,
+            tuple(outside(node, self.graph)),
+            functions[f"mass {node.name}"],
+            tuple(size_of(axis, self.sizes) for axis in node.type.shape),
+            support,
+            group.axis,
+            is_chain(node, self.graph),
+            self._follows(followed.known[node.name]),
+        )
 
     def _block(
         self, node: Node, members: tuple[str, ...], sample: Any, samples: Any, functions: dict[str, Any]

@@ -10,6 +10,7 @@ from ..diagnostics import Diagnostic
 from ..graph import Graph, Kind, Node
 from ..source import Span
 from .costs import CostTerm
+from .paths import is_path
 from .smoothness import obstacle
 from .steps import is_simple
 
@@ -74,7 +75,8 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
             )
         if critic and not is_simple(node, graph):
             yield unusable(node, "`control=` is for draws of one statement, outside of recurrences", "leave it out")
-        if method not in {"pathwise", *SCORES} and not is_simple(node, graph):
+        summed = method == "enumerate" and is_path(node, graph)
+        if method not in {"pathwise", *SCORES} and not is_simple(node, graph) and not summed:
             yield unusable(
                 node,
                 f"`grad={method}` is for draws of one statement, outside of recurrences and without conditions",

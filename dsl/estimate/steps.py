@@ -18,7 +18,7 @@ from ..graph import Graph, Kind, Node
 from ..lower.expressions import lower
 from ..lower.laws import lower_law
 from ..lower.names import free_name
-from ..lower.nodes import density_terms, draw_statements, own_axes, piece_scope
+from ..lower.nodes import density_terms, draw_statements, own_axes, piece_scope, place_text
 from ..lower.program import Writer, drawn_with, key_texts
 from ..lower.recurrences import recurrence_statements
 from ..lower.scope import Scope, length_text, size_text, slice_text
@@ -34,8 +34,9 @@ GIVEN = (Kind.INPUT, Kind.PARAMETER)
 class StepWriter:
     """Writes one function for each random node and each cost."""
 
-    def __init__(self, writer: Writer, frozen: frozenset[str]):
+    def __init__(self, writer: Writer, frozen: frozenset[str], summed: frozenset[str]):
         self.writer = writer
+        self.summed = summed
         self.graph = writer.graph
         self.frozen = frozen
         self.entries: list[tuple[str, str]] = []
@@ -67,7 +68,9 @@ class StepWriter:
         elif group is None and is_simple(node, self.graph):
             law = self.define("law", node.name, "v", outside(node, self.graph))
             yield from law
-            yield f"    return {self.law(node)}"
+            yield f"    return {self.law(node, node.pieces[0])}"
+        elif node.name in self.summed:
+            yield from self.mass(node)
         else:
             yield from self.score(node)
             members = group.members if group else (node.name,)
@@ -98,14 +101,22 @@ class StepWriter:
         yield from (f"    {line}".rstrip() for line in statements)
         yield f"    return {self.writer.names[node.name]}"
 
-    def law(self, node: Node) -> str:
-        piece = node.pieces[0]
+    def law(self, node: Node, piece: Piece) -> str:
         assert isinstance(piece.body, c.Law)
         inside = piece_scope(node, piece, self.writer.scope)
         axes = own_axes(piece, self.writer.scope)
         lengths = [length_text(inside.bind(axis), self.writer.scope.names) for axis in axes]
         expand = f".expand(({', '.join(lengths)}{',' if len(lengths) == 1 else ''}))" if axes else ""
         return f"{lower_law(piece.body, axes, inside)}{expand}"
+
+    def mass(self, node: Node) -> Iterator[str]:
+        """The probability of a value for each element of a draw along a recurrence, given the elements before it."""
+        yield from self.define("mass", node.name, "v, values", [*outside(node, self.graph), node.name])
+        yield "    total = jnp.zeros(values.shape)"
+        for piece in node.pieces:
+            place = place_text(piece, self.writer.scope) or "[...]"
+            yield f"    total = total.at{place}.set(element_mass({self.law(node, piece)}, values{place}))"
+        yield "    return total"
 
     def score(self, node: Node) -> Iterator[str]:
         yield from self.define("score", node.name, "v", [*outside(node, self.graph), node.name])

@@ -38,16 +38,17 @@ class Enumeration(Method):
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
         shape = element_shape(law)
         support = jnp.reshape(peeled(law).enumerate_support(expand=False), -1)
-        values = support[_places(shape, len(support), local)]
+        values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        return Points(values, weights=jnp.prod(_mass(law, values), [axis + 1 for axis in distant(len(shape), local)]))
+        mass = element_mass(law, values)
+        return Points(values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)]))
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
         return "" if law.has_enumerate_support else "its support is not finite"
 
 
-def _mass(law: Distribution, values: jax.Array) -> jax.Array:
+def element_mass(law: Distribution, values: jax.Array) -> jax.Array:
     """The probability of each element, whose slopes are right where it is zero."""
     if isinstance(peeled(law), BERNOULLI):
         yes = yes_probability(law)
@@ -63,7 +64,7 @@ def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
     return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
 
 
-def _places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
+def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
     """Every way to choose a value for each element that is not along a local axis: (ways, *shape), local axes 1."""
     shape = tuple(1 if axis in local else length for axis, length in enumerate(shape))
     elements = math.prod(shape)

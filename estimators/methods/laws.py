@@ -18,6 +18,8 @@ from numpyro.distributions import (
     Independent,
 )
 
+from ..odds import log_mass
+
 BERNOULLI = (BernoulliLogits, BernoulliProbs)
 CATEGORICAL = (CategoricalLogits, CategoricalProbs)
 
@@ -35,7 +37,7 @@ def element_shape(law: Distribution) -> tuple[int, ...]:
 
 def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(law), BernoulliLogits | BinomialLogits | CategoricalLogits | CategoricalProbs):
+    if not isinstance(peeled(law), (*BERNOULLI, *CATEGORICAL, BinomialLogits)):
         return jnp.asarray(law.log_prob(value))
     rank = len(law.batch_shape) + jnp.ndim(value) - len(element_shape(law))
     found = element_log_prob(law, value)
@@ -47,7 +49,9 @@ def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
     base = peeled(law)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(law))
     if isinstance(base, BernoulliLogits):
-        found = -jax.nn.softplus(jnp.where(value > 0, -base.logits, base.logits))
+        found = log_mass(jnp.asarray(base.logits), value > 0)
+    elif isinstance(base, BernoulliProbs):
+        found = jnp.log(jnp.where(value > 0, base.probs, 1 - base.probs))
     elif isinstance(base, BinomialLogits):
         yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
         found = _log_choose(base.total_count, value) + value * yes + (base.total_count - value) * no

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -11,13 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from brute_force import brute_force, joint_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpc
 from dpc.dsl.diagnostics import DpError
-from dpc.dsl.graph import Kind
-from dpc.dsl.types import Bool
 
 MOST_VALUES = 1024
 
@@ -26,32 +24,6 @@ MOST_VALUES = 1024
 def _in_double_precision() -> Iterator[None]:
     with jax.enable_x64(True):
         yield
-
-
-# ---- the sum over all values
-
-
-def joint_values(model: dpc.Model) -> dict[str, Any]:
-    """All values of all draws, along a first axis."""
-    draws = model.graph.of_kind(Kind.DRAW)
-    shapes = [tuple(axis.size for axis in node.type.shape) for node in draws]
-    counts = [2 if isinstance(node.type.domain, Bool) else node.type.domain.dim.size for node in draws]
-    each = [list(itertools.product(range(n), repeat=int(np.prod(s)))) for n, s in zip(counts, shapes, strict=True)]
-    found = {}
-    for node, shape, column in zip(draws, shapes, zip(*itertools.product(*each), strict=True), strict=True):
-        values = np.array(column).reshape(-1, *shape)
-        found[node.name] = values.astype(bool) if isinstance(node.type.domain, Bool) else values
-    return found
-
-
-def brute_force(model: dpc.Model) -> Callable[[Any], jax.Array]:
-    values = joint_values(model)
-
-    def mean(params: Any) -> jax.Array:
-        mass = jax.vmap(lambda v: jnp.exp(model.log_prob(params, v)))(values)
-        return jnp.sum(mass * jax.vmap(lambda v: model.value(params, None, v))(values))
-
-    return mean
 
 
 # ---- programs
@@ -115,6 +87,23 @@ class Program:
             self.lines.append(f"{left} ~ Categorical(softargmax([{label} in K] {self.number(inner, 2)}))")
             self.labels[name] = axes
 
+    def add_chain(self) -> None:
+        """Coins one after the other, sometimes in rows: each looks at those one step before it, and at all above."""
+        name, dim = f"z{len(self.lines)}", self.pick(["A", "B"])
+        rows = self.pick([{}, {}, {"i": ("B", "B")}])
+        axes = (*(axis for axis, _ in rows.values()), dim)
+        values = 2 ** int(np.prod([self.sizes[axis] for axis in axes]))
+        if self.sizes[dim] == 1 or self.values * values > MOST_VALUES:
+            return
+        self.values *= values
+        row = [f"{binder} in {axis}" for binder, (axis, _) in rows.items()]
+        before = f"{name}{_square([*self.pick([rows, rows, ['0'] * len(rows)]), 'j-1'])}"
+        first, scope = self.number(rows, 1), {**rows, "j": (dim, f"{dim}[1..]")}
+        self.lines.append(f"{name}{_square([*row, '0'])} ~ Bernoulli(logits={first})")
+        later = f"if {before} then {self.number(scope, 1)} else {self.number(scope, 1)}"
+        self.lines.append(f"{name}{_square([*row, f'j in {dim}[1..]'])} ~ Bernoulli(logits={later})")
+        self.truths[name] = axes
+
     def add_value(self) -> None:
         name, scope = f"v{len(self.lines)}", self.binders()
         left = f"{name}{_square(f'{binder} in {dim}' for binder, (dim, _) in scope.items())}"
@@ -123,7 +112,7 @@ class Program:
 
     def text(self) -> str:
         for _ in range(self.pick([1, 2, 3])):
-            self.add_draw()
+            self.pick([self.add_draw, self.add_draw, self.add_chain])()
             self.add_value()
         costs = [self.reduced({}, 2), self.reduced({}, 3), self.number({}, 2)]
         return "\n".join([*self.lines, f"minimize {' + '.join(costs)}"]) + "\n"
@@ -270,12 +259,20 @@ ORDERED = "s ~ Bernoulli(logits=r)\ny ~ Bernoulli(logits=if s then a[0, 1] else 
     ("model", "guide"),
     [
         (STEPS, "s[t in T] ~ Bernoulli(logits=a[t, 0] * x[t])"),
+        (STEPS, "s[0] ~ Bernoulli(logits=r)\ns[t in T[1..]] ~ Bernoulli(logits=a[t, 0] * s[t-1] + x[t])"),
         (SWAPPED, "s[j in T, i in T] ~ Bernoulli(logits=a[j, i])"),
         (SWAPPED, "s[k in T, j in T] ~ Bernoulli(logits=a[k, j])"),
         (ORDERED, "s ~ Bernoulli(logits=x[0])\ny ~ Bernoulli(logits=a[1, 1] * s)"),
         (ORDERED, "y ~ Bernoulli(logits=x[0])\ns ~ Bernoulli(logits=a[1, 1] * y)"),
     ],
-    ids=["a recurrence of the model", "binders swapped", "a binder of a sum", "in order", "in the other order"],
+    ids=[
+        "steps of the model",
+        "steps of both",
+        "binders swapped",
+        "a binder of a sum",
+        "in order",
+        "in the other order",
+    ],
 )
 def test_a_finite_guide_has_the_bound_of_the_sum_over_all_its_values(model: str, guide: str) -> None:
     whole = dpc.parse(GUIDED.format(f"{model}\nguide {{\n{guide}\n}}\nmaximize elbo()"))
