@@ -50,8 +50,8 @@ def check_source(source: Source, settings: Mapping[str, object] | None = None) -
 
 
 def _with_estimators(result: Result) -> Result:
-    """Whether the draws of an objective can be differentiated as they say is known once all of it is."""
-    if result.typed is None or result.typed.objective is None or not _has_gradients(result.typed):
+    """Whether an objective can be estimated, and its draws differentiated as they say, is known once all of it is."""
+    if result.typed is None or result.typed.objective is None or not _has_draws(result.typed):
         return result
     from .build import build_graph
     from .estimate.check import check_estimators
@@ -60,9 +60,8 @@ def _with_estimators(result: Result) -> Result:
     return result.replace(typed=None if found else result.typed, diagnostics=(*result.diagnostics, *found))
 
 
-def _has_gradients(typed: Typed) -> bool:
-    pieces = (piece for definition in (*typed.definitions, *typed.guide) for piece in definition.pieces)
-    return any(setting.name == "grad" for piece in pieces for setting in piece.settings)
+def _has_draws(typed: Typed) -> bool:
+    return any(definition.kind in ("draw", "latent") for definition in (*typed.definitions, *typed.guide))
 
 
 def _without_ignored(
