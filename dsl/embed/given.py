@@ -24,8 +24,12 @@ def random_ancestors(graph: Graph, name: str) -> list[str]:
     """The draws that a node depends on, directly or through functions."""
     found: list[str] = []
     waiting = list(graph[name].parents)
+    seen: set[str] = set()
     while waiting:
         parent = waiting.pop()
+        if parent in seen:
+            continue
+        seen.add(parent)
         if graph[parent].kind is Kind.DRAW:
             found.append(parent)
         else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
+from jax.sharding import Mesh
 
 from ..graph import Graph
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..learn.family import FieldFamily
     from ..learn.fit import Fit
     from ..learn.likelihood import Likelihood
+    from ..learn.predict import Predictions
 
 Values = dict[str, Any]
 
@@ -59,13 +61,27 @@ class Learning:
         *sources: Any,
         by: str | None = None,
         start: Mapping[str, Any] | None = None,
-        watch: Callable[[str, Any], None] | None = None,
+        watch: Callable[[int, str, Any], None] | None = None,
+        mesh: Mesh | None = None,
         **options: Any,
     ) -> Fit:
         """The parameters that make the data most probable, by the best method there is; the result says which and why.
 
-        Options are those of `dpc.dsl.learn.fit.Options`: method, steps, tolerance, smoothing, seed, errors.
+        Options are those of `dpc.dsl.learn.fit.Options`: method, loss, steps, tolerance, smoothing, rate, batch, seed,
+        errors. `watch` is called with the number and the name of a stage and each of its states. With a mesh, cases
+        are spread over its devices.
         """
         from ..learn.fit import Options, fit_likelihood
 
-        return fit_likelihood(self.likelihood(*sources, by=by), Options(**options), start, watch)
+        return fit_likelihood(self.likelihood(*sources, by=by), Options(**options), start, watch, mesh=mesh)
+
+    def predict(
+        self, fit: Any, *sources: Any, by: str | None = None, ask: Collection[str] | None = None
+    ) -> Predictions:
+        """What the data do not say, case by case: probabilities and modes of finite draws, means and sds of others.
+
+        `fit` is what `fit` gave, a file it was saved to, or a dictionary of parameters; `ask` names draws.
+        """
+        from ..learn.predict import predict
+
+        return predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)

@@ -18,6 +18,8 @@ from .constraints import constrain, initial_values, unconstrain
 from .expectations import Expectations
 from .externs import check_externs
 from .given import check_values, is_upstream
+from .learning import Learning
+from .posteriors import Posteriors
 from .questions import Questions
 
 Values = dict[str, Any]
@@ -29,7 +31,7 @@ MISSING = {
 }
 
 
-class Model(Questions, Expectations):
+class Model(Questions, Expectations, Learning, Posteriors):
     """What `dpc.load` and `dpc.parse` give.
 
     Parameters, values of draws and data are plain dictionaries under the names of the file, shaped as declared.

@@ -44,12 +44,15 @@ class Cases(Record):
     """`given` are the draws that the data have values for, in some case at least.
 
     Where the cases are `joined`, one group holds them all, one after the other along the dim of that name.
+    `numbers` say which case of the sources each is, group by group; `names` are theirs in the order of the sources.
     """
 
     groups: tuple[Group, ...]
     labels: dict[str, tuple[str, ...]]
     given: frozenset[str]
     joined: str = ""
+    numbers: tuple[int, ...] = (0,)
+    names: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -104,18 +107,22 @@ def _listed(source: Any) -> list[Any] | None:
 
 
 def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
-    """Every draw that the source gives has one axis more than the model says."""
-    extra = {excess for name in raw.variables if (excess := _excess(raw, name, graph)) is not None}
-    return extra == {1}
+    """Every draw that the source gives has one axis more than the model says; of a table without draws, every input."""
+    draws = _excesses(raw, graph, Kind.DRAW)
+    return (draws or (_excesses(raw, graph, Kind.INPUT) if raw.table else draws)) == {1}
 
 
-def _excess(raw: Raw, name: str, graph: Graph) -> int | None:
-    """How many axes the entry has beyond those of its draw; columns `x.a`, `x.b` are one array."""
+def _excesses(raw: Raw, graph: Graph, kind: Kind) -> set[int]:
+    return {excess for name in raw.variables if (excess := _excess(raw, name, graph, kind)) is not None}
+
+
+def _excess(raw: Raw, name: str, graph: Graph, kind: Kind) -> int | None:
+    """How many axes the entry has beyond those of its node; columns `x.a`, `x.b` are one array."""
     node = graph.by_name.get(name)
     spread = node is None and raw.table
     if spread:
         node = graph.by_name.get(name.rpartition(".")[0])
-    if node is None or node.kind is not Kind.DRAW:
+    if node is None or node.kind is not kind:
         return None
     return raw.variables[name].values.ndim + spread - len(node.type.shape)
 
@@ -133,7 +140,7 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}
     group = Group(bound.sizes, shared, stacked, bound.missing, count)
-    return Cases((group,), bound.labels, frozenset(given & _draws(graph)))
+    return Cases((group,), bound.labels, frozenset(given & _draws(graph)), numbers=tuple(range(count)))
 
 
 # ---- one case for each value of a column
@@ -150,19 +157,21 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
     rows = tables[0].replace(variables=kept)
     bound = _bind(graph, [rows, *others], sizes)
     dim = _row_dim(graph, _given(graph, [rows]), by)
-    places = _places(tables[0].variables[by].values)
+    names, places = _places(tables[0].variables[by].values)
     cut = [name for name in bound.arrays if str(graph[name].type.shape[:1] and graph[name].type.shape[0]) == dim]
-    found: dict[int, list[Array]] = {}
-    for place in places:
-        found.setdefault(len(place), []).append(place)
-    groups = []
+    found: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        found.setdefault(len(place), []).append(number)
+    groups, numbers = [], []
     for length, group in sorted(found.items()):
-        chosen = np.stack(group)
+        numbers += group
+        chosen = np.stack([places[number] for number in group])
         stacked = {name: bound.arrays[name][chosen] for name in cut}
         missing = {name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()}
         shared = {name: array for name, array in bound.arrays.items() if name not in cut}
         groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
-    return Cases(tuple(groups), bound.labels, frozenset(_given(graph, raws) & _draws(graph)))
+    given = frozenset(_given(graph, raws) & _draws(graph))
+    return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers), names=names)
 
 
 def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
@@ -173,12 +182,12 @@ def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
     return firsts.pop()
 
 
-def _places(values: Array) -> list[Array]:
-    """Where each value of the column stands, values in the order in which they come."""
-    _, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
-    order = np.argsort(numbers, kind="stable")
-    cuts = np.split(order, np.cumsum(np.bincount(numbers))[:-1])
-    return [cuts[k] for k in np.argsort(first)]
+def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
+    """The values of the column in the order in which they come, and where each stands."""
+    names, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
+    cuts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    order = np.argsort(first)
+    return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
 
 
 # ---- joining
@@ -256,12 +265,12 @@ def _stack(graph: Graph, bounds: list[Bound]) -> Cases:
     """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
     if not bounds:
         raise problem("", "there are no cases to learn from")
-    found: dict[Any, list[Bound]] = {}
-    for bound in bounds:
-        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(bound)
-    groups = tuple(_group(bound) for bound in found.values())
+    found: dict[Any, list[int]] = {}
+    for number, bound in enumerate(bounds):
+        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
+    groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
     given = frozenset(name for bound in bounds for name in bound.arrays) & _draws(graph)
-    return Cases(groups, _labels(bounds), given)
+    return Cases(groups, _labels(bounds), given, numbers=tuple(n for numbers in found.values() for n in numbers))
 
 
 def _group(bounds: list[Bound]) -> Group:

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from dpc.inference.learning.em import ExpectationMaximisation
 from dpc.inference.learning.gauss_newton import GaussNewton
@@ -16,6 +17,7 @@ from dpc.inference.learning.information import standard_errors
 from dpc.inference.learning.lbfgs import Lbfgs
 from dpc.inference.learning.method import Method, Result, State, minimise
 from dpc.inference.learning.newton import Newton
+from dpc.inference.learning.sharded import replicate
 from dpc.inference.learning.stochastic import Stochastic
 
 from ..embed.checkpoint import digest
@@ -26,6 +28,7 @@ from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verif
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
 from .result import Fit
+from .shard import spread_cases
 from .sparse import SPARSE_LOSSES, sparse_loss
 from .sweep import sweep
 from .updates import find_updates
@@ -40,20 +43,41 @@ MOST_ERRORS = 1000
 
 
 class Options(Record):
-    """`smoothing` is added to every count; `tolerance` is of the gradient, relative to the value.
+    """`smoothing` is added to every count; `tolerance` is of the gradient, relative to the value; at most 1000 `steps`.
 
-    `rate` and `batch`, the cases of a step, are for stochastic gradients.
+    `rate` (0.01) and `batch`, the cases of a step (all), are for stochastic gradients.
     """
 
     method: str = "auto"
     loss: str = "likelihood"
-    rate: float = 0.01
+    rate: float | None = None
     batch: int | None = None
-    steps: int = 1000
+    steps: int | None = None
     tolerance: float | None = None
-    smoothing: float = 0.0
+    smoothing: float | None = None
     seed: int = 0
     errors: bool = True
+
+
+STEPS, RATE = 1000, 0.01
+UNUSED = {
+    "smoothing": "is added to counts, and `{method}` counts nothing: write a prior in the file",
+    "rate": "is for stochastic gradients, and this is `{method}`",
+    "batch": "is for stochastic gradients, and this is `{method}`",
+    "tolerance": "has no meaning for `{method}`, which has no gradient to judge by",
+    "steps": "has no meaning for `{method}`, which takes one",
+}
+
+
+def verify_options(options: Options, method: str) -> None:
+    """Raises NotApplicable for an option that the method would ignore."""
+    used = {
+        "counts": {"smoothing"},
+        "stochastic": {"rate", "batch", "steps"},
+    }.get(method, {"tolerance", "steps"})
+    for name, why in UNUSED.items():
+        if getattr(options, name) is not None and name not in used:
+            raise NotApplicable(f"`{name}` {why.format(method=method)}")
 
 
 def fit_likelihood(
@@ -62,20 +86,28 @@ def fit_likelihood(
     start: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     load: Load | None = None,
+    mesh: Mesh | None = None,
 ) -> Fit:
-    """`watch` sees each stage, by number and name, and every state; `load` gives back where to go on."""
+    """`watch` sees each stage, by number and name, and every state; `load` gives back where to go on.
+
+    With a mesh, cases are spread over its devices.
+    """
     choice = choose(likelihood, options)
+    verify_options(options, choice.method)
     if choice.method == "counts":
         return fit_tables(likelihood.roles, [likelihood.cases], options, choice, about_data(likelihood))
-    result = run(likelihood, choice, start_of(likelihood, options, start), options, watch, load)
+    data, raw = likelihood.arrays, start_of(likelihood, options, start)
+    if mesh is not None:
+        data, raw = spread_cases(data, mesh), replicate(raw, mesh)
+    result = run(stages(likelihood, choice, options, data), raw, options, watch, load)
     params = likelihood.constrain(result.raw)
-    errors, note = errors_of(likelihood, choice, result, options)
+    errors, note = errors_of(likelihood, choice, result, options, data)
     prior = float(likelihood.log_prior(params))
     is_exact = choice.loss == "likelihood"
     return Fit(
         params=params,
         errors=errors,
-        value=float(likelihood.log_likelihood(params)) if is_exact else -result.value - prior,
+        value=float(likelihood.log_likelihood(params, data)) if is_exact else -result.value - prior,
         log_prior=prior,
         method=choice.method,
         loss=choice.loss,
@@ -88,6 +120,7 @@ def fit_likelihood(
         notes=(*about_data(likelihood), *note),
         labels=likelihood.cases.labels,
         types={node.name: node.type for node in likelihood.roles.unknowns},
+        sizes=likelihood.cases.groups[0].sizes,
     )
 
 
@@ -119,19 +152,14 @@ def choose(likelihood: Likelihood, options: Options) -> Choice:
 
 
 def run(
-    likelihood: Likelihood,
-    choice: Choice,
-    raw: Values,
-    options: Options,
-    watch: Watch | None = None,
-    load: Load | None = None,
+    methods: list[Method], raw: Values, options: Options, watch: Watch | None = None, load: Load | None = None
 ) -> Result:
     """One method after the other, until one has a certificate."""
-    methods = stages(likelihood, choice, options)
+    steps = STEPS if options.steps is None else options.steps
     first, state = (0, None) if load is None else load_stage(methods, raw, load)
     result: Result | None = None
     for number, method in enumerate(methods[first:], first):
-        limit = min(EM_STEPS, options.steps) if number < len(methods) - 1 else options.steps
+        limit = min(EM_STEPS, steps) if number < len(methods) - 1 else steps
         seen = None if watch is None else partial(watch, number, method.name)
         result = minimise(method, raw if result is None else result.raw, limit, seen, state)
         if result.converged:
@@ -142,22 +170,15 @@ def run(
 
 
 def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
-    """The stage that a run had come to, and its state there."""
-    wrong: ValueError | None = None
-    for number, method in enumerate(methods):
-        try:
-            found, state = load((0, method.start(raw)))
-        except KeyError as error:
-            wrong = ValueError(str(error))
-            continue
-        if int(found) == number:
-            return number, state
-    raise wrong or ValueError("the checkpoint is of another method")
+    """The stage that a run had come to, and its state there; `load` gives what has the structure of its argument."""
+    number = int(load((0,))[0])
+    like = jax.eval_shape(methods[number].start, raw)
+    _, state = load((0, like))
+    return number, state
 
 
-def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Method]:
-    loss = loss_of(likelihood, choice)
-    data, tolerance = likelihood.arrays, options.tolerance
+def stages(likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]) -> list[Method]:
+    loss, tolerance = loss_of(likelihood, choice), options.tolerance
     if choice.method == "newton":
         return [Newton(loss, data, tolerance)]
     if choice.method == "natural":
@@ -165,7 +186,7 @@ def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Met
         return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
     if choice.method == "stochastic":
         estimate = batch_loss(likelihood, choice, options.batch)
-        return [Stochastic(estimate, data, rate=options.rate, seed=options.seed)]
+        return [Stochastic(estimate, data, rate=RATE if options.rate is None else options.rate, seed=options.seed)]
     descent: list[Method] = [Lbfgs(loss, data, tolerance)]
     if choice.method == "lbfgs":
         return descent
@@ -174,14 +195,19 @@ def stages(likelihood: Likelihood, choice: Choice, options: Options) -> list[Met
 
 
 def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
-    if choice.loss in SPARSE_LOSSES:
-        return sparse_loss(likelihood, choice.loss)
+    """Of unconstrained parameters and the arrays of the data; the same function whenever it is asked for."""
+    if choice.loss not in likelihood.losses:
+        likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
+    return likelihood.losses[choice.loss]
+
+
+def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
+    if name in SPARSE_LOSSES:
+        return sparse_loss(likelihood, name)
 
     def loss(raw: Values, arrays: list[Arrays]) -> Any:
         params = likelihood.constrain(raw)
-        if choice.loss == "likelihood":
-            return likelihood.loss(params, arrays)
-        return likelihood.field_loss(choice.loss, params, arrays)
+        return likelihood.loss(params, arrays) if name == "likelihood" else likelihood.field_loss(name, params, arrays)
 
     return loss
 
@@ -238,14 +264,14 @@ def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., An
 
 
 def errors_of(
-    likelihood: Likelihood, choice: Choice, result: Result, options: Options
+    likelihood: Likelihood, choice: Choice, result: Result, options: Options, data: list[Arrays]
 ) -> tuple[Values | None, tuple[str, ...]]:
     """Of a likelihood only: the curvature of another loss says nothing about errors."""
     size = sum(np.size(leaf) for leaf in jax.tree.leaves(result.raw))
     exact = choice.loss == "likelihood" and choice.method != "stochastic"
     if not options.errors or not result.converged or size > MOST_ERRORS or not exact:
         return None, ()
-    found = standard_errors(loss_of(likelihood, choice), result.raw, likelihood.arrays, likelihood.constrain)
+    found = standard_errors(loss_of(likelihood, choice), result.raw, data, likelihood.constrain)
     errors = jax.tree.map(lambda e: jnp.where(jnp.isfinite(e), e, jnp.nan), found.errors)
     return errors, (found.reason,) if found.reason else ()
 
@@ -265,8 +291,9 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
         count += cases.count
     assert isinstance(cases, Cases)
     sizes = cases.groups[0].sizes
+    smoothing = options.smoothing or 0.0
     counts = {
-        n.name: seen[n.name] + options.smoothing + by_counting.prior_counts(n, seen[n.name].shape, sizes)
+        n.name: seen[n.name] + smoothing + by_counting.prior_counts(n, seen[n.name].shape, sizes)
         for n in roles.unknowns
     }
     params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
@@ -290,6 +317,7 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
         notes=(*notes, *([more] if unseen else [])),
         labels=cases.labels,
         types={node.name: node.type for node in roles.unknowns},
+        sizes=sizes,
     )
 
 

@@ -61,11 +61,13 @@ class Likelihood:
         self.open = missing & finite
         """Given finite draws of which some entries are missing: these are evidence, -1 where there is none."""
         self.masked = missing - finite
-        self.model = self._model_of(self._given_graph())
-        self.free = self._model_of(self.roles.graph) if not self.roles.is_normalised else None
+        self.model = self.model_of(self._given_graph())
+        self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
         self.arrays = [self._arrays(group) for group in cases.groups]
+        self.losses: dict[str, Callable[..., Any]] = {}
+        """Of unconstrained parameters, by name: JAX compiles a function once, as long as it is the same one."""
 
-    def _model_of(self, graph: Graph) -> Model:
+    def model_of(self, graph: Graph) -> Model:
         return Model(graph, "", self.externs)
 
     def _given_graph(self) -> Graph:
@@ -136,7 +138,7 @@ class Likelihood:
         return jax.jit(run, inline=True)
 
     def _by_case(self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]) -> jax.Array:
-        found = self._map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
+        found = self.map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
         return jnp.broadcast_to(found, arrays.weights.shape)
 
     @property
@@ -146,7 +148,7 @@ class Likelihood:
 
     def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> Any:
         """log of the joint density of what is given and estimated, finite draws summed out."""
-        own, data, given = self._known(params, known, sizes)
+        own, data, given = self.known(params, known, sizes)
         if self.roles.integrated:
             return log_integral(lambda h: self.model.log_prob(own, {**given, **h}, data), self._blocks(sizes))
         if self.is_complete:
@@ -162,7 +164,7 @@ class Likelihood:
         verify_block(sum(map(prod, shapes.values())) // rows, nodes)
         return Blocks(rows, shapes)
 
-    def _known(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Values, Values, Values]:
+    def known(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Values, Values, Values]:
         """Parameters, data, and what is given: the values of estimated draws, and evidence with gaps."""
         own, values = self._split(params)
         evidence = {name: known[name] for name in self.open if name in known}
@@ -197,7 +199,7 @@ class Likelihood:
                 finite, tables = self._field(params, known, sizes)
                 return rule(finite, tables, finite.states(known), key)
 
-            each = self._map_cases(group, own, score, keys if own.stacked else keys[0])
+            each = self.map_cases(group, own, score, keys if own.stacked else keys[0])
             total = total + jnp.sum(own.weights * each)
         return total
 
@@ -223,13 +225,13 @@ class Likelihood:
         """The log-likelihood, and how probable each entry of each table is, given the data (GM10)."""
 
         def expected(known: Values, sizes: Mapping[str, int]) -> Any:
-            own, data, given = self._known(params, known, sizes)
+            own, data, given = self.known(params, known, sizes)
             return self.model.expected_tables(own, data, given)
 
         prior = self.log_prior(params)
         total, found = jnp.zeros(()), []
         for group, own in zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True):
-            joint, tables = self._map_cases(group, own, expected)
+            joint, tables = self.map_cases(group, own, expected)
             free = self._by_case(group, own, params, self._free) if self.free else prior
             total = total + jnp.sum(own.weights * (joint - free))
             found.append(tables)
@@ -246,15 +248,15 @@ class Likelihood:
         for group, own, tables in zip(self.cases.groups, used, expected, strict=True):
 
             def score(known: Values, sizes: Mapping[str, int], tables: Any) -> jax.Array:
-                p, data, given = self._known(params, known, sizes)
+                p, data, given = self.known(params, known, sizes)
                 return self.model.expected_score(tables, p, data, given)
 
-            each = self._map_cases(group, own, score, tables)
+            each = self.map_cases(group, own, score, tables)
             free = self._by_case(group, own, params, self._free) if self.free else prior
             total = total + jnp.sum(own.weights * (each - free))
         return total
 
-    def _map_cases(self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any) -> Any:
+    def map_cases(self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any) -> Any:
         shared = {**self._fixed(group), **arrays.shared}
         if not arrays.stacked:
             return function(shared, group.sizes, *by_case)
@@ -281,7 +283,7 @@ class Likelihood:
         kept = graph.ancestors(self.roles.prior)
         nodes = tuple(node for node in graph.nodes if node.name in kept)
         recurrences = tuple(group for group in graph.recurrences if set(group.members) <= kept)
-        return self._model_of(graph.replace(nodes=nodes, recurrences=recurrences))
+        return self.model_of(graph.replace(nodes=nodes, recurrences=recurrences))
 
     def _split(self, params: Values) -> tuple[Values, Values]:
         drawn = {node.name for node in self.roles.estimated}

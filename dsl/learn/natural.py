@@ -131,13 +131,13 @@ class Natural:
     def __init__(self, likelihood: Likelihood):
         self.likelihood = likelihood
         self.nodes = observed(likelihood)
-        self.model = likelihood._model_of(with_arguments(likelihood.model.graph, self.nodes))
+        self.model = likelihood.model_of(with_arguments(likelihood.model.graph, self.nodes))
 
     def outputs(self, raw: Values, arrays: list[Arrays]) -> Any:
         params = self.likelihood.constrain(raw)
         cases = zip(self.likelihood.cases.groups, arrays, strict=True)
         found = [
-            self.likelihood._map_cases(group, own, lambda k, s: self._natural(params, k, s)) for group, own in cases
+            self.likelihood.map_cases(group, own, lambda k, s: self._natural(params, k, s)) for group, own in cases
         ]
         return found, params if self.likelihood.roles.prior else {}
 
@@ -151,12 +151,12 @@ class Natural:
         """The sum over all data of a loss of natural parameters and values, minus the log-likelihood if it is None."""
         total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
-            found = self.likelihood._map_cases(group, own, lambda known, sizes, eta: self._loss(known, eta, each), eta)
+            found = self.likelihood.map_cases(group, own, lambda known, sizes, eta: self._loss(known, eta, each), eta)
             total = total + jnp.sum(own.weights * found)
         return total
 
     def _natural(self, params: Values, known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
-        own, data, given = self.likelihood._known(params, known, sizes)
+        own, data, given = self.likelihood.known(params, known, sizes)
         values = self.model.evaluate(own, data, given)
         return {key: family.natural(**arguments) for key, family, arguments in self._laws(values)}
 

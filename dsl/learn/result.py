@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..files import write_whole
 from ..record import Record
-from ..types import Type
+from ..types import Dim, Type
 
 Values = dict[str, Any]
 
@@ -39,6 +40,13 @@ class Fit(Record):
     notes: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
     types: dict[str, Type]
+    sizes: dict[str, int]
+
+    @property
+    def dims(self) -> dict[str, Any]:
+        """The labels, or the sizes, of the dims that parameters have: other data of the model must have the same."""
+        axes = {axis.name for type_ in self.types.values() for axis in type_.shape if isinstance(axis, Dim)}
+        return {name: list(self.labels[name]) if name in self.labels else self.sizes[name] for name in sorted(axes)}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and text; what is not a number is None."""
@@ -57,6 +65,7 @@ class Fit(Record):
             "cases": self.cases,
             "notes": list(self.notes),
             "labels": {name: list(own) for name, own in self.labels.items()},
+            "dims": self.dims,
         }
 
     def save(self, path: str | Path) -> None:
@@ -64,7 +73,8 @@ class Fit(Record):
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "not converged"
-        lines = [f"{self.method}: {self.why}", f"log-likelihood {self.value:.8g}; {state}: {self.reason}"]
+        what = "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
+        lines = [f"{self.method}: {self.why}", f"{what} {self.value:.8g}; {state}: {self.reason}"]
         for name, value in self.params.items():
             shown = np.array2string(np.asarray(value), precision=5, suppress_small=True, threshold=20)
             lines.append(f"{name} = {shown}".replace("\n", "\n    "))
@@ -83,7 +93,25 @@ def plain(value: Any) -> Any:
     return number if np.isfinite(number) else None
 
 
-def load_params(path: str | Path) -> Values:
-    """The parameters of a fit that was saved."""
-    found = json.loads(Path(path).read_text())
-    return {name: np.asarray(value, float) for name, value in found["params"].items()}
+class Learned(Record):
+    """What a fit tells about other data: parameters, and the dims that they have."""
+
+    params: Values
+    dims: dict[str, Any]
+
+
+def learned(fit: Any) -> Learned:
+    """From a fit, from a file that one was saved to, or from parameters alone; raises ValueError for another file."""
+    if isinstance(fit, Learned):
+        return fit
+    if isinstance(fit, Fit):
+        return Learned(fit.params, fit.dims)
+    if isinstance(fit, Mapping):
+        return Learned(dict(fit), {})
+    try:
+        found = json.loads(Path(fit).read_text(encoding="utf-8"))
+        return Learned({name: np.asarray(value, float) for name, value in found["params"].items()}, found["dims"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"{fit} is not a fit: `dpc fit -o fit.json` writes one, and `.save` of what m.fit gives"
+        ) from None

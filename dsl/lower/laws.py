@@ -23,10 +23,12 @@ ON_THE_LINE = frozenset({"Normal", "StudentT", "Cauchy", "Laplace", "AsymmetricL
 
 def lower_density(law: c.Law, value: str, axes: tuple[str, ...], scope: Scope) -> str:
     """The log density at a value; outside the support it is minus infinity."""
-    text = lower_law(law, axes, scope)
-    if law.name in ON_THE_LINE:
-        text = f"{text.removesuffix(')')}, validate_args=False)"
-    return f"{text}.log_prob({value})"
+    return f"{unchecked(lower_law(law, axes, scope), law)}.log_prob({value})"
+
+
+def unchecked(text: str, law: c.Law) -> str:
+    """The constructor without a check of the support, for laws that have none to check."""
+    return f"{text.removesuffix(')')}, validate_args=False)" if law.name in ON_THE_LINE else text
 
 
 def lower_law(law: c.Law, axes: tuple[str, ...], scope: Scope) -> str:
