@@ -45,6 +45,10 @@ run dpc grad models/gate.dp
 run dpc grad models/gate.dp --compare "rloo(samples=16),disarm(samples=16)" --plot out/estimators.svg
 run dpc fit models/bandit.dp --rate 0.05 --plot out/bandit_curve.svg
 
+say "Learned from data, by the method that suits; and what the parameters say about other data."
+run dpc fit models/logistic.dp --data models/logistic.csv -o out/logistic.json
+run dpc predict models/logistic.dp --fit out/logistic.json --set 'x=[[0, 2], [1.5, -1]]'
+
 say "And the program itself, as a person would have written it."
 run dpc build models/tracking.dp -o out/tracking.py
 run grep -A 16 "^def log_prob" out/tracking.py

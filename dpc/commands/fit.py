@@ -46,14 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
     model = load_model(args.path, args.set)
-    if model.graph.of_kind(Kind.COST):
-        verify_unused(args, DATA_ONLY, "is for data without an objective, and this file has one of its own")
+    if model.graph.of_kind(Kind.COST) and args.method is None:
+        verify_unused(
+            args, DATA_ONLY, "is not for a file with an objective; --method auto leaves that, and fits the data"
+        )
         from dpc.commands import fit_objective
 
         return fit_objective.run(model, args)
-    verify_unused(args, OBJECTIVE_ONLY, "is for a file with `minimize` or `maximize`, and this one has none")
+    verify_unused(args, OBJECTIVE_ONLY, "is for the objective of a file, and it is the data that are fitted here")
     if not args.data:
-        raise UsageError(f"{args.path} has no objective (add `minimize` or `maximize`), and there are no --data to fit")
+        reason = "has no objective (add `minimize` or `maximize`)" if args.method is None else "is to be fitted to data"
+        raise UsageError(f"{args.path} {reason}, and there are no --data to fit")
     from dpc.commands import fit_data
 
     return fit_data.run(model, args)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from dpc.commands.estimates import entry_names
 from dpc.commands.fit_objective import write_result
+from dpc.commands.fit_tables import table_entries
 from dpc.commands.inputs import read_settings
 from dpc.commands.keep import Keeper
 from dpc.commands.tables import columns
@@ -16,7 +19,8 @@ from dpc.dsl.graph import Kind
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
 MOST_ROWS = 40
-DEFAULTS = {"method": "auto", "loss": "likelihood", "steps": 1000, "rate": 0.01, "smoothing": 0.0}
+LARGE = 1 << 28
+"""Bytes of a CSV from which on tables are counted a part of it at a time."""
 
 
 def run(model: Any, args: argparse.Namespace) -> int:
@@ -26,11 +30,11 @@ def run(model: Any, args: argparse.Namespace) -> int:
 
     start, given = read_settings(args.set, model.graph)
     try:
-        fit, curve = fit_stream(model, args) if args.stream else fit_at_once(model, start, given, args)
+        fit, curves = find_fit(model, start, given, args)
         held_out = test_fit(model, fit, given, args) if args.test else None
     except (NotApplicable, WrongCheckpoint, InferenceError) as error:
         raise UsageError(str(error)) from None
-    return show(model, fit, curve, held_out, args)
+    return show(model, fit, curves, held_out, args)
 
 
 def sources_of(paths: list[str], given: dict[str, Any]) -> list[Any]:
@@ -40,24 +44,50 @@ def sources_of(paths: list[str], given: dict[str, Any]) -> list[Any]:
 def options_of(args: argparse.Namespace) -> Any:
     from dpc.dsl.learn.fit import Options
 
-    chosen = {name: getattr(args, name) if getattr(args, name) is not None else DEFAULTS[name] for name in DEFAULTS}
-    return Options(**chosen, batch=args.batch, tolerance=args.tolerance, seed=args.seed)
+    numbers = {name: getattr(args, name) for name in ("steps", "rate", "batch", "tolerance", "smoothing", "seed")}
+    return Options(method=args.method or "auto", loss=args.loss or "likelihood", **numbers)
+
+
+def find_fit(model: Any, start: dict[str, Any], given: dict[str, Any], args: argparse.Namespace) -> Any:
+    """The fit, and the names, steps and losses of its states."""
+    from dpc.dsl.learn.choose import NotApplicable
+
+    if args.stream:
+        return fit_stream(model, start, given, args)
+    if is_large(args):
+        with suppress(NotApplicable, UsageError):
+            return fit_stream(model, start, given, args)
+    return fit_at_once(model, start, given, args)
+
+
+def is_large(args: argparse.Namespace) -> bool:
+    path = Path(args.data[0])
+    return path.name.endswith(".csv") and path.exists() and path.stat().st_size > LARGE
 
 
 def fit_at_once(model: Any, start: dict[str, Any], given: dict[str, Any], args: argparse.Namespace) -> Any:
-    """The fit, and the loss after every step."""
-    from dpc.dsl.learn.fit import fingerprint, fit_likelihood
+    from dpc.dsl.learn.fit import choose, fingerprint, fit_likelihood, verify_options
 
     options = options_of(args)
     likelihood = model.likelihood(*sources_of(args.data, given), by=args.by)
     verify_start(likelihood, start)
+    method = choose(likelihood, options).method
+    verify_options(options, method)
+    verify_steps(method, args)
     keeper = Keeper(args, fingerprint(likelihood, options, start))
     watcher = Watcher(keeper)
     try:
         fit = fit_likelihood(likelihood, options, start, watcher.see, keeper.load if args.resume else None)
     finally:
         watcher.end()
-    return fit, watcher.curve
+    return fit, watcher.curves
+
+
+def verify_steps(method: str, args: argparse.Namespace) -> None:
+    """Counting has no steps to watch, and nothing to go on from."""
+    for option in ("checkpoint", "plot"):
+        if method == "counts" and getattr(args, option):
+            raise UsageError(f"--{option} is for methods that take steps, and tables are counted at once")
 
 
 def verify_start(likelihood: Any, start: dict[str, Any]) -> None:
@@ -75,47 +105,49 @@ class Watcher:
     def __init__(self, keeper: Keeper):
         self.keeper = keeper
         self.last: tuple[int, Any] | None = None
-        self.steps = 0
-        self.curve: list[float] = []
+        self.seen = 0
+        self.curves: dict[str, list[tuple[float, float]]] = {}
 
     def see(self, stage: int, name: str, state: Any) -> None:
-        self.steps += 1
+        """Before the first stretch of a stochastic method nothing is known of its loss."""
+        self.seen += 1
         self.last = stage, state
-        self.curve.append(float(state.value))
-        self.keeper.keep(self.steps, (stage, state))
+        self.keeper.keep(self.seen, self.last)
+        step, value = int(state.step), float(state.value)
+        if value == value:
+            self.curves.setdefault(name, []).append((step, value))
+            self.show(f"{name}, step {step}: loss {value:.8g}, gradient {float(state.gradient_norm):.2g}")
+
+    def show(self, text: str) -> None:
         if sys.stderr.isatty():
-            norm = f"gradient {float(state.gradient_norm):.2g}"
-            shown = f"{name}, step {int(state.step)}: loss {float(state.value):.8g}, {norm}"
-            print(f"\r{shown:<78}", end="", file=sys.stderr, flush=True)
+            print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if self.last is not None:
-            self.keeper.keep(self.steps, self.last, now=True)
-        if self.last is not None and sys.stderr.isatty():
+            self.keeper.keep(self.seen, self.last, now=True)
+        if self.curves and sys.stderr.isatty():
             print(file=sys.stderr)
 
 
-def fit_stream(model: Any, args: argparse.Namespace) -> Any:
+def fit_stream(model: Any, start: dict[str, Any], given: dict[str, Any], args: argparse.Namespace) -> Any:
     """Tables from a CSV that is never in memory as a whole."""
     from dpc.dsl.learn.stream import fit_csv
 
     if len(args.data) != 1:
         raise UsageError("--stream reads one CSV")
-    for option in ("by", "checkpoint", "batch"):
+    if start or given:
+        raise UsageError(f"--set {next(iter({**start, **given}))} does not go with --stream: a column has the data")
+    for option in ("by", "checkpoint", "plot"):
         if getattr(args, option) is not None:
             raise UsageError(f"--{option} does not go with --stream")
-    return fit_csv(model.graph, args.data[0], options_of(args)), []
+    return fit_csv(model.graph, args.data[0], options_of(args)), {}
 
 
 def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
     """The log-likelihood of cases that were not learned from, and their mean with its standard error."""
-    import numpy as np
+    from dpc.dsl.learn.predict import log_likelihoods
 
-    from dpc.dsl.learn.cases import read_cases
-    from dpc.dsl.learn.likelihood import Likelihood
-
-    cases = read_cases(model.graph, *sources_of(args.test, given), by=args.by, join=False)
-    each = np.concatenate([np.asarray(one) for one in Likelihood(model.graph, cases).by_case(fit.params)])
+    _, each = log_likelihoods(model.graph, fit, *sources_of(args.test, given), by=args.by)
     error = float(each.std(ddof=1) / len(each) ** 0.5) if len(each) > 1 else None
     return {
         "log_likelihood": float(each.sum()),
@@ -128,16 +160,16 @@ def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespa
 # ---- the result
 
 
-def show(model: Any, fit: Any, curve: list[float], held_out: dict[str, Any] | None, args: argparse.Namespace) -> int:
+def show(model: Any, fit: Any, curves: Any, held_out: dict[str, Any] | None, args: argparse.Namespace) -> int:
     found = {**fit.to_dict(), "file": args.path, **({"test": held_out} if held_out else {})}
     if args.out:
         write(model, fit, found, args)
     if args.plot:
-        plot_curve(model, fit, curve, args)
+        plot_curve(model, curves, args)
     if args.json:
         print(json.dumps(found))
     else:
-        print("\n".join(rows_of(fit, held_out)))
+        print("\n".join(rows_of(model, fit, held_out)))
     if not fit.converged:
         print(f"dpc: not converged: {fit.reason}", file=sys.stderr)
     return OK if fit.converged else NOT_CONVERGED
@@ -166,19 +198,23 @@ def learned_network(model: Any, fit: Any, out: str) -> Any:
     return network_of(Model(graph).discrete(fit.params), model.graph.source)
 
 
-def rows_of(fit: Any, held_out: dict[str, Any] | None) -> list[str]:
+def rows_of(model: Any, fit: Any, held_out: dict[str, Any] | None) -> list[str]:
     lines = [f"{fit.method}: {fit.why}", ""]
-    table = parameter_rows(fit)
+    table = parameter_rows(fit, table_entries(model.graph))
     lines += columns(table[: MOST_ROWS + 1])
     if len(table) > MOST_ROWS + 1:
         lines.append(f"... and {len(table) - MOST_ROWS - 1} more: -o fit.json has them all")
     lines += ["", *likelihood_rows(fit)]
     if held_out:
-        error = f" ± {held_out['standard_error']:.2g}" if held_out["standard_error"] is not None else ""
-        cases = f"{held_out['mean']:.6g}{error} for each of {held_out['cases']}"
-        lines.append(f"held-out log-likelihood {held_out['log_likelihood']:.8g} ({cases})")
+        lines.append(f"held-out log-likelihood {held_out['log_likelihood']:.8g}{mean_of(held_out)}")
     lines += [f"note: {note}" for note in fit.notes]
     return lines
+
+
+def mean_of(held_out: dict[str, Any]) -> str:
+    if held_out["cases"] == 1:
+        return ""
+    return f" ({held_out['mean']:.6g} ± {held_out['standard_error']:.2g} for each of {held_out['cases']} cases)"
 
 
 def likelihood_rows(fit: Any) -> list[str]:
@@ -188,11 +224,12 @@ def likelihood_rows(fit: Any) -> list[str]:
     if fit.log_prior:
         lines.append(f"log prior {fit.log_prior:.8g}")
     if fit.converged:
-        lines.append(f"converged after {fit.steps} steps: {fit.reason}")
+        steps = f" after {fit.steps} step{'s' * (fit.steps != 1)}" if fit.method != "counts" else ""
+        lines.append(f"converged{steps}: {fit.reason}")
     return lines
 
 
-def parameter_rows(fit: Any) -> list[tuple[str, ...]]:
+def parameter_rows(fit: Any, tables: dict[str, list[str]]) -> list[tuple[str, ...]]:
     import numpy as np
 
     with_errors = fit.errors is not None
@@ -200,20 +237,20 @@ def parameter_rows(fit: Any) -> list[tuple[str, ...]]:
     for name, value in fit.params.items():
         array = np.asarray(value)
         errors = np.asarray(fit.errors[name]).ravel() if with_errors else np.zeros(0)
-        for k, entry in enumerate(entry_names(name, fit.types[name], array.shape, fit.labels)):
+        names = tables.get(name) or entry_names(name, fit.types[name], array.shape, fit.labels)
+        for k, entry in enumerate(names):
             error = [f"{errors[k]:.2g}" if np.isfinite(errors[k]) else "-"] if with_errors else []
             rows.append((entry, f"{array.ravel()[k]:.6g}", *error))
     return rows
 
 
-def plot_curve(model: Any, fit: Any, curve: list[float], args: argparse.Namespace) -> None:
+def plot_curve(model: Any, curves: dict[str, list[tuple[float, float]]], args: argparse.Namespace) -> None:
+    """One curve for each method that had a part in it."""
     from dpc.dsl.draw.chart import Series, curve_chart, write_chart
 
-    if len(curve) < 2:
-        raise UsageError(f"--plot draws the loss step by step, and `{fit.method}` has no steps")
-    series = Series("loss", tuple((float(k), value) for k, value in enumerate(curve)))
-    title = f"{model.graph.name or args.path}: {fit.method}"
+    series = [Series(name, tuple(points)) for name, points in curves.items()]
+    title = f"{model.graph.name or args.path}: learning curve"
     try:
-        write_chart(curve_chart(title, "step", "loss", [series]), args.plot)
+        write_chart(curve_chart(title, "step", "loss", series), args.plot)
     except OSError as error:
         raise UsageError(f"cannot write {args.plot}: {error.strerror or error}") from None

@@ -36,9 +36,17 @@ class Keeper:
             raise UsageError(f"cannot write {self.path.parent}: {error.strerror or error}") from None
 
     def keep(self, step: int, tree: Any, now: bool = False) -> None:
+        if now or self.is_due:
+            self._write(step, tree)
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self.next
+
+    def _write(self, step: int, tree: Any) -> None:
         from dpc.dsl.embed.checkpoint import save_tree
 
-        if self.wanted and step > self.kept and (now or time.monotonic() >= self.next):
+        if self.wanted and step > self.kept:
             save_tree(self.path, tree, self.run)
             self.kept, self.next = step, time.monotonic() + SAVE_SECONDS
 

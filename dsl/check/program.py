@@ -9,6 +9,7 @@ from ..diagnostics import Diagnostic, Label
 from ..record import Record
 from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
 from ..types import UNKNOWN, Bool, IndexOf, Int, Type
+from .bayes import warn_posterior
 from .calls import require_type
 from .context import Context, Facts, FunctionType, TooManyErrors
 from .declared import fit_shape, resolve_type
@@ -48,6 +49,7 @@ def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic
         typed = _Checker(Facts(symbols, report), modules[0]).check(program)
     if typed and not any(d.is_error for d in report):
         report_smoothing(typed, report)
+        warn_posterior(typed, report)
     if not any(d.is_error for d in report):
         warn_unused(flats, symbols, report)
     return Result(None if any(d.is_error for d in report) else typed, tuple(report))

@@ -33,6 +33,51 @@ x ~ Normal(0, sigma)
 """,
     ),
     Code(
+        "W0402",
+        "a centred hierarchy with little to tell each part",
+        "Where a scale is unknown and each element that has it is observed once, the scale and the elements make a\n"
+        "funnel: the smaller the scale, the closer together the elements must be, and no step size suits both ends.\n"
+        "`with noncentered` draws standard noise and computes the elements from it; the model stays the same. Where\n"
+        "the observations are precise the centred form is the better one: `# dpc: ignore[W0402]` says so.",
+        bad="""
+dim School
+data sd[School] : real(lower=0)
+observed effect[School] : real
+tau ~ HalfNormal(5)
+theta[s in School] ~ Normal(0, tau)
+effect[s in School] ~ Normal(theta[s], sd[s])
+""",
+        good="""
+dim School
+data sd[School] : real(lower=0)
+observed effect[School] : real
+tau ~ HalfNormal(5)
+theta[s in School] ~ Normal(0, tau) with noncentered
+effect[s in School] ~ Normal(theta[s], sd[s])
+""",
+    ),
+    Code(
+        "W0501",
+        "a parameter that data cannot tell",
+        "A `param` has a flat prior. Where no observation depends on it, its posterior is as flat, and over an\n"
+        "unbounded range that is no distribution: chains wander off without end, and a fit has no best value. Draw\n"
+        "it from a prior, bound it, or let something observed depend on it.",
+        bad="""
+observed y : real
+param shift : real
+mu ~ Normal(0, 1)
+noise ~ Normal(shift, 1)
+y ~ Normal(mu, 1)
+""",
+        good="""
+observed y : real
+param shift : real
+mu ~ Normal(0, 1)
+noise ~ Normal(shift, 1)
+y ~ Normal(mu + noise, 1)
+""",
+    ),
+    Code(
         "W0701",
         "something that stays hard in a soft statement",
         "`soft` smooths comparisons, logic, branches, loops and indices that are written in the statement. An index\n"

@@ -6,7 +6,9 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from .errors import counted, problem, quoted
 from .raw import ColumnOrigin, Raw, Variable, repeated, verify_size
 
 Row = list[str]
+TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
 
 
 def read_csv(path: Path) -> Raw:
@@ -33,6 +36,10 @@ def _read_table(path: Path, separator: str) -> Raw:
         raise problem("", f"{where} is empty", "the first line holds the names of the columns", where)
     header, body, lines = rows[0], rows[1:], lines[1:]
     _verify_header(header, where)
+    return _table(header, body, lines, where)
+
+
+def _table(header: Row, body: list[Row], lines: Sequence[int], where: str) -> Raw:
     _verify_rows(header, body, lines, where)
     columns = zip(*body, strict=True) if body else [()] * len(header)
     variables = {
@@ -42,6 +49,38 @@ def _read_table(path: Path, separator: str) -> Raw:
         for k, (name, cells) in enumerate(zip(header, columns, strict=True), start=1)
     }
     return Raw(where, variables, table=True)
+
+
+def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
+    """The table `count` rows at a time, for files of any size; each part is as if it were the whole."""
+    where = path.name
+    try:
+        with gzip.open(path, "rt", **TEXT) if where.lower().endswith(".gz") else path.open(**TEXT) as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            if not header:
+                raise problem("", f"{where} is empty", "the first line holds the names of the columns", where)
+            _verify_header(header, where)
+            while part := list(islice(_with_lines(reader), count)):
+                while part and not part[-1][1]:
+                    part.pop()
+                if part:
+                    yield _table(header, [row for _, row in part], [line for line, _ in part], where)
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise problem("", f"cannot read {where}: {reason}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise problem("", f"{where} is not UTF-8 text: {error.reason}", "save it as UTF-8", where) from None
+    except csv.Error as error:
+        raise problem("", f"{where} is malformed: {error}", place=f"{where}, line {reader.line_num}") from None
+
+
+def _with_lines(reader: Any) -> Iterator[tuple[int, Row]]:
+    """Each row, and the line that it starts on."""
+    start = reader.line_num + 1
+    for row in reader:
+        yield start, row
+        start = reader.line_num + 1
 
 
 def read_text(path: Path) -> str:

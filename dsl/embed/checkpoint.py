@@ -54,7 +54,7 @@ def load_tree(path: Path, like: Any, run: str) -> Any:
         raise WrongCheckpoint(f"{path} is no checkpoint of dpc") from None
     if str(found.get("run")) != run:
         raise WrongCheckpoint(
-            f"{path} is of another run: model, data, start and all options but --steps must be the same"
+            f"{path} is of another run: model, data, start and options must be the same, but for the length of the run"
         )
     old, structure = jax.tree.flatten(like)
     leaves = [

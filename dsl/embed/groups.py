@@ -31,10 +31,11 @@ def has_posterior(found: Any) -> bool:
 
 
 class Wanted(NamedTuple):
-    """Groups that cost time to make."""
+    """Groups that cost time to make; `prior` may be a number of draws, True are as many as of the posterior."""
 
-    prior: bool = True
+    prior: int | bool = True
     predictive: bool = True
+    likelihood: bool = True
 
 
 def all_groups(
@@ -48,11 +49,11 @@ def all_groups(
         named |= _finite_values(model, named, data, keys[0])
     labels = Labels({node.name: dims_of(node) for node in graph.nodes}, coords_of(graph, data.labels))
     visible = {name: value for name, value in named.items() if _is_site(graph, name) and name not in hidden}
-    prior, prior_predictive = _prior(model, data, keys[1], _count(named)) if wanted.prior else ({}, {})
+    prior, prior_predictive = _prior(model, data, keys[1], _prior_count(wanted, named)) if wanted.prior else ({}, {})
     groups = {
         "posterior": named,
         "posterior_predictive": _predictive(model, visible, data, keys[2]) if wanted.predictive else {},
-        "log_likelihood": _log_likelihood(model, visible, data),
+        "log_likelihood": _log_likelihood(model, visible, data) if wanted.likelihood else {},
         "sample_stats": stats,
         "prior": prior,
         "prior_predictive": prior_predictive,
@@ -68,9 +69,9 @@ def _is_site(graph: Graph, name: str) -> bool:
     return graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
-def _count(values: Values) -> int:
+def _prior_count(wanted: Wanted, values: Values) -> int:
     chains, draws = next(iter(values.values())).shape[:2]
-    return int(chains * draws)
+    return int(chains * draws) if wanted.prior is True else wanted.prior
 
 
 def _split(model: Any, values: Values) -> tuple[Values, Values]:

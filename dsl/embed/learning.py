@@ -13,9 +13,9 @@ from ..graph import Graph
 if TYPE_CHECKING:
     from ..learn.cases import Cases
     from ..learn.family import FieldFamily
-    from ..learn.fit import Fit
     from ..learn.likelihood import Likelihood
     from ..learn.predict import Predictions
+    from ..learn.result import Fit
 
 Values = dict[str, Any]
 

@@ -78,14 +78,14 @@ class Posteriors:
         max_tree_depth: int = 10,
         dense_mass: bool = False,
         steps: int = 10_000,
-        prior: bool = True,
+        prior: int | bool = True,
         predictive: bool = True,
     ) -> Any:
         """Draws from the posterior as an ArviZ InferenceData (a DataTree under ArviZ 1.x).
 
         `method` is nuts, svi, laplace or importance. `warmup`, `chains`, `target_accept`, `max_tree_depth` and
-        `dense_mass` are for nuts, `steps` for svi. Finite variables are among the draws. `prior` and `predictive` say
-        whether draws from the prior and predictions are wanted.
+        `dense_mass` are for nuts, `steps` for svi. Finite variables are among the draws. `predictive` and
+        `prior` say whether predictions and draws from the prior are wanted, or how many of the latter.
         """
         from dpc.inference.posterior.run import Plan
 
@@ -115,14 +115,15 @@ class Posteriors:
         *,
         seed: int = 0,
         stats: Values | None = None,
-        prior: bool = True,
+        prior: int | bool = True,
         predictive: bool = True,
+        likelihood: bool = True,
         **attributes: Any,
     ) -> Any:
         """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions and the prior."""
         from .groups import Wanted, all_groups
 
-        wanted = Wanted(prior, predictive)
+        wanted = Wanted(prior, predictive, likelihood)
         return all_groups(self, values, self._bound(data), seed, stats or {}, attributes, wanted)
 
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:

@@ -20,13 +20,16 @@ from dpc.inference.learning.newton import Newton
 from dpc.inference.learning.sharded import replicate
 from dpc.inference.learning.stochastic import Stochastic
 
+from ..data.errors import problem
 from ..embed.checkpoint import digest
+from ..graph import Kind
 from ..record import Record
 from . import counts as by_counting
 from .cases import Cases
 from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
+from .rest import log_likelihood_of_rest
 from .result import Fit
 from .shard import spread_cases
 from .sparse import SPARSE_LOSSES, sparse_loss
@@ -103,11 +106,11 @@ def fit_likelihood(
     params = likelihood.constrain(result.raw)
     errors, note = errors_of(likelihood, choice, result, options, data)
     prior = float(likelihood.log_prior(params))
-    is_exact = choice.loss == "likelihood"
+    is_other = choice.loss == "likelihood" and choice.method in ("natural", "stochastic")
     return Fit(
         params=params,
         errors=errors,
-        value=float(likelihood.log_likelihood(params, data)) if is_exact else -result.value - prior,
+        value=float(likelihood.log_likelihood(params, data)) if is_other else -result.value - prior,
         log_prior=prior,
         method=choice.method,
         loss=choice.loss,
@@ -121,6 +124,7 @@ def fit_likelihood(
         labels=likelihood.cases.labels,
         types={node.name: node.type for node in likelihood.roles.unknowns},
         sizes=likelihood.cases.groups[0].sizes,
+        given=tuple(sorted(likelihood.cases.given)),
     )
 
 
@@ -140,8 +144,16 @@ def fingerprint(likelihood: Likelihood, options: Options, start: Mapping[str, An
     return digest(words, [*arrays, *sorted((start or {}).items())])
 
 
+def verify_draws(likelihood: Likelihood) -> None:
+    if not likelihood.cases.given:
+        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
+        message = "the data have no value of any draw, so there is nothing to learn from"
+        raise problem("", message, f"the model draws {draws}" if draws else "the model draws nothing")
+
+
 def choose(likelihood: Likelihood, options: Options) -> Choice:
     """The method that suits, or the one that was asked for if it can be used."""
+    verify_draws(likelihood)
     own_loss = options.loss != "likelihood"
     if options.method == "auto":
         return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
@@ -154,7 +166,7 @@ def choose(likelihood: Likelihood, options: Options) -> Choice:
 def run(
     methods: list[Method], raw: Values, options: Options, watch: Watch | None = None, load: Load | None = None
 ) -> Result:
-    """One method after the other, until one has a certificate."""
+    """One method after the other, until one has a certificate or has taken all steps."""
     steps = STEPS if options.steps is None else options.steps
     first, state = (0, None) if load is None else load_stage(methods, raw, load)
     result: Result | None = None
@@ -162,7 +174,7 @@ def run(
         limit = min(EM_STEPS, steps) if number < len(methods) - 1 else steps
         seen = None if watch is None else partial(watch, number, method.name)
         result = minimise(method, raw if result is None else result.raw, limit, seen, state)
-        if result.converged:
+        if result.converged or result.steps >= steps:
             break
         state = None
     assert result is not None
@@ -241,7 +253,14 @@ def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
 
 
 def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two halves of expectation-maximisation; with complete data the first has nothing to expect."""
+    """The two halves of expectation-maximisation; the same functions whenever they are asked for."""
+    if "maximise" not in likelihood.losses:
+        likelihood.losses["expect"], likelihood.losses["maximise"] = new_halves(likelihood)
+    return likelihood.losses["expect"], likelihood.losses["maximise"]
+
+
+def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """With complete data the first has nothing to expect."""
     nodes = {node.name: node for node in likelihood.roles.unknowns}
     updates = find_updates(likelihood.roles)
 
@@ -284,10 +303,11 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
     uses = by_counting.table_uses(roles)
     assert uses is not None
     seen: dict[str, Any] = {}
-    count, cases = 0, None
+    count, cases, rest = 0, None, 0.0
     for cases in chunks:
         shapes = {n.name: by_counting.count_shape(n, cases.groups[0].sizes) for n in roles.unknowns}
         seen = by_counting.add_counts([seen, by_counting.count_cases(uses, shapes, cases)])
+        rest += log_likelihood_of_rest(roles, uses, cases)
         count += cases.count
     assert isinstance(cases, Cases)
     sizes = cases.groups[0].sizes
@@ -298,13 +318,14 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
     }
     params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
     value = sum(by_counting.log_likelihood_at(seen[n.name], params[n.name], n) for n in roles.unknowns)
+    impossible = "the data are impossible by a law that the model fixes, such as the logic of a table of zeros and ones"
     unseen = sum(by_counting.unseen_rows(counts[n.name]) for n in roles.unknowns)
     more = f"{unseen} rows of tables were never seen and are uniform: smoothing adds to each count"
     prior = [by_counting.log_prior_at(counts[n.name] - seen[n.name], params[n.name], n) for n in roles.unknowns]
     return Fit(
         params=params,
         errors={n.name: by_counting.standard_errors(counts[n.name], n) for n in roles.unknowns},
-        value=value,
+        value=value + rest,
         log_prior=sum(prior),
         method="counts",
         loss="likelihood",
@@ -314,10 +335,11 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
         gradient_norm=0.0,
         steps=1,
         cases=count,
-        notes=(*notes, *([more] if unseen else [])),
+        notes=(*notes, *([more] if unseen else []), *([impossible] if rest == -np.inf else [])),
         labels=cases.labels,
         types={node.name: node.type for node in roles.unknowns},
         sizes=sizes,
+        given=tuple(sorted(cases.given)),
     )
 
 

@@ -13,6 +13,7 @@ from ..build import run_passes
 from ..check.typed import Piece
 from ..graph import Graph, Kind, Node, offset_of
 from ..tabulate.expand import index_type
+from ..tabulate.terms import finite_draws
 from ..types import BOOL, FIRST, LAST, Dim, Int, Type
 
 
@@ -23,6 +24,8 @@ def place_name(dim: str) -> str:
 
 def can_join(graph: Graph, dim: str) -> bool:
     """Whether every node is of a step or of all cases, and no expression looks at a case as a whole."""
+    if any(not _has(node.type, dim) for node in finite_draws(graph)):
+        return False
     own = {node.name for node in graph.nodes if _has(node.type, dim)}
     return all(_node_fits(node, dim, own) for node in graph.nodes)
 

@@ -54,7 +54,8 @@ class Likelihood:
     def __init__(self, graph: Graph, cases: Cases, externs: Mapping[str, Callable[..., Any]] | None = None):
         self.cases = cases
         graph = join_cases(graph, cases.joined) if cases.joined else graph
-        self.roles: Roles = find_roles(graph, cases.given, any(group.stacked for group in cases.groups))
+        many = cases.count > 1 or any(group.stacked for group in cases.groups)
+        self.roles: Roles = find_roles(graph, cases.given, many)
         self.externs = dict(externs or {})
         finite = {node.name for node in finite_draws(self.roles.graph)}
         missing = {name for group in cases.groups for name in group.missing}
@@ -222,8 +223,16 @@ class Likelihood:
     # ---- expectation and maximisation
 
     def expect(self, params: Values, arrays: list[Arrays] | None = None) -> tuple[jax.Array, list[Any]]:
-        """The log-likelihood, and how probable each entry of each table is, given the data (GM10)."""
+        """The log-likelihood, and how probable each entry of each table is, given the data (GM10).
 
+        Its gradient is that of the expected log density, with what is expected held fast (Fisher's identity): the sums
+        over hidden draws are never differentiated twice.
+        """
+        total, found = self._expect(jax.lax.stop_gradient(params), arrays)
+        score = self.expected_score(params, found, arrays) - self.log_prior(params)
+        return total + (score - jax.lax.stop_gradient(score)), found
+
+    def _expect(self, params: Values, arrays: list[Arrays] | None) -> tuple[jax.Array, list[Any]]:
         def expected(known: Values, sizes: Mapping[str, int]) -> Any:
             own, data, given = self.known(params, known, sizes)
             return self.model.expected_tables(own, data, given)

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..data.errors import problem
 from ..diagnostics import did_you_mean
 from ..graph import Graph, Kind
 from ..record import Record
@@ -101,10 +102,12 @@ def log_likelihoods(
     by: str | None = None,
     externs: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[tuple[str, ...], Array]:
-    """The name and the log-likelihood of each case; draws that the data lack are summed or integrated out."""
+    """The name and the log-likelihood of each case; raises DataError if they lack a draw that was learned from."""
     known = learned(fit)
     graph = with_learned_tables(graph, known.params)
     cases = read_cases(graph, *sources, *([known.dims] if known.dims else []), by=by, join=False)
+    for name in known.given - cases.given:
+        raise problem(name, f"the data lack `{name}`, whose probability was learned", "add it to these data, too")
     likelihood = Likelihood(without(graph, wanted_means(graph, cases, known)), cases, externs)
     verify_parameters(likelihood, known.params)
     found = np.concatenate([np.asarray(each) for each in likelihood.by_case(known.params)])
@@ -117,7 +120,11 @@ def names_of(cases: Cases) -> tuple[str, ...]:
 
 def with_learned_tables(graph: Graph, params: Values) -> Graph:
     """Tables of constants are parameters where a fit has learned them."""
-    return graph if all(name in graph.by_name for name in params) else tables_as_parameters(graph)
+    found = graph if all(name in graph.by_name for name in params) else tables_as_parameters(graph)
+    for name in params:
+        if name not in found.by_name:
+            raise NotApplicable(f"the fit has values of `{name}`, which is nothing in the model: it is of another one")
+    return found
 
 
 def cases_for(graph: Graph, known: Learned, sources: tuple[Any, ...], by: str | None) -> Cases:

@@ -21,8 +21,8 @@ class Fit(Record):
     """Parameters at the maximum, and what is known about them.
 
     `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the prior there, zero
-    without one. `errors` are standard errors from the observed information, NaN where there is none. `reason` says why
-    it stopped.
+    without one. `given` are the draws that the data had values for. `errors` are standard errors from the observed
+    information, NaN where there is none. `reason` says why it stopped.
     """
 
     params: Values
@@ -41,6 +41,7 @@ class Fit(Record):
     labels: dict[str, tuple[str, ...]]
     types: dict[str, Type]
     sizes: dict[str, int]
+    given: tuple[str, ...]
 
     @property
     def dims(self) -> dict[str, Any]:
@@ -66,6 +67,7 @@ class Fit(Record):
             "notes": list(self.notes),
             "labels": {name: list(own) for name, own in self.labels.items()},
             "dims": self.dims,
+            "given": list(self.given),
         }
 
     def save(self, path: str | Path) -> None:
@@ -94,10 +96,11 @@ def plain(value: Any) -> Any:
 
 
 class Learned(Record):
-    """What a fit tells about other data: parameters, and the dims that they have."""
+    """What a fit tells about other data: parameters, the dims that they have, the draws they were learned from."""
 
     params: Values
     dims: dict[str, Any]
+    given: frozenset[str] = frozenset()
 
 
 def learned(fit: Any) -> Learned:
@@ -105,13 +108,13 @@ def learned(fit: Any) -> Learned:
     if isinstance(fit, Learned):
         return fit
     if isinstance(fit, Fit):
-        return Learned(fit.params, fit.dims)
+        return Learned(fit.params, fit.dims, frozenset(fit.given))
     if isinstance(fit, Mapping):
         return Learned(dict(fit), {})
     try:
         found = json.loads(Path(fit).read_text(encoding="utf-8"))
-        return Learned({name: np.asarray(value, float) for name, value in found["params"].items()}, found["dims"])
+        params = {name: np.asarray(value, float) for name, value in found["params"].items()}
+        return Learned(params, found["dims"], frozenset(found["given"]))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(
-            f"{fit} is not a fit: `dpc fit -o fit.json` writes one, and `.save` of what m.fit gives"
-        ) from None
+        hint = "`dpc fit FILE --data D -o fit.json` writes one, and so does `.save` of what m.fit gives"
+        raise ValueError(f"{fit} is not a fit from data: {hint}") from None

@@ -45,7 +45,8 @@ class ExpectationMaximisation(Method):
     name: str = "expectation-maximisation"
 
     def start(self, raw: Any) -> State:
-        first: State = look(self.expect, self.data, jnp.full((), -1, jnp.int32), raw, jnp.asarray(jnp.inf))
+        before = jnp.full((), jnp.inf, ravel_pytree(raw)[0].dtype)
+        first: State = look(self.expect, self.data, jnp.full((), -1, jnp.int32), raw, before)
         return first
 
     def advance(self, state: State) -> State:

@@ -44,6 +44,8 @@ def standard_errors(
 ) -> StandardErrors:
     """Of constrain(raw), where the sum of the losses of all rows is least: minus a log-likelihood or log-posterior."""
     matrix, jacobian = map(np.asarray, information(loss, constrain, data, raw))
+    if not np.isfinite(matrix).all():
+        return unknown_errors(constrain(raw), len(matrix))
     values, vectors = scaled_eigen(matrix)
     cutoff = len(matrix) * np.finfo(matrix.dtype).eps ** 0.75 * np.abs(values).max(initial=0.0)
     good, flat = values > cutoff, np.abs(values) <= cutoff
@@ -56,6 +58,12 @@ def standard_errors(
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     reason = explain(int(flat.sum()), int((values < -cutoff).sum()), int(exposed.sum()))
     return StandardErrors(found, jax.tree.map(jnp.isfinite, found), directions, reason)
+
+
+def unknown_errors(reported: Any, size: int) -> StandardErrors:
+    errors = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), reported)
+    reason = "the second derivatives are no numbers here, so there are no standard errors: is a probability zero?"
+    return StandardErrors(errors, jax.tree.map(jnp.isfinite, errors), np.zeros((0, size)), reason)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import arviz as az
@@ -39,6 +41,16 @@ def container(groups: Mapping[str, xr.Dataset], **attributes: Any) -> Any:
     if hasattr(az, "InferenceData"):
         return az.InferenceData(**full)  # type: ignore[arg-type]
     return xr.DataTree.from_dict(full)
+
+
+def write_netcdf(found: Any, path: str) -> None:
+    """The file appears whole or not at all."""
+    beside = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.nc")
+    try:
+        found.to_netcdf(str(beside))
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def group(found: Any, name: str) -> xr.Dataset:

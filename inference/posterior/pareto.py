@@ -29,7 +29,12 @@ class Smoothed(NamedTuple):
 
 
 def smooth_weights(log_ratios: Array) -> Smoothed:
-    """The tail is min(S/5, 3 sqrt(S)) weights long; fewer than 5 are left as they are, equal weights have no tail."""
+    """The tail is min(S/5, 3 sqrt(S)) weights long; fewer than 5 are left as they are, equal weights have no tail.
+
+    Where no weight is above zero, none can be trusted.
+    """
+    if not np.isfinite(np.max(log_ratios)):
+        return Smoothed(np.full(len(log_ratios), -np.log(len(log_ratios))), np.inf)
     logs = np.asarray(log_ratios, float) - np.max(log_ratios)
     if np.min(logs) > -EQUAL:
         return Smoothed(np.full(len(logs), -np.log(len(logs))), -np.inf)

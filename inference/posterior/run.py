@@ -61,6 +61,10 @@ class Draws(NamedTuple):
         return int(self.stats["diverging"].shape[1])
 
 
+Seen = Callable[[int, Draws], None]
+"""Told of a chain and its newest [draw, ...]; called from the chain's own thread."""
+
+
 def join(parts: list[Draws]) -> Draws:
     """Stretches one after the other."""
     found: Draws = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *parts)
@@ -90,25 +94,33 @@ class Run:
     def _init(self, key: Any, start: Start) -> Any:
         return self.kernel.init(key, self.plan.warmup, ParamInfo(*start), (), {})
 
+    @property
+    def _blank(self) -> Any:
+        """The shapes of one chain's state."""
+        raw = {name: jnp.zeros(shape) for name, shape in self.target.shapes.items()}
+        return jax.eval_shape(self._init, jax.random.PRNGKey(0), Start(raw, jnp.zeros(()), raw))
+
+    def blank(self) -> State:
+        """A state without numbers, to put kept ones in."""
+        return State(0, self._blank)
+
     @cached_property
     def _program(self) -> Future[Any]:
         """Traced here, since threads know nothing of the precision that the caller has set; compiled in a thread."""
-        raw = {name: jnp.zeros(shape) for name, shape in self.target.shapes.items()}
-        chain = jax.eval_shape(self._init, jax.random.PRNGKey(0), Start(raw, jnp.zeros(()), raw))
-        lowered = jax.jit(self._steps).lower(chain, jnp.asarray(0))
+        lowered = jax.jit(self._steps).lower(self._blank, jnp.asarray(0))
         pool = ThreadPoolExecutor(1)
         program = pool.submit(lowered.compile)
         pool.shutdown(wait=False)
         return program
 
-    def advance(self, state: State, count: int) -> tuple[State, Draws]:
-        """`count` more steps; those of the warm-up are no draws."""
+    def advance(self, state: State, count: int, seen: Seen = lambda chain, draws: None) -> tuple[State, Draws]:
+        """`count` more steps; those of the warm-up are no draws. `seen` is called by every chain after its stretch."""
         parts: list[Draws] = []
         end = state.step + count
         while state.step < end:
             until_draws = self.plan.warmup - state.step
             steps = min(STRETCH, end - state.step, until_draws if until_draws > 0 else STRETCH)
-            state, draws = self._stretch(state, steps)
+            state, draws = self._stretch(state, steps, seen)
             if until_draws <= 0:
                 parts.append(draws)
         return state, join(parts) if parts else self._no_draws(state)
@@ -118,18 +130,22 @@ class Run:
         nothing: Draws = jax.tree.map(lambda leaf: np.zeros((self.plan.chains, 0, *leaf.shape[1:]), leaf.dtype), draws)
         return nothing
 
-    def _stretch(self, state: State, steps: int) -> tuple[State, Draws]:
+    def _stretch(self, state: State, steps: int, seen: Seen) -> tuple[State, Draws]:
         """Every chain in a thread of its own: JAX runs them side by side on the cores there are."""
         kernel = jax.tree.map(jnp.asarray, state.kernel)
         chains = [_part(kernel, k) for k in range(self.plan.chains)]
         advance, count = self._program.result(), jnp.asarray(steps)
+
+        def run(chain: int) -> tuple[Any, Draws]:
+            after, draws = jax.block_until_ready(advance(chains[chain], count))
+            draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:steps], draws)
+            seen(chain, draws)
+            return after, draws
+
         with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
-            found = list(pool.map(lambda chain: jax.block_until_ready(advance(chain, count)), chains))
+            found = list(pool.map(run, range(self.plan.chains)))
         kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
-        draws = jax.tree.map(
-            lambda *leaves: np.stack([np.asarray(leaf)[:steps] for leaf in leaves]), *(d for _, d in found)
-        )
-        return State(state.step + steps, kernel), draws
+        return State(state.step + steps, kernel), jax.tree.map(lambda *own: np.stack(own), *(d for _, d in found))
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
         """Up to STRETCH steps of one chain; how many is an argument, so that all stretches run the same program."""

@@ -1,0 +1,118 @@
+"""What is likely to go wrong with a posterior, and can be seen before there are data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isinf
+
+from .. import core as c
+from ..diagnostics import Diagnostic
+from ..signatures.annotations import LOCATION_SCALE
+from .inputs import reads
+from .typed import Definition, Piece, Typed
+
+SCALES = frozenset({"sd", "scale", "cov", "chol", "precision"})
+INFORMED = frozenset({"observed", "factor", "latent"})
+
+
+def warn_posterior(typed: Typed, report: list[Diagnostic]) -> None:
+    """Of a model with observations and without an objective of its own: that is what has a posterior."""
+    if typed.objective is None and any(definition.kind == "observed" for definition in typed.definitions):
+        program = _Program(typed.definitions)
+        report += [*_uninformed(program), *_centred(program)]
+
+
+class _Program:
+    def __init__(self, definitions: tuple[Definition, ...]):
+        self.definitions = definitions
+        self.by_name = {definition.name: definition for definition in definitions}
+        self.used = {d.name: {ref.name for piece in d.pieces for ref, _ in _reads(piece)} for d in definitions}
+
+    def ancestors(self, names: set[str]) -> set[str]:
+        found: set[str] = set()
+        while names:
+            found |= names
+            names = {used for name in names for used in self.used.get(name, ())} - found
+        return found
+
+    def readers(self, name: str) -> list[Definition]:
+        """Who depends on a variable, but for outputs, which nobody reads."""
+        found = [d for d in self.definitions if name in self.used[d.name]]
+        return [d for d in found if d.kind != "let" or any(d.name in used for used in self.used.values())]
+
+
+def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
+    for part in (piece.body, *([piece.where] if piece.where else [])):
+        yield from reads(part)
+
+
+# ---- a posterior that is improper
+
+
+def _uninformed(program: _Program) -> Iterator[Diagnostic]:
+    """p(param | data) is as flat as its prior when nothing that is observed depends on it: its integral is infinite."""
+    informed = program.ancestors({d.name for d in program.definitions if d.kind in INFORMED})
+    used = {name for names in program.used.values() for name in names}
+    for definition in program.definitions:
+        if definition.kind == "param" and definition.name in used - informed and _is_unbounded(definition):
+            yield Diagnostic(
+                "W0501",
+                f"no observation depends on the parameter `{definition.name}`, so data cannot tell it",
+                definition.source,
+                definition.span,
+                help=f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend on it",
+            )
+
+
+def _is_unbounded(definition: Definition) -> bool:
+    return any(map(isinf, definition.type.bounds)) and not definition.type.constraint
+
+
+# ---- a centred hierarchy
+
+
+def _centred(program: _Program) -> Iterator[Diagnostic]:
+    """x[k] ~ Normal(mean, tau) with tau unknown, and of every x[k] one real observation alone."""
+    for definition in program.definitions:
+        if definition.kind == "draw" and len(definition.pieces) == 1:
+            (piece,) = definition.pieces
+            readers = program.readers(definition.name)
+            if (
+                _has_unknown_scale(piece, program)
+                and readers
+                and all(_is_one_observation(reader, definition.name) for reader in readers)
+            ):
+                yield Diagnostic(
+                    "W0402",
+                    f"`{definition.name}` has an unknown scale and one observation of each element: a funnel",
+                    definition.source,
+                    definition.span,
+                    help="samplers do better when it is computed from standard noise: add `with noncentered`",
+                )
+
+
+def _has_unknown_scale(piece: Piece, program: _Program) -> bool:
+    is_centred = not any(setting.name == "noncentered" for setting in piece.settings)
+    law = piece.body
+    if not (is_centred and piece.indices and isinstance(law, c.Law) and law.name in LOCATION_SCALE):
+        return False
+    names = {ref.name for name, scale in law.arguments if name in SCALES for ref, _ in reads(scale)}
+    kinds = {program.by_name[name].kind for name in program.ancestors(names) if name in program.by_name}
+    return bool(kinds & {"draw", "param"})
+
+
+def _is_one_observation(reader: Definition, name: str) -> bool:
+    """Whether each element of `name` is in the law of one element of the reader, a real number around it."""
+    if reader.kind != "observed" or len(reader.pieces) != 1:
+        return False
+    (piece,) = reader.pieces
+    binders = [index.name for index in piece.indices if isinstance(index, c.Bind)]
+    places = [_binder_names(read) for ref, read in reads(piece.body) if ref.name == name]
+    is_real = isinstance(piece.body, c.Law) and piece.body.name in LOCATION_SCALE
+    return is_real and all(sorted(place) == sorted(binders) for place in places)
+
+
+def _binder_names(read: c.Core) -> list[str]:
+    """The binders that a read is indexed by; anything else has a name that no binder has."""
+    indices = read.indices if isinstance(read, c.At) else ()
+    return [index.name if isinstance(index, c.Var) else "" for index in indices]
