@@ -12,6 +12,7 @@ from .. import core as c
 from ..build import run_passes
 from ..check.typed import Piece
 from ..graph import Graph, Kind, Node, offset_of
+from ..lower.initial import parameters
 from ..tabulate.expand import index_type
 from ..tabulate.terms import finite_draws
 from ..types import BOOL, FIRST, LAST, Dim, Int, Type
@@ -24,7 +25,8 @@ def place_name(dim: str) -> str:
 
 def can_join(graph: Graph, dim: str) -> bool:
     """Whether every node is of a step or of all cases, and no expression looks at a case as a whole."""
-    if any(not _has(node.type, dim) for node in finite_draws(graph)):
+    of_a_case = graph.of_kind(Kind.DRAW) if parameters(graph) else finite_draws(graph)
+    if any(not _has(node.type, dim) for node in of_a_case):
         return False
     own = {node.name for node in graph.nodes if _has(node.type, dim)}
     return all(_node_fits(node, dim, own) for node in graph.nodes)

@@ -520,3 +520,17 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
 
 def simplex_grid(n: int) -> list[np.ndarray]:
     return [np.array([i, j, n - i - j]) / n for i in range(n + 1) for j in range(n + 1 - i)]
+
+
+def test_a_normal_draw_of_a_case_is_integrated_whatever_the_lengths() -> None:
+    text = """
+    dim T
+    observed y[T] : real
+    param s : real(lower=0)
+    level ~ Normal(0, s)
+    y[t in T] ~ Normal(level, 1)
+    """
+    likelihood = dpc.parse(text).likelihood([{"y": [0.3, -0.2]}, {"y": [1.0, 0.5, 0.1]}])
+    laws = [stats.multivariate_normal(np.zeros(n), np.eye(n) + 4.0) for n in (2, 3)]
+    expected = laws[0].logpdf([0.3, -0.2]) + laws[1].logpdf([1.0, 0.5, 0.1])
+    assert float(likelihood.log_likelihood({"s": 2.0})) == pytest.approx(expected, abs=1e-10)
