@@ -136,5 +136,7 @@ def load_draws(path: Path) -> Draws:
                 kind, _, own = name.partition(" ")
                 found[kind][own] = arrays[name]
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise WrongCheckpoint(f"{path} cannot be read, and the checkpoint beside it goes on after it: {error}") from None
+        raise WrongCheckpoint(
+            f"{path} cannot be read, and the checkpoint beside it goes on after it: {error}"
+        ) from None
     return Draws(**found)

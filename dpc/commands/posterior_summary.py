@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import arviz as az
@@ -33,7 +33,7 @@ def summarise(model: Any, data: Any, found: Any, max_tree_depth: int) -> dict[st
         "draws": int(posterior.sizes["draw"]),
         "divergences": int(stats["diverging"].sum()) if "diverging" in stats else None,
         "variables": list(real_rows(model, data, real)),
-        "finite": [row for name, kind in names.items() if kind != "f" for row in finite_rows(model, data, posterior[name])],
+        "finite": [r for name, kind in names.items() if kind != "f" for r in finite_rows(model, data, posterior[name])],
         "advice": [str(advice) for advice in model.diagnose(found, max_tree_depth)],
     }
 
@@ -110,7 +110,8 @@ def _headline(summary: dict[str, Any]) -> str:
     if method == "nuts":
         count = summary["divergences"]
         diverged = f"{count} divergence{'s' * (count != 1)}"
-        return f"nuts: {summary['chains']} chains of {draws} draws after {summary['warmup']} of warm-up, {diverged}"
+        chains = f"{summary['chains']} chain{'s' * (summary['chains'] != 1)}"
+        return f"nuts: {chains} of {draws} draws after {summary['warmup']} of warm-up, {diverged}"
     notes = [f"{draws} draws"]
     if summary.get("elbo") is not None:
         notes.append(f"ELBO {summary['elbo']:.6g}")
@@ -137,7 +138,7 @@ def _cell(key: str, value: float | None) -> str:
     return f"{value:.3f}" if key == "r_hat" else f"{value:.2g}" if key == "mcse" else f"{value:.4g}"
 
 
-def _table(cells: list[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
+def _table(cells: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
     shown = columns([header, *cells[:MOST_ROWS]])
     more = len(cells) - MOST_ROWS
     return [*shown, f"... and {more} more: --json and -o have them all"] if more > 0 else shown

@@ -76,7 +76,12 @@ def _panel(chart: Chart, room: Rect) -> Group:
     names = max((len(row) for row in chart.rows), default=0) * 6.2
     frame = Rect(room.left + names, room.top, room.right, room.bottom)
     points = [point for mark in chart.marks for point in _points(mark)]
-    x = _spanning([p[0] for p in points], frame.left, frame.right, loose=bool(chart.rows) or any(isinstance(m, Dots) for m in chart.marks))
+    x = _spanning(
+        [p[0] for p in points],
+        frame.left,
+        frame.right,
+        loose=bool(chart.rows) or any(isinstance(m, Dots) for m in chart.marks),
+    )
     y = _upright(chart, [p[1] for p in points], frame)
     shapes: list[Shape] = [Rectangle(frame, Ink(PAPER, PLATE_LINE, 1.0))]
     shapes.append(_text((room.left, room.top - 9), shortened(chart.title), INK, "start"))

@@ -96,8 +96,15 @@ class Posteriors:
         plan = Plan(warmup, chains, seed, target_accept, max_tree_depth, dense_mass)
         bound = self._bound(data)
         found = METHODS[method](Request(self, bound, plan, draws, steps))
-        wanted = {"prior": prior, "predictive": predictive}
-        return self.inference_data(found.values, bound, seed=seed, stats=found.stats, **wanted, **found.attributes)
+        return self.inference_data(
+            found.values,
+            bound,
+            seed=seed,
+            stats=found.stats,
+            prior=prior,
+            predictive=predictive,
+            **found.attributes,
+        )
 
     def posterior_run(self, data: Any, plan: Plan) -> Run:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next one and draws."""

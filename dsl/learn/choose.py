@@ -53,10 +53,11 @@ def choose_method(likelihood: Likelihood) -> Choice:
     if roles.is_normalised:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
         return Choice("em", f"{hidden} are hidden: exact expectations, then L-BFGS on the likelihood itself")
-    return _choose_for_field(likelihood, count, few)
+    return _choose_for_field(likelihood, few)
 
 
-def _choose_for_field(likelihood: Likelihood, count: int, few: str) -> Choice:
+def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:
+    """Gradients alone: a Hessian of a log-partition takes longer to compile than it saves in steps."""
     try:
         likelihood.verify_exact()
     except MemoryLimitError as error:
@@ -65,9 +66,7 @@ def _choose_for_field(likelihood: Likelihood, count: int, few: str) -> Choice:
         why = (
             f"exact inference is too wide ({str(error).partition(':')[0]}): the pseudo-likelihood, which is consistent"
         )
-        return Choice("newton" if count <= FEW else "lbfgs", why, "pseudo")
-    if count <= FEW:
-        return Choice("newton", f"a random field with {few} unknown: exact log-partition and Hessian")
+        return Choice("lbfgs", why, "pseudo")
     return Choice("lbfgs", f"a random field with {few} unknown: exact log-partition")
 
 

@@ -31,12 +31,13 @@ from .linear import Degree
 WAY = "way"
 HALVINGS = 40
 SHORT = 1e-3
-LARGEST = 30_000_000
+LARGEST = 50_000_000
 """Entries of X that are worth keeping."""
+PIECE = 8192
 
 
 class Link(Record):
-    """A and its first two derivatives, and what does not depend on eta: -log h(y)."""
+    """A and A' of eta, A'' as a function of A', and what does not depend on eta: -log h(y)."""
 
     value: Callable[[Array], Array]
     mean: Callable[[Array], Array]
@@ -44,14 +45,13 @@ class Link(Record):
     base: Callable[[Array], Array]
 
 
-def _bernoulli_variance(eta: Array) -> Array:
-    p = expit(eta)
-    return np.asarray(p * (1 - p))
+def _softplus(eta: Array) -> Array:
+    return np.asarray(np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta))))
 
 
 LINKS = {
-    ("Bernoulli", ("logits",)): Link(lambda e: np.logaddexp(0, e), expit, _bernoulli_variance, np.zeros_like),
-    ("Poisson", ("log_rate",)): Link(np.exp, np.exp, np.exp, lambda y: gammaln(y + 1)),
+    ("Bernoulli", ("logits",)): Link(_softplus, expit, lambda p: p * (1 - p), np.zeros_like),
+    ("Poisson", ("log_rate",)): Link(np.exp, np.exp, lambda mean: mean, lambda y: gammaln(y + 1)),
     ("Normal", ("mean", "sd")): Link(lambda e: e**2 / 2, lambda e: e, np.ones_like, lambda y: y**2 / 2),
 }
 
@@ -64,6 +64,14 @@ class Regression(Record):
     predictor: c.Core
     weights: tuple[Node, ...]
     spread: Node | None
+
+
+class Look(Record):
+    """Minus the log-likelihood at some b, but for what does not depend on it, and its derivatives."""
+
+    value: float
+    slope: Array
+    gram: Array
 
 
 class Estimate(Record):
@@ -125,7 +133,7 @@ def _mentions(likelihood: Likelihood, core: c.Core, node: Node) -> bool:
 
 
 def design(found: Regression, likelihood: Likelihood) -> tuple[Array, Array, Array] | None:
-    """The offset, X and the data, laid flat: eta where all unknowns are zero, and where one is one."""
+    """The offset, X' and the data, laid flat: eta where all unknowns are zero, and where one is one."""
     group = likelihood.cases.groups[0]
     shapes = [_shape(node, group.sizes) for node in found.weights]
     sizes = [int(np.prod(shape)) for shape in shapes]
@@ -143,7 +151,7 @@ def design(found: Regression, likelihood: Likelihood) -> tuple[Array, Array, Arr
         eta = _predict(found, likelihood, columns, ways)
     except NeedsJax:
         return None
-    return eta[0], (eta[1:] - eta[0]).T, y
+    return eta[0], eta[1:] - eta[0] if eta[0].any() else eta[1:], y
 
 
 def _shape(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -199,35 +207,46 @@ def estimate(
     parts = design(found, likelihood)
     if parts is None:
         return None
-    offset, x, y = parts
+    y = parts[2]
     shapes = [_shape(node, likelihood.cases.groups[0].sizes) for node in found.weights]
     given = [np.broadcast_to(start.get(node.name, 0.0), s) for node, s in zip(found.weights, shapes, strict=True)]
     b = np.concatenate([np.ravel(values) for values in given]).astype(float)
-    eta = offset + x @ b
-    value = _loss(found.link, eta, y)
+    here = _look(found.link, parts, b)
     for step in range(steps + 1):
-        slope = x.T @ (found.link.mean(eta) - y)
-        gram = x.T @ (x * found.link.variance(eta)[:, None])
-        direction = _solve(gram, slope)
+        direction = _solve(here.gram, here.slope)
         if direction is None:
             return None
-        norm, asked = float(np.abs(slope).max()), tolerance * max(1.0, abs(value))
+        norm, asked = float(np.abs(here.slope).max()), tolerance * max(1.0, abs(here.value))
         short = np.abs(direction).max() <= SHORT * (1 + np.abs(b).max())
         if norm <= asked and short:
-            return _estimate(found, shapes, b, gram, value, y, (norm, asked, step))
+            return _estimate(found, shapes, b, here, y, (norm, asked, step))
         size = 1.0
-        while not (there := _loss(found.link, offset + x @ (b - size * direction), y)) <= value + 1e-12 * abs(value):
+        while not (there := _look(found.link, parts, b - size * direction)).value <= _about(here.value):
             size /= 2
             if size < 2.0**-HALVINGS:
                 return None
-        b, value = b - size * direction, there
-        eta = offset + x @ b
+        b, here = b - size * direction, there
     return None
 
 
-def _loss(link: Link, eta: Array, y: Array) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.sum(link.value(eta)) - y @ eta)
+def _about(value: float) -> float:
+    """What a value may be that is no higher, to rounding."""
+    return value + 8 * float(np.finfo(float).eps) * max(1.0, abs(value))
+
+
+def _look(link: Link, parts: tuple[Array, Array, Array], b: Array) -> Look:
+    """One pass over the data, in pieces that stay in the cache."""
+    (offset, rows, y), value = parts, 0.0
+    slope, gram = np.zeros(b.size), np.zeros((b.size, b.size))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, y.size, PIECE):
+            x, own = rows[:, start : start + PIECE], y[start : start + PIECE]
+            eta = offset[start : start + PIECE] + b @ x
+            mean = link.mean(eta)
+            value += float(np.sum(link.value(eta)) - own @ eta)
+            slope += x @ (mean - own)
+            gram += (x * link.variance(mean)) @ x.T
+    return Look(value, slope, gram)
 
 
 def _solve(gram: Array, slope: Array) -> Array | None:
@@ -243,10 +262,10 @@ def _solve(gram: Array, slope: Array) -> Array | None:
 
 
 def _estimate(
-    found: Regression, shapes: Any, b: Array, gram: Array, loss: float, y: Array, last: tuple[float, float, int]
+    found: Regression, shapes: Any, b: Array, here: Look, y: Array, last: tuple[float, float, int]
 ) -> Estimate | None:
-    value, spread = -loss - float(np.sum(found.link.base(y))), 1.0
-    covariance = np.linalg.inv(gram)
+    value, spread = -here.value - float(np.sum(found.link.base(y))), 1.0
+    covariance = np.linalg.inv(here.gram)
     params: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     if found.spread is not None:
@@ -258,6 +277,8 @@ def _estimate(
         errors[found.spread.name] = np.asarray(spread / sqrt(2 * y.size))
     cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
     for own, array in ((params, b), (errors, spread * np.sqrt(np.diag(covariance)))):
-        own |= {n.name: part.reshape(s) for n, part, s in zip(found.weights, np.split(array, cuts), shapes, strict=True)}
+        own |= {
+            n.name: part.reshape(s) for n, part, s in zip(found.weights, np.split(array, cuts), shapes, strict=True)
+        }
     norm, asked, steps = last
     return Estimate(params, errors, value, norm, asked, steps)

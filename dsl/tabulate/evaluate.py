@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import core as c
 from ..lower.mass import LOGITS, mass_at
-from ..types import Bool
+from ..types import FIRST, LAST, Bool
 from .slots import Sizes
 from .terms import Term
 
@@ -114,7 +114,23 @@ class Evaluator:
 
     def _at(self, core: c.At, axes: Axes, variables: Mapping[str, Array]) -> Array:
         base = self.value(core.base, axes, variables)
+        places = [self._whole_axis(index, axes, variables) for index in core.indices]
+        if all(place is not None and base.shape[place] == 1 for place in places) and len(set(places)) == len(places):
+            return self._along(base, [place for place in places if place is not None], len(axes))
         return _gather(base, [self.value(index, axes, variables) for index in core.indices], len(axes))
+
+    def _whole_axis(self, index: c.Core, axes: Axes, variables: Mapping[str, Array]) -> int | None:
+        """The binder that an index is, if it runs over all of its dim."""
+        if not isinstance(index, c.Var) or index.name in variables:
+            return None
+        place = next(k for k, bind in enumerate(axes) if bind.name == index.name)
+        return place if (axes[place].low, axes[place].high) == (FIRST, LAST) else None
+
+    def _along(self, base: Array, places: list[int], count: int) -> Array:
+        """base[axes..., i, j] where i and j are binders themselves: its own axes take their places, nothing is copied."""
+        for place in places:
+            base = np.moveaxis(np.squeeze(base, place), count - 1, place)
+        return base
 
     def _lookup(self, core: c.Lookup, axes: Axes, variables: Mapping[str, Array]) -> Array:
         sizes = [2 if isinstance(p.type.domain, Bool) else self.sizes.of(p.type.domain.dim) for p in core.parents]  # type: ignore[attr-defined]
@@ -132,6 +148,8 @@ class Evaluator:
     def _apply(self, core: c.Apply, axes: Axes, variables: Mapping[str, Array]) -> Array:
         if core.function in FILLED:
             return np.full((1,) * len(axes) + tuple(map(self.sizes.of, core.type.shape)), FILLED[core.function])
+        if core.function == "dot":
+            return _dot(*(self.value(x, axes, variables) for _, x in core.arguments))
         if core.function not in ELEMENTWISE:
             raise NeedsJax(core.function)
         rank = len(core.type.shape)
@@ -225,6 +243,16 @@ def _ranked(value: Array, count: int, rank: int) -> Array:
     """Axes of length one between the binders and the value's own, until it has as many of its own as the others."""
     missing = rank - (value.ndim - count)
     return value.reshape(value.shape[:count] + (1,) * missing + value.shape[count:])
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """The sum over the last axis; a product of matrices where the axes of one all come before those of the other."""
+    for first, second in ((a, b), (b, a)):
+        own, other = ([k for k, size in enumerate(x.shape[:-1]) if size > 1] for x in (first, second))
+        if own and other and own[-1] < other[0]:
+            found = first.reshape(-1, first.shape[-1]) @ second.reshape(-1, second.shape[-1]).T
+            return found.reshape(np.broadcast_shapes(first.shape[:-1], second.shape[:-1]))
+    return np.asarray(np.einsum("...k,...k->...", a, b))
 
 
 def _gather(base: Array, places: list[Array], count: int) -> Array:
