@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python bench/chains.py
 	$(BIN)/python bench/loopy.py
 	$(BIN)/python bench/gradients.py
+	$(BIN)/python bench/learning.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

@@ -49,6 +49,9 @@ say "Learned from data, by the method that suits; and what the parameters say ab
 run dpc fit models/logistic.dp --data models/logistic.csv -o out/logistic.json
 run dpc predict models/logistic.dp --fit out/logistic.json --set 'x=[[0, 2], [1.5, -1]]'
 
+say "Data, a model, and what they tell about the unknown: draws, and whether to trust them."
+run dpc posterior models/bayes/eight_schools_noncentered.dp --data models/bayes/eight_schools.json --plots out/posterior
+
 say "And the program itself, as a person would have written it."
 run dpc build models/tracking.dp -o out/tracking.py
 run grep -A 16 "^def log_prob" out/tracking.py

@@ -1,11 +1,13 @@
 """Shared by all tests."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")  # the tests compile much more than they compute
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "dsl")]
 
 

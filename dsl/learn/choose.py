@@ -42,10 +42,10 @@ def choose_method(likelihood: Likelihood) -> Choice:
     if likelihood.is_complete and roles.is_normalised and _all_closed(likelihood):
         return Choice("closed form", "the data are complete and every unknown is a mean of something")
     count = ravel_pytree(likelihood.unconstrain(likelihood.start()))[0].size
-    few = f"{count} numbers" if count != 1 else "one number"
+    few = numbers(count)
     if likelihood.is_complete and roles.is_normalised:
         if count <= FEW:
-            return Choice("newton", f"the data are complete and {few} are unknown: exact Hessian")
+            return choose_newton(count)
         return Choice("lbfgs", f"the data are complete and {few} are unknown")
     if roles.integrated:
         hidden = ", ".join(f"`{node.name}`" for node in roles.integrated[:3])
@@ -54,6 +54,14 @@ def choose_method(likelihood: Likelihood) -> Choice:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
         return Choice("em", f"{hidden} are hidden: exact expectations, then L-BFGS on the likelihood itself")
     return _choose_for_field(likelihood, few)
+
+
+def numbers(count: int) -> str:
+    return f"{count} numbers" if count != 1 else "one number"
+
+
+def choose_newton(count: int) -> Choice:
+    return Choice("newton", f"the data are complete and {numbers(count)} are unknown: exact Hessian")
 
 
 def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:

@@ -26,9 +26,10 @@ from ..graph import Kind
 from ..record import Record
 from . import counts as by_counting
 from .cases import Cases
-from .choose import Choice, NotApplicable, choose_for_loss, choose_method, verify_method
+from .choose import FEW, Choice, NotApplicable, choose_for_loss, choose_method, choose_newton, verify_method
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
+from .regression import estimate, find_regression
 from .rest import log_likelihood_of_rest
 from .result import Fit
 from .shard import spread_cases
@@ -95,6 +96,8 @@ def fit_likelihood(
 
     With a mesh, cases are spread over its devices.
     """
+    if watch is None and load is None and mesh is None and (found := fit_by_regression(likelihood, options, start)):
+        return found
     choice = choose(likelihood, options)
     verify_options(options, choice.method)
     if choice.method == "counts":
@@ -121,6 +124,37 @@ def fit_likelihood(
         steps=result.steps,
         cases=likelihood.cases.count,
         notes=(*about_data(likelihood), *note),
+        labels=likelihood.cases.labels,
+        types={node.name: node.type for node in likelihood.roles.unknowns},
+        sizes=likelihood.cases.groups[0].sizes,
+        given=tuple(sorted(likelihood.cases.given)),
+    )
+
+
+def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None) -> Fit | None:
+    """Newton's method in NumPy where the model is a regression and there is a certificate."""
+    model = find_regression(likelihood) if (options.method, options.loss) == ("auto", "likelihood") else None
+    if model is None or (count := model.count(likelihood)) > FEW:
+        return None
+    verify_options(options, "newton")
+    steps = STEPS if options.steps is None else options.steps
+    found = estimate(model, likelihood, start or {}, steps, options.tolerance)
+    if found is None:
+        return None
+    return Fit(
+        params=found.params,
+        errors=found.errors if options.errors else None,
+        value=found.value,
+        log_prior=0.0,
+        method="newton",
+        loss="likelihood",
+        why=choose_newton(count).why,
+        converged=True,
+        reason=found.reason,
+        gradient_norm=found.gradient_norm,
+        steps=found.steps,
+        cases=likelihood.cases.count,
+        notes=about_data(likelihood),
         labels=likelihood.cases.labels,
         types={node.name: node.type for node in likelihood.roles.unknowns},
         sizes=likelihood.cases.groups[0].sizes,

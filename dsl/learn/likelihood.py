@@ -64,7 +64,6 @@ class Likelihood:
         self.masked = missing - finite
         self.model = self.model_of(self._given_graph())
         self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
-        self.arrays = [self._arrays(group) for group in cases.groups]
         self.losses: dict[str, Callable[..., Any]] = {}
         """Of unconstrained parameters, by name: JAX compiles a function once, as long as it is the same one."""
 
@@ -83,6 +82,11 @@ class Likelihood:
             return {}
         return {name: a for name, a in group.shared.items() if name in inputs and a.dtype.kind in "ib"}
 
+    @cached_property
+    def arrays(self) -> list[Arrays]:
+        """What JAX is given of the data, group by group; counting and regression do without."""
+        return [self._arrays(group) for group in self.cases.groups]
+
     def _arrays(self, group: Group) -> Arrays:
         fixed = self._fixed(group)
         stacked = dict(group.stacked)
@@ -94,7 +98,9 @@ class Likelihood:
             own = stacked if name in stacked else shared
             own[present_name(name)] = ~group.missing.get(name, np.zeros(own[name].shape, bool))
         count = group.count if stacked else 1
-        return Arrays(jax.tree.map(jnp.asarray, shared), jax.tree.map(jnp.asarray, stacked), jnp.ones(count, float))
+        with jax.ensure_compile_time_eval():
+            found: Arrays = jax.tree.map(jnp.asarray, Arrays(shared, stacked, np.ones(count)))
+        return found
 
     # ---- parameters
 

@@ -11,7 +11,7 @@ its certificate: where there is none, the general methods find out why.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import log, pi, sqrt
+from math import log, pi, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ SHORT = 1e-3
 LARGEST = 50_000_000
 """Entries of X that are worth keeping."""
 PIECE = 8192
+NO_SPREAD = 1e-7
+"""Of a linear regression that leaves nothing, relative to the data: there is no maximum, or rounding rules."""
+
+Parts = tuple[Array, Array, Array]
 
 
 class Link(Record):
@@ -65,6 +69,11 @@ class Regression(Record):
     weights: tuple[Node, ...]
     spread: Node | None
 
+    def count(self, likelihood: Likelihood) -> int:
+        """How many numbers are unknown."""
+        sizes = likelihood.cases.groups[0].sizes
+        return sum([prod(_shape(node, sizes)) for node in self.weights]) + (self.spread is not None)
+
 
 class Look(Record):
     """Minus the log-likelihood at some b, but for what does not depend on it, and its derivatives."""
@@ -84,15 +93,18 @@ class Estimate(Record):
     asked: float
     steps: int
 
+    @property
+    def reason(self) -> str:
+        return f"the largest entry of the gradient is {self.gradient_norm:.2g}, at most {self.asked:.2g} was asked"
+
 
 def find_regression(likelihood: Likelihood) -> Regression | None:
-    """The model as a regression: complete data, and one law of the data that speaks of the unknowns, in a known way."""
+    """The model as a regression: complete data of one draw, whose law speaks of the unknowns in a known way."""
     roles, graph = likelihood.roles, likelihood.roles.graph
-    unknowns = {node.name for node in roles.unknowns}
-    laws = [n for n in graph.of_kind(Kind.DRAW) if graph.ancestors([n.name]) & unknowns]
-    if not likelihood.is_complete or roles.prior or roles.estimated or likelihood.masked or len(laws) != 1:
+    draws = graph.of_kind(Kind.DRAW)
+    if not likelihood.is_complete or roles.prior or roles.estimated or likelihood.masked or len(draws) != 1:
         return None
-    draw, several = laws[0], len(likelihood.cases.groups) > 1
+    draw, several = draws[0], len(likelihood.cases.groups) > 1
     if several or len(draw.pieces) != 1 or graph.of_kind(Kind.FACTOR) or not _is_plain(draw):
         return None
     law = draw.pieces[0].body
@@ -132,11 +144,11 @@ def _mentions(likelihood: Likelihood, core: c.Core, node: Node) -> bool:
 # ---- eta as offset + X b
 
 
-def design(found: Regression, likelihood: Likelihood) -> tuple[Array, Array, Array] | None:
+def design(found: Regression, likelihood: Likelihood) -> Parts | None:
     """The offset, X' and the data, laid flat: eta where all unknowns are zero, and where one is one."""
     group = likelihood.cases.groups[0]
     shapes = [_shape(node, group.sizes) for node in found.weights]
-    sizes = [int(np.prod(shape)) for shape in shapes]
+    sizes = [prod(shape) for shape in shapes]
     ways = 1 + sum(sizes)
     y = np.asarray(group.stacked.get(found.draw.name, group.shared.get(found.draw.name)), float).ravel()
     if ways * y.size > LARGEST:
@@ -201,25 +213,24 @@ def _by_way(core: c.Core, columns: Mapping[str, Array]) -> c.Core:
 
 
 def estimate(
-    found: Regression, likelihood: Likelihood, start: Mapping[str, Any], steps: int, tolerance: float
+    found: Regression, likelihood: Likelihood, start: Mapping[str, Any], steps: int, tolerance: float | None
 ) -> Estimate | None:
     """None without a certificate: no maximum, directions that are not identified, or too few steps."""
     parts = design(found, likelihood)
     if parts is None:
         return None
-    y = parts[2]
     shapes = [_shape(node, likelihood.cases.groups[0].sizes) for node in found.weights]
     given = [np.broadcast_to(start.get(node.name, 0.0), s) for node, s in zip(found.weights, shapes, strict=True)]
     b = np.concatenate([np.ravel(values) for values in given]).astype(float)
     here = _look(found.link, parts, b)
+    asked = sqrt(np.finfo(float).eps) if tolerance is None else tolerance
     for step in range(steps + 1):
         direction = _solve(here.gram, here.slope)
         if direction is None:
             return None
-        norm, asked = float(np.abs(here.slope).max()), tolerance * max(1.0, abs(here.value))
-        short = np.abs(direction).max() <= SHORT * (1 + np.abs(b).max())
-        if norm <= asked and short:
-            return _estimate(found, shapes, b, here, y, (norm, asked, step))
+        is_short = _largest(direction) <= SHORT * (1 + _largest(b))
+        if _largest(here.slope) <= _asked(here.value, asked) and is_short:
+            return _estimate(found, shapes, b, here, parts, step, asked)
         size = 1.0
         while not (there := _look(found.link, parts, b - size * direction)).value <= _about(here.value):
             size /= 2
@@ -229,12 +240,20 @@ def estimate(
     return None
 
 
+def _largest(values: Array) -> float:
+    return float(np.abs(values).max())
+
+
+def _asked(value: float, tolerance: float) -> float:
+    return tolerance * max(1.0, abs(value))
+
+
 def _about(value: float) -> float:
     """What a value may be that is no higher, to rounding."""
     return value + 8 * float(np.finfo(float).eps) * max(1.0, abs(value))
 
 
-def _look(link: Link, parts: tuple[Array, Array, Array], b: Array) -> Look:
+def _look(link: Link, parts: Parts, b: Array) -> Look:
     """One pass over the data, in pieces that stay in the cache."""
     (offset, rows, y), value = parts, 0.0
     slope, gram = np.zeros(b.size), np.zeros((b.size, b.size))
@@ -262,23 +281,24 @@ def _solve(gram: Array, slope: Array) -> Array | None:
 
 
 def _estimate(
-    found: Regression, shapes: Any, b: Array, here: Look, y: Array, last: tuple[float, float, int]
+    found: Regression, shapes: list[tuple[int, ...]], b: Array, here: Look, parts: Parts, steps: int, tolerance: float
 ) -> Estimate | None:
+    """With the sd of a linear regression, which is the root mean square of what is left."""
+    offset, rows, y = parts
     value, spread = -here.value - float(np.sum(found.link.base(y))), 1.0
-    covariance = np.linalg.inv(here.gram)
     params: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     if found.spread is not None:
-        spread = sqrt(-2 * value / y.size)
-        if not spread > 1e-9 * (1 + np.abs(y).max()):
+        spread = sqrt(np.mean((y - offset - b @ rows) ** 2))
+        if not spread > NO_SPREAD * np.abs(y).max():
             return None
         value = -y.size * (log(spread) + log(2 * pi) / 2 + 0.5)
         params[found.spread.name] = np.asarray(spread)
         errors[found.spread.name] = np.asarray(spread / sqrt(2 * y.size))
-    cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    for own, array in ((params, b), (errors, spread * np.sqrt(np.diag(covariance)))):
-        own |= {
-            n.name: part.reshape(s) for n, part, s in zip(found.weights, np.split(array, cuts), shapes, strict=True)
-        }
-    norm, asked, steps = last
-    return Estimate(params, errors, value, norm, asked, steps)
+    cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
+    for own, array in ((params, b), (errors, spread * np.sqrt(np.diag(np.linalg.inv(here.gram))))):
+        split = np.split(array, cuts)
+        own |= {node.name: part.reshape(s) for node, part, s in zip(found.weights, split, shapes, strict=True)}
+    norm, asked = _largest(here.slope) / spread**2, _asked(value, tolerance)
+    certain = norm <= asked and np.isfinite(value)
+    return Estimate(params, errors, value, norm, asked, steps) if certain else None

@@ -127,7 +127,7 @@ class Evaluator:
         return place if (axes[place].low, axes[place].high) == (FIRST, LAST) else None
 
     def _along(self, base: Array, places: list[int], count: int) -> Array:
-        """base[axes..., i, j] where i and j are binders themselves: its own axes take their places, nothing is copied."""
+        """base[axes..., i, j] where i and j are binders themselves: its own axes take their places, without a copy."""
         for place in places:
             base = np.moveaxis(np.squeeze(base, place), count - 1, place)
         return base

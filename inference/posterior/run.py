@@ -121,8 +121,7 @@ class Run:
             until_draws = self.plan.warmup - state.step
             steps = min(STRETCH, end - state.step, until_draws if until_draws > 0 else STRETCH)
             state, draws = self._stretch(state, steps, seen)
-            if until_draws <= 0:
-                parts.append(draws)
+            parts.append(draws if until_draws <= 0 else _none_of(draws))
         return state, join(parts) if parts else self._no_draws(state)
 
     def _no_draws(self, state: State) -> Draws:
@@ -164,6 +163,11 @@ class Run:
 
 def _part(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[k], tree)
+
+
+def _none_of(draws: Draws) -> Draws:
+    nothing: Draws = jax.tree.map(lambda leaf: leaf[:, :0], draws)
+    return nothing
 
 
 def _stats(state: Any) -> Values:

@@ -1,0 +1,108 @@
+"""Regressions in NumPy against derivatives of the compiled likelihood; without a certificate, the general way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import dpc
+from dpc.dsl.learn.regression import estimate, find_regression
+
+PLAIN = """
+dim Obs
+dim F
+data x[Obs, F]  : real
+data g[Obs]     : G
+dim G = 3
+observed y[Obs] : bool
+param b         : real = 0
+param w[F]      : real = 0
+param a[G]      : real = 0
+y[i in Obs] ~ Bernoulli(logits=0.5 + a[g[i]] + dot(x[i], w))
+"""
+CASES = """
+dim F
+data x[F]  : real
+observed y : int(lower=0)
+param w[F] : real = 0
+eta = 0.1 + dot(w, x) + 2 * w[0]
+y ~ Poisson(log_rate=eta)
+"""
+LINEAR = """
+dim Obs
+data u[Obs]     : real
+observed y[Obs] : real
+param s : real(lower=0) = 1
+param b : real = 0
+param c : real = 0
+mu[i in Obs] = b + c * u[i]
+y[i in Obs] ~ Normal(1e3 + mu[i], s)
+"""
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2))
+DATA: dict[str, tuple[str, dict[str, Any]]] = {
+    "groups": (PLAIN.replace("param b         : real = 0\n", ""),
+               {"x": X, "g": rng.integers(0, 3, 60), "y": rng.random(60) < 0.6}),
+    "cases": (CASES, {"x": X, "y": rng.poisson(1.5, 60)}),
+    "linear": (LINEAR, {"u": X[:, 0], "y": 1000 + X @ [1.0, 2.0]}),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _double() -> Any:
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_gradient_vanishes_and_the_hessian_gives_the_errors(name: str) -> None:
+    text, data = DATA[name]
+    model = dpc.parse(text)
+    likelihood = model.likelihood(data)
+    assert find_regression(likelihood) is not None
+    fit = model.fit(data)
+    flat, unravel = ravel_pytree({key: jnp.asarray(value) for key, value in fit.params.items()})
+    loss = jax.jit(lambda point: likelihood.loss(unravel(point)))
+    slope, curvature = jax.jit(jax.grad(loss))(flat), jax.jit(jax.hessian(loss))(flat)
+    assert fit.converged
+    assert fit.value == pytest.approx(-float(loss(flat)), abs=1e-9)
+    assert np.abs(slope).max() < 1e-5
+    assert fit.gradient_norm < 1e-5
+    np.testing.assert_allclose(ravel_pytree(fit.errors)[0], np.sqrt(np.diag(np.linalg.inv(curvature))), rtol=1e-6)
+
+
+def refused(text: str, data: dict[str, Any], steps: int = 100) -> bool:
+    likelihood = dpc.parse(text).likelihood(data)
+    found = find_regression(likelihood)
+    return found is None or estimate(found, likelihood, {}, steps, None) is None
+
+
+def test_without_a_certificate_the_general_methods_answer() -> None:
+    text, data = DATA["cases"]
+    assert not refused(text, data)
+    assert refused(text, data, steps=1)
+    assert refused(text, data | {"x": np.zeros((60, 2))}), "nothing depends on the weights"
+    text, data = DATA["groups"]
+    assert refused(text, data | {"y": X[:, 0] > 0}), "separable data have no maximum"
+    assert refused(PLAIN.replace("logits=0.5", "logits=b"), data), "the level is in b and in a"
+    text, data = DATA["linear"]
+    assert refused(text, data | {"y": 1000 + 3 * data["u"]}), "nothing is left, so that the sd is zero"
+
+
+def test_what_is_not_such_a_regression_is_left_alone() -> None:
+    text, data = DATA["linear"]
+    for other in (
+        text.replace("c * u[i]", "c^2 * u[i]"),
+        text.replace("c * u[i]", "s * c * u[i]"),
+        text.replace("mu[i], s)", "mu[i], 2 * s)"),
+        text.replace("param c : real = 0", "param c : real(lower=0) = 1"),
+        text.replace("param c : real = 0", "c ~ Normal(0, 1)"),
+    ):
+        assert other != text
+        assert find_regression(dpc.parse(other).likelihood(data)) is None
+    assert find_regression(dpc.parse(text).likelihood(data | {"y": np.append(np.nan, data["y"][1:])})) is None
