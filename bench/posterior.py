@@ -218,9 +218,8 @@ def verify_agreement(model: Model, hand: Model, shared: tuple[str, ...]) -> None
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
     print("ratios are dpc / hand-written, medians over the seeds; more is better but for the first draw")
-    print(
-        f"{'model':28} {'ESS/s':>8} {'ratio':>7} {'(range)':>13} {'gradients/s':>12} {'ratio':>7} {'first draw, s':>14} {'ratio':>7}"
-    )
+    print(f"{'model':28} {'ESS/s':>8} {'ratio':>7} {'(range)':>13} {'gradients/s':>12} {'ratio':>7}", end=" ")
+    print(f"{'first draw, s':>14} {'ratio':>7}")
     for case in (eight_schools(), radon(), hmm(), tree()):
         compiled = dpc.parse(case.text)
         ours = compiled.to_numpyro(compiled.bind(case.data))
@@ -238,11 +237,8 @@ def show(name: str, pairs: list[tuple[Speed, Speed]]) -> None:
     effective, gradients, first = (statistics.median(own[k] for own, _ in pairs) for k in range(3))
     of_gradients, of_first = (statistics.median(own[k] / other[k] for own, other in pairs) for k in (1, 2))
     spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
-    print(
-        f"{name:28} {effective:8.0f} {statistics.median(ratios):7.2f} {spread:>13} {gradients:12.0f} {of_gradients:7.2f} "
-        f"{first:14.1f} {of_first:7.2f}",
-        flush=True,
-    )
+    print(f"{name:28} {effective:8.0f} {statistics.median(ratios):7.2f} {spread:>13}", end=" ")
+    print(f"{gradients:12.0f} {of_gradients:7.2f} {first:14.1f} {of_first:7.2f}", flush=True)
 
 
 if __name__ == "__main__":
