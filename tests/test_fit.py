@@ -204,4 +204,5 @@ def test_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_file_without_an_objective(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "has no objective (add `minimize` or `maximize`), and there are no --data to fit" in refusal(capsys, "fit", str(MODELS / "cancer.dp"))
+    said = refusal(capsys, "fit", str(MODELS / "cancer.dp"))
+    assert "has no objective (add `minimize` or `maximize`), and there are no --data to fit" in said
