@@ -21,7 +21,8 @@ import jax
 import numpy as np
 
 import dpc
-from dpc.dsl.learn.fit import Options, fit_likelihood
+from dpc.dsl.learn.fit import fit_likelihood
+from dpc.dsl.learn.options import Options
 
 GLM = """
 dim Obs

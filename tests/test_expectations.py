@@ -150,6 +150,7 @@ def exact_chain(params: Any) -> Any:
     return total
 
 
+@pytest.mark.slow
 def test_recurrences() -> None:
     agree(dpc.parse(CHAIN.format(z="rloo", y="pathwise")), exact_chain, hessian=True)
 

@@ -42,7 +42,7 @@ def sources_of(paths: list[str], given: dict[str, Any]) -> list[Any]:
 
 
 def options_of(args: argparse.Namespace) -> Any:
-    from dpc.dsl.learn.fit import Options
+    from dpc.dsl.learn.options import Options
 
     numbers = {name: getattr(args, name) for name in ("steps", "rate", "batch", "tolerance", "smoothing", "seed")}
     return Options(method=args.method or "auto", loss=args.loss or "likelihood", **numbers)
@@ -66,7 +66,8 @@ def is_large(args: argparse.Namespace) -> bool:
 
 
 def fit_at_once(model: Any, start: dict[str, Any], given: dict[str, Any], args: argparse.Namespace) -> Any:
-    from dpc.dsl.learn.fit import choose, fingerprint, fit_likelihood, verify_options
+    from dpc.dsl.learn.fit import choose, fingerprint, fit_likelihood
+    from dpc.dsl.learn.options import verify_options
 
     options = options_of(args)
     likelihood = model.likelihood(*sources_of(args.data, given), by=args.by)
@@ -77,7 +78,9 @@ def fit_at_once(model: Any, start: dict[str, Any], given: dict[str, Any], args: 
     keeper = Keeper(args, fingerprint(likelihood, options, start))
     watcher = Watcher(keeper)
     try:
-        fit = fit_likelihood(likelihood, options, start, watcher.see, keeper.load if args.resume else None)
+        load = keeper.load if args.resume else None
+        at_once = not (args.checkpoint or args.plot)
+        fit = fit_likelihood(likelihood, options, start, watcher.see, load, at_once=at_once)
     finally:
         watcher.end()
     return fit, watcher.curves

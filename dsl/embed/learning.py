@@ -71,9 +71,11 @@ class Learning:
         errors. `watch` is called with the number and the name of a stage and each of its states. With a mesh, cases
         are spread over its devices.
         """
-        from ..learn.fit import Options, fit_likelihood
+        from ..learn.fit import fit_likelihood
+        from ..learn.options import Options
 
-        return fit_likelihood(self.likelihood(*sources, by=by), Options(**options), start, watch, mesh=mesh)
+        likelihood, at_once = self.likelihood(*sources, by=by), watch is None
+        return fit_likelihood(likelihood, Options(**options), start, watch, mesh=mesh, at_once=at_once)
 
     def predict(
         self, fit: Any, *sources: Any, by: str | None = None, ask: Collection[str] | None = None

@@ -11,31 +11,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpc.inference.learning.em import ExpectationMaximisation
-from dpc.inference.learning.gauss_newton import GaussNewton
 from dpc.inference.learning.information import standard_errors
-from dpc.inference.learning.lbfgs import Lbfgs
 from dpc.inference.learning.method import Method, Result, State, minimise
-from dpc.inference.learning.newton import Newton
 from dpc.inference.learning.sharded import replicate
-from dpc.inference.learning.stochastic import Stochastic
 
 from ..data.errors import problem
 from ..embed.checkpoint import digest
 from ..graph import Kind
-from ..record import Record
 from . import counts as by_counting
 from .cases import Cases
-from .choose import FEW, Choice, NotApplicable, choose_for_loss, choose_method, choose_newton, verify_method
+from .choose import FEW, Choice, choose_for_loss, choose_method, choose_newton, verify_method
 from .likelihood import Arrays, Likelihood
-from .natural import Natural
+from .options import STEPS, Options, verify_options
 from .regression import estimate, find_regression
 from .rest import log_likelihood_of_rest
 from .result import Fit
 from .shard import spread_cases
-from .sparse import SPARSE_LOSSES, sparse_loss
-from .sweep import sweep
-from .updates import find_updates
+from .stages import loss_of, stages
 
 Values = dict[str, Any]
 Watch = Callable[[int, str, State], None]
@@ -46,44 +38,6 @@ MOST_ERRORS = 1000
 """Numbers of parameters up to which standard errors are worth a Hessian."""
 
 
-class Options(Record):
-    """`smoothing` is added to every count; `tolerance` is of the gradient, relative to the value; at most 1000 `steps`.
-
-    `rate` (0.01) and `batch`, the cases of a step (all), are for stochastic gradients.
-    """
-
-    method: str = "auto"
-    loss: str = "likelihood"
-    rate: float | None = None
-    batch: int | None = None
-    steps: int | None = None
-    tolerance: float | None = None
-    smoothing: float | None = None
-    seed: int = 0
-    errors: bool = True
-
-
-STEPS, RATE = 1000, 0.01
-UNUSED = {
-    "smoothing": "is added to counts, and `{method}` counts nothing: write a prior in the file",
-    "rate": "is for stochastic gradients, and this is `{method}`",
-    "batch": "is for stochastic gradients, and this is `{method}`",
-    "tolerance": "has no meaning for `{method}`, which has no gradient to judge by",
-    "steps": "has no meaning for `{method}`, which takes one",
-}
-
-
-def verify_options(options: Options, method: str) -> None:
-    """Raises NotApplicable for an option that the method would ignore."""
-    used = {
-        "counts": {"smoothing"},
-        "stochastic": {"rate", "batch", "steps"},
-    }.get(method, {"tolerance", "steps"})
-    for name, why in UNUSED.items():
-        if getattr(options, name) is not None and name not in used:
-            raise NotApplicable(f"`{name}` {why.format(method=method)}")
-
-
 def fit_likelihood(
     likelihood: Likelihood,
     options: Options,
@@ -91,12 +45,13 @@ def fit_likelihood(
     watch: Watch | None = None,
     load: Load | None = None,
     mesh: Mesh | None = None,
+    at_once: bool = True,
 ) -> Fit:
     """`watch` sees each stage, by number and name, and every state; `load` gives back where to go on.
 
-    With a mesh, cases are spread over its devices.
+    With a mesh, cases are spread over its devices. What can be found `at_once` has no states to see.
     """
-    if watch is None and load is None and mesh is None and (found := fit_by_regression(likelihood, options, start)):
+    if at_once and mesh is None and (found := fit_by_regression(likelihood, options, start)):
         return found
     choice = choose(likelihood, options)
     verify_options(options, choice.method)
@@ -122,13 +77,21 @@ def fit_likelihood(
         reason=result.reason,
         gradient_norm=result.gradient_norm,
         steps=result.steps,
-        cases=likelihood.cases.count,
         notes=(*about_data(likelihood), *note),
-        labels=likelihood.cases.labels,
-        types={node.name: node.type for node in likelihood.roles.unknowns},
-        sizes=likelihood.cases.groups[0].sizes,
-        given=tuple(sorted(likelihood.cases.given)),
+        **about_model(likelihood),
     )
+
+
+def about_model(likelihood: Likelihood) -> dict[str, Any]:
+    """What every fit says about the model and its cases."""
+    cases = likelihood.cases
+    return {
+        "cases": cases.count,
+        "labels": cases.labels,
+        "types": {node.name: node.type for node in likelihood.roles.unknowns},
+        "sizes": cases.groups[0].sizes,
+        "given": tuple(sorted(cases.given)),
+    }
 
 
 def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None) -> Fit | None:
@@ -153,12 +116,8 @@ def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[s
         reason=found.reason,
         gradient_norm=found.gradient_norm,
         steps=found.steps,
-        cases=likelihood.cases.count,
         notes=about_data(likelihood),
-        labels=likelihood.cases.labels,
-        types={node.name: node.type for node in likelihood.roles.unknowns},
-        sizes=likelihood.cases.groups[0].sizes,
-        given=tuple(sorted(likelihood.cases.given)),
+        **about_model(likelihood),
     )
 
 
@@ -221,99 +180,6 @@ def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, Sta
     like = jax.eval_shape(methods[number].start, raw)
     _, state = load((0, like))
     return number, state
-
-
-def stages(likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]) -> list[Method]:
-    loss, tolerance = loss_of(likelihood, choice), options.tolerance
-    if choice.method == "newton":
-        return [Newton(loss, data, tolerance)]
-    if choice.method == "natural":
-        natural = Natural(likelihood)
-        return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
-    if choice.method == "stochastic":
-        estimate = batch_loss(likelihood, choice, options.batch)
-        return [Stochastic(estimate, data, rate=RATE if options.rate is None else options.rate, seed=options.seed)]
-    descent: list[Method] = [Lbfgs(loss, data, tolerance)]
-    if choice.method == "lbfgs":
-        return descent
-    expect, maximise = halves(likelihood)
-    return [ExpectationMaximisation(expect, maximise, data, tolerance), *descent]
-
-
-def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
-    """Of unconstrained parameters and the arrays of the data; the same function whenever it is asked for."""
-    if choice.loss not in likelihood.losses:
-        likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
-    return likelihood.losses[choice.loss]
-
-
-def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
-    if name in SPARSE_LOSSES:
-        return sparse_loss(likelihood, name)
-
-    def loss(raw: Values, arrays: list[Arrays]) -> Any:
-        params = likelihood.constrain(raw)
-        return likelihood.loss(params, arrays) if name == "likelihood" else likelihood.field_loss(name, params, arrays)
-
-    return loss
-
-
-def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Callable[..., Any]:
-    """An unbiased estimate of the loss from `batch` cases, or from all; each group gives its share of them."""
-    if batch is not None and not all(own.stacked for own in likelihood.arrays):
-        raise NotApplicable("the data are one case, which cannot be drawn from: leave the batch out")
-
-    def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
-        params = likelihood.constrain(raw)
-        drawing, own = jax.random.split(key)
-        chosen = arrays if batch is None else draw_cases(arrays, batch / likelihood.cases.count, drawing)
-        if choice.loss == "likelihood":
-            return likelihood.loss(params, chosen)
-        return likelihood.field_loss(choice.loss, params, chosen, own)
-
-    return loss
-
-
-def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
-    """This share of the cases of each group, at least one, weighted so that sums are right on average."""
-    found = []
-    for number, own in enumerate(arrays):
-        count = own.weights.shape[0]
-        few = max(1, round(share * count))
-        rows = jax.random.randint(jax.random.fold_in(key, number), (few,), 0, count)
-        stacked = jax.tree.map(lambda leaf, rows=rows: leaf[rows], own.stacked)
-        found.append(Arrays(own.shared, stacked, own.weights[rows] * (count / few)))
-    return found
-
-
-def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two halves of expectation-maximisation; the same functions whenever they are asked for."""
-    if "maximise" not in likelihood.losses:
-        likelihood.losses["expect"], likelihood.losses["maximise"] = new_halves(likelihood)
-    return likelihood.losses["expect"], likelihood.losses["maximise"]
-
-
-def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """With complete data the first has nothing to expect."""
-    nodes = {node.name: node for node in likelihood.roles.unknowns}
-    updates = find_updates(likelihood.roles)
-
-    def expect(raw: Values, arrays: list[Arrays]) -> tuple[Any, Any]:
-        params = likelihood.constrain(raw)
-        if likelihood.is_complete:
-            return -likelihood.loss(params, arrays), ()
-        value, expected = likelihood.expect(params, arrays)
-        return value + likelihood.log_prior(params), expected
-
-    def maximise(raw: Values, expected: Any, arrays: list[Arrays]) -> Values:
-        def score(params: Values) -> Any:
-            if likelihood.is_complete:
-                return -likelihood.loss(params, arrays)
-            return likelihood.expected_score(params, expected, arrays)
-
-        return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
-
-    return expect, maximise
 
 
 def errors_of(

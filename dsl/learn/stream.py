@@ -13,7 +13,8 @@ from ..types import Dim, IndexOf
 from .cases import Cases, read_cases
 from .choose import Choice, NotApplicable
 from .counts import table_uses
-from .fit import Options, fit_tables, verify_options
+from .fit import fit_tables
+from .options import Options, verify_options
 from .result import Fit
 from .roles import find_roles
 

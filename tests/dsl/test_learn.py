@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import some_fast
 from scipy import stats
 
 import dpc
 from dpc.dsl.data.errors import DataError
 from dpc.dsl.learn.cases import read_cases
 from dpc.dsl.learn.choose import Choice, NotApplicable
-from dpc.dsl.learn.fit import halves, loss_of
 from dpc.dsl.learn.likelihood import Likelihood
 from dpc.dsl.learn.natural import Natural
+from dpc.dsl.learn.stages import halves, loss_of
 from dpc.dsl.learn.updates import Update, find_updates
 from dpc.inference.learning.gauss_newton import GaussNewton
 from dpc.inference.learning.newton import Newton
@@ -358,7 +359,7 @@ def test_pseudo_likelihood_is_the_product_of_conditionals() -> None:
 # ---- cases of many lengths
 
 
-@pytest.mark.parametrize("text", [CHAIN, None], ids=["field", "hmm"])
+@pytest.mark.parametrize("text", some_fast([CHAIN, None], 1), ids=["field", "hmm"])
 def test_joined_cases_have_the_likelihood_of_separate_ones(text: str | None) -> None:
     rng = np.random.default_rng(8)
     model = dpc.parse(text) if text else dpc.load("models/hmm.dp")

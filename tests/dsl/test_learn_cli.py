@@ -307,6 +307,7 @@ def test_a_killed_fit_continues_bit_for_bit(mixture: list[str], tmp_path: Path, 
     assert json.loads(say(capsys, *words, "--checkpoint", kept, "--resume", code=4)) == unbroken
 
 
+@pytest.mark.slow
 def test_a_fit_continues_in_its_second_stage(
     mixture: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +363,7 @@ def verify_same_fit(found: Any, one: Any, devices: int) -> None:
     assert found["log_likelihood"] == pytest.approx(one["log_likelihood"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_four_devices_fit_what_one_does() -> None:
     """41 cases are cut into four parts of 11, three of weight zero among them."""
     processes = [spread(devices) for devices in (4, 1)]

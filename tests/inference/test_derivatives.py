@@ -158,7 +158,11 @@ def chain_incidence(shape: tuple[int, ...], b: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("shared", "domain", "spread"), [*[(shared, "scaled", 1.0) for shared in PAIRS], ("by the batch", "log", 400.0)]
+    ("shared", "domain", "spread"),
+    [
+        ("by the batch", "log", 400.0),
+        *[pytest.param(shared, "scaled", 1.0, marks=[pytest.mark.slow] if k else []) for k, shared in enumerate(PAIRS)],
+    ],
 )
 def test_chains(shared: str, domain: chains.Domain, spread: float) -> None:
     """At a spread of 400 scaled numbers would underflow."""

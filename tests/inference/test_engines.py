@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from marks import some_fast
 
 from dpc.inference.compiled.model import compile_structure
 from dpc.inference.compiled.structure import Group, Structure
@@ -95,7 +96,7 @@ def test_log_partition_marginals_and_mode(name: str) -> None:
         assert scores[best] == pytest.approx(max(scores.values()), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("name", some_fast(STRUCTURES, 2))
 def test_the_gradient_is_the_marginals_and_samples_follow_them(name: str) -> None:
     """Frequencies of 4,000 draws: |z| < 5.5, a false alarm in 10 million of the some 40 comparisons."""
     structure = structure_of(name)
@@ -141,7 +142,7 @@ SLICED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SLICED)
+@pytest.mark.parametrize("name", some_fast(SLICED, 1))
 def test_slices_answer_as_the_contraction_tree(name: str) -> None:
     structure, steps = SLICED[name]
     engine, tree = choose_engine(structure, [steps]), compile_structure(structure)

@@ -15,6 +15,7 @@ import scipy.stats
 from hypothesis import assume, settings
 from hypothesis import given as for_all
 from hypothesis import strategies as st
+from marks import slow_ones
 from supports import nodes_of
 
 from dpc.inference.errors import InferenceError
@@ -101,7 +102,7 @@ def test_moments_and_entropy_of_a_wishart_are_those_of_scipy() -> None:
     assert features.entropy(family, theta) == pytest.approx(float(expected.entropy()), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_ones(NAMES, ["Wishart", "MultivariateNormal"]))
 def test_densities_are_those_of_numpyro(name: str) -> None:
     family = family_of(name)
     values, theta = sample(family), naturals(family)[1]
@@ -110,7 +111,7 @@ def test_densities_are_those_of_numpyro(name: str) -> None:
     np.testing.assert_allclose(found, peer_log_prob(family, usual, values), rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if family_of(name).start])
+@pytest.mark.parametrize("name", slow_ones([name for name in NAMES if family_of(name).start], ["Wishart"]))
 def test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes(name: str) -> None:
     family = family_of(name)
     values = sample(family)

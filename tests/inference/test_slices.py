@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from marks import some_fast
 from scipy import stats
 
 from dpc.inference import brute
@@ -101,13 +102,14 @@ def verify_against_brute(model: Slices) -> None:
     np.testing.assert_allclose(found["mode"].score, best.log_score, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", some_fast(CASES, 3))
 def test_every_query_equals_brute_force(case: str) -> None:
     """Mild potentials with zeros, and wide ones, which the same program answers in logarithms."""
     for seed, spread, zeros in ((1, 1.0, 0.1), (2, 300.0, 0.0), (3, 300.0, 0.1)):
         verify_against_brute(random_slices(*CASES[case], seed=seed, spread=spread, zeros=zeros))
 
 
+@pytest.mark.slow
 def test_a_grid_equals_brute_force() -> None:
     verify_against_brute(grid(4))
 
