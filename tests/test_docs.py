@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from marks import slow_ones
 
 from dpc.dsl.compiler import check_source
 from dpc.dsl.format import format_source
@@ -74,7 +75,7 @@ def python_pages() -> list[Path]:
     return [path for path in sorted(DOCS.glob("*.md")) if PYTHON.search(path.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("path", python_pages(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", slow_ones(python_pages(), [DOCS / "posterior.md"]), ids=lambda path: path.stem)
 def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = path.read_text(encoding="utf-8")

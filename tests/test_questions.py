@@ -126,6 +126,7 @@ def test_a_network_answers_as_the_engine_without_compilation() -> None:
     np.testing.assert_allclose(model.log_partition(), 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_field_learns_by_its_marginals() -> None:
     """d log Z / d J is the expected sufficient statistic (GM10)."""
     model = dpc.parse(
@@ -168,6 +169,7 @@ def test_moments_of_computed_numbers_by_enumeration(hmm: dpc.Model) -> None:
     np.testing.assert_allclose(slope, central, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_moments_in_a_field_and_what_has_none() -> None:
     model = dpc.parse(
         "dim N = 4\nparam J : real = 0.5\nmu ~ Normal(0, 1)\nlatent s[N] : bool\n"

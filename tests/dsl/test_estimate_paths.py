@@ -94,8 +94,8 @@ z[n in N, t in T[1..]] ~ Bernoulli(logits=if z[n, t-1] then b else a[n] - g)
     [
         ("sum[n in N, t in T] z[n, t] * a[n]^2", 2),
         ("sum[t in T] (sum[n in N] a[n] * z[n, t])^2", 4),
-        ("sum[n in N] a[n] * (sum[t in T] z[n, t])^2", 8),
-        ("(sum(z) - b)^2", 64),
+        pytest.param("sum[n in N] a[n] * (sum[t in T] z[n, t])^2", 8, marks=pytest.mark.slow),
+        pytest.param("(sum(z) - b)^2", 64, marks=pytest.mark.slow),
         ("b * z[1, 2] + sum[n in N, t in T] z[n, t]", 64),
     ],
     ids=["each", "together at a step", "together along a chain", "all together", "the last"],
@@ -124,6 +124,7 @@ def test_what_is_no_chain_is_summed_over_paths(draws: str) -> None:
     agree(model, hessian=False)
 
 
+@pytest.mark.slow
 def test_a_recurrence_below_a_chain_looks_at_all_its_past() -> None:
     text = "h[0] = 0.5 * z[0]\nh[t in T[1..]] = w[t] * h[t-1] + s[z[t]]\nminimize sum[t in T] h[t]^2\n"
     model = dpc.parse(LETTERS.format(T=3) + text)

@@ -23,7 +23,18 @@ from dpc.dsl.types import Bool, IndexOf, Int
 
 FOLDER = Path(__file__).parent.parent.parent / "models"
 MODELS = sorted(path for path in FOLDER.rglob("*.dp") if path.parent.name != "bayes")
-LONG = [path for path in MODELS if path.stem in ("second_order", "topics", "vae", "alarm", "child", "gaussian_process")]
+LONG = {
+    "second_order",
+    "topics",
+    "vae",
+    "alarm",
+    "child",
+    "gaussian_process",
+    "digits",
+    "garch",
+    "changepoint",
+    "tracking",
+}
 SIZES = {"T": 6, "F": 4, "County": 3, "Obs": 5, "Day": 7, "Point": 5, "Feature": 3, "Document": 2, "Word": 4,
          "Token": 6, "Year": 5, "N": 3, "Input": 2, "Image": 2}  # fmt: skip
 EXTERNS = {"dec": lambda z: jnp.sin(jnp.arange(64.0)) * jnp.sum(z), "enc": lambda x: jnp.cos(jnp.arange(20.0))}
@@ -69,7 +80,9 @@ def is_soft(found: Graph) -> bool:
     return any(s.name == "soft" for n in found.nodes for s in n.settings)
 
 
-@pytest.fixture(scope="module", params=slow_ones(MODELS, LONG), ids=lambda p: p.stem)
+@pytest.fixture(
+    scope="module", params=slow_ones(MODELS, [path for path in MODELS if path.stem in LONG]), ids=lambda p: p.stem
+)
 def model(request: pytest.FixtureRequest) -> Graph:
     return graph(read_source(str(request.param)).text)
 

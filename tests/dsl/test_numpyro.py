@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from marks import some_fast
 from numpyro.handlers import condition, seed, substitute, trace
 from numpyro.infer import Predictive, log_likelihood
 from numpyro.infer.util import initialize_model, log_density
@@ -149,7 +150,7 @@ TEXTS = {"feedback": ROTATIONS, "two latent": TWO_LATENT, "switching": SWITCHING
          "masked": MASKED, "flat": FLAT, "rising": RISING}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", some_fast(TEXTS, 4))
 def test_density_of_odd_models(name: str) -> None:
     model = dpc.parse(TEXTS[name])
     values = {**VALUES, "x": np.array(0.4)} if name == "flat" else VALUES

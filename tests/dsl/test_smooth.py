@@ -155,6 +155,7 @@ def test_a_comparison_of_two_noisy_numbers_has_the_noise_of_their_difference() -
     np.testing.assert_allclose(found["g"], special.expit(0.1 / SCALE), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_every_place_of_a_plate_is_a_mean_of_its_own() -> None:
     model = model_of(
         "y[i in N] := v[i] > a with smooth(gaussian, scale=0.5, over=v)",

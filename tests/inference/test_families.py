@@ -15,7 +15,7 @@ import scipy.stats
 from hypothesis import assume, settings
 from hypothesis import given as for_all
 from hypothesis import strategies as st
-from marks import slow_ones
+from marks import slow_ones, some_fast
 from supports import nodes_of
 
 from dpc.inference.errors import InferenceError
@@ -102,7 +102,7 @@ def test_moments_and_entropy_of_a_wishart_are_those_of_scipy() -> None:
     assert features.entropy(family, theta) == pytest.approx(float(expected.entropy()), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", slow_ones(NAMES, ["Wishart", "MultivariateNormal"]))
+@pytest.mark.parametrize("name", some_fast(NAMES, 6))
 def test_densities_are_those_of_numpyro(name: str) -> None:
     family = family_of(name)
     values, theta = sample(family), naturals(family)[1]
