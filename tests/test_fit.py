@@ -17,7 +17,8 @@ import pytest
 from scipy import optimize, special
 
 from dpc.cli import main
-from dpc.dsl.embed.optimise import LEAST_STEPS, STRETCH, has_converged, progress, smoothed
+from dpc.dsl.embed.optimise import has_converged, progress, smoothed
+from dpc.inference.learning.stochastic import LEAST_STEPS, STRETCH
 
 MODELS = Path(__file__).parent.parent / "models"
 GATE = str(MODELS / "gate.dp")

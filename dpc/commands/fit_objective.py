@@ -60,7 +60,7 @@ def find_fit(model: Any, params: Any, data: Any, args: argparse.Namespace) -> An
 
 
 def show_progress(state: Any, model: Any, args: argparse.Namespace) -> None:
-    from dpc.dsl.embed.optimise import STRETCH
+    from dpc.inference.learning.stochastic import STRETCH
 
     if sys.stderr.isatty():
         mean = sign_of(model) * state.losses[-STRETCH:].mean()
@@ -123,7 +123,8 @@ def result_rows(model: Any, data: Any, found: dict[str, Any]) -> list[str]:
 
 
 def what_is_left(state: Any) -> str:
-    from dpc.dsl.embed.optimise import LEAST_STEPS, progress
+    from dpc.dsl.embed.optimise import progress
+    from dpc.inference.learning.stochastic import LEAST_STEPS
 
     if len(state.losses) < LEAST_STEPS:
         return f"stopped after {state.step} steps; whether it converged can be told from {LEAST_STEPS} on"
@@ -144,7 +145,8 @@ def write_result(path: str, found: dict[str, Any]) -> None:
 
 def plot_curve(model: Any, state: Any, args: argparse.Namespace) -> None:
     from dpc.dsl.draw.chart import Series, curve_chart, write_chart
-    from dpc.dsl.embed.optimise import STRETCH, smoothed
+    from dpc.dsl.embed.optimise import smoothed
+    from dpc.inference.learning.stochastic import STRETCH
 
     def series(name: str, losses: Any, pale: bool = False) -> Series:
         return Series(name, tuple((k + 1.0, float(x)) for k, x in enumerate(sign_of(model) * losses)), pale)

@@ -15,14 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from dpc.inference.learning.stochastic import LEAST_STEPS, OPTIMIZERS, SMALL, STRETCH, last_fall
+
 from ..graph import Kind
 
-STRETCH = 50
-LEAST_STEPS = 1000
 CHECKS = 2
-SMALL = 1e-6
-
-OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {"adam": optax.adam, "sgd": optax.sgd}
 
 
 class Plan(NamedTuple):
@@ -120,10 +117,8 @@ def has_converged(losses: np.ndarray) -> bool:
 
 def progress(losses: np.ndarray) -> Progress:
     """Of the last half of the losses, the mean of the first half less the mean of the second."""
-    quarter = len(losses) // 4
-    earlier, later = losses[-2 * quarter : -quarter], losses[-quarter:]
-    error = np.sqrt((np.var(earlier, ddof=1) + np.var(later, ddof=1)) / quarter)
-    return Progress(float(earlier.mean() - later.mean()), float(error), SMALL * (1 + abs(float(later.mean()))))
+    level = abs(float(losses[-(len(losses) // 4) :].mean()))
+    return Progress(*last_fall(losses), SMALL * (1 + level))
 
 
 def smoothed(losses: np.ndarray) -> np.ndarray:
