@@ -11,7 +11,7 @@ from dpc.commands.answers import Answer, show_number
 from dpc.commands.discrete import Loaded, with_statement
 from dpc.commands.methods import Found, Way, find_moments
 from dpc.dsl.tabulate.evaluate import Evaluator
-from dpc.dsl.tabulate.ground import Ground, tables_of
+from dpc.dsl.tabulate.ground import Ground, each_table
 from dpc.dsl.tabulate.slots import Sizes
 from dpc.dsl.tabulate.terms import Tabulator, finite_draws
 from dpc.exits import UsageError
@@ -59,6 +59,6 @@ def _terms(loaded: Loaded) -> list[q.Term]:
             found.append(q.Term((), np.asarray(table.sum())))
             continue
         for group in ground.groups(term):
-            for scope, values in zip(group.scopes.tolist(), tables_of(group, table, len(term.binders)), strict=True):
+            for scope, values in zip(group.scopes.tolist(), each_table(group, table, len(term.binders)), strict=True):
                 found.append(q.Term(tuple(names[v] for v in scope), values))
     return found

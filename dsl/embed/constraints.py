@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpyro.distributions import biject_to, constraints
 
 from ..data.defaults import evaluate_default, is_plain
@@ -67,22 +68,31 @@ def initial_nodes(
 
     `compute` gives the values that the data have a part in.
     """
+    nodes = tuple(nodes)
     found: Values = {}
     verify_given(nodes, data)
-    for number, node in enumerate(nodes):
-        sizes = {str(axis): _size(axis, data, node) for axis in node.type.shape}
+    shapes = {node.name: tuple(_size(axis, data, node) for axis in node.type.shape) for node in nodes}
+    for node in nodes:
         if node.default is not None:
+            sizes = dict(zip(map(str, node.type.shape), shapes[node.name], strict=True))
             value = evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
+            verify_start(node, value)
             found[node.name] = jnp.asarray(value, float)
-            verify_start(node, found[node.name])
-            continue
-        transform = biject_to(constraint_of(node.type))
-        raw_shape = transform.inverse_shape(tuple(sizes[str(axis)] for axis in node.type.shape))
-        raw = jnp.zeros(raw_shape)
-        if key is not None:
-            raw = 0.1 * jax.random.normal(jax.random.fold_in(key, number), raw_shape)
-        found[node.name] = transform(raw)
-    return found
+
+    def near_zero(key: Any) -> Values:
+        starts = {}
+        for number, node in enumerate(nodes):
+            if node.name not in found:
+                transform = biject_to(constraint_of(node.type))
+                raw_shape = transform.inverse_shape(shapes[node.name])
+                raw = jnp.zeros(raw_shape)
+                if key is not None:
+                    raw = 0.1 * jax.random.normal(jax.random.fold_in(key, number), raw_shape)
+                starts[node.name] = transform(raw)
+        return starts
+
+    started = jax.jit(near_zero)(key) if len(found) < len(nodes) else {}  # one program is compiled faster than many
+    return {node.name: found[node.name] if node.name in found else started[node.name] for node in nodes}
 
 
 def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
@@ -92,11 +102,11 @@ def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
             raise ValueError(f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as data")
 
 
-def verify_start(node: Node, value: jax.Array) -> None:
+def verify_start(node: Node, value: Any) -> None:
     """A starting value outside its constraint has no place in unconstrained space."""
     if isinstance(value, jax.core.Tracer):
         return
-    if not jnp.all(constraint_of(node.type)(value)):
+    if not np.all(constraint_of(node.type)(np.asarray(value, float))):
         raise ValueError(f"`{node.name}` is {node.type}, but its starting value is {value}")
 
 

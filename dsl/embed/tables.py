@@ -18,7 +18,10 @@ Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], lis
 def load_tables(
     graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node], externs: Mapping[str, Any]
 ) -> Tables:
-    """A function of parameters, values and data that gives one array for every term; it can be traced."""
+    """A function of parameters, values and data that gives one array for every term; it can be traced.
+
+    Axes of binders that the table does not depend on have length one.
+    """
     namespace: dict[str, Any] = dict(externs)
     source = runnable(tables_graph(graph, terms, dict(finite)))
     exec(compile(source, f"<tables of {graph.name or graph.source.path}>", "exec"), namespace)
@@ -26,9 +29,13 @@ def load_tables(
 
     def tables(params: Mapping[str, Any], values: Mapping[str, Any], data: Mapping[str, Any]) -> list[Any]:
         found = evaluate(params, values, data)
-        return [found[table_name(number)] for number in range(len(terms))]
+        return [_with_binders(found[table_name(number)], term) for number, term in enumerate(terms)]
 
     return tables
+
+
+def _with_binders(table: Any, term: Term) -> Any:
+    return table.reshape((1,) * len(term.binders) + table.shape) if term.is_shared else table
 
 
 def tables_once(arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]) -> Callable[..., Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from jax.flatten_util import ravel_pytree
-
 from dpc.inference.errors import MemoryLimitError
 
 from ..record import Record
@@ -41,7 +39,7 @@ def choose_method(likelihood: Likelihood) -> Choice:
         return Choice("counts", "the data are complete and all that is unknown are tables: relative frequencies")
     if likelihood.is_complete and roles.is_normalised and _all_closed(likelihood):
         return Choice("closed form", "the data are complete and every unknown is a mean of something")
-    count = ravel_pytree(likelihood.unconstrain(likelihood.start()))[0].size
+    count = likelihood.count
     few = numbers(count)
     if likelihood.is_complete and roles.is_normalised:
         if count <= FEW:

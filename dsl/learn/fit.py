@@ -122,7 +122,7 @@ def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[s
 
 
 def start_of(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None) -> Values:
-    return likelihood.unconstrain({**likelihood.start(jax.random.key(options.seed)), **(start or {})})
+    return likelihood.unconstrain(likelihood.start(jax.random.key(options.seed), start or {}))
 
 
 def fingerprint(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None = None) -> str:

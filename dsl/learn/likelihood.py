@@ -11,13 +11,16 @@ nothing depends on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from dpc.inference.compiled.model import each_table
 
 from ..embed.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..embed.finite import Finite
@@ -104,17 +107,26 @@ class Likelihood:
 
     # ---- parameters
 
-    def start(self, key: Any = None) -> Values:
-        """The file's own values; others near zero in unconstrained space."""
+    def start(self, key: Any = None, own: Mapping[str, Any] = MappingProxyType({})) -> Values:
+        """The caller's own values, then the file's; others near zero in unconstrained space."""
         group = self.cases.groups[0]
         data = {**group.sizes, **group.shared}
-        return initial_nodes(self.roles.unknowns, key, data, lambda: self.model._call("init", data=data))
+        rest = [node for node in self.roles.unknowns if node.name not in own]
+        return {**own, **initial_nodes(rest, key, data, lambda: self.model._call("init", data=data))}
 
-    def constrain(self, raw: Values) -> Values:
-        return constrain_nodes(self.roles.unknowns, raw)
+    @cached_property
+    def count(self) -> int:
+        """How many numbers are unknown."""
+        raw = jax.eval_shape(lambda: self.unconstrain(self.start()))
+        return sum(prod(leaf.shape) for leaf in jax.tree.leaves(raw))
 
-    def unconstrain(self, params: Values) -> Values:
-        return unconstrain_nodes(self.roles.unknowns, params)
+    @cached_property
+    def constrain(self) -> Callable[[Values], Values]:
+        return jax.jit(partial(constrain_nodes, self.roles.unknowns), inline=True)
+
+    @cached_property
+    def unconstrain(self) -> Callable[[Values], Values]:
+        return jax.jit(partial(unconstrain_nodes, self.roles.unknowns), inline=True)
 
     # ---- the loss
 
@@ -216,7 +228,7 @@ class Likelihood:
         own, values = self._split(params)
         inputs = {name: a for name, a in known.items() if name in self._inputs}
         finite, tables, _ = self.free.tables(own, {**sizes, **inputs}, values)
-        return finite, tables
+        return finite, list(each_table(finite.structure, tables))
 
     def verify_exact(self) -> None:
         """Raises MemoryLimitError where the log-partition of the field is too wide for exact inference."""

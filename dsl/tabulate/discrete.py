@@ -6,7 +6,8 @@ observed ones too: an observation that is absent is a variable like the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..record import Record
 from ..types import Bool, Dim, IndexOf
 from .evaluate import Array, Evaluator, NeedsJax
 from .expand import NotTabular
-from .ground import Element, Ground, Group, check_size, tables_of
+from .ground import Ground, Group, check_size, each_table
 from .slots import Sizes
 from .terms import Tabulator, Term, finite_draws
 
@@ -73,8 +74,9 @@ def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grou
         check_size(term, evaluator, LARGEST_TABLE)
     ground = Ground(tabulator.finite, evaluator)
     groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
-    names = {element: name_of(element, tabulator.finite, known.labels) for element in ground.elements()}
-    states = {name: states_of(tabulator.finite[e[0]], known) for e, name in names.items()}
+    states: dict[str, tuple[str, ...]] = {}
+    for node in finite:
+        states |= dict.fromkeys(element_names(node, ground.shapes[node.name], known.labels), states_of(node, known))
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
     asked_terms = len(terms) - len(densities)
     return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
@@ -135,16 +137,16 @@ def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> Non
 # ---- names and labels
 
 
-def name_of(element: Element, finite: Mapping[str, Node], labels: Mapping[str, tuple[str, ...]]) -> str:
+def element_names(node: Node, shape: tuple[int, ...], labels: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """`z[3]`, or `level[north]` where the dim has labels: as the file would write it."""
-    name, place = element
-    if not place:
-        return name
-    parts = []
-    for axis, index in zip(finite[name].type.shape, place, strict=True):
+    if not shape:
+        yield node.name
+        return
+    places = []
+    for axis, size in zip(node.type.shape, shape, strict=True):
         known = (axis.labels or labels.get(axis.name, ())) if isinstance(axis, Dim) else ()
-        parts.append(known[index] if known else str(index))
-    return f"{name}[{', '.join(parts)}]"
+        places.append(known or [str(place) for place in range(size)])
+    yield from (f"{node.name}[{', '.join(place)}]" for place in product(*places))
 
 
 def states_of(node: Node, known: Setting) -> tuple[str, ...]:
@@ -185,7 +187,7 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
         if not term.slots:
             constant += float(np.sum(table))
         for group in groups:
-            stacked = tables_of(group, np.asarray(table), len(term.binders))
+            stacked = each_table(group, np.asarray(table), len(term.binders))
             child = None if term.child is None else group.diagonal[term.child]
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 variables = tuple(names[number] for number in scope)

@@ -15,9 +15,6 @@ from .expand import NotTabular
 from .slots import Slot, value_dim
 from .terms import Term
 
-Element = tuple[str, tuple[int, ...]]
-"""One finite variable: the name of its node, and its place in it."""
-
 
 class Group(Record):
     """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
@@ -29,6 +26,10 @@ class Group(Record):
     scopes: Array
     places: Array
     diagonal: tuple[int, ...]
+
+    def is_whole(self, rows: int) -> bool:
+        """Whether the group takes all rows of the table, in their order."""
+        return len(self.places) == rows and bool((self.places == np.arange(rows)).all())
 
 
 class Ground:
@@ -44,16 +45,6 @@ class Ground:
             self.starts[name] = count
             count += prod(shape)
         self.count = count
-
-    def elements(self) -> Iterator[Element]:
-        for name, shape in self.shapes.items():
-            for place in np.ndindex(shape):
-                yield name, place
-
-    def number(self, element: Element) -> int:
-        name, place = element
-        shape = self.shapes[name]
-        return self.starts[name] + (int(np.ravel_multi_index(place, shape)) if shape else 0)
 
     def groups(self, term: Term) -> list[Group]:
         """The factors of a term; where `where` fails there is none."""
@@ -91,14 +82,22 @@ def _by_coincidence(scopes: Array, places: Array) -> Iterator[Group]:
 def tables_of(group: Group, table: Any, binders: int, numpy: Any = np) -> Any:
     """The tables of a group, stacked: the term's table at its places, with coinciding slots on one axis.
 
-    `numpy` is the library of the table: NumPy, or jax.numpy for one that is traced.
+    One table that serves all places stays one. `numpy` is the library of the table: NumPy, or jax.numpy for one that is
+    traced.
     """
-    flat = table.reshape((-1, *table.shape[binders:]))[group.places]
+    rows = table.reshape((-1, *table.shape[binders:]))
+    flat = rows if len(rows) == 1 or group.is_whole(len(rows)) else rows[group.places]
     if len(set(group.diagonal)) == len(group.diagonal):
         return flat
     letters = "".join(chr(ord("a") + axis) for axis in group.diagonal)
     kept = "".join(dict.fromkeys(letters))
     return numpy.einsum(f"...{letters}->...{kept}", flat)
+
+
+def each_table(group: Group, table: Array, binders: int) -> Array:
+    """The tables of a group, one for each factor."""
+    found = tables_of(group, table, binders)
+    return np.broadcast_to(found, (len(group.scopes), *found.shape[1:]))
 
 
 def check_size(term: Term, evaluator: Evaluator, limit: int) -> None:

@@ -15,7 +15,10 @@ def table_name(number: int) -> str:
 
 
 def tables_graph(graph: Graph, terms: tuple[Term, ...], finite: dict[str, Node]) -> Graph:
-    """A graph that computes one array for every term and leaves nothing to draw: what is not given is an axis."""
+    """A graph that computes one array for every term and leaves nothing to draw: what is not given is an axis.
+
+    A table that serves all places of its term's binders is computed once, without axes for them.
+    """
     tables = [_table_node(number, term, graph) for number, term in enumerate(terms)]
     needed = _ancestors(tables, graph)
     kept = [_as_given(node) for node in graph.nodes if node.name in needed]
@@ -27,8 +30,9 @@ def tables_graph(graph: Graph, terms: tuple[Term, ...], finite: dict[str, Node])
 def _table_node(number: int, term: Term, graph: Graph) -> Node:
     origin = graph[term.name]
     body = _body(term)
-    shape = tuple(Fixed(None) for _ in term.axes)
-    piece = Piece(origin.span, term.axes, None, body)
+    axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
+    shape = tuple(Fixed(None) for _ in axes)
+    piece = Piece(origin.span, axes, None, body)
     parents = tuple(dict.fromkeys(part.name for part in c.walk(body) if isinstance(part, c.Ref)))
     return Node(
         table_name(number), Kind.FUNCTION, Type(REAL.domain, shape), origin.span, origin.source, (piece,), parents
@@ -40,7 +44,7 @@ def _body(term: Term) -> c.Core:
     if isinstance(body, c.Law):
         assert term.value is not None
         body = c.LogDensity(body.span, REAL, body, term.value)
-    if term.where is not None:
+    if term.where is not None and not term.is_shared:
         body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, 0.0))
     return body
 

@@ -39,6 +39,15 @@ class Term(Record):
     def axes(self) -> tuple[c.Bind, ...]:
         return (*self.binders, *(slot.bind for slot in self.slots))
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether one table serves all places of the binders: a transition that does not depend on time."""
+        own = {bind.name for bind in self.binders}
+        trees = [self.body, *([] if self.value is None else [self.value])]
+        return bool(self.slots) and not any(
+            isinstance(part, c.Var) and part.name in own for tree in trees for part in c.walk(tree)
+        )
+
 
 def is_finite(type_: Type) -> bool:
     """Truth values, labels and indices, and whole numbers between two bounds."""

@@ -80,12 +80,15 @@ def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Stati
     backward = log_backward(chain)
     unary = log_smooth(chain, forward, backward)
     if not with_pairs:
-        return Statistics(unary, None)
+        return Statistics(unary)
     reads = pair_reads(chain, forward, backward)
     _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
     dead = jnp.isneginf(totals) if chain.inside is None else jnp.isneginf(totals) | ~chain.inside[1:]
     right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
-    return Statistics(unary, Sides(reads.left, right, jnp.array(False)))
+    if not chain.same_pair:
+        return Statistics(unary, sides=Sides(reads.left, right, jnp.array(False)))
+    pairs = jnp.exp(reads.left[..., :, None] + chain.pair[None, :, 0] + right[..., None, :])
+    return Statistics(unary, jnp.sum(pairs, axis=0))
 
 
 class PairRead(NamedTuple):

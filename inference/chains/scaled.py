@@ -10,7 +10,7 @@ from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop
 
 from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
 from .layout import Array, Chain, Transition, keep_padding, masked_pair, pair_at, transitions
-from .statistics import Sides, Statistics, has_own_pairs
+from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
 
 
 class Weights(NamedTuple):
@@ -204,11 +204,13 @@ def outer(left: Array, right: Array) -> Array:
 def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
     unary, left, right = run_backward(chain, forward)
     if not with_pairs:
-        return Statistics(unary, None)
+        return Statistics(unary)
+    if forward.weights.pair is not None:
+        return Statistics(unary, sum_of_outer(left, right) * forward.weights.pair)
     if not has_own_pairs(chain):
-        return Statistics(unary, Sides(left, right, jnp.array(True)))
+        return Statistics(unary, sides=Sides(left, right, jnp.array(True)))
     top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
-    return Statistics(unary, Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False)))
+    return Statistics(unary, sides=Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False)))
 
 
 def log_or_zero(values: Array) -> Array:

@@ -1,9 +1,10 @@
 """What log Z changes by: d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for each sequence.
 
 The pair marginals, T K K numbers a sequence, are never kept, but made from two sides where they are used: in scaled
-numbers p(i, j) = left_i exp(pair_ij - top) right_j, in logarithms p(i, j) = exp(left_i + pair_ij + right_j). Where a
-potential is shared, by the steps or by the batch, the first is a product of matrices; where each has its own, there is
-one exponential to take for each number, and the second is as fast, and always safe.
+numbers p(i, j) = left_i exp(pair_ij - top) right_j, in logarithms p(i, j) = exp(left_i + pair_ij + right_j). Where all
+steps share a potential, their sum over the steps is enough; where the batch shares it, the first is a product of
+matrices; where each has its own, there is one exponential to take for each number, and the second is as fast, and
+always safe.
 """
 
 from __future__ import annotations
@@ -26,10 +27,22 @@ class Sides(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """`unary` [T, B, K]; the sides of the pairs if they are wanted."""
+    """`unary` [T, B, K]; if pairs are wanted, their `counts` [B, K, K] where all steps share a potential, or `sides`."""
 
     unary: Array
-    sides: Sides | None
+    counts: Array | None = None
+    sides: Sides | None = None
+
+
+FEW_STATES = 8
+"""Up to which a sum of products is faster than small products of matrices."""
+
+
+def sum_of_outer(left: Array, right: Array) -> Array:
+    """sum_t left[t, b, i] right[t, b, j]."""
+    if left.shape[-1] > FEW_STATES:
+        return jnp.einsum("tbi,tbj->bij", left, right)
+    return jnp.sum(left[..., :, None] * right[..., None, :], axis=0)
 
 
 def has_own_pairs(chain: Chain) -> bool:
@@ -39,6 +52,11 @@ def has_own_pairs(chain: Chain) -> bool:
 
 def change_by_unary(statistics: Statistics, change: Array) -> Array:
     return jnp.sum(statistics.unary * change, axis=(0, 2))
+
+
+def change_by_counts(counts: Array, change: Array) -> Array:
+    """`change` [1 or B, 1, K, K]; [B]."""
+    return jnp.sum(counts * change[:, 0], axis=(1, 2))
 
 
 def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) -> Array:
@@ -54,13 +72,8 @@ def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) ->
 
 
 def change_by_products(chain: Chain, sides: Sides, weighted: Array) -> Array:
-    axes = ("" if chain.shared_pair else "b") + ("" if chain.same_pair else "t")
-    moved = jnp.einsum(f"tbi,{axes}ij->tbj", sides.left, weighted.reshape(*shape_of(chain, axes), *weighted.shape[2:]))
-    return jnp.sum(moved * sides.right, axis=(0, 2))
-
-
-def shape_of(chain: Chain, axes: str) -> list[int]:
-    return [chain.pair.shape["bt".index(axis)] for axis in axes]
+    """Of a chain whose batch shares the potentials of every step."""
+    return jnp.sum(jnp.einsum("tbi,tij->tbj", sides.left, weighted[0]) * sides.right, axis=(0, 2))
 
 
 def change_by_logs(chain: Chain, sides: Sides, change: Array) -> Array:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .blocks import in_blocks
 from .domains import Domain, choose_domain, verify_domain
 from .layout import Array, ArrayLike, Chain, batch_first, lay_out
 from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
@@ -26,7 +27,7 @@ from .scaled import (
     scaled_statistics,
     weigh,
 )
-from .statistics import Statistics, change_by_pair, change_by_unary
+from .statistics import Statistics, change_by_counts, change_by_pair, change_by_unary
 
 
 class Marginals(NamedTuple):
@@ -79,7 +80,10 @@ def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def log_partition_by_batch(domain: Domain, unary: Array, pair: Array, inside: Array | None) -> Array:
     """[B]."""
-    chain = Chain(unary, pair, inside)
+    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside), 0)
+
+
+def log_partition_of(domain: Domain, chain: Chain) -> Array:
     if domain == "log":
         return log_domain_partition(log_forward(chain))
     forward = run_forward(chain)
@@ -95,10 +99,14 @@ def derivative(domain: Domain, primals: tuple[Array, Array, Array | None], tange
     """One forward and one backward pass give the value and the gradient; constant pairs need no marginals."""
     chain = Chain(*primals)
     by_unary, by_pair, _ = tangents
-    log_z, statistics = log_partition_and_statistics(domain, chain, with_pairs=not isinstance(by_pair, SymbolicZero))
+    with_pairs = not isinstance(by_pair, SymbolicZero)
+    found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
+    log_z, statistics = in_blocks(found, chain, (0, Statistics(1, 0 if with_pairs else None)))
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
         change += change_by_unary(statistics, by_unary)
+    if statistics.counts is not None:
+        change += change_by_counts(statistics.counts, by_pair)
     if statistics.sides is not None:
         change += change_by_pair(chain, statistics.sides, all_weights(chain, weigh(chain)), by_pair)
     return log_z, change

@@ -1,6 +1,7 @@
 """A compiled structure: planned once, then every question is a pure function of tables and evidence.
 
-Tables are log-potentials, one array (factors, states...) for each group of the structure. Evidence is an array
+Tables are log-potentials, one array (factors, states...) for each group of the structure, with one table where all its
+factors share it. Evidence is an array
 (variables, most states) of log-likelihoods: zeros where nothing is known, minus infinity for states that are excluded;
 entries beyond a variable's states are ignored. Neither new tables nor new evidence compile anything again.
 """
@@ -72,35 +73,35 @@ class Compiled:
 
     def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         """log Z; its gradient is the marginals of factors and of variables, its Hessian their covariance."""
-        verify_shapes(self.structure, tables, log_evidence)
-        return run_log_partition(self.programs, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_log_partition(self.programs, whole, log_evidence)
 
     def marginals(self, tables: Tables, log_evidence: Array) -> Array:
         """P(v = s) in row v, column s; zeros beyond a variable's states, and all zeros on impossible evidence."""
-        verify_shapes(self.structure, tables, log_evidence)
-        return run_marginals(self.unary, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_marginals(self.unary, whole, log_evidence)
 
     def factor_marginals(self, tables: Tables, log_evidence: Array) -> tuple[Array, ...]:
         """P(scope) of every factor, in arrays like the tables."""
-        verify_shapes(self.structure, tables, log_evidence)
-        found: tuple[Array, ...] = run_factor_marginals(self.programs.all, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        found: tuple[Array, ...] = run_factor_marginals(self.programs.all, whole, log_evidence)
         return found
 
     def entropy(self, tables: Tables, log_evidence: Array) -> Array:
         """The entropy of all variables together, in nats."""
-        verify_shapes(self.structure, tables, log_evidence)
-        return run_entropy(self.programs.all, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_entropy(self.programs.all, whole, log_evidence)
 
     def mode(self, tables: Tables, log_evidence: Array) -> Mode:
         """One most probable configuration and its log-score; of equals, the first at every choice."""
-        verify_shapes(self.structure, tables, log_evidence)
-        found: Mode = run_mode(self.trail, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        found: Mode = run_mode(self.trail, whole, log_evidence)
         return found
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         """Exact joint samples (sample, variable). Meaningless where log_partition is minus infinity."""
-        verify_shapes(self.structure, tables, log_evidence)
-        return run_sample(self.trail, key, count, tuple(tables), log_evidence)
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_sample(self.trail, key, count, whole, log_evidence)
 
 
 Held = TypeVar("Held", Program, Trail)
@@ -152,10 +153,17 @@ def run_sample(trail: Trail, key: Array, count: int, tables: Tables, log_evidenc
     return draw_samples(trail, key, count, *flat(tables, log_evidence))
 
 
-def verify_shapes(structure: Structure, tables: Tables, log_evidence: Array) -> None:
+def check_shapes(structure: Structure, tables: Tables, log_evidence: Array) -> tuple[Array, ...]:
+    """A table for each factor, where one may serve all of its group."""
     found = tuple([jnp.shape(table) for table in tables])
-    if found != structure.shapes:
+    fits = [own in (whole, (1, *whole[1:])) for own, whole in zip(found, structure.shapes, strict=False)]
+    if len(found) != len(structure.shapes) or not all(fits):
         raise InferenceError(f"tables have the shapes {found}, the structure needs {structure.shapes}")
     needed = (len(structure.sizes), structure.most_states)
     if jnp.shape(log_evidence) != needed:
         raise InferenceError(f"log_evidence has the shape {jnp.shape(log_evidence)}, needs {needed}: variables, states")
+    return each_table(structure, tables)
+
+
+def each_table(structure: Structure, tables: Tables) -> tuple[Array, ...]:
+    return tuple([jnp.broadcast_to(table, shape) for table, shape in zip(tables, structure.shapes, strict=True)])

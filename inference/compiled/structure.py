@@ -83,9 +83,10 @@ def verify_structure(structure: Structure) -> None:
             raise InferenceError(f"group {number} names variables beyond 0 to {len(sizes) - 1}")
         if (sizes[scopes] != sizes[scopes[0]]).any():
             raise InferenceError(f"group {number} holds factors of different shapes; make a group of each shape")
-        twice = [scope for scope in scopes.tolist() if len(set(scope)) < len(scope)]
-        if twice:
-            raise InferenceError(f"group {number}: {twice[0]} names a variable twice; take the diagonal first")
+        twice = (np.diff(np.sort(scopes, axis=1), axis=1) == 0).any(axis=1)
+        if twice.any():
+            first = scopes[np.argmax(twice)].tolist()
+            raise InferenceError(f"group {number}: {first} names a variable twice; take the diagonal first")
 
 
 class Grouped(NamedTuple):

@@ -16,7 +16,8 @@ Array = Any
 class Engine(Protocol):
     """Answers for one structure, as pure functions that jit, vmap and grad accept.
 
-    Tables are log-potentials, one array for each group; evidence is [variables, most states] of log-likelihoods.
+    Tables are log-potentials, one array [factors or 1, states...] for each group; evidence is [variables, most states]
+    of log-likelihoods.
     """
 
     def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array: ...

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -57,34 +58,80 @@ class PathEngine:
     def _by_variable(self, found: Array) -> Array:
         return found[self.places[:, 0], self.places[:, 1]]
 
+    # ---- potentials by place
+
     def _potentials(self, tables: Sequence[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
-        """Every table added at its place: log_unary [chains, steps, K], log_pair [chains, steps - 1 or 1, K, K]."""
-        chains, steps = self.order.shape
+        """log_unary [chains, steps, K], log_pair [chains, steps - 1, K, K], or [1, 1, K, K] where one serves all."""
         states = self.structure.most_states
         there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]
-        unary = jnp.where(there, log_evidence, -jnp.inf)[self.order]
-        pair = jnp.zeros((chains, max(steps - 1, 1), states, states), log_evidence.dtype)
+        unary = take_rows(jnp.where(there, log_evidence, -jnp.inf), self.order)
+        pair = jnp.zeros((1, 1, states, states), log_evidence.dtype)
         constant = jnp.zeros((), log_evidence.dtype)
-        for group, table in zip(self.structure.groups, tables, strict=True):
-            scopes = group.scopes
-            if scopes.shape[1] == 0:
+        for group, place, table in zip(self.structure.groups, self.group_places, tables, strict=True):
+            if group.scopes.shape[1] == 0:
                 constant += jnp.sum(table)
-            elif scopes.shape[1] == 1:
-                chain, step = self.places[scopes[:, 0]].T
-                unary = unary.at[chain, step, : table.shape[1]].add(table)
+                continue
+            padded = jnp.pad(table, [(0, 0)] + [(0, states - size) for size in table.shape[1:]])
+            if group.scopes.shape[1] == 1:
+                unary = place.add_to(unary, padded)
             else:
-                pair = self._with_pairs(pair, scopes, table)
+                pair = place.add_to(pair, place.earlier_first(padded))
         return unary, pair, constant
 
-    def _with_pairs(self, pair: Array, scopes: Ints, table: Array) -> Array:
-        """Tables over neighbours, the earlier one first."""
-        (chain, first), (_, second) = self.places[scopes[:, 0]].T, self.places[scopes[:, 1]].T
-        forward = first < second
-        for rows, oriented in ((forward, table), (~forward, jnp.swapaxes(table, 1, 2))):
-            if rows.any():
-                step = np.minimum(first, second)[rows]
-                pair = pair.at[chain[rows], step, : oriented.shape[1], : oriented.shape[2]].add(oriented[rows])
-        return pair
+    @cached_property
+    def group_places(self) -> list[Place]:
+        """Where the tables of each group belong."""
+        return [self._place(group.scopes) for group in self.structure.groups]
+
+    def _place(self, scopes: Ints) -> Place:
+        if not scopes.shape[1]:
+            return Place(scopes, (0, 0), None, np.zeros(0, bool))
+        at = self.places[scopes]
+        turned = at[:, 0, 1] > at[:, -1, 1]
+        spots = np.stack([at[:, 0, 0], at[:, :, 1].min(axis=1)], axis=1)
+        shape = (len(self.order), self.order.shape[1] - scopes.shape[1] + 1)
+        return Place(spots, shape, self._rows(spots, shape), turned)
+
+    def _rows(self, spots: Ints, shape: tuple[int, int]) -> Ints | None:
+        """Which table belongs to each spot, any in the padding; None where spots have none or several."""
+        rows = np.full(shape, -1, np.intp)
+        rows[spots[:, 0], spots[:, 1]] = np.arange(len(spots))
+        lengths = np.full(len(self.order), self.order.shape[1]) if self.lengths is None else self.lengths
+        inside = np.arange(shape[1]) < (lengths - self.order.shape[1] + shape[1])[:, None]
+        return np.maximum(rows, 0) if len(spots) == inside.sum() == (rows[inside] >= 0).sum() else None
+
+
+class Place(NamedTuple):
+    """`spots` [tables, 2] are chains and steps among `shape` of them; `rows` is their inverse, if each has one table.
+
+    `turned` [tables] says where the later variable of a pair comes first.
+    """
+
+    spots: Ints
+    shape: tuple[int, int]
+    rows: Ints | None
+    turned: NDArray[np.bool_]
+
+    def earlier_first(self, tables: Array) -> Array:
+        """Tables [tables, K, K] of pairs with the axis of the earlier variable first."""
+        if not self.turned.any():
+            return tables
+        swapped = jnp.swapaxes(tables, 1, 2)
+        return swapped if self.turned.all() else jnp.where(self.turned[:, None, None], swapped, tables)
+
+    def add_to(self, total: Array, tables: Array) -> Array:
+        """The tables at their spots; one that belongs to all spots stays one."""
+        if self.rows is not None:
+            return total + (tables[None] if len(tables) == 1 else take_rows(tables, self.rows))
+        whole = jnp.broadcast_to(total, (*self.shape, *total.shape[2:]))
+        return whole.at[self.spots[:, 0], self.spots[:, 1]].add(tables)
+
+
+def take_rows(array: Array, rows: Ints) -> Array:
+    """array[rows], by its shape alone where the rows come in their order."""
+    if rows.size == len(array) and (rows.reshape(-1) == np.arange(rows.size)).all():
+        return array.reshape(*rows.shape, *array.shape[1:])
+    return array.at[rows].get(mode="promise_in_bounds")
 
 
 def find_paths(structure: Structure) -> PathEngine | None:
@@ -113,6 +160,9 @@ def _lay_out(structure: Structure, chains: list[list[int]]) -> PathEngine:
 
 def _walk(count: int, edges: Ints) -> list[list[int]] | None:
     """Every chain from its end with the smaller number; None when something is left over, a ring."""
+    if (edges[:, 1] == edges[:, 0] + 1).all():
+        ends = np.setdiff1d(np.arange(count - 1), edges[:, 0]) + 1
+        return [chain.tolist() for chain in np.split(np.arange(count), ends)]
     neighbours: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges.tolist():
         neighbours[a].append(b)

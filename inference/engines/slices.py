@@ -79,7 +79,8 @@ class SliceEngine:
         for k in range(width):
             scopes[((0, k),)] = log_evidence[self.order[:, k], : sizes[k]]
         for own in self.rows:
-            table = tables[own.group][own.rows]
+            table = tables[own.group]
+            table = table if len(table) == 1 else table[own.rows]
             reach = max(lag for lag, _ in own.scope)
             if own.scope not in scopes:
                 scopes[own.scope] = jnp.zeros((steps - reach, *table.shape[1:]), log_evidence.dtype)

@@ -1,5 +1,8 @@
 """L-BFGS: raw' = raw - t B g with B g from the last pairs of steps and changes of the gradient (two loops).
 
+B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and Lemarechal 1989): weights of
+rare and of common features differ in curvature by orders of magnitude, and a single number halves the speed there.
+
 The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the slope has risen. Too
 long a step halves the bracket from above, too short a step doubles or halves it from below. Where values are equal to
 rounding, slopes alone decide (the approximate conditions of Hager and Zhang).
@@ -23,10 +26,12 @@ FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
 
 
 class Pairs(NamedTuple):
-    """The gradient, the next direction, the last pairs (the newest last), how many there are; failures in a row."""
+    """The gradient, the next direction, the inverse curvature along each axis, the last pairs (the newest last), how
+    many there are; failures in a row."""
 
     gradient: Array
     direction: Array
+    diagonal: Array
     steps: Array
     changes: Array
     count: Array
@@ -53,14 +58,15 @@ class Lbfgs(Method):
     loss: Loss
     data: Any = None
     tolerance: float | None = None
-    history: int = 10
+    history: int = 20
     name: str = "L-BFGS"
 
     def start(self, raw: Any) -> State:
         flat, _ = ravel_pytree(raw)
         nothing, value = jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, flat.dtype)
         pairs = jnp.zeros((self.history, flat.size), flat.dtype)
-        memory = Pairs(jnp.zeros_like(flat), jnp.zeros_like(flat), pairs, pairs, nothing, nothing, no_drift(flat))
+        zeros = jnp.zeros_like(flat)
+        memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, no_drift(flat))
         return self.advance(State(nothing - 1, raw, value, value, memory))
 
     def advance(self, state: State) -> State:
@@ -131,14 +137,27 @@ def remember(old: Pairs, step: Array, change: Array) -> Pairs:
     """With the newest pair last, if the curvature along it is positive beyond rounding."""
     curvature = step @ change
     keep = curvature > eps_of(step) * jnp.linalg.norm(step) * jnp.linalg.norm(change)
+    ahead = next_diagonal(old, step, change, curvature)
+    diagonal = jnp.where(keep & (ahead > 0) & jnp.isfinite(ahead), ahead, old.diagonal)
     shifted = [jnp.roll(rows, -1, axis=0).at[-1].set(new) for rows, new in ((old.steps, step), (old.changes, change))]
     steps, changes = (jnp.where(keep, new, kept) for new, kept in zip(shifted, (old.steps, old.changes), strict=True))
     count = jnp.minimum(old.count + keep.astype(jnp.int32), old.steps.shape[0])
-    return old._replace(steps=steps, changes=changes, count=count)
+    return old._replace(diagonal=diagonal, steps=steps, changes=changes, count=count)
+
+
+def next_diagonal(old: Pairs, step: Array, change: Array, curvature: Array) -> Array:
+    """The diagonal of the BFGS update of diag(d), after d is scaled to the curvature y's along the newest pair:
+
+    d <- d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
+    """
+    start = jnp.where(old.count > 0, old.diagonal, 1.0)
+    scaled = start * (curvature / jnp.sum(start * change**2))
+    moved = step / scaled
+    return 1 / (1 / scaled + change**2 / curvature - moved**2 / (step @ moved))
 
 
 def two_loops(pairs: Pairs, gradient: Array) -> Array:
-    """B g, where B starts as s'y / y'y of the newest pair; g over its size where there is no pair yet."""
+    """B g, where B starts as the diagonal; g over its size where there is no pair yet."""
     history = pairs.steps.shape[0]
     used = jnp.arange(history, dtype=jnp.int32) >= history - pairs.count
     curvature = jnp.sum(pairs.steps * pairs.changes, axis=1)
@@ -155,7 +174,6 @@ def two_loops(pairs: Pairs, gradient: Array) -> Array:
 
     rows = pairs.steps, pairs.changes, inverse
     q, shares = jax.lax.scan(down, gradient, rows, reverse=True)
-    newest = pairs.changes[-1] @ pairs.changes[-1]
     first = 1 / jnp.maximum(1, jnp.sum(jnp.abs(gradient)))
-    scale = jnp.where(pairs.count > 0, curvature[-1] / jnp.where(pairs.count > 0, newest, 1), first)
+    scale = jnp.where(pairs.count > 0, pairs.diagonal, first)
     return jax.lax.scan(up, scale * q, (*rows, shares))[0]
