@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import arviz as az
 import numpy as np
 
 from dpc.commands.estimates import entry_names
 from dpc.commands.tables import columns
 from dpc.dsl.types import Bool, Dim, IndexOf
-from dpc.inference.posterior.container import group, has_group
+from dpc.inference.posterior.container import ess, group, has_group, mcse, rhat
 
 MOST_ROWS = 40
 LOW, HIGH = 0.05, 0.95
@@ -59,12 +58,8 @@ def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
 def _chain_measures(real: Any) -> dict[str, Any]:
     if not real.data_vars:
         return {}
-    found = {
-        "mcse": az.mcse(real),  # type: ignore[no-untyped-call]
-        "ess_bulk": az.ess(real, method="bulk"),  # type: ignore[no-untyped-call]
-        "ess_tail": az.ess(real, method="tail"),  # type: ignore[no-untyped-call]
-    }
-    return {**found, "r_hat": az.rhat(real)} if real.sizes["chain"] > 1 else found  # type: ignore[no-untyped-call]
+    found = {"mcse": mcse(real), "ess_bulk": ess(real, "bulk"), "ess_tail": ess(real, "tail")}
+    return {**found, "r_hat": rhat(real)} if real.sizes["chain"] > 1 else found
 
 
 def finite_rows(model: Any, data: Any, array: Any) -> Iterator[Row]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-import arviz as az
 import numpy as np
 import xarray as xr
 
-from .container import group, has_group
+from .container import ess, group, has_group, rhat
 from .pareto import TRUSTED
 
 RHAT = 1.01
@@ -62,7 +61,7 @@ def _divergences(facts: Facts) -> Iterator[Advice]:
 def _mixing(facts: Facts) -> Iterator[Advice]:
     if facts.posterior.sizes["chain"] < 2:
         return
-    worst = _by_element(az.rhat(facts.posterior))  # type: ignore[no-untyped-call]
+    worst = _by_element(rhat(facts.posterior))
     bad = {name: value for name, value in worst.items() if value > RHAT}
     if bad:
         names = sorted(bad, key=lambda name: -bad[name])
@@ -76,7 +75,7 @@ def _effective(facts: Facts) -> Iterator[Advice]:
         return
     least = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
     for kind in ("bulk", "tail"):
-        found = _by_element(az.ess(facts.posterior, method=kind), least=True)  # type: ignore[no-untyped-call]
+        found = _by_element(ess(facts.posterior, kind), least=True)
         bad = {name: value for name, value in found.items() if value < least}
         if bad:
             names = sorted(bad, key=lambda name: bad[name])
