@@ -66,7 +66,8 @@ def all_groups(
 
 
 def _is_site(graph: Graph, name: str) -> bool:
-    return graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
+    """Noise of draws that are `noncentered` is none of the file's."""
+    return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
 def _prior_count(wanted: Wanted, values: Values) -> int:
