@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpc.commands.inputs import add_input_arguments, load_model, read_settings
+from dpc.commands.spelling import as_options
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
 METHODS = ("nuts", "svi", "laplace", "importance")
@@ -58,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         found = draw(model, data, args)
     except (NoStart, NoMode) as error:
-        print(f"dpc: {error}", file=sys.stderr)
+        print(f"dpc: {as_options(str(error))}", file=sys.stderr)
         return NOT_CONVERGED
     except (WrongCheckpoint, InferenceError) as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(as_options(str(error))) from None
     return show(model, data, found, args)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpc.commands.estimates import entry_names
+from dpc.commands.spelling import as_options
 from dpc.commands.tables import columns
 from dpc.dsl.types import Bool, Dim, IndexOf
 from dpc.inference.posterior.container import ess, group, has_group, mcse, rhat
@@ -33,7 +34,7 @@ def summarise(model: Any, data: Any, found: Any, max_tree_depth: int) -> dict[st
         "divergences": int(stats["diverging"].sum()) if "diverging" in stats else None,
         "variables": list(real_rows(model, data, real)),
         "finite": [r for name, kind in names.items() if kind != "f" for r in finite_rows(model, data, posterior[name])],
-        "advice": [str(advice) for advice in model.diagnose(found, max_tree_depth)],
+        "advice": [as_options(str(advice)) for advice in model.diagnose(found, max_tree_depth)],
     }
 
 

@@ -68,7 +68,7 @@ def fit_laplace(flat: Flat) -> Gaussian:
     if not values[0] > 0 or not np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL:
         raise NoMode(
             "no mode was found: the density grows without end, or is flat, in some direction of unconstrained space. "
-            "A scale that may shrink to zero does that; NUTS has no such trouble"
+            "A scale that may shrink to zero does that; `method='nuts'` has no such trouble"
         )
     lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
     return Gaussian(mode, jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(mode)), lower=True).T)

@@ -138,8 +138,8 @@ def test_a_name_in_two_sources() -> None:
 @pytest.mark.parametrize(
     ("positions", "parts"),
     [
-        ([1, 85], ("from 1 to 85 with gaps (2 distinct)", "give labels as text", "sizes={'County': ...}")),
-        ([1, 2], ("from 1 to 2 in `county`", "subtract 1", "give labels as text", "sizes={'County': ...}")),
+        ([1, 85], ("from 1 to 85 with gaps (2 distinct)", "give labels as text", "an entry called `County`")),
+        ([1, 2], ("from 1 to 2 in `county`", "subtract 1", "give labels as text", "an entry called `County`")),
         ([0, 2], ("from 0 to 2 with gaps",)),
         ([-1, 0], ("from -1 to 0",)),
     ],
@@ -173,7 +173,7 @@ def test_sizes_that_are_none(size: Any) -> None:
 def test_a_dim_without_a_size() -> None:
     said = problems(declared("dim N", "dim Free", "data x[N] : real", "w[f in Free] ~ Normal(0, 1)"), {"x": [1]})
     assert "nothing says how many members `Free` has" in said
-    assert "sizes={'Free': ...}" in said
+    assert "an entry called `Free`" in said
 
 
 def test_a_dim_below_the_least_size() -> None:

@@ -213,8 +213,16 @@ def test_what_is_wrong_is_said_with_what_to_try() -> None:
     for words in ("20 of 2000 draws diverged", "write `with noncentered` after the draw of `theta`", "R-hat up to",
                   "few effective draws of the bulk", "BFMI", "deepest tree", "Pareto k 1.20"):  # fmt: skip
         assert any(words in line for line in said), words
-    plain = diagnose(made(values, stats))[0]
-    assert "raise the target acceptance" in plain.remedy
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [(0.8, "`target_accept=0.95`"), (0.95, "`target_accept=0.99`"), (0.99, "other")]
+)
+def test_steps_that_diverge_are_to_be_smaller_than_they_were(asked: float, told: str) -> None:
+    values, stats = well()
+    stats["diverging"][:, :5] = True
+    (advice,) = diagnose(made(values, stats, target_accept=asked))
+    assert told in advice.remedy
 
 
 def test_containers_are_those_of_the_arviz_that_is_installed(tmp_path: Path) -> None:
