@@ -49,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    data = bind(model, args)
+    model, data = bind(load_model(args.path, args.set), args)
     from dpc.dsl.embed.checkpoint import WrongCheckpoint
     from dpc.inference.errors import InferenceError
     from dpc.inference.posterior.gaussian import NoMode
@@ -99,11 +98,12 @@ def verify_unused(args: argparse.Namespace, options: dict[str, str], why: str) -
             raise UsageError(f"{option} {why}")
 
 
-def bind(model: Any, args: argparse.Namespace) -> Any:
+def bind(model: Any, args: argparse.Namespace) -> tuple[Any, Any]:
+    """The data, and the model that takes them even if entries are missing."""
     params, given = read_settings(args.set, model.graph)
     if params:
         raise UsageError(f"--set {next(iter(params))} would fix what is unknown: --set gives data and sizes here")
-    return model.bind(*args.data, *([given] if given else []))
+    return model.with_missing(*args.data, *([given] if given else []))
 
 
 # ---- draws

@@ -28,12 +28,13 @@ def summarise(model: Any, data: Any, found: Any, max_tree_depth: int) -> dict[st
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else {}
     real = posterior[[name for name, kind in names.items() if kind == "f"]]
     return {
-        **{key: _plain(value) for key, value in posterior.attrs.items() if key != "inference_library"},
+        **{key: _plain(value) for key, value in posterior.attrs.items() if key not in ("inference_library", "notes")},
         "chains": int(posterior.sizes["chain"]),
         "draws": int(posterior.sizes["draw"]),
         "divergences": int(stats["diverging"].sum()) if "diverging" in stats else None,
         "variables": list(real_rows(model, data, real)),
         "finite": [r for name, kind in names.items() if kind != "f" for r in finite_rows(model, data, posterior[name])],
+        "notes": list(model.notes),
         "advice": [as_options(str(advice)) for advice in model.diagnose(found, max_tree_depth)],
     }
 
@@ -98,7 +99,8 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
         cells = [(row["variable"], row["state"], f"{row['probability']:.3f}") for row in summary["finite"]]
         lines += ["", *_table(cells, ("variable", "most probable", "probability"))]
     advice = summary["advice"] or ["nothing speaks against these draws"]
-    return [*lines, "", *(advice if not summary["advice"] else [f"warning: {text}" for text in advice])]
+    notes = [f"note: {text}" for text in summary["notes"]]
+    return [*lines, "", *(advice if not summary["advice"] else [f"warning: {text}" for text in advice]), *notes]
 
 
 def _headline(summary: dict[str, Any]) -> str:

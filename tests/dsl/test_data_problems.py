@@ -126,7 +126,7 @@ def test_problems_of_several_entries_and_files(tmp_path: Path) -> None:
 def test_missing_observations() -> None:
     said = problems(RADON, {**ROWS, "y": [float("nan"), 2]})
     assert "`y` has 1 missing value" in said
-    assert "`dpc fit` integrates over missing observations" in said
+    assert "`dpc fit` and `dpc posterior` integrate over missing observations" in said
 
 
 def test_a_name_in_two_sources() -> None:
