@@ -103,7 +103,8 @@ def bind(model: Any, args: argparse.Namespace) -> tuple[Any, Any]:
     params, given = read_settings(args.set, model.graph)
     if params:
         raise UsageError(f"--set {next(iter(params))} would fix what is unknown: --set gives data and sizes here")
-    return model.with_missing(*args.data, *([given] if given else []))
+    opened, data = model.with_missing(*args.data, *([given] if given else []))
+    return opened, data
 
 
 # ---- draws

@@ -98,7 +98,7 @@ def _left_out(found: Opened, node: Node, mask: Array) -> Opened:
     rank = len(node.pieces[0].indices)
     flags = _input(node, present_name(node.name), BOOL.replace(shape=node.type.shape[:rank]))
     pieces = tuple(piece.replace(where=_both(piece.where, _entry(flags, piece))) for piece in node.pieces)
-    present = ~mask.reshape(*mask.shape[:rank], -1).any(axis=-1)
+    present = np.asarray(~mask.reshape(*mask.shape[:rank], -1).any(axis=-1))
     arrays = {node.name: found.arrays[node.name], flags.name: present}
     return _changed(found, node, [flags, node.replace(pieces=pieces)], arrays, _told(node, mask, "integrated over"))
 
