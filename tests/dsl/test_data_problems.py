@@ -70,7 +70,7 @@ VALUES: list[tuple[str, tuple[str, ...], Any, tuple[str, ...]]] = [
     ("too many axes", ("data x : real",), {"x": np.zeros((1,) * 40).tolist()}, ("more than 32 axes",)),
     ("name", ("data x : real",), {"x": 1, 3: 2}, ("3 is no name",)),
     ("absent", (D, "data x[D] : real(lower=0)"), {}, ("the data lack `x`", "`data x[D] : real(lower=0)`")),
-    ("a count for Stan", VECTOR, {"N": 2, "x": [1, 2]}, ("no data called `N`", "2 members of `D`, call it `D`, or leave")),
+    ("a count for Stan", VECTOR, {"N": 2, "x": [1, 2]}, ("no data called `N`", "2 members of `D`, call it `D`")),
     ("unknown name", ("data xylo : real",), {"xylo": 1, "Xylo": 1}, ("no data called `Xylo`", "did you mean `xylo`?")),
     ("latent", ("data x : real",), {"x": 1, "z": 1}, ("`z` is a draw", "takes no data")),
     ("dim entry", VECTOR, {"x": [1], "D": 1.5}, ("`D` is a dim", "the list of its labels")),
