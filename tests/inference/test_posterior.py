@@ -142,10 +142,23 @@ def test_laplace_and_svi_of_a_gaussian_are_exact() -> None:
     assert len(losses) == 2000
 
 
-def test_a_density_without_a_mode_is_refused() -> None:
-    def model() -> None:
-        numpyro.sample("x", dist.ImproperUniform(dist.constraints.real, (), ()))
+def unknown(name: str) -> Any:
+    return numpyro.sample(name, dist.ImproperUniform(dist.constraints.real, (), ()))
 
+
+def ridge() -> None:
+    """Only the sum is told; rounding may bend the rest a little."""
+    a, b = unknown("a"), unknown("b")
+    numpyro.sample("y", dist.Normal(0.1 * a + 0.3 * b, 0.7), obs=Y)
+
+
+def plateau() -> None:
+    """Slope and curvature vanish alike: Newton's method soon promises nothing."""
+    numpyro.factor("score", -jnp.exp(-unknown("x")))
+
+
+@pytest.mark.parametrize("model", [lambda: unknown("x"), ridge, plateau], ids=["flat", "ridge", "plateau"])
+def test_a_density_without_a_mode_is_refused(model: Any) -> None:
     with pytest.raises(NoMode, match="flat"):
         fit_laplace(flatten(Target(model), jax.random.PRNGKey(0)))
 
