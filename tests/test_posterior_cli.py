@@ -25,7 +25,7 @@ from dpc.commands import keep
 from dpc.commands.posterior_nuts import load_draws
 from dpc.commands.posterior_plots import _rank_marks, density, smooth_density
 from dpc.commands.posterior_progress import Progress
-from dpc.commands.posterior_summary import summary_lines
+from dpc.commands.posterior_summary import _table, summary_lines
 from dpc.commands.spelling import as_options
 from dpc.inference.posterior.container import group
 from dpc.inference.posterior.run import join
@@ -145,6 +145,15 @@ def test_finite_variables_have_their_most_probable_state(tmp_path: Path, capsys:
     for row, p in zip(rows, (hit, miss), strict=True):
         assert abs(row["probability"] - p) < 5 * (p * (1 - p) / 2000) ** 0.5 + 0.002
     assert any(line.split()[:2] == ["kind[0]", "hit"] for line in summary_lines(found))
+
+
+def test_no_variable_hides_another() -> None:
+    """Forty rows: of 100 entries as many as fit beside the 8 and the 1."""
+    names = [*(f"theta[{k}]" for k in range(100)), *(f"beta[{k}]" for k in range(8)), "tau"]
+    lines = _table([(name, "0") for name in names], ("variable", "mean"))
+    shown = [line.split()[0] for line in lines[1:-1]]
+    assert shown == [*names[:31], *names[100:]]
+    assert lines[-1] == "... and more (69 of theta): --json and -o have them all"
 
 
 def test_poor_draws_are_told_drawn_and_strict_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from dpc.dsl.types import Bool, Dim, IndexOf
 from dpc.inference.posterior.container import ess, group, has_group, mcse, rhat
 
 MOST_ROWS = 40
+FEWEST = 3
 LOW, HIGH = 0.05, 0.95
 HEADER = ("variable", "mean", "sd", "5%", "median", "95%", "MCSE", "ESS bulk", "ESS tail", "R-hat")
 KEYS = ("mean", "sd", "q05", "median", "q95", "mcse", "ess_bulk", "ess_tail", "r_hat")
@@ -137,6 +139,22 @@ def _cell(key: str, value: float | None) -> str:
 
 
 def _table(cells: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
-    shown = columns([header, *cells[:MOST_ROWS]])
-    more = len(cells) - MOST_ROWS
-    return [*shown, f"... and {more} more: --json and -o have them all"] if more > 0 else shown
+    """Every variable has some rows, however many entries another has."""
+    counts = Counter(_owner(row) for row in cells)
+    most = max((n for n in range(FEWEST, MOST_ROWS + 1) if _rows(counts, n) <= MOST_ROWS), default=FEWEST)
+    seen: Counter[str] = Counter()
+    shown = []
+    for row in cells:
+        seen[_owner(row)] += 1
+        if seen[_owner(row)] <= most:
+            shown.append(row)
+    more = ", ".join(f"{count - most} of {name}" for name, count in counts.items() if count > most)
+    return [*columns([header, *shown]), *([f"... and more ({more}): --json and -o have them all"] if more else [])]
+
+
+def _rows(counts: Counter[str], most: int) -> int:
+    return sum(min(count, most) for count in counts.values())
+
+
+def _owner(row: tuple[str, ...]) -> str:
+    return row[0].partition("[")[0]
