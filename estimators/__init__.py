@@ -1,5 +1,7 @@
 """Gradients of expectations: every draw of a stochastic program has an estimator. Knows nothing of the language."""
 
+from dpc.inference import whole_numpyro  # noqa: F401
+
 from .program import Block, Compute, Cost, Draw, Path, Score, Step, Upto
 from .surrogate import Estimate, surrogate
 

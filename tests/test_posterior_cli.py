@@ -19,12 +19,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import dpc
 from dpc.cli import main
 from dpc.commands import keep
 from dpc.commands.posterior_nuts import load_draws
 from dpc.commands.posterior_plots import _rank_marks, density, smooth_density
 from dpc.commands.posterior_progress import Progress
-from dpc.commands.posterior_summary import summary_lines
+from dpc.commands.posterior_summary import _table, summary_lines
+from dpc.commands.spelling import as_options
 from dpc.inference.posterior.container import group
 from dpc.inference.posterior.run import join
 
@@ -145,6 +147,15 @@ def test_finite_variables_have_their_most_probable_state(tmp_path: Path, capsys:
     assert any(line.split()[:2] == ["kind[0]", "hit"] for line in summary_lines(found))
 
 
+def test_no_variable_hides_another() -> None:
+    """Forty rows: of 100 entries as many as fit beside the 8 and the 1."""
+    names = [*(f"theta[{k}]" for k in range(100)), *(f"beta[{k}]" for k in range(8)), "tau"]
+    lines = _table([(name, "0") for name in names], ("variable", "mean"))
+    shown = [line.split()[0] for line in lines[1:-1]]
+    assert shown == [*names[:31], *names[100:]]
+    assert lines[-1] == "... and more (69 of theta): --json and -o have them all"
+
+
 def test_poor_draws_are_told_drawn_and_strict_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = ["--checkpoint", str(tmp_path / "kept")]
     words = ["posterior", write(tmp_path, FUNNEL), "--chains", "2", "--warmup", "100", "--draws", "100", *kept]
@@ -159,6 +170,18 @@ def test_poor_draws_are_told_drawn_and_strict_about(tmp_path: Path, capsys: pyte
         ElementTree.parse(path)
     rows = [text.text for text in ElementTree.parse(plots / "forest.svg").iter("{http://www.w3.org/2000/svg}text")]
     assert {"tau", "x[0]", "x[3]"} <= set(rows)
+
+
+def test_advice_names_options_here_and_keywords_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A Gaussian misses the tails of a Cauchy law."""
+    text = "x ~ Cauchy(0, 1)\n"
+    found = summary(capsys, "posterior", write(tmp_path, text), "--method", "laplace", "--draws", "2000")
+    assert [line.split(": ")[-1] for line in found["advice"]] == ["use `--method nuts`"]
+    model = dpc.parse(text)
+    advice = model.diagnose(model.posterior(method="laplace", draws=2000, predictive=False))
+    assert [own.remedy for own in advice] == ["use `method='nuts'`"]
+    spelled = as_options("`target_accept=0.95`, `dense_mass=True`, `draws=50`; `x=3` stays")
+    assert spelled == "`--target-accept 0.95`, `--dense-mass`, `--draws 50`; `x=3` stays"
 
 
 @pytest.mark.parametrize("shape", [density, smooth_density])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpc.commands.inputs import add_input_arguments, load_model, read_settings
+from dpc.commands.spelling import as_options
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
 METHODS = ("nuts", "svi", "laplace", "importance")
@@ -48,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    data = bind(model, args)
+    model, data = bind(load_model(args.path, args.set), args)
     from dpc.dsl.embed.checkpoint import WrongCheckpoint
     from dpc.inference.errors import InferenceError
     from dpc.inference.posterior.gaussian import NoMode
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         found = draw(model, data, args)
     except (NoStart, NoMode) as error:
-        print(f"dpc: {error}", file=sys.stderr)
+        print(f"dpc: {as_options(str(error))}", file=sys.stderr)
         return NOT_CONVERGED
     except (WrongCheckpoint, InferenceError) as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(as_options(str(error))) from None
     return show(model, data, found, args)
 
 
@@ -98,11 +98,13 @@ def verify_unused(args: argparse.Namespace, options: dict[str, str], why: str) -
             raise UsageError(f"{option} {why}")
 
 
-def bind(model: Any, args: argparse.Namespace) -> Any:
+def bind(model: Any, args: argparse.Namespace) -> tuple[Any, Any]:
+    """The data, and the model that takes them even if entries are missing."""
     params, given = read_settings(args.set, model.graph)
     if params:
         raise UsageError(f"--set {next(iter(params))} would fix what is unknown: --set gives data and sizes here")
-    return model.bind(*args.data, *([given] if given else []))
+    opened, data = model.with_missing(*args.data, *([given] if given else []))
+    return opened, data
 
 
 # ---- draws

@@ -15,7 +15,7 @@ import numpy as np
 from dpc.commands.keep import Keeper
 from dpc.commands.posterior_progress import Progress
 from dpc.dsl.embed.checkpoint import WrongCheckpoint, digest
-from dpc.dsl.embed.methods import Found
+from dpc.dsl.embed.methods import Found, nuts_attributes
 from dpc.dsl.embed.numpyro_model import numpyro_text
 from dpc.dsl.files import write_whole
 from dpc.inference.posterior.run import STRETCH, Draws, Plan, State, join
@@ -32,7 +32,7 @@ def draw_by_nuts(model: Any, data: Any, plan: Plan, args: argparse.Namespace) ->
         kept.tell()
         raise
     values, stats = jax.tree.map(lambda leaf: leaf[:, : args.draws], drawn)
-    return Found(values, stats, {"method": "nuts", "warmup": plan.warmup})
+    return Found(values, stats, nuts_attributes(plan))
 
 
 def fingerprint(model: Any, data: Any, plan: Plan) -> str:

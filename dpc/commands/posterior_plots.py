@@ -178,9 +178,11 @@ def _predictive(picture: Picture) -> Scene | None:
 
 
 def _predictions(name: str, predicted: Array, observed: Array) -> Chart:
-    flat = predicted.reshape(-1, observed.size)
+    """Entries that are missing are shown on neither side."""
+    seen = np.isfinite(observed).ravel()
+    flat, observed = predicted.reshape(len(predicted) * predicted.shape[1], -1)[:, seen], observed.ravel()[seen]
     some = flat[:: -(-len(flat) // MOST_PREDICTED)]
-    shape = smooth_density if observed.dtype.kind == "f" else frequencies
+    shape = smooth_density if predicted.dtype.kind == "f" else frequencies
     if observed.size < 5:
         return Chart(name, (Line(density(flat), PALE), *(Line(((v, 0.0), (v, 0.05)), INK) for v in observed.ravel())))
     lines = [Line(shape(own), PALE, 0.8) for own in some]

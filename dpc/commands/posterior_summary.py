@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import arviz as az
 import numpy as np
 
 from dpc.commands.estimates import entry_names
+from dpc.commands.spelling import as_options
 from dpc.commands.tables import columns
 from dpc.dsl.types import Bool, Dim, IndexOf
-from dpc.inference.posterior.container import group, has_group
+from dpc.inference.posterior.container import ess, group, has_group, mcse, rhat
 
 MOST_ROWS = 40
+FEWEST = 3
 LOW, HIGH = 0.05, 0.95
 HEADER = ("variable", "mean", "sd", "5%", "median", "95%", "MCSE", "ESS bulk", "ESS tail", "R-hat")
 KEYS = ("mean", "sd", "q05", "median", "q95", "mcse", "ess_bulk", "ess_tail", "r_hat")
@@ -28,13 +30,14 @@ def summarise(model: Any, data: Any, found: Any, max_tree_depth: int) -> dict[st
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else {}
     real = posterior[[name for name, kind in names.items() if kind == "f"]]
     return {
-        **{key: _plain(value) for key, value in posterior.attrs.items() if key != "inference_library"},
+        **{key: _plain(value) for key, value in posterior.attrs.items() if key not in ("inference_library", "notes")},
         "chains": int(posterior.sizes["chain"]),
         "draws": int(posterior.sizes["draw"]),
         "divergences": int(stats["diverging"].sum()) if "diverging" in stats else None,
         "variables": list(real_rows(model, data, real)),
         "finite": [r for name, kind in names.items() if kind != "f" for r in finite_rows(model, data, posterior[name])],
-        "advice": [str(advice) for advice in model.diagnose(found, max_tree_depth)],
+        "notes": list(model.notes),
+        "advice": [as_options(str(advice)) for advice in model.diagnose(found, max_tree_depth)],
     }
 
 
@@ -59,12 +62,8 @@ def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
 def _chain_measures(real: Any) -> dict[str, Any]:
     if not real.data_vars:
         return {}
-    found = {
-        "mcse": az.mcse(real),  # type: ignore[no-untyped-call]
-        "ess_bulk": az.ess(real, method="bulk"),  # type: ignore[no-untyped-call]
-        "ess_tail": az.ess(real, method="tail"),  # type: ignore[no-untyped-call]
-    }
-    return {**found, "r_hat": az.rhat(real)} if real.sizes["chain"] > 1 else found  # type: ignore[no-untyped-call]
+    found = {"mcse": mcse(real), "ess_bulk": ess(real, "bulk"), "ess_tail": ess(real, "tail")}
+    return {**found, "r_hat": rhat(real)} if real.sizes["chain"] > 1 else found
 
 
 def finite_rows(model: Any, data: Any, array: Any) -> Iterator[Row]:
@@ -102,7 +101,8 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
         cells = [(row["variable"], row["state"], f"{row['probability']:.3f}") for row in summary["finite"]]
         lines += ["", *_table(cells, ("variable", "most probable", "probability"))]
     advice = summary["advice"] or ["nothing speaks against these draws"]
-    return [*lines, "", *(advice if not summary["advice"] else [f"warning: {text}" for text in advice])]
+    notes = [f"note: {text}" for text in summary["notes"]]
+    return [*lines, "", *(advice if not summary["advice"] else [f"warning: {text}" for text in advice]), *notes]
 
 
 def _headline(summary: dict[str, Any]) -> str:
@@ -139,6 +139,22 @@ def _cell(key: str, value: float | None) -> str:
 
 
 def _table(cells: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
-    shown = columns([header, *cells[:MOST_ROWS]])
-    more = len(cells) - MOST_ROWS
-    return [*shown, f"... and {more} more: --json and -o have them all"] if more > 0 else shown
+    """Every variable has some rows, however many entries another has."""
+    counts = Counter(_owner(row) for row in cells)
+    most = max((n for n in range(FEWEST, MOST_ROWS + 1) if _rows(counts, n) <= MOST_ROWS), default=FEWEST)
+    seen: Counter[str] = Counter()
+    shown = []
+    for row in cells:
+        seen[_owner(row)] += 1
+        if seen[_owner(row)] <= most:
+            shown.append(row)
+    more = ", ".join(f"{count - most} of {name}" for name, count in counts.items() if count > most)
+    return [*columns([header, *shown]), *([f"... and more ({more}): --json and -o have them all"] if more else [])]
+
+
+def _rows(counts: Counter[str], most: int) -> int:
+    return sum(min(count, most) for count in counts.values())
+
+
+def _owner(row: tuple[str, ...]) -> str:
+    return row[0].partition("[")[0]

@@ -22,10 +22,11 @@ def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> d
     """Entries for variables and for dims, by name."""
     found: dict[str, Variable] = {}
     known = [*given_nodes(graph), *(dim.name for dim in graph.dims)]
+    sources = list(sources)
     for source in sources:
         for name, variable in _entries(source, graph, report).items():
             if name not in known:
-                _report_unknown(variable, known, graph, report)
+                _report_unknown(variable, known, graph, _sized_dim(variable, graph, sources), report)
             elif name in found:
                 places = f"{found[name].origin.whole()} and {variable.origin.whole()}"
                 report.add(name, f"`{name}` is given twice", "leave out one of them", places)
@@ -34,11 +35,27 @@ def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> d
     return found
 
 
-def _report_unknown(variable: Variable, known: list[str], graph: Graph, report: Report) -> None:
+def _sized_dim(variable: Variable, graph: Graph, sources: Iterable[Raw]) -> str:
+    """The dim that a count may be meant for, as `J` of a Stan file: one that has so many members by some array."""
+    if variable.shape or variable.values.dtype.kind not in "iu":
+        return ""
+    for name, node in given_nodes(graph).items():
+        arrays = [source.variables[name] for source in sources if name in source.variables]
+        for axis, size in (pair for array in arrays for pair in zip(node.type.shape, array.shape, strict=False)):
+            if isinstance(axis, Dim) and size == int(variable.values):
+                return axis.name
+    return ""
+
+
+def _report_unknown(variable: Variable, known: list[str], graph: Graph, sized: str, report: Report) -> None:
     name = variable.name
     if name in graph.by_name:
         message = f"`{name}` is a {graph[name].kind.value} of the model, and takes no data"
         help = "only `data` and `observed` variables do"
+    elif sized:
+        message = f"the model has no data called `{name}`"
+        count = int(variable.values)
+        help = f"if it counts the {count} members of `{sized}`, call it `{sized}`, or leave it out: arrays tell sizes"
     else:
         message = f"the model has no data called `{name}`"
         help = did_you_mean(name, known) or "leave it out, or declare it in the model"

@@ -83,7 +83,7 @@ def resolve_dims(
             found.sizes[dim.name] = size
             _verify_least(dim, size, graph, report)
         elif dim.name not in excused and len(report.problems) == before:
-            help = f"give an array over it, or its size: sizes={{{dim.name!r}: ...}}"
+            help = f"give an array over it, or its size as an entry called `{dim}`"
             report.add(dim.name, f"nothing says how many members `{dim}` has", help)
     return found
 
@@ -250,7 +250,7 @@ def _from_positions(dim: Dim, given: dict[str, Given], report: Report) -> Size |
     gap = "" if seen[-1] - seen[0] == len(seen) - 1 else f" with gaps ({len(seen)} distinct)"
     message = f"positions in `{dim}` run from {seen[0]} to {seen[-1]}{gap} in {names}, not from 0 without a gap"
     subtract = f"subtract {seen[0]} from them, " if seen[0] > 0 and not gap else ""
-    help = f"{subtract}give labels as text, or give the size: sizes={{{dim.name!r}: ...}}"
+    help = f"{subtract}give labels as text, or the size as an entry called `{dim}`"
     place = next(iter(speakers.values())).variable.origin.whole()
     report.add(next(iter(speakers)), message, help, place)
     return None

@@ -51,7 +51,11 @@ def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> N
     seen = "; ".join(dict.fromkeys(map(variable.origin.at, first)))
     count = int(missing.sum())
     more = f"; and {count - len(first)} more" if count > len(first) else ""
-    help = "`dpc fit` integrates over missing observations, other commands need them all" if observed else LEAVE_OUT
+    help = (
+        "`dpc fit` and `dpc posterior` integrate over missing observations, other commands need them all"
+        if observed
+        else LEAVE_OUT
+    )
     raise problem(variable.name, f"`{variable.name}` has {counted(count, 'missing value')}", help, seen + more)
 
 

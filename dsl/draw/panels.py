@@ -58,6 +58,7 @@ class Grid(Record):
 def panel_page(title: str, note: str, charts: Sequence[Chart | None], grid: Grid) -> Scene:
     """Row by row; None leaves a place empty."""
     columns = min(grid.columns, len(charts))
+    gutters = [max((_gutter(chart) for chart in charts[k::columns] if chart), default=0.0) for k in range(columns)]
     step = grid.height + TITLE + FOOT
     width = 2 * MARGIN + columns * (grid.width + SIDE) - SIDE
     height = HEAD + 14 + step * ceil(len(charts) / columns) + MARGIN
@@ -68,13 +69,30 @@ def panel_page(title: str, note: str, charts: Sequence[Chart | None], grid: Grid
         if chart is not None:
             left = MARGIN + (k % columns) * (grid.width + SIDE)
             top = HEAD + 14 + (k // columns) * step + TITLE
-            groups.append(_panel(chart, Rect(left, top, left + grid.width, top + grid.height)))
+            room = Rect(left, top, left + grid.width, top + grid.height)
+            groups.append(_panel(chart, room, gutters[k % columns]))
     return Scene(title, f"{note}: {', '.join(chart.title for chart in charts if chart)}", width, height, tuple(groups))
 
 
-def _panel(chart: Chart, room: Rect) -> Group:
-    names = max((len(row) for row in chart.rows), default=0) * 6.2
-    frame = Rect(room.left + names, room.top, room.right, room.bottom)
+def _gutter(chart: Chart) -> float:
+    """What stands to the left of the frame: names of rows, or numbers. Charts of one column have it alike."""
+    if chart.rows:
+        return max(len(row) for row in chart.rows) * 6.2
+    numbers = _numbers(_upright_values(chart)) if chart.upright else []
+    return max((len(f"{v:.6g}") for v in numbers), default=0) * 5.2 + 6 * bool(numbers)
+
+
+def _numbers(values: Sequence[float]) -> list[float]:
+    y = _spanning(values, 0.0, 1.0)
+    return _few(_ticks(y.low, y.high), 3)
+
+
+def _upright_values(chart: Chart) -> list[float]:
+    return [point[1] for mark in chart.marks for point in _points(mark)]
+
+
+def _panel(chart: Chart, room: Rect, gutter: float) -> Group:
+    frame = Rect(room.left + gutter, room.top, room.right, room.bottom)
     points = [point for mark in chart.marks for point in _points(mark)]
     x = _spanning(
         [p[0] for p in points],
@@ -82,7 +100,7 @@ def _panel(chart: Chart, room: Rect) -> Group:
         frame.right,
         loose=bool(chart.rows) or any(isinstance(m, Dots) for m in chart.marks),
     )
-    y = _upright(chart, [p[1] for p in points], frame)
+    y = _upright(chart, _upright_values(chart), frame)
     shapes: list[Shape] = [Rectangle(frame, Ink(PAPER, PLATE_LINE, 1.0))]
     shapes.append(_text((room.left, room.top - 9), shortened(chart.title), INK, "start"))
     shapes += [_tick(v, x, frame) for v in _few(_ticks(x.low, x.high), 6)]
@@ -91,9 +109,9 @@ def _panel(chart: Chart, room: Rect) -> Group:
     for mark in chart.marks:
         shapes += _shapes(mark, x, y)
     if chart.upright:
-        places = [(v, y.place(v)) for v in _few(_ticks(y.low, y.high), 3)]
-        inside = [(v, at) for v, at in places if frame.top + 6 < at < frame.bottom - 6]
-        shapes += [Text((frame.left + 4, at), f"{v:.6g}", 9.0, FAINT, "start", halo=PAPER) for v, at in inside]
+        shapes += [
+            Text((frame.left - 4, y.place(v)), f"{v:.6g}", 9.0, FAINT, "end") for v in _numbers(_upright_values(chart))
+        ]
     return Group(chart.title, tuple(shapes))
 
 

@@ -1,0 +1,3 @@
+"""Models in Python."""
+
+from dpc.inference import whole_numpyro  # noqa: F401

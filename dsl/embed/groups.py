@@ -13,6 +13,7 @@ from dpc.inference.posterior.over import over_draws
 from dpc.inference.posterior.run import key_for
 
 from ..graph import Graph, Kind
+from ..learn.missing import present_name
 from ..posterior.labels import coords_of, dims_of
 from .bound import Data
 
@@ -58,15 +59,25 @@ def all_groups(
         "prior": prior,
         "prior_predictive": prior_predictive,
     }
-    inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT)}
-    observed = {n.name: data[n.name] for n in graph.nodes if n.observed}
+    inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT) if "." not in n.name}
+    observed = {n.name: _with_gaps(n.name, data) for n in graph.nodes if n.observed}
     sets = {name: dataset(arrays, labels) for name, arrays in groups.items()}
     sets |= {"observed_data": dataset(observed, labels, ()), "constant_data": dataset(inputs, labels, ())}
     return container(sets, **attributes)
 
 
+def _with_gaps(name: str, data: Data) -> Any:
+    """What was observed; what is missing is not a number."""
+    array = np.asarray(data[name])
+    if present_name(name) not in data:
+        return array
+    present = np.asarray(data[present_name(name)])
+    return np.where(present.reshape(*present.shape, *[1] * (array.ndim - present.ndim)), array, np.nan)
+
+
 def _is_site(graph: Graph, name: str) -> bool:
-    return graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
+    """Noise of draws that are `noncentered` is none of the file's."""
+    return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
 def _prior_count(wanted: Wanted, values: Values) -> int:

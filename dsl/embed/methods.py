@@ -68,16 +68,23 @@ def verify_continuous(model: NumpyroModel) -> None:
                 "Bound it (`Binomial` with a constant `n`, a dim), or approximate it by a continuous draw"
             )
     if not latent and not model.graph.of_kind(Kind.PARAMETER):
-        raise ValueError("nothing in this model is continuous and unknown: ask `marginals`, `mode` or `sample`")
+        raise ValueError(
+            "nothing in this model is continuous and unknown: its marginals and its mode are exact "
+            "(`dpc query`, `m.marginals`, `m.mode`)"
+        )
 
 
 # ---- NUTS
 
 
+def nuts_attributes(plan: Plan) -> Values:
+    return {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
+
+
 def _nuts(request: Request) -> Found:
     run = Run(request.target.model, request.plan)
     _, draws = run.advance(run.start(), request.plan.warmup + request.draws)
-    return Found(draws.values, draws.stats, {"method": "nuts", "warmup": request.plan.warmup})
+    return Found(draws.values, draws.stats, nuts_attributes(request.plan))
 
 
 # ---- Gaussians

@@ -28,6 +28,8 @@ class Posteriors:
     _dims: frozenset[str]
     _sizes: Callable[[Mapping[str, Any]], Sizes]
     bind: Callable[..., Data]
+    notes: tuple[str, ...] = ()
+    """What was done with missing data."""
 
     # ---- NumPyro
 
@@ -94,9 +96,9 @@ class Posteriors:
         if method not in METHODS:
             raise ValueError(f"there is no method {method!r}: {', '.join(METHODS)}")
         plan = Plan(warmup, chains, seed, target_accept, max_tree_depth, dense_mass)
-        bound = self._bound(data)
-        found = METHODS[method](Request(self, bound, plan, draws, steps))
-        return self.inference_data(
+        model, bound = self._opened(data)
+        found = METHODS[method](Request(model, bound, plan, draws, steps))
+        return model.inference_data(
             found.values,
             bound,
             seed=seed,
@@ -112,8 +114,9 @@ class Posteriors:
 
         from .methods import verify_continuous
 
-        verify_continuous(self._decentred)
-        return Run(self.to_numpyro(self._bound(data)), plan)
+        model, bound = self._opened(data)
+        verify_continuous(model._decentred)
+        return Run(model.to_numpyro(bound), plan)
 
     def inference_data(
         self,
@@ -131,7 +134,9 @@ class Posteriors:
         from .groups import Wanted, all_groups
 
         wanted = Wanted(prior, predictive, likelihood)
-        return all_groups(self, values, self._bound(data), seed, stats or {}, attributes, wanted)
+        model, bound = self._opened(data)
+        about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
+        return all_groups(model, values, bound, seed, stats or {}, about, wanted)
 
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
         """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a joint sample.
@@ -140,7 +145,8 @@ class Posteriors:
         """
         from .groups import posterior_values, recover
 
-        return recover(self, posterior_values(found), self._bound(data), question, seed)
+        model, bound = self._opened(data)
+        return recover(model, posterior_values(found), bound, question, seed)
 
     def diagnose(self, found: Any, max_tree_depth: int = 10) -> list[Advice]:
         """What speaks against these draws, where, and what to try."""
@@ -150,7 +156,25 @@ class Posteriors:
 
         return diagnose(found, centred_draws(self.graph), max_tree_depth)
 
-    def _bound(self, data: Any) -> Data:
+    def with_missing(self, *sources: Any, **sizes: int) -> tuple[Any, Data]:
+        """A model that takes these data although entries of observed draws are missing, and the data for it.
+
+        Missing entries are left out where nothing depends on them, summed over where they are finite, and else drawn:
+        `x.missing`. With complete data it is the model itself. `model.notes` say what was done.
+        """
+        from ..data import bind_data
+        from ..posterior.missing import open_missing
+
+        bound = bind_data(self.graph, *sources, sizes=sizes, missing=True)
+        if not bound.missing:
+            return self, Data(bound.arrays, bound.sizes, bound.labels)
+        opened = open_missing(self.graph, bound.arrays, bound.missing)
+        model = type(self)(opened.graph, "", self.externs)  # type: ignore[call-arg]
+        model.notes = opened.notes
+        return model, Data(opened.arrays, {**bound.sizes, **opened.sizes}, {**bound.labels, **opened.labels})
+
+    def _opened(self, data: Any) -> tuple[Any, Data]:
+        """Data that were bound have nothing missing."""
         if isinstance(data, Data):
-            return data
-        return self.bind() if data is None else self.bind(data)
+            return self, data
+        return self.with_missing() if data is None else self.with_missing(data)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import arviz as az
 import numpy as np
 import xarray as xr
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)  # ArviZ 0.x announces 1.x once a day, and both are served here
+    import arviz as az
 
 SAMPLE = ("chain", "draw")
 
@@ -38,7 +42,7 @@ def container(groups: Mapping[str, xr.Dataset], **attributes: Any) -> Any:
     """Empty groups are left out; the attributes are those of the posterior."""
     full = {name: group for name, group in groups.items() if len(group.data_vars)}
     full["posterior"].attrs.update({"inference_library": "dpc", **attributes})
-    if hasattr(az, "InferenceData"):
+    if "InferenceData" in vars(az):  # ArviZ 1.x answers to the name, with a warning, but has none
         return az.InferenceData(**full)  # type: ignore[arg-type]
     return xr.DataTree.from_dict(full)
 
@@ -62,3 +66,23 @@ def group(found: Any, name: str) -> xr.Dataset:
 
 def has_group(found: Any, name: str) -> bool:
     return name in (found.groups() if callable(found.groups) else [path.strip("/") for path in found.groups])
+
+
+# ---- what ArviZ measures of chains
+
+
+def rhat(draws: xr.Dataset) -> xr.Dataset:
+    found: xr.Dataset = az.rhat(draws)  # type: ignore[no-untyped-call]
+    return found
+
+
+def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
+    """Effective draws of the bulk or the tail."""
+    found: xr.Dataset = az.ess(draws, method=kind)  # type: ignore[no-untyped-call]
+    return found
+
+
+def mcse(draws: xr.Dataset) -> xr.Dataset:
+    """The standard error of the mean."""
+    found: xr.Dataset = az.mcse(draws)  # type: ignore[no-untyped-call]
+    return found

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-import arviz as az
 import numpy as np
 import xarray as xr
 
-from .container import group, has_group
+from .container import ess, group, has_group, rhat
 from .pareto import TRUSTED
 
 RHAT = 1.01
 ESS_PER_CHAIN = 100
 BFMI = 0.3
+ACCEPT = (0.95, 0.99)
+"""What to ask for where draws diverge, one after the other."""
 
 
 class Advice(NamedTuple):
@@ -56,18 +57,21 @@ def _divergences(facts: Facts) -> Iterator[Advice]:
         names = " and ".join(f"`{name}`" for name in facts.centred)
         yield Advice(what, facts.centred, f"write `with noncentered` after the draw of {names}")
     else:
-        yield Advice(what, (), "raise the target acceptance, to 0.95 or 0.99, or give scales priors that avoid zero")
+        higher = next((a for a in ACCEPT if a > facts.posterior.attrs.get("target_accept", 0.0)), None)
+        remedy = f"take smaller steps (`target_accept={higher}`)" if higher else "write the model in other parameters"
+        yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
 def _mixing(facts: Facts) -> Iterator[Advice]:
     if facts.posterior.sizes["chain"] < 2:
         return
-    worst = _by_element(az.rhat(facts.posterior))  # type: ignore[no-untyped-call]
+    worst = _by_element(rhat(facts.posterior))
     bad = {name: value for name, value in worst.items() if value > RHAT}
     if bad:
         names = sorted(bad, key=lambda name: -bad[name])
         what = f"chains disagree about {_list(names)} (R-hat up to {max(bad.values()):.3f}, above {RHAT})"
-        remedy = "run longer; if chains sit in different modes, order or anchor what can be swapped (`with ordered`)"
+        modes = "if chains sit in different modes, order or anchor what can be swapped (`with ordered`)"
+        remedy = f"run longer ({_longer(facts)}); {modes}"
         yield Advice(what, tuple(names), remedy)
 
 
@@ -76,16 +80,15 @@ def _effective(facts: Facts) -> Iterator[Advice]:
         return
     least = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
     for kind in ("bulk", "tail"):
-        found = _by_element(az.ess(facts.posterior, method=kind), least=True)  # type: ignore[no-untyped-call]
+        found = _by_element(ess(facts.posterior, kind), least=True)
         bad = {name: value for name, value in found.items() if value < least}
         if bad:
             names = sorted(bad, key=lambda name: bad[name])
             what = (
                 f"few effective draws of the {kind} of {_list(names)} ({min(bad.values()):.0f}, less than {least:.0f})"
             )
-            yield Advice(
-                what, tuple(names), "draw more, or rescale and centre predictors so that parameters are less correlated"
-            )
+            remedy = f"draw more (`draws={2 * facts.posterior.sizes['draw']}`), or rescale and centre predictors"
+            yield Advice(what, tuple(names), f"{remedy} so that parameters are less correlated")
 
 
 def _energy(facts: Facts) -> Iterator[Advice]:
@@ -106,16 +109,15 @@ def _depth(facts: Facts) -> Iterator[Advice]:
     count = int(np.sum(facts.stats["tree_depth"].values >= facts.max_tree_depth))
     if count > 0.01 * _draws(facts):
         what = f"{count} of {_draws(facts)} draws used the deepest tree ({facts.max_tree_depth}), so each is costly"
-        yield Advice(
-            what, (), "parameters differ in scale or are correlated: standardise predictors, or use dense_mass=True"
-        )
+        remedy = "standardise predictors, or adapt to correlations (`dense_mass=True`)"
+        yield Advice(what, (), f"parameters differ in scale or are correlated: {remedy}")
 
 
 def _tail(facts: Facts) -> Iterator[Advice]:
     k = facts.posterior.attrs.get("pareto_k")
     if k is not None and not k < TRUSTED:
         what = f"the approximation is not close to the posterior (Pareto k {float(k):.2f}, above {TRUSTED})"
-        yield Advice(what, (), "use method='nuts'")
+        yield Advice(what, (), "use `method='nuts'`")
 
 
 CHECKS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (_divergences, _mixing, _effective, _energy, _depth, _tail)
@@ -134,6 +136,13 @@ def _by_element(found: Any, least: bool = False) -> dict[str, float]:
     pick = np.nanmin if least else np.nanmax
     arrays = {str(name): np.asarray(array.values, float) for name, array in found.data_vars.items()}
     return {name: float(pick(array)) for name, array in arrays.items() if np.any(np.isfinite(array))}
+
+
+def _longer(facts: Facts) -> str:
+    """Twice what was asked for."""
+    warmup = facts.posterior.attrs.get("warmup")
+    draws = f"`draws={2 * facts.posterior.sizes['draw']}`"
+    return f"`warmup={2 * warmup}`, {draws}" if warmup else draws
 
 
 def _list(names: list[str]) -> str:

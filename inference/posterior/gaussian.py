@@ -17,6 +17,7 @@ from .target import Target
 ITERATIONS = 500
 SMALL = 1e-6
 """Nats that the next step of Newton's method may still promise."""
+LEAST_RISE = 0.01
 MOST_DAMPING = 1e12
 MOST_FULL = 50
 """Above this many dimensions SVI keeps a diagonal covariance."""
@@ -65,13 +66,26 @@ def fit_laplace(flat: Flat) -> Gaussian:
     """mean = argmin potential, covariance = inverse of its Hessian there."""
     mode, found = _minimise(flat)
     values, vectors = np.linalg.eigh(found.curvature)
-    if not values[0] > 0 or not np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL:
+    is_level = values[0] > 0 and np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL
+    if not is_level or _is_flat(flat, mode, found):
         raise NoMode(
             "no mode was found: the density grows without end, or is flat, in some direction of unconstrained space. "
-            "A scale that may shrink to zero does that; NUTS has no such trouble"
+            "A scale that may shrink to zero does that; `method='nuts'` has no such trouble"
         )
     lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
     return Gaussian(mode, jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(mode)), lower=True).T)
+
+
+def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
+    """Whether the potential fails to rise a standard deviation away, where that of a Gaussian rises by a half.
+
+    Rounding makes the curvature along a ridge positive, and a plateau has some that vanishes as slowly as its slope.
+    """
+    values, vectors = np.linalg.eigh(found.curvature)
+    away = (vectors / np.sqrt(values)).T
+    points = mode + jnp.asarray(np.concatenate([away, -away]))
+    there = np.asarray(jax.jit(lambda p: jax.lax.map(flat.potential, p, batch_size=100))(points))
+    return bool(np.any(there - found.value < LEAST_RISE))
 
 
 def _minimise(flat: Flat) -> tuple[jax.Array, Local]:

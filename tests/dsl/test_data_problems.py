@@ -70,6 +70,7 @@ VALUES: list[tuple[str, tuple[str, ...], Any, tuple[str, ...]]] = [
     ("too many axes", ("data x : real",), {"x": np.zeros((1,) * 40).tolist()}, ("more than 32 axes",)),
     ("name", ("data x : real",), {"x": 1, 3: 2}, ("3 is no name",)),
     ("absent", (D, "data x[D] : real(lower=0)"), {}, ("the data lack `x`", "`data x[D] : real(lower=0)`")),
+    ("a count for Stan", VECTOR, {"N": 2, "x": [1, 2]}, ("no data called `N`", "2 members of `D`, call it `D`")),
     ("unknown name", ("data xylo : real",), {"xylo": 1, "Xylo": 1}, ("no data called `Xylo`", "did you mean `xylo`?")),
     ("latent", ("data x : real",), {"x": 1, "z": 1}, ("`z` is a draw", "takes no data")),
     ("dim entry", VECTOR, {"x": [1], "D": 1.5}, ("`D` is a dim", "the list of its labels")),
@@ -126,7 +127,7 @@ def test_problems_of_several_entries_and_files(tmp_path: Path) -> None:
 def test_missing_observations() -> None:
     said = problems(RADON, {**ROWS, "y": [float("nan"), 2]})
     assert "`y` has 1 missing value" in said
-    assert "`dpc fit` integrates over missing observations" in said
+    assert "`dpc fit` and `dpc posterior` integrate over missing observations" in said
 
 
 def test_a_name_in_two_sources() -> None:
@@ -138,8 +139,8 @@ def test_a_name_in_two_sources() -> None:
 @pytest.mark.parametrize(
     ("positions", "parts"),
     [
-        ([1, 85], ("from 1 to 85 with gaps (2 distinct)", "give labels as text", "sizes={'County': ...}")),
-        ([1, 2], ("from 1 to 2 in `county`", "subtract 1", "give labels as text", "sizes={'County': ...}")),
+        ([1, 85], ("from 1 to 85 with gaps (2 distinct)", "give labels as text", "an entry called `County`")),
+        ([1, 2], ("from 1 to 2 in `county`", "subtract 1", "give labels as text", "an entry called `County`")),
         ([0, 2], ("from 0 to 2 with gaps",)),
         ([-1, 0], ("from -1 to 0",)),
     ],
@@ -173,7 +174,7 @@ def test_sizes_that_are_none(size: Any) -> None:
 def test_a_dim_without_a_size() -> None:
     said = problems(declared("dim N", "dim Free", "data x[N] : real", "w[f in Free] ~ Normal(0, 1)"), {"x": [1]})
     assert "nothing says how many members `Free` has" in said
-    assert "sizes={'Free': ...}" in said
+    assert "an entry called `Free`" in said
 
 
 def test_a_dim_below_the_least_size() -> None:
