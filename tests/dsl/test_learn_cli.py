@@ -121,7 +121,7 @@ def test_tables_are_shown_with_their_parents(folder: Path, capsys: Capture) -> N
 
 
 def test_a_stream_gives_the_same_tables(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = "fit", folder / "network.dp", "--data", folder / "network.csv", "--smoothing", "0.5", "--json"
+    words = "fit", folder / "network.dp", "--data", folder / "network.csv", "--smoothing", "bdeu:5", "--json"
     whole = json.loads(say(capsys, *words))
     monkeypatch.setattr(stream, "PART", 3)
     parts = json.loads(say(capsys, *words, "--stream"))
@@ -398,6 +398,7 @@ def test_two_processes_fit_what_one_does() -> None:
         (["glm.dp", "--data", "glm.csv", "--by", "person"], 3, "there is no column `person`"),
         (["network.dp", "--data", "network.csv", "--test", "part.csv"], 3, "the data lack `rain`, whose probability"),
         (["glm.dp", "--data", "glm.csv", "--smoothing", "1"], 2, "`newton` counts nothing: write a prior in the file"),
+        (["network.dp", "--data", "network.csv", "--smoothing", "K2"], 2, "--smoothing is a number from 0 up, or"),
         (
             ["glm.dp", "--data", "glm.csv", "--batch", "9"],
             2,
