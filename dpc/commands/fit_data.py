@@ -148,10 +148,13 @@ def fit_stream(model: Any, start: dict[str, Any], given: dict[str, Any], args: a
 
 def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
     """The log-likelihood of cases that were not learned from, and their mean with its standard error."""
+    import numpy as np
+
     from dpc.dsl.learn.predict import log_likelihoods
 
     _, each = log_likelihoods(model.graph, fit, *sources_of(args.test, given), by=args.by)
-    error = float(each.std(ddof=1) / len(each) ** 0.5) if len(each) > 1 else None
+    known = len(each) > 1 and bool(np.isfinite(each).all())
+    error = float(each.std(ddof=1) / len(each) ** 0.5) if known else float("nan")
     return {
         "log_likelihood": float(each.sum()),
         "cases": len(each),
@@ -164,7 +167,10 @@ def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespa
 
 
 def show(model: Any, fit: Any, curves: Any, held_out: dict[str, Any] | None, args: argparse.Namespace) -> int:
-    found = {**fit.to_dict(), "file": args.path, **({"test": held_out} if held_out else {})}
+    from dpc.dsl.learn.result import plain
+
+    test = {"test": {name: plain(value) for name, value in held_out.items()}} if held_out else {}
+    found = {**fit.to_dict(), "file": args.path, **test}
     if args.out:
         write(model, fit, found, args)
     if args.plot:
@@ -217,7 +223,8 @@ def rows_of(model: Any, fit: Any, held_out: dict[str, Any] | None) -> list[str]:
 def mean_of(held_out: dict[str, Any]) -> str:
     if held_out["cases"] == 1:
         return ""
-    return f" ({held_out['mean']:.6g} ± {held_out['standard_error']:.2g} for each of {held_out['cases']} cases)"
+    error = held_out["standard_error"]
+    return f" ({held_out['mean']:.6g}{f' ± {error:.2g}' * (error == error)} for each of {held_out['cases']} cases)"
 
 
 def likelihood_rows(fit: Any) -> list[str]:

@@ -84,9 +84,10 @@ def predictions(model: Any, args: argparse.Namespace) -> tuple[dict[str, Any], d
 
 def log_likelihoods(model: Any, args: argparse.Namespace) -> tuple[dict[str, Any], dict[Any, list[Row]]]:
     from dpc.dsl.learn.predict import log_likelihoods as each_of
+    from dpc.dsl.learn.result import plain
 
     names, each = each_of(model.graph, read_fit(args.fit), *sources_of(model, args), by=args.by)
-    found = {"cases": list(names), "log_likelihood": each.tolist()}
+    found = {"cases": list(names), "log_likelihood": plain(each)}
     return found, {(): [("case", "log p"), *zip(names, each.tolist(), strict=True)]}
 
 

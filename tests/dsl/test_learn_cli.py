@@ -246,27 +246,6 @@ def enumerate_tags(params: Any, x: Any) -> tuple[list[int], Any]:
     return list(paths[int(np.argmax(chances))]), np.einsum("p,pts->ts", chances, on)
 
 
-# ---- means
-
-
-def test_means_of_draws_that_are_not_there() -> None:
-    model = dpc.parse("data x : real\nparam a : real = 0\ny ~ Normal(a * x, 0.5)\nk ~ Poisson(exp(a * x))\n")
-    pandas = pytest.importorskip("pandas")
-    found = model.predict({"a": 2.0}, pandas.DataFrame({"x": [1.0, 0.25], "y": [None, 3.0]}))
-    assert [float(v) for v in found["y"].best] == [2.0, 3.0]
-    assert [float(v) for v in found["y"].spread] == [0.5, 0.0]
-    np.testing.assert_allclose(found["k"].best, np.exp([2.0, 0.5]))
-    np.testing.assert_allclose(found["k"].spread, np.exp([1.0, 0.25]))
-
-
-def test_what_cannot_be_predicted_is_told() -> None:
-    text = "param a : real = 0\nz ~ Bernoulli(0.5)\ny ~ Normal(if z then a else 0, 1)\nw ~ Normal(a, 1)\n"
-    model = dpc.parse(text)
-    found = model.predict({"a": 1.0}, {"w": 0.5})
-    assert found.notes == ("no prediction of `y`: `y` depends on `z`, which is not known either",)
-    assert found["z"].spread[0].tolist() == [0.5, 0.5]
-
-
 # ---- checkpoints
 
 MIXTURE = """
