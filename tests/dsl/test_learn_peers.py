@@ -236,8 +236,10 @@ def alarm() -> Alarm:
     return Alarm()
 
 
-@pytest.mark.parametrize("smoothing", [0.5, 2.0])
-def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float) -> None:
+@pytest.mark.parametrize(
+    ("smoothing", "prior", "weight"), [(0.5, "useSmoothingPrior", 0.5), ("bdeu:7", "useBDeuPrior", 7.0)]
+)
+def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float | str, prior: str, weight: float) -> None:
     gum, pandas = pytest.importorskip("pyagrum"), pytest.importorskip("pandas")
     bare = gum.BayesNet()
     for variable in alarm.network.variables:
@@ -246,7 +248,7 @@ def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float) -> None:
         for parent in table.parents:
             bare.addArc(parent, table.child)
     learner = gum.BNLearner(pandas.DataFrame(alarm.labels), bare)
-    learner.useSmoothingPrior(smoothing)
+    getattr(learner, prior)(weight)
     peer = learner.learnParameters(bare.dag())
     params = alarm.model.fit(alarm.rows, smoothing=smoothing).params
     for name, table in alarm.tables.items():
