@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from dpc.commands.inputs import add_input_arguments, load_model
 from dpc.dsl.graph import Kind
@@ -68,6 +69,8 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("--steps takes a number from 1 up")
     if args.rate is not None and not 0 < args.rate < float("inf"):
         raise UsageError(f"--rate takes a positive number, not {args.rate}")
+    if args.tolerance is not None and not 0 < args.tolerance < float("inf"):
+        raise UsageError(f"--tolerance takes a positive number, not {args.tolerance}")
     if args.samples is not None and args.samples < 1:
         raise UsageError("--samples takes a number from 1 up")
     if args.batch is not None and args.batch < 1:
@@ -80,6 +83,9 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("--resume needs the --checkpoint to continue from")
     if args.plot and not args.plot.endswith((".svg", ".png")):
         raise UsageError(f"--plot writes .svg or .png, not {args.plot}")
+    for path in filter(None, (args.out, args.plot)):
+        if not Path(path).parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
 
 
 def verify_unused(args: argparse.Namespace, options: dict[str, str], why: str) -> None:

@@ -28,6 +28,7 @@ def run(model: Any, args: argparse.Namespace) -> int:
     from dpc.dsl.learn.choose import NotApplicable
     from dpc.inference.errors import InferenceError
 
+    verify_ending(args.out)
     start, given = read_settings(args.set, model.graph)
     try:
         fit, curves = find_fit(model, start, given, args)
@@ -35,6 +36,13 @@ def run(model: Any, args: argparse.Namespace) -> int:
     except (NotApplicable, WrongCheckpoint, InferenceError) as error:
         raise UsageError(str(error)) from None
     return show(model, fit, curves, held_out, args)
+
+
+def verify_ending(out: str | None) -> None:
+    from dpc.inference.formats.registry import format_of
+
+    if out and not out.endswith((".json", ".dp")) and not format_of(out):
+        raise UsageError(f"-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not {out}")
 
 
 def sources_of(paths: list[str], given: dict[str, Any]) -> list[Any]:
@@ -97,9 +105,15 @@ def verify_start(likelihood: Any, start: dict[str, Any]) -> None:
     import numpy as np
 
     shapes = {name: np.shape(value) for name, value in likelihood.start().items()} if start else {}
+    types = {node.name: node.type for node in likelihood.roles.unknowns}
     for name, value in start.items():
         if np.shape(value) != shapes[name]:
             raise UsageError(f"`{name}` has shape {shapes[name]}, but --set gives {np.shape(value)}")
+        if np.asarray(value).dtype.kind not in "if":
+            raise UsageError(f"`{name}` is a number, or an array of them, but --set gives {value}")
+        lower, upper = types[name].bounds
+        if not np.all((lower < np.asarray(value)) & (np.asarray(value) < upper)):
+            raise UsageError(f"`{name}` lies between {lower:g} and {upper:g}, but --set gives {value}")
 
 
 class Watcher:

@@ -141,7 +141,7 @@ def shown(tables: dict[Any, list[Row]]) -> list[str]:
         lines += columns([tuple(map(cell_text, row)) for row in table[: MOST_ROWS + 1]])
         if len(table) > MOST_ROWS + 1:
             lines.append(f"... and {len(table) - MOST_ROWS - 1} more: -o out.csv has them all")
-    return lines or ["the data leave nothing open"]
+    return lines or ["the data leave nothing open: what they have no column for, or an empty cell, is predicted"]
 
 
 def cell_text(cell: Any) -> str:

@@ -68,6 +68,8 @@ class Regression(Record):
     predictor: c.Core
     weights: tuple[Node, ...]
     spread: Node | None
+    names: tuple[str, ...]
+    """All unknowns, in the order of the file."""
 
     def count(self, likelihood: Likelihood) -> int:
         """How many numbers are unknown."""
@@ -119,7 +121,8 @@ def find_regression(likelihood: Likelihood) -> Regression | None:
     affine = Degree(graph, {node.name for node in weights}).of(predictor) == 1
     alone = spread is None or (bool(rest) and not _mentions(likelihood, predictor, spread))
     fits = free and affine and alone and bool(rest) == (spread is not None)
-    return Regression(draw, link, predictor, weights, spread) if fits else None
+    names = tuple(node.name for node in roles.unknowns)
+    return Regression(draw, link, predictor, weights, spread, names) if fits else None
 
 
 def _spread(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node | None:
@@ -248,6 +251,7 @@ def _estimate(
     for own, array in ((params, b), (errors, spread * np.sqrt(np.diag(np.linalg.inv(last.look.gram))))):
         split = np.split(array, cuts)
         own |= {node.name: part.reshape(s) for node, part, s in zip(found.weights, split, shapes, strict=True)}
+    params, errors = ({name: own[name] for name in found.names} for own in (params, errors))
     norm, asked = _largest(last.look.slope) / spread**2, _asked(value, tolerance)
     certain = norm <= asked and np.isfinite(value)
     return Estimate(params, errors, value, norm, asked, last.steps) if certain else None

@@ -79,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_csv(path / "glm.csv", ["x.age", "x.dose", "y"], rows)
     write_csv(path / "apart.csv", ["x.age", "x.dose", "y"], [(*row[:2], str(row[0] > 0).lower()) for row in rows])
     write_csv(path / "new.csv", ["x.dose", "x.age"], [(1.0, 0.5), (-0.5, 2.0)])
+    write_csv(path / "header.csv", ["x.age", "x.dose", "y"], [])
     write_csv(path / "unlike.csv", ["x.age", "x.height"], [(1.0, 0.5)])
     return path
 
@@ -385,6 +386,11 @@ def test_two_processes_fit_what_one_does() -> None:
         ),
         (["glm.dp", "--data", "glm.csv", "--method", "magic"], 2, "there is no method 'magic'"),
         (["glm.dp", "--data", "glm.csv", "--set", "w=1"], 2, "`w` has shape (2,), but --set gives ()"),
+        (["glm.dp", "--data", "glm.csv", "--set", "bias=low"], 2, "`bias` is a number, or an array of them"),
+        (["network.dp", "--data", "network.csv", "--tolerance", "nan"], 2, "--tolerance takes a positive number"),
+        (["glm.dp", "--data", "glm.csv", "-o", "fit.txt"], 2, "-o writes .json, or a network with learned tables"),
+        (["glm.dp", "--data", "glm.csv", "-o", "none/fit.json"], 2, "there is no folder none"),
+        (["glm.dp", "--data", "header.csv"], 3, "header.csv has no rows below its header"),
         (["glm.dp", "--data", "glm.csv", "--samples", "3"], 2, "--samples is for the objective of a file"),
         (["glm.dp", "--data", "glm.csv", "--stream"], 2, "streamed for tables alone"),
         (["network.dp", "--data", "network.csv", "--steps", "9"], 2, "`steps` has no meaning for `counts`"),
