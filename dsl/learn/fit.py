@@ -107,13 +107,13 @@ def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[s
         return None
     return Fit(
         params=found.params,
-        errors=found.errors if options.errors else None,
+        errors=found.errors if options.errors and not found.exactly else None,
         value=found.value,
         log_prior=0.0,
         method="newton",
         loss="likelihood",
         why=choose_newton(count).why,
-        converged=True,
+        converged=not found.exactly,
         reason=found.reason,
         gradient_norm=found.gradient_norm,
         steps=found.steps,

@@ -33,8 +33,8 @@ BLOCK = 1 << 17
 MANY, SHARE = 16, 8
 """Of so many pieces of data or more, one in so many is looked at first, to start near the maximum."""
 ROUGH, FEW_STEPS = 1e-4, 10
-NO_SPREAD = 1e-7
-"""Of a linear regression that leaves nothing, relative to the data: there is no maximum, or rounding rules."""
+NO_SPREAD, NOTHING, LEAST = 1e-7, 1e-13, 1e-100
+"""What a linear regression leaves, relative to the data: rounding rules, or nothing is left and there is no maximum."""
 
 Pieces = Callable[[], Iterator[Parts]]
 
@@ -94,9 +94,13 @@ class Estimate(Record):
     gradient_norm: float
     asked: float
     steps: int
+    exactly: str = ""
+    """Why there is no maximum: a linear regression that leaves nothing."""
 
     @property
     def reason(self) -> str:
+        if self.exactly:
+            return f"{self.exactly}, and the likelihood grows for ever"
         return f"the largest entry of the gradient is {self.gradient_norm:.2g}, at most {self.asked:.2g} was asked"
 
 
@@ -236,14 +240,16 @@ def _estimate(
 ) -> Estimate | None:
     """With the sd of a linear regression, which is the root mean square of what is left."""
     b, y = last.b, design.y
-    value, spread = -last.look.value - float(np.sum(found.link.base(y))), 1.0
+    value, spread, exact = -last.look.value - float(np.sum(found.link.base(y))), 1.0, False
     params: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     if found.spread is not None:
         left = [float(np.sum((own - offset - b @ x) ** 2)) for offset, x, own in design.pieces()]
         spread = sqrt(sum(left) / y.size)
-        if not spread > NO_SPREAD * np.abs(y).max():
+        exact = not spread > NOTHING * np.abs(y).max()
+        if not exact and not spread > NO_SPREAD * np.abs(y).max():
             return None
+        spread = max(spread, LEAST)
         value = -y.size * (log(spread) + log(2 * pi) / 2 + 0.5)
         params[found.spread.name] = np.asarray(spread)
         errors[found.spread.name] = np.asarray(spread / sqrt(2 * y.size))
@@ -253,5 +259,6 @@ def _estimate(
         own |= {node.name: part.reshape(s) for node, part, s in zip(found.weights, split, shapes, strict=True)}
     params, errors = ({name: own[name] for name in found.names} for own in (params, errors))
     norm, asked = _largest(last.look.slope) / spread**2, _asked(value, tolerance)
-    certain = norm <= asked and np.isfinite(value)
-    return Estimate(params, errors, value, norm, asked, last.steps) if certain else None
+    certain = exact or (norm <= asked and np.isfinite(value))
+    exactly = f"the data are fitted exactly: `{found.spread.name}` goes to zero" if exact and found.spread else ""
+    return Estimate(params, errors, value, norm, asked, last.steps, exactly) if certain else None

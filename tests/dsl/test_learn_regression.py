@@ -128,7 +128,10 @@ def test_without_a_certificate_the_general_methods_answer() -> None:
     assert refused(text, data | {"y": X[:, 0] > 0}), "separable data have no maximum"
     assert refused(PLAIN.replace("logits=0.5", "logits=b"), data), "the level is in b and in a"
     text, data = DATA["linear"]
-    assert refused(text, data | {"y": 1000 + 3 * data["u"]}), "nothing is left, so that the sd is zero"
+    exact = dpc.parse(text).fit(data | {"y": 1000 + 3 * data["u"]})
+    assert not exact.converged
+    assert exact.reason == "the data are fitted exactly: `s` goes to zero, and the likelihood grows for ever"
+    assert exact.params["c"] == pytest.approx(3, abs=1e-12)
 
 
 def test_what_is_not_such_a_regression_is_left_alone() -> None:
