@@ -3,7 +3,11 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check
 TYPED  := .venv/typed# the package as installed, for the type checker, which does not know package-dir
+
+# What tests compare with: one at a time, as there may be no wheel of one of them for this machine.
+PEERS  := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")
 
 .PHONY: demo test test-all lint bench update-golden docs clean
 
@@ -54,5 +58,7 @@ $(READY): pyproject.toml
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv || { $(PYTHON) -m venv --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
 	@echo "Installing dpc and what it needs into .venv (a minute or two, once)"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(PIP) -e '.[dev]'
+	@$(BIN)/python -c '$(PEERS)' | while read peer; do \
+	    $(PIP) --only-binary :all: "$$peer" 2>/dev/null || echo "No $$peer here: the tests that compare with it are skipped"; done
 	@echo "$(STAMP)" > $(READY)

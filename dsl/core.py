@@ -150,6 +150,13 @@ class LogDensity(Core):
     frozen: bool = False
 
 
+class Moment(Core):
+    """The `mean` or the `variance` of a law, as a number; no program writes it, predictions need it."""
+
+    law: Law
+    name: str
+
+
 class Divergence(Core):
     """KL(law, other), as a number in an expression; bounds have it where a closed form exists."""
 

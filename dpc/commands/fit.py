@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from dpc.commands.inputs import add_input_arguments, load_model
 from dpc.dsl.graph import Kind
+from dpc.dsl.learn.smoothing import read_smoothing
 from dpc.exits import UsageError
 
 OBJECTIVE_ONLY = {"samples": "--samples", "optimizer": "--optimizer"}
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--by", metavar="COLUMN", help="rows with the same value in this column are one case")
     data.add_argument("--method", help="auto, counts, closed form, em, newton, lbfgs, natural or stochastic")
     data.add_argument("--loss", help="likelihood (the default), or another loss: see docs/learning.md")
-    data.add_argument("--smoothing", type=float, metavar="A", help="add A to every count of a table")
+    data.add_argument("--smoothing", metavar="A", help="add A to every count; bdeu:N spreads N evenly over each table")
     data.add_argument("--tolerance", type=float, help="of the gradient, relative to the value")
     data.add_argument("--batch", type=int, metavar="N", help="cases of a step of stochastic gradients (default all)")
     data.add_argument("--test", action="append", default=[], metavar="FILE", help="data that are held out")
@@ -67,16 +69,23 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("--steps takes a number from 1 up")
     if args.rate is not None and not 0 < args.rate < float("inf"):
         raise UsageError(f"--rate takes a positive number, not {args.rate}")
+    if args.tolerance is not None and not 0 < args.tolerance < float("inf"):
+        raise UsageError(f"--tolerance takes a positive number, not {args.tolerance}")
     if args.samples is not None and args.samples < 1:
         raise UsageError("--samples takes a number from 1 up")
     if args.batch is not None and args.batch < 1:
         raise UsageError("--batch takes a number from 1 up")
-    if args.smoothing is not None and not 0 <= args.smoothing < float("inf"):
-        raise UsageError(f"--smoothing takes a number from 0 up, not {args.smoothing}")
+    try:
+        read_smoothing(args.smoothing)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
     if args.resume and not args.checkpoint:
         raise UsageError("--resume needs the --checkpoint to continue from")
     if args.plot and not args.plot.endswith((".svg", ".png")):
         raise UsageError(f"--plot writes .svg or .png, not {args.plot}")
+    for path in filter(None, (args.out, args.plot)):
+        if not Path(path).parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
 
 
 def verify_unused(args: argparse.Namespace, options: dict[str, str], why: str) -> None:

@@ -28,6 +28,7 @@ def run(model: Any, args: argparse.Namespace) -> int:
     from dpc.dsl.learn.choose import NotApplicable
     from dpc.inference.errors import InferenceError
 
+    verify_ending(args.out)
     start, given = read_settings(args.set, model.graph)
     try:
         fit, curves = find_fit(model, start, given, args)
@@ -35,6 +36,13 @@ def run(model: Any, args: argparse.Namespace) -> int:
     except (NotApplicable, WrongCheckpoint, InferenceError) as error:
         raise UsageError(str(error)) from None
     return show(model, fit, curves, held_out, args)
+
+
+def verify_ending(out: str | None) -> None:
+    from dpc.inference.formats.registry import format_of
+
+    if out and not out.endswith((".json", ".dp")) and not format_of(out):
+        raise UsageError(f"-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not {out}")
 
 
 def sources_of(paths: list[str], given: dict[str, Any]) -> list[Any]:
@@ -97,9 +105,15 @@ def verify_start(likelihood: Any, start: dict[str, Any]) -> None:
     import numpy as np
 
     shapes = {name: np.shape(value) for name, value in likelihood.start().items()} if start else {}
+    types = {node.name: node.type for node in likelihood.roles.unknowns}
     for name, value in start.items():
         if np.shape(value) != shapes[name]:
             raise UsageError(f"`{name}` has shape {shapes[name]}, but --set gives {np.shape(value)}")
+        if np.asarray(value).dtype.kind not in "if":
+            raise UsageError(f"`{name}` is a number, or an array of them, but --set gives {value}")
+        lower, upper = types[name].bounds
+        if not np.all((lower < np.asarray(value)) & (np.asarray(value) < upper)):
+            raise UsageError(f"`{name}` lies between {lower:g} and {upper:g}, but --set gives {value}")
 
 
 class Watcher:
@@ -148,10 +162,13 @@ def fit_stream(model: Any, start: dict[str, Any], given: dict[str, Any], args: a
 
 def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
     """The log-likelihood of cases that were not learned from, and their mean with its standard error."""
+    import numpy as np
+
     from dpc.dsl.learn.predict import log_likelihoods
 
     _, each = log_likelihoods(model.graph, fit, *sources_of(args.test, given), by=args.by)
-    error = float(each.std(ddof=1) / len(each) ** 0.5) if len(each) > 1 else None
+    known = len(each) > 1 and bool(np.isfinite(each).all())
+    error = float(each.std(ddof=1) / len(each) ** 0.5) if known else float("nan")
     return {
         "log_likelihood": float(each.sum()),
         "cases": len(each),
@@ -164,7 +181,10 @@ def test_fit(model: Any, fit: Any, given: dict[str, Any], args: argparse.Namespa
 
 
 def show(model: Any, fit: Any, curves: Any, held_out: dict[str, Any] | None, args: argparse.Namespace) -> int:
-    found = {**fit.to_dict(), "file": args.path, **({"test": held_out} if held_out else {})}
+    from dpc.dsl.learn.result import plain
+
+    test = {"test": {name: plain(value) for name, value in held_out.items()}} if held_out else {}
+    found = {**fit.to_dict(), "file": args.path, **test}
     if args.out:
         write(model, fit, found, args)
     if args.plot:
@@ -217,7 +237,8 @@ def rows_of(model: Any, fit: Any, held_out: dict[str, Any] | None) -> list[str]:
 def mean_of(held_out: dict[str, Any]) -> str:
     if held_out["cases"] == 1:
         return ""
-    return f" ({held_out['mean']:.6g} ± {held_out['standard_error']:.2g} for each of {held_out['cases']} cases)"
+    error = held_out["standard_error"]
+    return f" ({held_out['mean']:.6g}{f' ± {error:.2g}' * (error == error)} for each of {held_out['cases']} cases)"
 
 
 def likelihood_rows(fit: Any) -> list[str]:

@@ -84,9 +84,10 @@ def predictions(model: Any, args: argparse.Namespace) -> tuple[dict[str, Any], d
 
 def log_likelihoods(model: Any, args: argparse.Namespace) -> tuple[dict[str, Any], dict[Any, list[Row]]]:
     from dpc.dsl.learn.predict import log_likelihoods as each_of
+    from dpc.dsl.learn.result import plain
 
     names, each = each_of(model.graph, read_fit(args.fit), *sources_of(model, args), by=args.by)
-    found = {"cases": list(names), "log_likelihood": each.tolist()}
+    found = {"cases": list(names), "log_likelihood": plain(each)}
     return found, {(): [("case", "log p"), *zip(names, each.tolist(), strict=True)]}
 
 
@@ -140,7 +141,7 @@ def shown(tables: dict[Any, list[Row]]) -> list[str]:
         lines += columns([tuple(map(cell_text, row)) for row in table[: MOST_ROWS + 1]])
         if len(table) > MOST_ROWS + 1:
             lines.append(f"... and {len(table) - MOST_ROWS - 1} more: -o out.csv has them all")
-    return lines or ["the data leave nothing open"]
+    return lines or ["the data leave nothing open: what they have no column for, or an empty cell, is predicted"]
 
 
 def cell_text(cell: Any) -> str:

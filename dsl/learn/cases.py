@@ -77,6 +77,9 @@ def read_cases(
         found = _stack(graph, [_bind(graph, [as_raw(case), *others], sizes) for cases in listed for case in cases])
         return _join(graph, found) if join else found
     raws = [as_raw(source) for source in sources]
+    for raw in raws:
+        if raw.table and raw.variables and all(len(column.values) == 0 for column in raw.variables.values()):
+            raise problem("", f"{raw.where} has no rows below its header", place=raw.where)
     if by is not None:
         found = _split_by(graph, raws, by, sizes)
         return _join(graph, found) if join else found

@@ -50,7 +50,8 @@ def choose_method(likelihood: Likelihood) -> Choice:
         return Choice("lbfgs", f"{hidden} integrated out exactly: all laws are normal and all means affine")
     if roles.is_normalised:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
-        return Choice("em", f"{hidden} are hidden: exact expectations, then L-BFGS on the likelihood itself")
+        verb = "is" if len(roles.summed) == 1 else "are"
+        return Choice("em", f"{hidden} {verb} hidden: exact expectations, then L-BFGS on the likelihood itself")
     return _choose_for_field(likelihood, few)
 
 

@@ -27,6 +27,7 @@ from .regression import estimate, find_regression
 from .rest import log_likelihood_of_rest
 from .result import Fit
 from .shard import spread_cases
+from .smoothing import read_smoothing
 from .stages import loss_of, stages
 
 Values = dict[str, Any]
@@ -106,13 +107,13 @@ def fit_by_regression(likelihood: Likelihood, options: Options, start: Mapping[s
         return None
     return Fit(
         params=found.params,
-        errors=found.errors if options.errors else None,
+        errors=found.errors if options.errors and not found.exactly else None,
         value=found.value,
         log_prior=0.0,
         method="newton",
         loss="likelihood",
         why=choose_newton(count).why,
-        converged=True,
+        converged=not found.exactly,
         reason=found.reason,
         gradient_norm=found.gradient_norm,
         steps=found.steps,
@@ -211,10 +212,11 @@ def fit_tables(roles: Any, chunks: Any, options: Options, choice: Choice, notes:
         count += cases.count
     assert isinstance(cases, Cases)
     sizes = cases.groups[0].sizes
-    smoothing = options.smoothing or 0.0
+    smoothing = read_smoothing(options.smoothing)
     counts = {
-        n.name: seen[n.name] + smoothing + by_counting.prior_counts(n, seen[n.name].shape, sizes)
+        n.name: own + smoothing.of(own.shape) + by_counting.prior_counts(n, own.shape, sizes)
         for n in roles.unknowns
+        for own in [seen[n.name]]
     }
     params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
     value = sum(by_counting.log_likelihood_at(seen[n.name], params[n.name], n) for n in roles.unknowns)

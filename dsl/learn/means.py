@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 
+from .. import core as c
 from ..embed.compiled import split_data
 from ..embed.given import random_ancestors
 from ..graph import Graph, Kind, Node
@@ -16,6 +17,22 @@ from ..lower.emit import runnable
 from ..types import Real
 
 Values = dict[str, Any]
+NO_MOMENTS = frozenset(
+    [
+        "Cauchy",
+        "Gompertz",
+        "HalfCauchy",
+        "HalfStudentT",
+        "Levy",
+        "LKJ",
+        "LKJCholesky",
+        "MatrixNormal",
+        "ProjectedNormal",
+        "RelaxedBernoulli",
+        "TruncatedCauchy",
+    ]
+)
+"""Laws that have no mean, or whose mean or variance NumPyro does not know."""
 
 
 class _Law:
@@ -42,15 +59,21 @@ class _Laws:
         return lambda *arguments, **named: _Law(getattr(dist, name)(*arguments, **named), self.moment)
 
 
-def why_no_mean(graph: Graph, name: str, known: set[str]) -> str:
-    """Why the mean of a draw cannot be read off its law; empty if it can."""
-    open_parents = [parent for parent in random_ancestors(graph, name) if parent not in known]
-    if name in open_parents or any(name in group.members for group in graph.recurrences):
+def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
+    """Why the mean of a draw cannot be had from its law and the finite draws it depends on; empty if it can."""
+    node, parents = graph[name], random_ancestors(graph, name)
+    laws = [piece.body.name for piece in node.pieces if isinstance(piece.body, c.Law)]
+    if name in parents or any(name in group.members for group in graph.recurrences):
         return f"the entries of `{name}` depend on each other"
-    if open_parents:
-        return f"`{name}` depends on `{open_parents[0]}`, which is not known either"
-    if any(setting.name == "ordered" for setting in graph[name].settings) or graph[name].undirected:
+    for parent in parents:
+        if parent in hidden - finite:
+            return f"`{name}` depends on `{parent}`, which is not known either"
+    if any(setting.name == "ordered" for setting in node.settings) or node.undirected:
         return f"the entries of `{name}` are not drawn one by one"
+    if hidden & {*parents} and any(len(piece.indices) != len(node.type.shape) for piece in node.pieces):
+        return f"rows of `{name}` are drawn together, and depend on draws that are hidden"
+    if without := [law for law in laws if law in NO_MOMENTS]:
+        return f"{without[0]} has no mean, or no formula for its mean and variance"
     return ""
 
 

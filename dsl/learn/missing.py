@@ -52,12 +52,13 @@ def _density_piece(node: Node, piece: Piece) -> Piece:
     """The log density of the entries that are there, as a factor."""
     assert isinstance(piece.body, c.Law)
     flags = c.Ref(piece.span, BOOL.replace(shape=node.type.shape), present_name(node.name))
-    value = c.LogDensity(piece.span, REAL, piece.body, _entry(c.Ref(piece.span, node.type, node.name), piece))
-    chosen = c.If(piece.span, REAL, _entry(flags, piece), value, c.Const(piece.span, REAL, 0.0))
+    value = c.LogDensity(piece.span, REAL, piece.body, entry_at(c.Ref(piece.span, node.type, node.name), piece))
+    chosen = c.If(piece.span, REAL, entry_at(flags, piece), value, c.Const(piece.span, REAL, 0.0))
     return piece.replace(indices=tuple(i for i in piece.indices if isinstance(i, c.Bind)), body=chosen, settings=())
 
 
-def _entry(whole: c.Ref, piece: Piece) -> c.Core:
+def entry_at(whole: c.Ref, piece: Piece) -> c.Core:
+    """The entry of an array at the place of a statement."""
     places = tuple(
         c.Var(index.span, index_type(index), index.name) if isinstance(index, c.Bind) else index
         for index in piece.indices

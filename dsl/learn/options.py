@@ -7,7 +7,8 @@ from .choose import NotApplicable
 
 
 class Options(Record):
-    """`smoothing` is added to every count; `tolerance` is of the gradient, relative to the value; at most 1000 `steps`.
+    """`smoothing` is added to every count, or with "bdeu:N" spread over each table; `tolerance` is of the gradient,
+    relative to the value; at most 1000 `steps`.
 
     `rate` (0.01) and `batch`, the cases of a step (all), are for stochastic gradients.
     """
@@ -18,7 +19,7 @@ class Options(Record):
     batch: int | None = None
     steps: int | None = None
     tolerance: float | None = None
-    smoothing: float | None = None
+    smoothing: float | str | None = None
     seed: int = 0
     errors: bool = True
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.errors import problem
 from ..diagnostics import did_you_mean
+from ..embed.given import random_ancestors
 from ..graph import Graph, Kind
 from ..record import Record
 from ..tabulate.discrete import Setting, states_of
@@ -17,10 +18,11 @@ from ..tabulate.terms import finite_draws
 from ..types import Axis
 from .cases import Cases, read_cases
 from .choose import NotApplicable
-from .join import place_name
+from .hidden_means import HiddenMeans
+from .join import join_cases, place_name
 from .likelihood import Likelihood
 from .means import Means, why_no_mean
-from .result import Learned, learned
+from .result import Learned, learned, plain
 from .tables import tables_as_parameters
 
 Values = dict[str, Any]
@@ -60,7 +62,7 @@ class Predictions(Record):
 
 
 def _as_dict(found: Predicted) -> dict[str, Any]:
-    best, spread = ([array.tolist() for array in part] for part in (found.best, found.spread))
+    best, spread = (list(map(plain, part)) for part in (found.best, found.spread))
     if found.states:
         return {"states": list(found.states), "best": best, "probabilities": spread}
     return {"mean": best, "sd": spread}
@@ -77,10 +79,11 @@ def predict(
     """All draws that the data do not give, or leave open in places; or those that are asked for."""
     known = learned(fit)
     graph = with_learned_tables(graph, known.params)
+    verify_same_model(graph, known)
     cases = cases_for(graph, known, sources, by)
     wanted = open_draws(graph, cases, known)
     finite = {node.name for node in finite_draws(graph)}
-    notes = {name: why for name in wanted - finite if (why := why_no_mean(graph, name, {*known.params, *cases.given}))}
+    notes = {name: why for name in sorted(wanted - finite) if (why := why_no_mean(graph, name, wanted, finite))}
     if ask is not None:
         verify_asked(ask, wanted, notes, graph)
         wanted &= set(ask)
@@ -105,6 +108,7 @@ def log_likelihoods(
     """The name and the log-likelihood of each case; raises DataError if they lack a draw that was learned from."""
     known = learned(fit)
     graph = with_learned_tables(graph, known.params)
+    verify_same_model(graph, known)
     cases = read_cases(graph, *sources, *([known.dims] if known.dims else []), by=by, join=False)
     for name in known.given - cases.given:
         raise problem(name, f"the data lack `{name}`, whose probability was learned", "add it to these data, too")
@@ -125,6 +129,26 @@ def with_learned_tables(graph: Graph, params: Values) -> Graph:
         if name not in found.by_name:
             raise NotApplicable(f"the fit has values of `{name}`, which is nothing in the model: it is of another one")
     return found
+
+
+def verify_same_model(graph: Graph, known: Learned) -> None:
+    """Raises NotApplicable for a fit whose draws, or whose labels and their order, are not those of the model."""
+    draws = {node.name for node in graph.of_kind(Kind.DRAW)}
+    for name in sorted(known.given - draws):
+        raise NotApplicable(f"the fit was learned from `{name}`, which the model does not draw: it is of another one")
+    dims = {dim.name: dim for dim in graph.dims}
+    for name, own in known.dims.items():
+        if name not in dims:
+            raise NotApplicable(f"the fit has a dim `{name}`, and the model has none: it is of another one")
+        labels, size = dims[name].labels, dims[name].size
+        count = own if isinstance(own, int) else len(own)
+        if labels and not isinstance(own, int) and tuple(own) != labels:
+            both = f"{', '.join(own)} in the fit, and {', '.join(labels)} in the model"
+            raise NotApplicable(f"the labels of `{name}` are {both}: fit this model anew")
+        if size is not None and size != count:
+            raise NotApplicable(
+                f"`{name}` has {count} members in the fit, and {size} in the model: fit this model anew"
+            )
 
 
 def cases_for(graph: Graph, known: Learned, sources: tuple[Any, ...], by: str | None) -> Cases:
@@ -185,6 +209,8 @@ def verify_parameters(likelihood: Likelihood, params: Values) -> None:
             raise NotApplicable(f"the fit has no `{name}`: it is of another model, or of other data")
         if np.shape(params[name]) != shape:
             raise NotApplicable(f"`{name}` has shape {shape} here, and {np.shape(params[name])} in the fit")
+        if np.isnan(params[name]).any():
+            raise NotApplicable(f"`{name}` in the fit is not a number")
 
 
 # ---- finite draws
@@ -209,11 +235,10 @@ def finite_predictions(likelihood: Likelihood, params: Values, names: list[str])
 
 def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: str) -> Predicted:
     """Where the data have a value it is that, with no spread."""
-    means = Means(graph, name, likelihood.externs)
+    moments = moments_of(graph, likelihood, name)
 
     def answers(known: Values, sizes: Mapping[str, int]) -> Any:
-        own, data, given = likelihood.known(params, known, sizes)
-        mean, sd = means(own, data, given)
+        mean, sd = moments(*likelihood.known(params, known, sizes), sizes)
         if name not in known:
             return mean, sd
         present = known[f"{name}.present"]
@@ -221,6 +246,17 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
 
     found = by_case(likelihood, answers)
     return Predicted(graph[name].type.shape, (), [one[0] for one in found], [one[1] for one in found])
+
+
+def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[..., tuple[Any, Any]]:
+    """By the law alone where all that it depends on is known, else over the finite draws that are hidden."""
+    hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
+    if not hidden & {*random_ancestors(graph, name)}:
+        means = Means(graph, name, likelihood.externs)
+        return lambda params, data, given, sizes: means(params, data, given)
+    joined = likelihood.cases.joined
+    node = (join_cases(graph, joined) if joined else graph)[name]
+    return HiddenMeans(likelihood.model.graph, node, likelihood.externs)
 
 
 # ---- cases

@@ -50,7 +50,7 @@ class Fit(Record):
         return {name: list(self.labels[name]) if name in self.labels else self.sizes[name] for name in sorted(axes)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, lists and text; what is not a number is None."""
+        """Everything as plain numbers, lists and text; what is not a number is None, infinity the text `Infinity`."""
         return {
             "params": {name: plain(value) for name, value in self.params.items()},
             "standard_errors": None if self.errors is None else {n: plain(e) for n, e in self.errors.items()},
@@ -87,12 +87,14 @@ class Fit(Record):
 
 
 def plain(value: Any) -> Any:
-    """Numbers and lists of them as JSON has them."""
-    array = np.asarray(value, float)
+    """Numbers and lists of them as JSON has them: NaN as None, infinity as the text that float() reads."""
+    array = np.asarray(value)
     if array.ndim:
-        return [plain(item) for item in array]
-    number = float(array)
-    return number if np.isfinite(number) else None
+        return array.tolist() if np.isfinite(array).all() else [plain(item) for item in array]
+    number = array.item()
+    if np.isnan(number):
+        return None
+    return number if np.isfinite(number) else repr(number).replace("inf", "Infinity")
 
 
 class Learned(Record):

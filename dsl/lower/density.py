@@ -26,6 +26,12 @@ def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     return Value(f"{f'lax.stop_gradient({law})' if core.frozen else law}.log_prob({place.text})", axes)
 
 
+def lower_moment(core: c.Moment, scope: Scope) -> Value:
+    arguments = [lower(argument, scope) for _, argument in core.law.arguments if not isinstance(argument, c.DimRef)]
+    axes = joint_axes(arguments, scope.order)
+    return Value(f"{lower_law(core.law, axes, scope)}.{core.name}", axes)
+
+
 def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
     """KL(q, p), one number for every place of the axes that either law has."""
     laws = (core.law, core.other)

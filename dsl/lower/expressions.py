@@ -227,6 +227,12 @@ def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     return lower_log_density(core, scope)
 
 
+def _lower_moment(core: c.Moment, scope: Scope) -> Value:
+    from .density import lower_moment
+
+    return lower_moment(core, scope)
+
+
 def _lower_divergence(core: c.Divergence, scope: Scope) -> Value:
     from .density import lower_divergence
 
@@ -247,5 +253,6 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
     c.LogDensity: _lower_log_density,
+    c.Moment: _lower_moment,
     c.Divergence: _lower_divergence,
 }

@@ -201,6 +201,20 @@ def test_smoothing_is_a_dirichlet_prior(network_rows: dict[str, np.ndarray]) -> 
     assert fit.log_prior == pytest.approx(value, abs=1e-10)
 
 
+def test_bdeu_spreads_a_sample_over_the_cells_of_each_table(network_rows: dict[str, np.ndarray]) -> None:
+    """By hand: two cells of a, two of b, eight of c."""
+    params = dpc.parse(NETWORK).fit(network_rows, smoothing="bdeu:10").params
+    a, b, c = network_rows.values()
+    assert params["a.p"][0] == pytest.approx((np.sum(a == 0) + 5) / (len(a) + 10), abs=1e-15)
+    assert params["b.p"] == pytest.approx((np.sum(b) + 5) / (len(b) + 10), abs=1e-15)
+    for i, j, k in product((0, 1), repeat=3):
+        rows = (a == i) & (b == j)
+        by_hand = (np.sum(rows & (c == k)) + 10 / 8) / (np.sum(rows) + 10 / 4)
+        assert params["c.p"][i, j, k] == pytest.approx(by_hand, abs=1e-15)
+    with pytest.raises(ValueError, match="smoothing is a number from 0 up, or `bdeu:N`"):
+        dpc.parse(NETWORK).fit(network_rows, smoothing="bdeu:-1")
+
+
 def test_tables_are_tied_over_plates_and_time() -> None:
     text = """
     dim S

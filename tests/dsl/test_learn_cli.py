@@ -79,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_csv(path / "glm.csv", ["x.age", "x.dose", "y"], rows)
     write_csv(path / "apart.csv", ["x.age", "x.dose", "y"], [(*row[:2], str(row[0] > 0).lower()) for row in rows])
     write_csv(path / "new.csv", ["x.dose", "x.age"], [(1.0, 0.5), (-0.5, 2.0)])
+    write_csv(path / "header.csv", ["x.age", "x.dose", "y"], [])
     write_csv(path / "unlike.csv", ["x.age", "x.height"], [(1.0, 0.5)])
     return path
 
@@ -121,7 +122,7 @@ def test_tables_are_shown_with_their_parents(folder: Path, capsys: Capture) -> N
 
 
 def test_a_stream_gives_the_same_tables(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = "fit", folder / "network.dp", "--data", folder / "network.csv", "--smoothing", "0.5", "--json"
+    words = "fit", folder / "network.dp", "--data", folder / "network.csv", "--smoothing", "bdeu:5", "--json"
     whole = json.loads(say(capsys, *words))
     monkeypatch.setattr(stream, "PART", 3)
     parts = json.loads(say(capsys, *words, "--stream"))
@@ -244,27 +245,6 @@ def enumerate_tags(params: Any, x: Any) -> tuple[list[int], Any]:
     )
     on = np.array(paths)[:, :, None] == np.arange(2)
     return list(paths[int(np.argmax(chances))]), np.einsum("p,pts->ts", chances, on)
-
-
-# ---- means
-
-
-def test_means_of_draws_that_are_not_there() -> None:
-    model = dpc.parse("data x : real\nparam a : real = 0\ny ~ Normal(a * x, 0.5)\nk ~ Poisson(exp(a * x))\n")
-    pandas = pytest.importorskip("pandas")
-    found = model.predict({"a": 2.0}, pandas.DataFrame({"x": [1.0, 0.25], "y": [None, 3.0]}))
-    assert [float(v) for v in found["y"].best] == [2.0, 3.0]
-    assert [float(v) for v in found["y"].spread] == [0.5, 0.0]
-    np.testing.assert_allclose(found["k"].best, np.exp([2.0, 0.5]))
-    np.testing.assert_allclose(found["k"].spread, np.exp([1.0, 0.25]))
-
-
-def test_what_cannot_be_predicted_is_told() -> None:
-    text = "param a : real = 0\nz ~ Bernoulli(0.5)\ny ~ Normal(if z then a else 0, 1)\nw ~ Normal(a, 1)\n"
-    model = dpc.parse(text)
-    found = model.predict({"a": 1.0}, {"w": 0.5})
-    assert found.notes == ("no prediction of `y`: `y` depends on `z`, which is not known either",)
-    assert found["z"].spread[0].tolist() == [0.5, 0.5]
 
 
 # ---- checkpoints
@@ -398,6 +378,7 @@ def test_two_processes_fit_what_one_does() -> None:
         (["glm.dp", "--data", "glm.csv", "--by", "person"], 3, "there is no column `person`"),
         (["network.dp", "--data", "network.csv", "--test", "part.csv"], 3, "the data lack `rain`, whose probability"),
         (["glm.dp", "--data", "glm.csv", "--smoothing", "1"], 2, "`newton` counts nothing: write a prior in the file"),
+        (["network.dp", "--data", "network.csv", "--smoothing", "K2"], 2, "--smoothing is a number from 0 up, or"),
         (
             ["glm.dp", "--data", "glm.csv", "--batch", "9"],
             2,
@@ -405,6 +386,11 @@ def test_two_processes_fit_what_one_does() -> None:
         ),
         (["glm.dp", "--data", "glm.csv", "--method", "magic"], 2, "there is no method 'magic'"),
         (["glm.dp", "--data", "glm.csv", "--set", "w=1"], 2, "`w` has shape (2,), but --set gives ()"),
+        (["glm.dp", "--data", "glm.csv", "--set", "bias=low"], 2, "`bias` is a number, or an array of them"),
+        (["network.dp", "--data", "network.csv", "--tolerance", "nan"], 2, "--tolerance takes a positive number"),
+        (["glm.dp", "--data", "glm.csv", "-o", "fit.txt"], 2, "-o writes .json, or a network with learned tables"),
+        (["glm.dp", "--data", "glm.csv", "-o", "none/fit.json"], 2, "there is no folder none"),
+        (["glm.dp", "--data", "header.csv"], 3, "header.csv has no rows below its header"),
         (["glm.dp", "--data", "glm.csv", "--samples", "3"], 2, "--samples is for the objective of a file"),
         (["glm.dp", "--data", "glm.csv", "--stream"], 2, "streamed for tables alone"),
         (["network.dp", "--data", "network.csv", "--steps", "9"], 2, "`steps` has no meaning for `counts`"),

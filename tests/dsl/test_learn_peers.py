@@ -16,6 +16,7 @@ from dpc.dsl.tabulate.discrete import Setting, discrete_model
 
 ALARM = Path(__file__).resolve().parents[2] / "models" / "networks" / "alarm.dp"
 ROWS = 5000
+BDEU = {"prior_type": "BDeu", "equivalent_sample_size": 7}
 
 GLM = """
 dim Obs
@@ -235,8 +236,10 @@ def alarm() -> Alarm:
     return Alarm()
 
 
-@pytest.mark.parametrize("smoothing", [0.5, 2.0])
-def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float) -> None:
+@pytest.mark.parametrize(
+    ("smoothing", "prior", "weight"), [(0.5, "useSmoothingPrior", 0.5), ("bdeu:7", "useBDeuPrior", 7.0)]
+)
+def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float | str, prior: str, weight: float) -> None:
     gum, pandas = pytest.importorskip("pyagrum"), pytest.importorskip("pandas")
     bare = gum.BayesNet()
     for variable in alarm.network.variables:
@@ -245,7 +248,7 @@ def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float) -> None:
         for parent in table.parents:
             bare.addArc(parent, table.child)
     learner = gum.BNLearner(pandas.DataFrame(alarm.labels), bare)
-    learner.useSmoothingPrior(smoothing)
+    getattr(learner, prior)(weight)
     peer = learner.learnParameters(bare.dag())
     params = alarm.model.fit(alarm.rows, smoothing=smoothing).params
     for name, table in alarm.tables.items():
@@ -255,9 +258,9 @@ def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float) -> None:
         np.testing.assert_allclose(params[f"{name}.p"], theirs, rtol=0, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+@pytest.mark.parametrize(("smoothing", "prior"), [(0.0, {}), (1.0, {"prior_type": "K2"}), ("bdeu:7", BDEU)])
 @pytest.mark.filterwarnings("ignore")
-def test_the_tables_of_pgmpy(alarm: Alarm, smoothing: float) -> None:
+def test_the_tables_of_pgmpy(alarm: Alarm, smoothing: float | str, prior: dict[str, Any]) -> None:
     pytest.importorskip("pgmpy")
     pandas = pytest.importorskip("pandas")
     from pgmpy.estimators import BayesianEstimator, MaximumLikelihoodEstimator
@@ -266,10 +269,10 @@ def test_the_tables_of_pgmpy(alarm: Alarm, smoothing: float) -> None:
     bare = DiscreteBayesianNetwork([(p, t.child) for t in alarm.network.tables for p in t.parents])
     frame = pandas.DataFrame(alarm.labels)
     states = {variable.name: list(variable.states) for variable in alarm.network.variables}
-    estimator = (BayesianEstimator if smoothing else MaximumLikelihoodEstimator)(bare, frame, state_names=states)
+    estimator = (BayesianEstimator if prior else MaximumLikelihoodEstimator)(bare, frame, state_names=states)
     params = alarm.model.fit(alarm.rows, smoothing=smoothing).params
     for name, table in alarm.tables.items():
-        found = estimator.estimate_cpd(name, prior_type="K2") if smoothing else estimator.estimate_cpd(name)
+        found = estimator.estimate_cpd(name, **prior)
         theirs = np.transpose(found.values, [found.variables.index(v) for v in table.scope])
         places = [[found.state_names[v].index(state) for state in states[v]] for v in table.scope]
         np.testing.assert_allclose(params[f"{name}.p"], theirs[np.ix_(*places)], rtol=0, atol=1e-12, err_msg=name)

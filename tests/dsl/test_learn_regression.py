@@ -11,6 +11,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import dpc
+from dpc.dsl.learn import design
+from dpc.dsl.learn.design import Design
 from dpc.dsl.learn.regression import estimate, find_regression
 
 PLAIN = """
@@ -76,6 +78,41 @@ def test_the_gradient_vanishes_and_the_hessian_gives_the_errors(name: str) -> No
     np.testing.assert_allclose(ravel_pytree(fit.errors)[0], np.sqrt(np.diag(np.linalg.inv(curvature))), rtol=1e-6)
 
 
+TREND = """
+dim T
+data u[T]     : real
+observed y[T] : int(lower=0)
+param b : real = 0
+param c : real = 0
+mean_u = (sum[t in T] u[t]) / 60
+y[t in T] ~ Poisson(log_rate=b * {} + c * (u[t] - {}))
+"""
+WHOLE = {
+    "a sum": TREND.format("1", "mean_u"),
+    "a position": TREND.format("t / 60", "0"),
+    "another row": TREND.format("1", "u[0]"),
+}
+
+
+@pytest.mark.parametrize("name", [*DATA, *WHOLE])
+def test_rows_are_looked_at_in_pieces_only_where_each_stands_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same numbers from one piece and from many, which begin with a share of them."""
+    text, data = DATA.get(name) or (WHOLE[name], {"u": X[:, 1], "y": DATA["cases"][1]["y"]})
+    likelihood = dpc.parse(text).likelihood(data)
+    found = find_regression(likelihood)
+    assert found is not None
+    whole = estimate(found, likelihood, {}, 100, 1e-12)
+    monkeypatch.setattr(design, "PIECE", 3)
+    assert (Design(likelihood, found.draw, found.predictor, found.weights).count == 20) == (name in DATA)
+    cut = estimate(found, likelihood, {}, 100, 1e-12)
+    assert whole is not None
+    assert cut is not None
+    for key, value in whole.params.items():
+        np.testing.assert_allclose(cut.params[key], value, atol=1e-9)
+        np.testing.assert_allclose(cut.errors[key], whole.errors[key], atol=1e-9)
+    assert cut.value == pytest.approx(whole.value, abs=1e-9)
+
+
 def refused(text: str, data: dict[str, Any], steps: int = 100) -> bool:
     likelihood = dpc.parse(text).likelihood(data)
     found = find_regression(likelihood)
@@ -91,7 +128,10 @@ def test_without_a_certificate_the_general_methods_answer() -> None:
     assert refused(text, data | {"y": X[:, 0] > 0}), "separable data have no maximum"
     assert refused(PLAIN.replace("logits=0.5", "logits=b"), data), "the level is in b and in a"
     text, data = DATA["linear"]
-    assert refused(text, data | {"y": 1000 + 3 * data["u"]}), "nothing is left, so that the sd is zero"
+    exact = dpc.parse(text).fit(data | {"y": 1000 + 3 * data["u"]})
+    assert not exact.converged
+    assert exact.reason == "the data are fitted exactly: `s` goes to zero, and the likelihood grows for ever"
+    assert exact.params["c"] == pytest.approx(3, abs=1e-12)
 
 
 def test_what_is_not_such_a_regression_is_left_alone() -> None:
