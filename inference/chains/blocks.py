@@ -1,4 +1,4 @@
-"""Many sequences a few at a time: a block whose messages stay in the cache runs several times faster than all at once."""
+"""Many sequences a few at a time: messages that stay in the cache run several times faster than all at once."""
 
 from __future__ import annotations
 

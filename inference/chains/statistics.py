@@ -27,7 +27,7 @@ class Sides(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """`unary` [T, B, K]; if pairs are wanted, their `counts` [B, K, K] where all steps share a potential, or `sides`."""
+    """`unary` [T, B, K]; of pairs, if wanted, `counts` [B, K, K] where all steps share a potential, or `sides`."""
 
     unary: Array
     counts: Array | None = None

@@ -101,7 +101,7 @@ def derivative(domain: Domain, primals: tuple[Array, Array, Array | None], tange
     by_unary, by_pair, _ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)
     found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
-    log_z, statistics = in_blocks(found, chain, (0, Statistics(1, 0 if with_pairs else None)))
+    log_z, statistics = in_blocks(found, chain, (0, Statistics._make((1, 0 if with_pairs else None, None))))
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
         change += change_by_unary(statistics, by_unary)

@@ -23,6 +23,7 @@ from ..errors import InferenceError
 from ..planning.plan import Plan, verify_memory
 from .decode import Mode, Trail, draw_samples, infer_mode, lower_trail
 from .leaves import Leaves
+from .levels import Levels, log_partition_by_levels, lower_levels
 from .lowering import lower_plan, plan_structure
 from .partition import Programs, entropy, log_partition, partition_and_marginals
 from .program import Program, Wanted
@@ -37,14 +38,15 @@ FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer tha
 def compile_structure(structure: Structure, *, dense_from: float | None = None, memory: int | None = None) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but of limited range.
 
-    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run so anyway. Raises
-    MemoryLimitError where the plan needs more than `memory` bytes.
+    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run so anyway, and the
+    log-partition of the smallest is written out. Raises MemoryLimitError where the plan needs more than `memory` bytes.
     """
     leaves, plan = plan_structure(structure)
     verify_memory(plan, memory)
-    if dense_from is None:
-        dense_from = inf if plan.operations < FEW_TERMS else DENSE_FROM
-    return Compiled(structure, leaves, plan, dense_from)
+    if dense_from is not None:
+        return Compiled(structure, leaves, plan, dense_from, None)
+    levels = lower_levels(structure, leaves, plan)
+    return Compiled(structure, leaves, plan, inf if plan.operations < FEW_TERMS else DENSE_FROM, levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class Compiled:
     leaves: Leaves
     plan: Plan
     dense_from: float
+    levels: Levels | None
 
     @cached_property
     def programs(self) -> Programs:
@@ -74,6 +77,8 @@ class Compiled:
     def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         """log Z; its gradient is the marginals of factors and of variables, its Hessian their covariance."""
         whole = check_shapes(self.structure, tables, log_evidence)
+        if self.levels is not None:
+            return run_levels(self, whole, log_evidence)
         return run_log_partition(self.programs, whole, log_evidence)
 
     def marginals(self, tables: Tables, log_evidence: Array) -> Array:
@@ -119,6 +124,12 @@ def flat(tables: Tables, log_evidence: Array) -> tuple[Array, Array]:
     dtype = jnp.result_type(*tables, log_evidence)
     parts = [lax.convert_element_type(table, dtype).reshape(-1) for table in tables]
     return jnp.concatenate([jnp.zeros(0, dtype), *parts]), lax.convert_element_type(log_evidence, dtype)
+
+
+@partial(jax.jit, static_argnums=0)
+def run_levels(compiled: Compiled, tables: Tables, log_evidence: Array) -> Array:
+    assert compiled.levels is not None
+    return log_partition_by_levels(compiled.levels, compiled.structure, tables, log_evidence)
 
 
 @jax.jit

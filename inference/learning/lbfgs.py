@@ -1,7 +1,7 @@
 """L-BFGS: raw' = raw - t B g with B g from the last pairs of steps and changes of the gradient (two loops).
 
-B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and Lemarechal 1989): weights of
-rare and of common features differ in curvature by orders of magnitude, and a single number halves the speed there.
+B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and Lemarechal 1989): weights
+of rare and of common features differ in curvature by orders of magnitude, and one number for all halves the speed.
 
 The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the slope has risen. Too
 long a step halves the bracket from above, too short a step doubles or halves it from below. Where values are equal to
@@ -22,6 +22,7 @@ from .certificate import Drift, asked_of, eps_of, judge, largest, next_drift, no
 from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
 
 TRIES = 40
+MEMORY = 2**22
 FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
 
 
@@ -53,18 +54,22 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lbfgs(Method):
-    """For any number of parameters; `loss(raw, data)` is differentiable. `history` is the number of pairs kept."""
+    """For any number of parameters; `loss(raw, data)` is differentiable. `history` is the number of pairs kept.
+
+    Without it as many are kept as MEMORY numbers hold, between 10 and 50: pairs are cheap beside a gradient.
+    """
 
     loss: Loss
     data: Any = None
     tolerance: float | None = None
-    history: int = 20
+    history: int | None = None
     name: str = "L-BFGS"
 
     def start(self, raw: Any) -> State:
         flat, _ = ravel_pytree(raw)
         nothing, value = jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, flat.dtype)
-        pairs = jnp.zeros((self.history, flat.size), flat.dtype)
+        history = max(10, min(50, MEMORY // max(flat.size, 1))) if self.history is None else self.history
+        pairs = jnp.zeros((history, flat.size), flat.dtype)
         zeros = jnp.zeros_like(flat)
         memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, no_drift(flat))
         return self.advance(State(nothing - 1, raw, value, value, memory))

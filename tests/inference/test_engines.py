@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from marks import some_fast
 
-from dpc.inference.compiled.model import compile_structure
+from dpc.inference.compiled.model import Compiled, compile_structure
 from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.paths import PathEngine, find_paths
@@ -171,3 +171,27 @@ def test_chains_are_found_and_other_things_are_not() -> None:
     found = find_paths(structure_of("chains of different lengths, one variable alone"))
     assert isinstance(found, PathEngine)
     assert found.order.shape == (3, 3)
+
+
+@pytest.mark.parametrize("name", ["a chain", "a chain told backwards, of different sizes", "mixed", "slices", "a star"])
+def test_one_table_serves_all_factors_of_a_group(name: str) -> None:
+    """As many copies of it give the same, in value and in gradient."""
+    chains = {
+        "mixed": ((2,) * 5, [[(0, 1), (2, 1), (2, 3), (4, 3)], [(0,), (1,), (2,), (3,), (4,)]]),
+        "slices": ((2,) * 20, [[(t, t + 1) for t in range(19)], [(t, t + 2) for t in range(18)]]),
+        "a star": ((3,) * 5, [[(0, 1), (0, 2), (0, 3), (0, 4)], [(1,), (2,), (3,), (4,)]]),
+    }
+    sizes, groups = {**STRUCTURES, **chains}[name]
+    structure = structured(sizes, *(np.array(scopes, np.intp) for scopes in groups))
+    engine = choose_engine(structure, [np.arange(len(sizes))] if name == "slices" else ())
+    chance = np.random.default_rng(5)
+    one = [jnp.asarray(chance.normal(size=(1, *shape[1:]))) for shape in structure.shapes]
+    evidence = any_evidence(structure, chance)
+    ask = jax.jit(jax.value_and_grad(engine.log_partition))
+    value, slopes = ask(one, evidence)
+    copies = [jnp.broadcast_to(table, shape) for table, shape in zip(one, structure.shapes, strict=True)]
+    expected, each = ask(copies, evidence)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for slope, own in zip(slopes, each, strict=True):
+        np.testing.assert_allclose(slope[0], own.sum(0), rtol=1e-10, atol=1e-12)
+    assert {"slices": SliceEngine, "a star": Compiled}.get(name, PathEngine) is type(engine)
