@@ -189,6 +189,15 @@ def tree() -> Case:
             below = scores[np.array(level)] + told[0::2] + told[1::2]
         numpyro.factor("y", jax.nn.logsumexp(below[0] + jnp.log(0.5)))
 
+    def enumerated(y: Any) -> None:
+        same = numpyro.sample("same", dist.Beta(4, 1))
+        mu = numpyro.sample("mu", dist.Normal(0, 3))
+        coins = []
+        for k in range(31):
+            chance = jnp.where(coins[(k - 1) // 2] == 1, same, 1 - same) if k else 0.5
+            coins.append(numpyro.sample(f"c{k}", dist.Bernoulli(chance), infer={"enumerate": "parallel"}))
+            numpyro.sample(f"y{k}", dist.Normal(jnp.where(coins[k] == 1, mu, 0.0), 1), obs=y[k])
+
     draws = [f"c{k} ~ Bernoulli(if c{(k - 1) // 2} then same else 1 - same)" for k in range(1, 31)]
     seen = [f"y[{k}] ~ Normal(if c{k} then mu else 0.0, 1)" for k in range(31)]
     head = ["dim Node = 31", "observed y[Node] : real", "same ~ Beta(4, 1)", "mu ~ Normal(0, 3)", "c0 ~ Bernoulli(0.5)"]
@@ -196,7 +205,8 @@ def tree() -> Case:
     for k in range(1, 31):
         coins.append(int(coins[(k - 1) // 2] ^ (CHANCE.random() < 0.2)))
     y = 3.0 * np.array(coins) + CHANCE.normal(size=31)
-    return Case("tree, 31 coins", "\n".join([*head, *draws, *seen, ""]), {"y": y}, hand, ("same", "mu"))
+    text = "\n".join([*head, *draws, *seen, ""])
+    return Case("tree, 31 coins", text, {"y": y}, hand, ("same", "mu"), enumerated)
 
 
 # ---- the table

@@ -189,3 +189,29 @@ def test_moments_in_a_field_and_what_has_none() -> None:
         model.moments("up", {"J": 0.5})
     with pytest.raises(ValueError, match="no `cont`; did you mean `count`"):
         model.moments("cont", {"J": 0.5})
+
+def test_counts_that_a_finite_draw_says_are_none_have_all_derivatives() -> None:
+    """A zero-inflated Poisson by hand: log(psi [y = 0] + (1 - psi) Poisson(y | rate)), to second order."""
+    y = np.array([0, 0, 3, 1])
+    model = dpc.parse("""
+dim Obs
+observed y[Obs] : int(lower=0)
+psi ~ Beta(1, 1)
+rate ~ Gamma(2, 1)
+none[i in Obs] ~ Bernoulli(psi)
+y[i in Obs] ~ Poisson(if none[i] then 0.0 else rate)
+""")
+    data = model.bind({"y": y})
+
+    def by_hand(at: Any) -> Any:
+        psi, rate = at
+        counts = (1 - psi) * jnp.exp(y * jnp.log(rate) - rate - jax.scipy.special.gammaln(y + 1.0))
+        prior = jax.scipy.stats.gamma.logpdf(rate, 2.0)
+        return jnp.sum(jnp.log(jnp.where(y == 0, psi, 0.0) + counts)) + prior
+
+    def ours(at: Any) -> Any:
+        return model.log_partition({}, data, given={"psi": at[0], "rate": at[1]})
+
+    at = jnp.array([0.3, 1.7])
+    np.testing.assert_allclose(jax.grad(ours)(at), jax.grad(by_hand)(at), rtol=1e-10)
+    np.testing.assert_allclose(jax.hessian(ours)(at), jax.hessian(by_hand)(at), rtol=1e-10)

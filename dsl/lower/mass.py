@@ -12,11 +12,12 @@ from ..graph import Node
 from ..types import Real, Type
 from .expressions import lower
 from .scope import Scope
-from .value import Value
+from .value import Value, align, joint_axes
 
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI = "Bernoulli(p: unit) -> bool"
 LOGITS = "Bernoulli(logits: real) -> bool"
+POISSON = "Poisson(rate: nonnegative) -> count"
 
 
 def has_mass(piece: Piece) -> bool:
@@ -33,11 +34,19 @@ def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
 
 
 def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
-    """log of one entry, or for logits x, log P(true) = log sigmoid(x) and log P(false) = log sigmoid(-x)."""
+    """log of one entry, or for logits x, log P(true) = log sigmoid(x) and log P(false) = log sigmoid(-x).
+
+    That of a Poisson has derivatives where the rate is 0 too, as it is where a finite draw says that there is nothing.
+    """
     mass = mass_at(law, value)
     if mass is not None:
         entry = lower(mass, scope)
         return Value(f"jnp.log({entry.text})", entry.axes)
+    if law.row == POISSON:
+        count, rate = lower(value, scope), lower(law.arguments[0][1], scope)
+        axes = joint_axes([count, rate], scope.order)
+        helper = scope.needs.helper("poisson_log_mass")
+        return Value(f"{helper}({align(count, axes, 0).text}, {align(rate, axes, 0).text})", axes)
     if law.row != LOGITS:
         return None
     ((_, logits),) = law.arguments
