@@ -17,6 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..errors import InferenceError
+from .allocation import keep_freed_memory
 
 Array = Any
 Loss = Callable[[Any, Any], Array]
@@ -88,6 +89,7 @@ def minimise(
 
     With `state`, one that a run of the same method came through, the run goes on from there and `raw` is not looked at.
     """
+    keep_freed_memory()
     if state is None:
         state = method.start(check_raw(raw))
     found = look(method, state, watch)
