@@ -72,6 +72,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "network.dp").write_text(NETWORK)
     (path / "glm.dp").write_text(GLM)
     (path / "chain.dp").write_text(CHAIN)
+    (path / "mix.dp").write_text("dim K = 2\nparam mu[K] : ordered\nparam w[K] : simplex\n"
+                                 "z ~ Categorical(w)\ny ~ Normal(mu[z], 1)\n")  # fmt: skip
+    write_csv(path / "mix.csv", ["y"], [[1.0], [2.0], [-1.0]])
+    (path / "list.json").write_text('[{"y": 1.5}, {"y": "low"}]')
+    (path / "tags.jsonl").write_text('{"x": [[1, 2]], "tag": ["O"]}\n\n{"tag": ["O"]}\n')
     write_csv(path / "network.csv", ["sky", "rain", "wet"], ROWS)
     write_csv(path / "part.csv", ["sky", "wet"], [(row[0], row[2]) for row in ROWS])
     x, y = regression()
@@ -386,6 +391,16 @@ def test_two_processes_fit_what_one_does() -> None:
         ),
         (["glm.dp", "--data", "glm.csv", "--method", "magic"], 2, "there is no method 'magic'"),
         (["glm.dp", "--data", "glm.csv", "--set", "w=1"], 2, "`w` has shape (2,), but --set gives ()"),
+        (
+            ["mix.dp", "--data", "mix.csv", "--set", "w=[0.5, 0.6]"],
+            2,
+            "`w` is simplex, positive numbers that sum to one",
+        ),
+        (["mix.dp", "--data", "mix.csv", "--set", "w=[1, 0]"], 2, "`w` is simplex, positive numbers that sum to one"),
+        (["mix.dp", "--data", "mix.csv", "--set", "mu=[2, 1]"], 2, "`mu` is ordered, numbers that increase"),
+        (["mix.dp", "--data", "mix.csv", "--method", "stochastic", "--batch", "4"], 2, "cannot be drawn from 3"),
+        (["mix.dp", "--data", "list.json"], 3, "`y` is real, but has the text 'low'\n  in case 2 of list.json"),
+        (["chain.dp", "--data", "tags.jsonl"], 3, "the data lack `x`\n  in case 2 of tags.jsonl"),
         (["glm.dp", "--data", "glm.csv", "--set", "bias=low"], 2, "`bias` is a number, or an array of them"),
         (["network.dp", "--data", "network.csv", "--tolerance", "nan"], 2, "--tolerance takes a positive number"),
         (["glm.dp", "--data", "glm.csv", "-o", "fit.txt"], 2, "-o writes .json, or a network with learned tables"),
