@@ -290,15 +290,16 @@ def mixture_steps() -> Any:
     with jax.enable_x64(True):
         likelihood = dpc.parse(MIXTURE).likelihood({"x": np.zeros(6)})
         expect, maximise = halves(likelihood)
-        return likelihood, jax.jit(expect), jax.jit(maximise)
+        start = jax.jit(lambda seed: likelihood.unconstrain(likelihood.start(jax.random.key(seed))))
+        return likelihood, start, jax.jit(expect), jax.jit(maximise)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-5, 5), min_size=6, max_size=6, unique=True), st.integers(0, 100))
 def test_expectation_maximisation_never_lowers_the_likelihood(mixture_steps: Any, x: list[float], seed: int) -> None:
-    likelihood, expect, maximise = mixture_steps
+    likelihood, start, expect, maximise = mixture_steps
     arrays = [a.replace(shared={**a.shared, "x": jnp.asarray(x)}) for a in likelihood.arrays]
-    raw = likelihood.unconstrain(likelihood.start(jax.random.key(seed)))
+    raw = start(seed)
     value, expected = expect(raw, arrays)
     for _ in range(5):
         after = maximise(raw, expected, arrays)
