@@ -101,7 +101,9 @@ class Teller:
         """Inputs may be infinite, as a bound that is none; what is computed from them may not."""
         for node in self.graph.of_kind(Kind.INPUT):
             own = self.group.stacked.get(node.name, self.group.shared.get(node.name))
-            bad = np.argwhere(np.isinf(own)) if own is not None and own.dtype.kind == "f" else []
+            if own is None or own.dtype.kind != "f":
+                continue
+            bad = np.argwhere(np.isinf(own))
             if len(bad):
                 case, place = (int(bad[0][0]), bad[0][1:]) if node.name in self.group.stacked else (0, bad[0])
                 index = tuple(map(int, place))
