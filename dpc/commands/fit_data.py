@@ -18,6 +18,16 @@ from dpc.commands.tables import columns
 from dpc.dsl.graph import Kind
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
+CONSTRAINT_WORDS = {
+    "simplex": "positive numbers that sum to one",
+    "ordered": "numbers that increase",
+    "positive_ordered": "positive numbers that increase",
+    "unit_vector": "a vector of length one",
+    "cholesky": "a lower triangular matrix with a positive diagonal",
+    "corr_cholesky": "a lower triangular matrix with a positive diagonal and rows of length one",
+    "covariance": "a symmetric, positive definite matrix",
+    "correlation": "a symmetric, positive definite matrix with ones on its diagonal",
+}
 MOST_ROWS = 40
 LARGE = 1 << 28
 """Bytes of a CSV from which on tables are counted a part of it at a time."""
@@ -112,8 +122,21 @@ def verify_start(likelihood: Any, start: dict[str, Any]) -> None:
         if np.asarray(value).dtype.kind not in "if":
             raise UsageError(f"`{name}` is a number, or an array of them, but --set gives {value}")
         lower, upper = types[name].bounds
-        if not np.all((lower < np.asarray(value)) & (np.asarray(value) < upper)):
+        word = types[name].constraint
+        if not word and not np.all((lower < np.asarray(value)) & (np.asarray(value) < upper)):
             raise UsageError(f"`{name}` lies between {lower:g} and {upper:g}, but --set gives {value}")
+        if word and not is_inside(types[name], value):
+            raise UsageError(f"`{name}` is {word}, {CONSTRAINT_WORDS[word]}, but --set gives {value}")
+
+
+def is_inside(type_: Any, value: Any) -> bool:
+    """Whether the value fits its constraint; a probability of zero does, but no step leads away from there."""
+    import numpy as np
+
+    from dpc.dsl.embed.constraints import constraint_of
+
+    array = np.asarray(value, float)
+    return bool(np.all(constraint_of(type_)(array))) and (type_.constraint != "simplex" or bool(np.all(array > 0)))
 
 
 class Watcher:

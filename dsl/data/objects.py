@@ -40,8 +40,9 @@ def _is_loaded(library: str, *classes: str) -> Callable[[object], bool]:
 # ---- sources
 
 
-def _raw_from_mapping(entries: Any) -> Raw:
-    where = f"the {type(entries).__name__}"
+def raw_from_mapping(entries: Any, where: str = "") -> Raw:
+    """A dictionary of values by name; `where` says in words where it was found."""
+    where = where or f"the {type(entries).__name__}"
     for name in entries:
         if not isinstance(name, str):
             raise problem("", f"{name!r} is no name: names of data are text", place=where)
@@ -77,7 +78,7 @@ SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
     (lambda source: isinstance(source, str | os.PathLike), read_data),
     (_is_loaded("pandas", "DataFrame"), _raw_from_pandas),
     (_is_loaded("xarray", "Dataset"), lambda source: raw_from_dataset(source, "the Dataset")),
-    (lambda source: isinstance(source, Mapping), _raw_from_mapping),
+    (lambda source: isinstance(source, Mapping), raw_from_mapping),
     (lambda source: hasattr(source, "__arrow_c_stream__"), _raw_from_arrow_stream),
 )
 

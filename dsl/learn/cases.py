@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..data.bind import Bound, bind_data
-from ..data.errors import problem
-from ..data.objects import as_raw
+from ..data.errors import DataError, problem
+from ..data.objects import as_raw, raw_from_mapping
 from ..data.raw import Array, Mask, Raw
 from ..graph import Graph, Kind, Node
 from ..record import Record
@@ -74,7 +74,8 @@ def read_cases(
     listed = [cases for source in sources if (cases := _listed(source)) is not None]
     if listed:
         others = [as_raw(source) for source in sources if _listed(source) is None]
-        found = _stack(graph, [_bind(graph, [as_raw(case), *others], sizes) for cases in listed for case in cases])
+        bounds = [_bind_case(graph, case, where, others, sizes) for cases in listed for where, case in cases]
+        found = _stack(graph, bounds)
         return _join(graph, found) if join else found
     raws = [as_raw(source) for source in sources]
     for raw in raws:
@@ -88,10 +89,14 @@ def read_cases(
     return _stack(graph, [_bind(graph, raws, sizes)])
 
 
-def _listed(source: Any) -> list[Any] | None:
-    """The cases of a list, or of a JSON file that holds one, or one on each line."""
-    if isinstance(source, list | tuple):
-        return list(source)
+def _listed(source: Any) -> list[tuple[str, Any]] | None:
+    """The cases of a list, or of a JSON file that holds one, or one on each line; and where each stands."""
+    found = list(source) if isinstance(source, list | tuple) else _listed_in_file(source)
+    of = "" if isinstance(source, list | tuple) else f" of {source}"
+    return None if found is None else [(f"case {number}{of}", case) for number, case in enumerate(found, 1)]
+
+
+def _listed_in_file(source: Any) -> list[Any] | None:
     name = os.fspath(source).lower() if isinstance(source, str | os.PathLike) else ""
     if not name.endswith((".json", ".jsonl")):
         return None
@@ -239,6 +244,10 @@ def _missing_steps(group: Group, name: str) -> Mask:
 # ---- binding
 
 
+def shape_of(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
+
+
 def _draws(graph: Graph) -> set[str]:
     return {node.name for node in graph.of_kind(Kind.DRAW)}
 
@@ -252,6 +261,15 @@ def _given(graph: Graph, raws: list[Raw]) -> set[str]:
             if owner in graph.by_name and graph[owner].kind in (Kind.DRAW, Kind.INPUT):
                 found.add(owner)
     return found
+
+
+def _bind_case(graph: Graph, case: Any, where: str, others: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    """Problems that have no place of their own are those of the case."""
+    try:
+        raw = raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
+        return _bind(graph, [raw, *others], sizes)
+    except DataError as error:
+        raise DataError(found.replace(place=found.place or where) for found in error.problems) from None
 
 
 def _bind(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
@@ -268,12 +286,25 @@ def _stack(graph: Graph, bounds: list[Bound]) -> Cases:
     """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
     if not bounds:
         raise problem("", "there are no cases to learn from")
+    draws = _draws(graph)
+    seen = {name: array.flat[0] for bound in bounds for name, array in bound.arrays.items() if name in draws}
+    bounds = [_opened(graph, bound, seen) for bound in bounds]
     found: dict[Any, list[int]] = {}
     for number, bound in enumerate(bounds):
         found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
     groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
-    given = frozenset(name for bound in bounds for name in bound.arrays) & _draws(graph)
-    return Cases(groups, _labels(bounds), given, numbers=tuple(n for numbers in found.values() for n in numbers))
+    return Cases(
+        groups, _labels(bounds), frozenset(seen), numbers=tuple(n for numbers in found.values() for n in numbers)
+    )
+
+
+def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
+    """A draw that other cases have, `seen` with such a value, is missing here in all its entries."""
+    absent = [name for name in seen if name not in bound.arrays]
+    shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
+    arrays = {name: np.full(shape, seen[name]) for name, shape in shapes.items()}
+    missing = {name: np.ones(shape, bool) for name, shape in shapes.items()}
+    return bound.replace(arrays=bound.arrays | arrays, missing=bound.missing | missing) if absent else bound
 
 
 def _group(bounds: list[Bound]) -> Group:

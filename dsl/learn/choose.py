@@ -60,7 +60,8 @@ def numbers(count: int) -> str:
 
 
 def choose_newton(count: int) -> Choice:
-    return Choice("newton", f"the data are complete and {numbers(count)} are unknown: exact Hessian")
+    verb = "are" if count != 1 else "is"
+    return Choice("newton", f"the data are complete and {numbers(count)} {verb} unknown: exact Hessian")
 
 
 def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:

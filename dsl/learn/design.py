@@ -18,7 +18,7 @@ from ..source import Span
 from ..tabulate.evaluate import Array, Evaluator, NeedsJax
 from ..tabulate.slots import Sizes
 from ..types import FIRST, LAST, Dim
-from .cases import CASE
+from .cases import CASE, shape_of
 from .likelihood import Likelihood
 
 WAY = "way"
@@ -137,10 +137,6 @@ def is_plain(node: Node) -> bool:
     piece = node.pieces[0]
     whole = all(bind.low == FIRST and bind.high == LAST for bind in _binders(node))
     return whole and len(_binders(node)) == len(piece.indices) and piece.where is None and not piece.settings
-
-
-def shape_of(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
 
 
 def _body(node: Node) -> c.Core:

@@ -114,10 +114,17 @@ class FieldFamily:
         if prior:
             target = jax.tree.map(jnp.add, target, prior.statistic)
 
-        def loss(theta: Values, target: Values) -> Any:
+        return minimise(Newton(self._distance, (weight, target)), self._zero, STEPS)
+
+    @cached_property
+    def _distance(self) -> Callable[..., Any]:
+        """weight A(theta) - <theta, target>: one function for all of them, so that it is compiled once."""
+
+        def loss(theta: Values, data: tuple[float, Values]) -> Any:
+            weight, target = data
             return weight * self.model.log_partition(theta, self.data) - _dot(theta, target)
 
-        return minimise(Newton(loss, target), self._zero, STEPS)
+        return loss
 
     def update(self, prior: Conjugate, statistics: Values, count: float) -> Conjugate:
         """The posterior after `count` cases with this sum of statistics."""

@@ -19,6 +19,7 @@ from ..data.errors import problem
 from ..embed.checkpoint import digest
 from ..graph import Kind
 from . import counts as by_counting
+from .blame import blame
 from .cases import Cases
 from .choose import FEW, Choice, choose_for_loss, choose_method, choose_newton, verify_method
 from .likelihood import Arrays, Likelihood
@@ -75,12 +76,21 @@ def fit_likelihood(
         loss=choice.loss,
         why=choice.why,
         converged=result.converged,
-        reason=result.reason,
+        reason=reason_of(likelihood, result, params),
         gradient_norm=result.gradient_norm,
         steps=result.steps,
         notes=(*about_data(likelihood), *note),
         **about_model(likelihood),
     )
+
+
+def reason_of(likelihood: Likelihood, result: Result, params: Values) -> str:
+    """Why it stopped; where the value is not finite, the entries that are to blame."""
+    culprits = "" if np.isfinite(result.value) else blame(likelihood, params)
+    if not culprits:
+        return result.reason
+    when = f"after {result.steps} steps" if result.steps else "at the start"
+    return f"the log density is {-result.value:g} {when}: {culprits}. Mend the data, or start from other parameters"
 
 
 def about_model(likelihood: Likelihood) -> dict[str, Any]:

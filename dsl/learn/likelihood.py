@@ -28,7 +28,7 @@ from ..embed.model import Model
 from ..graph import Graph, Kind
 from ..record import Record
 from ..tabulate.terms import finite_draws
-from .cases import Cases, Group
+from .cases import Cases, Group, shape_of
 from .fields import FIELD_LOSSES
 from .join import join_cases
 from .linear import Blocks, block_dim, log_integral, verify_block
@@ -177,7 +177,7 @@ class Likelihood:
     def _blocks(self, sizes: Mapping[str, int]) -> Blocks:
         """How the draws that are integrated out are laid out for cases of these sizes."""
         nodes = self.roles.integrated
-        shapes = {n.name: tuple(axis.size or sizes[str(axis)] for axis in n.type.shape) for n in nodes}
+        shapes = {n.name: shape_of(n, sizes) for n in nodes}
         dim = block_dim(self.roles.graph, nodes)
         rows = shapes[nodes[0].name][0] if dim else 1
         verify_block(sum(map(prod, shapes.values())) // rows, nodes)

@@ -22,7 +22,8 @@ from .. import core as c
 from ..graph import Kind, Node
 from ..record import Record
 from ..tabulate.evaluate import Array, NeedsJax
-from .design import Design, Parts, TooLarge, is_plain, shape_of
+from .cases import shape_of
+from .design import Design, Parts, TooLarge, is_plain
 from .likelihood import Likelihood
 from .linear import Degree
 
@@ -156,7 +157,10 @@ def estimate(
         if design.count >= MANY:
             few = _newton(found.link, partial(design.pieces, SHARE), b, FEW_STEPS, ROUGH)
             b = few.b if few else b
-        last = _newton(found.link, design.pieces, b, steps, asked)
+        if found.spread is not None and design.y.size <= b.size:
+            last = _pass_through(found.link, design, b)
+        else:
+            last = _newton(found.link, design.pieces, b, steps, asked)
         return _estimate(found, shapes, last, design, asked) if last else None
     except (NeedsJax, TooLarge):
         return None
@@ -186,6 +190,16 @@ def _newton(link: Link, pieces: Pieces, b: Array, steps: int, asked: float) -> L
                 return None
         b, here = b - size * direction, there
     return None
+
+
+def _pass_through(link: Link, design: Design, b: Array) -> Last | None:
+    """A linear regression with a weight for each entry of the data, or more: the nearest b that leaves least."""
+    offset, x, y = (np.concatenate(parts, axis=-1) for parts in zip(*design.pieces(), strict=True))
+    left = y - offset - b @ x
+    if not np.isfinite(x).all() or not np.isfinite(left).all():
+        return None
+    b = b + np.linalg.lstsq(x.T, left)[0]
+    return Last(b, _look(link, design.pieces(), b), 1)
 
 
 def _largest(values: Array) -> float:
@@ -247,18 +261,20 @@ def _estimate(
         left = [float(np.sum((own - offset - b @ x) ** 2)) for offset, x, own in design.pieces()]
         spread = sqrt(sum(left) / y.size)
         exact = not spread > NOTHING * np.abs(y).max()
-        if not exact and not spread > NO_SPREAD * np.abs(y).max():
+        if not exact and (y.size <= b.size or not spread > NO_SPREAD * np.abs(y).max()):
             return None
         spread = max(spread, LEAST)
         value = -y.size * (log(spread) + log(2 * pi) / 2 + 0.5)
         params[found.spread.name] = np.asarray(spread)
         errors[found.spread.name] = np.asarray(spread / sqrt(2 * y.size))
     cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
-    for own, array in ((params, b), (errors, spread * np.sqrt(np.diag(np.linalg.inv(last.look.gram))))):
+    variances = np.full(b.size, np.nan) if exact else np.diag(np.linalg.inv(last.look.gram))
+    for own, array in ((params, b), (errors, spread * np.sqrt(variances))):
         split = np.split(array, cuts)
         own |= {node.name: part.reshape(s) for node, part, s in zip(found.weights, split, shapes, strict=True)}
     params, errors = ({name: own[name] for name in found.names} for own in (params, errors))
     norm, asked = _largest(last.look.slope) / spread**2, _asked(value, tolerance)
     certain = exact or (norm <= asked and np.isfinite(value))
-    exactly = f"the data are fitted exactly: `{found.spread.name}` goes to zero" if exact and found.spread else ""
+    few = f"there are {b.size + 1} unknown numbers and {y.size} of `{found.draw.name}`: " if y.size <= b.size else ""
+    exactly = f"{few}the data are fitted exactly, `{found.spread.name}` goes to zero" if exact and found.spread else ""
     return Estimate(params, errors, value, norm, asked, last.steps, exactly) if certain else None

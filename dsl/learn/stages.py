@@ -64,6 +64,8 @@ def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Cal
     """An unbiased estimate of the loss from `batch` cases, or from all; each group gives its share of them."""
     if batch is not None and not all(own.stacked for own in likelihood.arrays):
         raise NotApplicable("the data are one case, which cannot be drawn from: leave the batch out")
+    if batch is not None and batch > (count := likelihood.cases.count):
+        raise NotApplicable(f"a batch of {batch} cases cannot be drawn from {count}: ask for fewer, or leave it out")
 
     def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
         params = likelihood.constrain(raw)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from brute_force import brute_force, joint_values
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dpc
@@ -201,9 +201,19 @@ def agree(text: str) -> None:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=3, deadline=None, derandomize=True)
 def test_finite_programs_have_the_mean_and_gradient_of_the_sum_over_all_values(seed: int) -> None:
     agree(Program(Random(seed)).text())
+
+
+@pytest.mark.slow
+@given(st.integers(0, 10**9))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_many_finite_programs(seed: int) -> None:
+    program = Program(Random(seed))
+    text = program.text()
+    assume(program.truths or program.labels)
+    agree(text)
 
 
 # ---- names that mean different things in different places

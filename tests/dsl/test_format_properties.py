@@ -206,7 +206,7 @@ def check_all(chance: Random) -> None:
     check_laws(rewrite(text, chance))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_formatting_keeps_the_tree_and_the_comments_and_is_idempotent(chance: Random) -> None:
     check_all(chance)

@@ -57,8 +57,9 @@ def test_all_quantities_by_enumeration(family: Any) -> None:
     mean = family.mean(THETA)
     np.testing.assert_allclose([*mean["h"], mean["J"]], p @ t, atol=1e-12)
     covariance = np.cov(t.T, aweights=p, bias=True)
-    np.testing.assert_allclose(family.fisher(THETA)["J"]["J"], covariance[3, 3], atol=1e-12)
-    np.testing.assert_allclose(family.fisher(THETA)["h"]["h"], covariance[:3, :3], atol=1e-12)
+    fisher = family.fisher(THETA)
+    np.testing.assert_allclose(fisher["J"]["J"], covariance[3, 3], atol=1e-12)
+    np.testing.assert_allclose(fisher["h"]["h"], covariance[:3, :3], atol=1e-12)
     assert float(family.entropy(THETA)) == pytest.approx(-p @ np.log(p), abs=1e-12)
     other = {"h": np.zeros(3), "J": np.array(-0.2)}
     q, _ = chances(other)

@@ -124,6 +124,7 @@ def chain_of_symbols(length: int, rng: Any) -> Any:
     return z
 
 
+@pytest.mark.slow
 def test_at_least_the_likelihood_of_hmmlearn_on_sequences_of_many_lengths() -> None:
     hmm, pandas = pytest.importorskip("hmmlearn.hmm"), pytest.importorskip("pandas")
     rng = np.random.default_rng(6)

@@ -130,8 +130,27 @@ def test_without_a_certificate_the_general_methods_answer() -> None:
     text, data = DATA["linear"]
     exact = dpc.parse(text).fit(data | {"y": 1000 + 3 * data["u"]})
     assert not exact.converged
-    assert exact.reason == "the data are fitted exactly: `s` goes to zero, and the likelihood grows for ever"
+    assert exact.reason == "the data are fitted exactly, `s` goes to zero, and the likelihood grows for ever"
     assert exact.params["c"] == pytest.approx(3, abs=1e-12)
+
+
+def test_fewer_rows_than_unknowns_are_told_at_once() -> None:
+    text = """
+    dim N
+    data x[N] : real
+    param a : real
+    param b : real
+    param s : real(lower=0)
+    observed y[N] : real
+    y[i in N] ~ Normal(a + b * x[i], s)
+    """
+    found = dpc.parse(text).fit({"x": [2.0], "y": [5.0]})
+    assert not found.converged
+    assert found.reason.startswith("there are 3 unknown numbers and 1 of `y`: the data are fitted exactly")
+    assert (found.params["a"], found.params["b"]) == (pytest.approx(1), pytest.approx(2)), "the shortest: 5 (1, 2) / 5"
+    twice = dpc.parse(text).fit({"x": [2.0, 2.0], "y": [5.0, 6.0]})
+    assert twice.converged, "the same x twice leaves something"
+    assert twice.params["s"] == pytest.approx(0.5, abs=1e-6)
 
 
 def test_what_is_not_such_a_regression_is_left_alone() -> None:

@@ -34,6 +34,7 @@ LONG = {
     "garch",
     "changepoint",
     "tracking",
+    "gate_function",
 }
 SIZES = {"T": 6, "F": 4, "County": 3, "Obs": 5, "Day": 7, "Point": 5, "Feature": 3, "Document": 2, "Word": 4,
          "Token": 6, "Year": 5, "N": 3, "Input": 2, "Image": 2}  # fmt: skip
@@ -193,9 +194,20 @@ def programs(draw: st.DrawFn) -> str:
     return "\n".join(lines) + "\n"
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(programs(), st.integers(0, 1000))
 def test_any_program_agrees_with_its_twin(text: str, seed: int) -> None:
+    agree(text, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(programs(), st.integers(0, 1000))
+def test_many_programs_agree_with_their_twins(text: str, seed: int) -> None:
+    agree(text, seed)
+
+
+def agree(text: str, seed: int) -> None:
     found = graph(text)
     functions, known = compiled(found), given_values(found, seed)
     known |= {n.name: any_value(n, np.random.default_rng(seed + 1)) for n in found.of_kind(Kind.DRAW)}

@@ -111,7 +111,7 @@ def test_densities_are_those_of_numpyro(name: str) -> None:
     np.testing.assert_allclose(found, peer_log_prob(family, usual, values), rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", slow_ones([name for name in NAMES if family_of(name).start], ["Wishart"]))
+@pytest.mark.parametrize("name", slow_ones([name for name in NAMES if family_of(name).start], ["Wishart", "Beta"]))
 def test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes(name: str) -> None:
     family = family_of(name)
     values = sample(family)

@@ -52,8 +52,8 @@ def test_weights_are_repetitions() -> None:
         ("Poisson", {}, [0.0, 0.0]),
         ("Normal", {}, [0.1, 0.1, 0.1]),
         ("Gamma", {}, [0.7, 0.7, 0.7]),
-        ("Beta", {}, [0.3, 0.3]),
-        ("VonMises", {}, [0.2, 0.2]),
+        pytest.param("Beta", {}, [0.3, 0.3], marks=pytest.mark.slow),
+        pytest.param("VonMises", {}, [0.2, 0.2], marks=pytest.mark.slow),
         ("MultivariateNormal", {"size": 2}, [[1.0, 2.0], [0.5, 1.0], [0.1, 0.2]]),
     ],
 )

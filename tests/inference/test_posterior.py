@@ -16,6 +16,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from marks import some_fast
 
 from dpc.inference.posterior.container import Labels, container, dataset, group, has_group, write_netcdf
 from dpc.inference.posterior.diagnose import diagnose
@@ -258,7 +259,9 @@ def test_containers_are_those_of_the_arviz_that_is_installed(tmp_path: Path) -> 
     assert list(az.summary(found, var_names=["theta"]).index) == ["theta[a]", "theta[b]"]
 
 
-@pytest.mark.parametrize("first", ["dpc.dsl.embed.model", "dpc.estimators", "dpc.inference.posterior.run"])
+@pytest.mark.parametrize(
+    "first", some_fast(["dpc.dsl.embed.model", "dpc.estimators", "dpc.inference.posterior.run"], 1)
+)
 def test_arviz_may_be_imported_before(first: str) -> None:
     """Version 1 leaves a NumPyro behind that loads on first use, and whose submodules would lack names."""
     code = f"import arviz, {first}, numpyro; numpyro.distributions.distribution.Unit"

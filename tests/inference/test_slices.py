@@ -68,13 +68,15 @@ def grid(n: int, seed: int = 0) -> Slices:
     return Slices((2,) * n, n, (*units, *down, *across), tuple(values))
 
 
-COUPLED = (((0, 0),), ((1, 0), (0, 0)), ((0, 1), (1, 1)), ((0, 0), (0, 1)), ((0, 1), (0, 2)), ((1, 2), (0, 2)))
+COUPLED = (((0, 0),), ((1, 0), (0, 0)), ((0, 1), (1, 1)), ((0, 0), (0, 1)))
+THREE = (*COUPLED, ((0, 1), (0, 2)), ((1, 2), (0, 2)))
 SECOND_ORDER = (((2, 0), (1, 0), (0, 0)),)
 MIXED_LAGS = (((1, 0), (0, 0)), ((0, 0), (0, 1)), ((2, 0), (0, 1)), ((1, 1), (0, 0), (1, 0)))
 CASES = {
-    "coupled chains of unequal sizes": ((2, 2, 3), 3, COUPLED),
+    "coupled chains of unequal sizes": ((2, 3), 3, COUPLED),
     "a chain of second order": ((3,), 5, SECOND_ORDER),
     "crossed lags and a variable that is not remembered": ((2, 3), 4, MIXED_LAGS),
+    "three coupled chains": ((2, 2, 3), 3, THREE),
 }
 
 
