@@ -201,7 +201,8 @@ def tree(depth: int) -> Case:
 
     draws = [f"c{k} ~ Bernoulli(if c{(k - 1) // 2} then same else 1 - same)" for k in range(1, count)]
     seen = [f"y[{k}] ~ Normal(if c{k} then mu else 0.0, 1)" for k in range(count)]
-    head = [f"dim Node = {count}", "observed y[Node] : real", "same ~ Beta(4, 1)", "mu ~ Normal(0, 3)", "c0 ~ Bernoulli(0.5)"]
+    head = [f"dim Node = {count}", "observed y[Node] : real"]
+    head += ["same ~ Beta(4, 1)", "mu ~ Normal(0, 3)", "c0 ~ Bernoulli(0.5)"]
     coins = [1]
     for k in range(1, count):
         coins.append(int(coins[(k - 1) // 2] ^ (CHANCE.random() < 0.2)))

@@ -190,6 +190,7 @@ def test_moments_in_a_field_and_what_has_none() -> None:
     with pytest.raises(ValueError, match="no `cont`; did you mean `count`"):
         model.moments("cont", {"J": 0.5})
 
+
 def test_counts_that_a_finite_draw_says_are_none_have_all_derivatives() -> None:
     """A zero-inflated Poisson by hand: log(psi [y = 0] + (1 - psi) Poisson(y | rate)), to second order."""
     y = np.array([0, 0, 3, 1])
