@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python bench/loopy.py
 	$(BIN)/python bench/gradients.py
 	$(BIN)/python bench/learning.py
+	$(BIN)/python bench/posterior.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

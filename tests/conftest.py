@@ -11,6 +11,13 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")  # the tests com
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "dsl")]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from marks import mark_costly
+
+    mark_costly(items)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_programs_are_forgotten() -> Iterator[None]:
     """Compiled programs are kept by JAX until told otherwise, and thousands of them fill the memory."""

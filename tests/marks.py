@@ -16,3 +16,41 @@ def some_fast(cases: Iterable[Any], fast: int) -> list[Any]:
 def slow_ones(cases: Iterable[Any], slow: Collection[Any]) -> list[Any]:
     """All cases; these are slow."""
     return [pytest.param(case, marks=pytest.mark.slow) if case in slow else case for case in cases]
+
+
+COSTLY = frozenset(
+    {
+        "test_a_draw_above_another[mvd]",
+        "test_a_model_agrees_with_its_twin[asia0]",
+        "test_a_model_agrees_with_its_twin[bandit]",
+        "test_a_model_agrees_with_its_twin[hierarchical]",
+        "test_a_plate_is_its_elements[arm]",
+        "test_approximations_of_a_conjugate_model[importance]",
+        "test_baselines_above_and_below_others[disarm-sfe]",
+        "test_baselines_above_and_below_others[sfe-rloo]",
+        "test_chains_side_by_side_below_a_coin[together at a step]",
+        "test_coefficients_and_standard_errors_of_statsmodels[Gamma]",
+        "test_every_unbiased_method_has_the_right_mean[mvd-disarm]",
+        "test_in_single_precision_with_real_noise[mvd-binomial]",
+        "test_in_single_precision_with_real_noise[relax-die]",
+        "test_joined_cases_have_the_likelihood_of_separate_ones[field]",
+        "test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes[Dirichlet]",
+        "test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes[VonMises]",
+        "test_one_law_for_all_samples_is_the_law_of_each[plates]",
+        "test_other_laws[gamma-mvd]",
+        "test_real_draws_below_a_chain_are_drawn_for_each_of_its_values[pathwise]",
+        "test_rows_on_their_own_columns_together[arm]",
+        "test_the_gradient_of_the_second_moment[relax]",
+        "test_value_gradient_and_hessian[gaussian-value]",
+        "test_value_gradient_and_hessian[gumbel-score]",
+        "test_what_follows_from_the_log_partition_is_what_sums_and_integrals_give[MultivariateNormal]",
+        "test_what_follows_from_the_log_partition_is_what_sums_and_integrals_give[VonMises]",
+    }
+)
+"""Cases that take seconds and have a cheaper one of the same test beside them: slow, all of them."""
+
+
+def mark_costly(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.name in COSTLY:
+            item.add_marker(pytest.mark.slow)
