@@ -23,6 +23,10 @@ def test_blocks_change_nothing(padded: bool, monkeypatch: pytest.MonkeyPatch) ->
         weights = jnp.asarray(chance.normal(size=7))
 
         def ask() -> Any:
+            """Compiled anew at each call: how large a block is, is read when it is traced."""
+            return jax.jit(lambda: of(unary, pair))()
+
+        def of(unary: Any, pair: Any) -> Any:
             def total(unary: Any, pair: Any) -> Any:
                 return jnp.vdot(weights, log_partition(unary, pair, lengths))
 
