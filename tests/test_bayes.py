@@ -22,7 +22,7 @@ import dpc
 
 BAYES = Path(__file__).parent.parent / "models" / "bayes"
 REFERENCES = json.loads((BAYES / "references.json").read_text(encoding="utf-8"))
-QUICK = ("eight_schools_noncentered",)
+QUICK = ("eight_schools_noncentered", "kidscore_momhs")
 DRAWS = 3000
 SETTINGS: dict[str, dict[str, Any]] = {
     "eight_schools_centered": {"draws": 10_000, "target_accept": 0.99},
