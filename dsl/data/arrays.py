@@ -97,8 +97,10 @@ def _verify_bounds(node: Node, values: Array, variable: Variable) -> None:
     """A constraint implies its bounds, with its tolerance."""
     if isinstance(node.type.domain, Real | Int) and not node.type.constraint:
         lower, upper = node.type.bounds
-        _verify_bound(values, values >= lower, f"below its lower bound {lower:g}", variable)
-        _verify_bound(values, values <= upper, f"above its upper bound {upper:g}", variable)
+        if lower > -np.inf:
+            _verify_bound(values, values >= lower, f"below its lower bound {lower:g}", variable)
+        if upper < np.inf:
+            _verify_bound(values, values <= upper, f"above its upper bound {upper:g}", variable)
 
 
 def _verify_bound(values: Array, good: Mask, says: str, variable: Variable) -> None:

@@ -31,6 +31,8 @@ def typed_with_missing(variable: Variable, domain: Domain) -> tuple[Array, Mask]
     if variable.written:
         variable = read_cells(variable, domain)
     missing = missing_entries(variable)
+    if not missing.any():
+        return CONVERTERS[type(domain)](variable, str(domain)), missing
     if missing.all():
         return np.full(variable.shape, PLAIN[type(domain)]), missing
     present = variable.values[~missing]
@@ -41,7 +43,16 @@ def typed_with_missing(variable: Variable, domain: Domain) -> tuple[Array, Mask]
 
 def missing_entries(variable: Variable) -> Mask:
     missing = variable.missing if variable.missing is not None else np.zeros(variable.shape, dtype=bool)
-    return missing | np.isnan(variable.values) if variable.values.dtype.kind == "f" else missing
+    return missing | np.isnan(variable.values) if has_nan(variable.values) else missing
+
+
+def has_nan(values: Array) -> bool:
+    """Squares of numbers add up to a number or to infinity: one product, and nothing as long as the array is made."""
+    if values.dtype.kind != "f":
+        return False
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore"):
+        return bool(np.isnan(np.dot(flat, flat)))
 
 
 def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> None:
@@ -61,7 +72,7 @@ def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> N
 
 def _as_real(variable: Variable, wanted: str) -> Array:
     _verify_not_text(variable, wanted)
-    return variable.values.astype(np.float64)
+    return variable.values.astype(np.float64, copy=False)
 
 
 def _as_int(variable: Variable, wanted: str) -> Array:
@@ -71,7 +82,7 @@ def _as_int(variable: Variable, wanted: str) -> Array:
         _verify_all(variable, (values == np.floor(values)) & (np.abs(values) < BEYOND_INT64), wanted)
     elif values.dtype.kind == "u":
         _verify_all(variable, values <= np.iinfo(np.int64).max, wanted)
-    return values.astype(np.int64)
+    return values.astype(np.int64, copy=False)
 
 
 def _as_bool(variable: Variable, wanted: str) -> Array:
@@ -82,8 +93,9 @@ def _as_bool(variable: Variable, wanted: str) -> Array:
         known = np.array([cell in words for cell in lowered.ravel()], dtype=bool).reshape(values.shape)
         _verify_all(variable, known, wanted, "write true or false, or 1 or 0")
         return np.array([words[cell] for cell in lowered.ravel()], dtype=bool).reshape(values.shape)
-    _verify_all(variable, (values == 0) | (values == 1), wanted, "write true or false, or 1 or 0")
-    return values.astype(bool)
+    if values.dtype.kind != "b":
+        _verify_all(variable, (values == 0) | (values == 1), wanted, "write true or false, or 1 or 0")
+    return values.astype(bool, copy=False)
 
 
 def _as_index(variable: Variable, wanted: str) -> Array:

@@ -126,6 +126,12 @@ class Questions:
         parts = [jnp.sum(jnp.where(e > 0, t, 0.0) * e) for t, e in zip(tables, expected, strict=True)]
         return sum(parts, start=jnp.zeros(()))
 
+    def finite(
+        self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
+    ) -> Finite:
+        """The finite variables, which of them depend on each other, and the engine for that."""
+        return self._known(params, data, given)[0]
+
     def tables(
         self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
     ) -> tuple[Finite, list[jax.Array], jax.Array]:

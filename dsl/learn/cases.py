@@ -17,7 +17,7 @@ import numpy as np
 from ..data.bind import Bound, bind_data
 from ..data.errors import DataError, problem
 from ..data.objects import as_raw, raw_from_mapping
-from ..data.raw import Array, Mask, Raw
+from ..data.raw import Array, Mask, Raw, Variable
 from ..graph import Graph, Kind, Node
 from ..record import Record
 from ..source import Span
@@ -74,8 +74,8 @@ def read_cases(
     listed = [cases for source in sources if (cases := _listed(source)) is not None]
     if listed:
         others = [as_raw(source) for source in sources if _listed(source) is None]
-        bounds = [_bind_case(graph, case, where, others, sizes) for cases in listed for where, case in cases]
-        found = _stack(graph, bounds)
+        raws = [_raw_case(where, case) for cases in listed for where, case in cases]
+        found = _bind_at_once(graph, raws, others, sizes) or _bind_one_by_one(graph, raws, others, sizes)
         return _join(graph, found) if join else found
     raws = [as_raw(source) for source in sources]
     for raw in raws:
@@ -166,7 +166,13 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
     bound = _bind(graph, [rows, *others], sizes)
     dim = _row_dim(graph, _given(graph, [rows]), by)
     names, places = _places(tables[0].variables[by].values)
-    cut = [name for name in bound.arrays if str(graph[name].type.shape[:1] and graph[name].type.shape[0]) == dim]
+    given = frozenset(_given(graph, raws) & _draws(graph))
+    return _cut(graph, bound, dim, places).replace(given=given, names=names)
+
+
+def _cut(graph: Graph, bound: Bound, dim: str, places: list[Array]) -> Cases:
+    """One long case as many: each has the steps at its places along the dim."""
+    cut = [name for name in bound.arrays if _first_dim(graph[name]) == dim]
     found: dict[int, list[int]] = {}
     for number, place in enumerate(places):
         found.setdefault(len(place), []).append(number)
@@ -178,13 +184,12 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
         missing = {name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()}
         shared = {name: array for name, array in bound.arrays.items() if name not in cut}
         groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
-    given = frozenset(_given(graph, raws) & _draws(graph))
-    return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers), names=names)
+    return Cases(tuple(groups), bound.labels, frozenset(cut) & _draws(graph), numbers=tuple(numbers))
 
 
 def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
     """The dim along which the rows of a table lie."""
-    firsts = {str(graph[name].type.shape[0]) for name in names if graph[name].type.shape}
+    firsts = {_first_dim(graph[name]) for name in names} - {""}
     if len(firsts) != 1:
         raise problem(by, f"`{by}` tells cases apart, but the columns have no dim of rows in common")
     return firsts.pop()
@@ -198,6 +203,75 @@ def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
     return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
 
 
+# ---- one case for each item of a list
+
+
+def _raw_case(where: str, case: Any) -> Raw:
+    try:
+        return raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
+    except DataError as error:
+        raise _placed(error, where) from None
+
+
+def _bind_one_by_one(graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None) -> Cases:
+    bounds = []
+    for case in cases:
+        try:
+            bounds.append(_bind(graph, [case, *others], sizes))
+        except DataError as error:
+            raise _placed(error, case.where) from None
+    return _stack(graph, bounds)
+
+
+def _placed(error: DataError, where: str) -> DataError:
+    """Problems that have no place of their own are those of the case."""
+    return DataError(found.replace(place=found.place or where) for found in error.problems)
+
+
+def _bind_at_once(graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None) -> Cases | None:
+    """Thousands of cases bound as one long case, and cut: all is checked once, not once for each.
+
+    None where they differ in more than the length of one dim, or something is wrong, which is then found one by one.
+    """
+    dim = _dim_of_cases(graph, cases, others, sizes or {})
+    if not dim:
+        return None
+    columns = {name: [case.variables[name].values for case in cases] for name in cases[0].variables}
+    lengths = [np.array([len(array) for array in arrays]) for arrays in columns.values()]
+    if any((own != lengths[0]).any() for own in lengths):
+        return None
+    try:
+        long = raw_from_mapping({name: np.concatenate(arrays) for name, arrays in columns.items()})
+        bound = _bind(graph, [long, *others], sizes)
+    except ValueError:
+        return None
+    return _cut(graph, bound, dim, np.split(np.arange(lengths[0].sum()), np.cumsum(lengths[0])[:-1]))
+
+
+def _dim_of_cases(graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int]) -> str:
+    """The dim that is the first of all that cases give, where no other dim gets its size from the values of a case."""
+    names = cases[0].variables.keys() if cases else ()
+    nodes = [graph.by_name.get(name) for name in names]
+    dim = next((_first_dim(node) for node in nodes if node is not None), "")
+    alike = all(case.variables.keys() == names and all(map(_is_plain, case.variables.values())) for case in cases)
+    along = {node.name for node in graph.nodes if dim in map(str, node.type.shape) and node.kind in GIVEN}
+    whole = all(node is not None and node.kind in GIVEN and _first_dim(node) == dim for node in nodes)
+    known = {dim, *sizes, *(str(axis) for node in nodes if node for axis in node.type.shape)}
+    sized = all(own.size is not None or own.name in known for own in graph.dims)
+    inputs = {name for name in along if graph[name].kind is Kind.INPUT}
+    apart = not along & _given(graph, others) and inputs <= set(names) and dim not in sizes
+    return dim if alike and whole and sized and apart and len(cases) > 1 else ""
+
+
+GIVEN = (Kind.INPUT, Kind.DRAW)
+
+
+def _is_plain(variable: Variable) -> bool:
+    """Numbers along axes, of which nothing more is known."""
+    named = variable.axes or any(variable.labels) or variable.levels or variable.written
+    return variable.values.dtype.kind in "biuf" and variable.values.ndim > 0 and variable.missing is None and not named
+
+
 # ---- joining
 
 
@@ -207,7 +281,7 @@ def _join(graph: Graph, cases: Cases) -> Cases:
     different = {name for group in cases.groups for name, size in group.sizes.items() if size != first.sizes[name]}
     if len(different) != 1 or not can_join(graph, dim := different.pop()):
         return cases
-    along = [name for name in {**first.shared, **first.stacked} if str(next(iter(graph[name].type.shape), "")) == dim]
+    along = [name for name in {**first.shared, **first.stacked} if _first_dim(graph[name]) == dim]
     others = {name: array for name, array in first.shared.items() if name not in along}
     if not all(_differ_along(group, along, others) for group in cases.groups):
         return cases
@@ -248,6 +322,10 @@ def shape_of(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
 
 
+def _first_dim(node: Node) -> str:
+    return str(next(iter(node.type.shape), ""))
+
+
 def _draws(graph: Graph) -> set[str]:
     return {node.name for node in graph.of_kind(Kind.DRAW)}
 
@@ -261,15 +339,6 @@ def _given(graph: Graph, raws: list[Raw]) -> set[str]:
             if owner in graph.by_name and graph[owner].kind in (Kind.DRAW, Kind.INPUT):
                 found.add(owner)
     return found
-
-
-def _bind_case(graph: Graph, case: Any, where: str, others: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
-    """Problems that have no place of their own are those of the case."""
-    try:
-        raw = raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
-        return _bind(graph, [raw, *others], sizes)
-    except DataError as error:
-        raise DataError(found.replace(place=found.place or where) for found in error.problems) from None
 
 
 def _bind(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:

@@ -188,8 +188,7 @@ def run(
 def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
     """The stage that a run had come to, and its state there; `load` gives what has the structure of its argument."""
     number = int(load((0,))[0])
-    like = jax.eval_shape(methods[number].start, raw)
-    _, state = load((0, like))
+    _, state = load((0, methods[number].like(raw)))
     return number, state
 
 

@@ -193,9 +193,7 @@ class Likelihood:
     def _free(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
         """log Z with nothing given but the inputs."""
         assert self.free is not None
-        own, values = self._split(params)
-        inputs = {name: a for name, a in known.items() if name in self._inputs}
-        return self.free.log_partition(own, {**sizes, **inputs}, given=values)
+        return self.free.log_partition(*self._known_of_field(params, known, sizes))
 
     @cached_property
     def _inputs(self) -> set[str]:
@@ -225,10 +223,12 @@ class Likelihood:
     def _field(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Finite, list[Any]]:
         """The random field with nothing given but the inputs."""
         assert self.free is not None
-        own, values = self._split(params)
-        inputs = {name: a for name, a in known.items() if name in self._inputs}
-        finite, tables, _ = self.free.tables(own, {**sizes, **inputs}, values)
+        finite, tables, _ = self.free.tables(*self._known_of_field(params, known, sizes))
         return finite, list(each_table(finite.structure, tables))
+
+    def _known_of_field(self, params: Values, known: Values, sizes: Mapping[str, int]) -> tuple[Values, Values, Values]:
+        own, values = self._split(params)
+        return own, {**sizes, **{name: a for name, a in known.items() if name in self._inputs}}, values
 
     def verify_exact(self) -> None:
         """Raises MemoryLimitError where the log-partition of the field is too wide for exact inference."""
@@ -236,7 +236,7 @@ class Likelihood:
             for group, own in zip(self.cases.groups, self.arrays, strict=True):
                 stacked = {name: array[0] for name, array in own.stacked.items()}
                 first = {**self._fixed(group), **own.shared, **stacked}
-                assert self._field(self.start(), first, group.sizes)[0].engine
+                assert self.free.finite(*self._known_of_field(self.start(), first, group.sizes)).engine
 
     # ---- expectation and maximisation
 

@@ -31,13 +31,13 @@ def in_blocks(answer: Callable[[Chain], Answer], chain: Chain, axes: Any) -> Ans
         return answer(chain)
     batch = chain.unary.shape[1]
     pair = None if chain.shared_pair else split(chain.pair, 0, size)
-    inside = None if chain.inside is None else split(chain.inside, 1, size)
+    inside, fresh = (None if mask is None else split(mask, 1, size) for mask in (chain.inside, chain.fresh))
 
-    def of_block(own: tuple[Array, Array | None, Array | None]) -> Answer:
-        unary, own_pair, own_inside = own
-        return answer(Chain(unary, chain.pair if own_pair is None else own_pair, own_inside))
+    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Answer:
+        unary, own_pair, *masks = own
+        return answer(Chain(unary, chain.pair if own_pair is None else own_pair, *masks))
 
-    found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside))
+    found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside, fresh))
     joined: Answer = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
     return joined
 

@@ -2,8 +2,9 @@
 
 Callers give `log_unary` [..., T, K] and `log_pair` [K, K] (the same at every step), [T-1, K, K], [..., T-1, K, K] or
 [..., 1, K, K]; leading axes are a batch and run as one. `length` [...] says how many steps of each sequence are real:
-what lies beyond them is ignored, whatever it holds. Inside this folder the batch is one axis, after time, but before it
-in pair potentials, which are large and are read where they lie.
+what lies beyond them is ignored, whatever it holds. Where `fresh` [..., T] is given, a row holds several sequences, one
+after the other: it is True where one starts, and what is given back is of all of them. Inside this folder the batch is
+one axis, after time, but before it in pair potentials, which are large and are read where they lie.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ ArrayLike = Any
 
 
 class Chain(NamedTuple):
-    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K]; `inside` [T, B, 1] is False in the padding, None without."""
+    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K].
+
+    `inside` [T, B, 1] is False in the padding, None without; `fresh` [T, B, 1] is True where another sequence starts,
+    None where there is one in each row.
+    """
 
     unary: Array
     pair: Array
     inside: Array | None
+    fresh: Array | None = None
 
     @property
     def steps(self) -> int:
@@ -55,7 +61,9 @@ class Laid(NamedTuple):
     batch: tuple[int, ...]
 
 
-def lay_out(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None) -> Laid:
+def lay_out(
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, fresh: ArrayLike | None = None
+) -> Laid:
     """Time first, batch axes merged into one, padding made harmless."""
     unary, pair = as_floats(log_unary, log_pair)
     verify_shapes(unary, pair)
@@ -64,7 +72,7 @@ def lay_out(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None 
     unary = jnp.moveaxis(jnp.broadcast_to(unary, (*batch, *unary.shape[-2:])).reshape(-1, *unary.shape[-2:]), 0, 1)
     if inside is not None:
         unary = jnp.where(inside, unary, jnp.zeros((), unary.dtype))
-    return Laid(Chain(unary, pair_by_batch(pair, batch), inside), batch)
+    return Laid(Chain(unary, pair_by_batch(pair, batch), inside, starts_of(fresh, batch, unary.shape[0])), batch)
 
 
 def as_floats(*arrays: ArrayLike) -> list[Array]:
@@ -96,8 +104,8 @@ def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
     """[batch or 1, time or 1, K, K]; zeros that nothing reads where there is no transition."""
     if pair.ndim > 2 and pair.shape[-3] == 0:
         return jnp.zeros((1, 1, *pair.shape[-2:]), pair.dtype)
-    if pair.ndim <= 3:
-        return pair.reshape(1, 1 if pair.ndim == 2 else pair.shape[0], *pair.shape[-2:])
+    if prod(pair.shape[:-3]) == 1:
+        return pair.reshape(1, 1 if pair.ndim == 2 else pair.shape[-3], *pair.shape[-2:])
     return jnp.broadcast_to(pair, (*batch, *pair.shape[-3:])).reshape(prod(batch), *pair.shape[-3:])
 
 
@@ -106,6 +114,12 @@ def inside_of(length: ArrayLike | None, batch: tuple[int, ...], steps: int) -> A
         return None
     lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
     return jnp.arange(steps)[:, None, None] < lengths[None, :, None]
+
+
+def starts_of(fresh: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+    if fresh is None:
+        return None
+    return jnp.broadcast_to(jnp.asarray(fresh), (*batch, steps)).reshape(-1, steps).T[..., None]
 
 
 def batch_first(x: Array, batch: tuple[int, ...]) -> Array:
@@ -130,11 +144,20 @@ class Transition(NamedTuple):
     time: Array
     pair: Array | None
     inside: Array | None
+    fresh: Array | None
 
 
 def transitions(chain: Chain) -> Transition:
     pair = None if chain.same_pair or not chain.shared_pair else chain.pair[0][:, None]
-    return Transition(jnp.arange(chain.steps - 1), pair, None if chain.inside is None else chain.inside[1:])
+    inside, fresh = (None if mask is None else mask[1:] for mask in (chain.inside, chain.fresh))
+    return Transition(jnp.arange(chain.steps - 1), pair, inside, fresh)
+
+
+def linked(step: Transition) -> Array | None:
+    """Whether both ends of a transition are of one sequence; None where all are."""
+    if step.inside is None or step.fresh is None:
+        return step.inside if step.fresh is None else ~step.fresh
+    return step.inside & ~step.fresh
 
 
 def pair_at(chain: Chain, step: Transition) -> Array:
@@ -157,6 +180,11 @@ def masked_pair(chain: Chain) -> Array:
     return jnp.where(real[..., None], chain.pair, jnp.zeros((), chain.pair.dtype))
 
 
-def keep_padding(inside: Array | None, new: Array, old: Array) -> Array:
+def keep_padding(inside: Array | None, new: Array, old: ArrayLike) -> Array:
     """The new message, and the old one in the padding."""
     return new if inside is None else jnp.where(inside, new, old)
+
+
+def start_anew(fresh: Array | None, new: Array, first: Array) -> Array:
+    """The new message, and the first one of a sequence that starts here."""
+    return new if fresh is None else jnp.where(fresh, first, new)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.lax import scan
 
 from ..semirings import log_sum_exp
-from .layout import Array, Chain, Transition, keep_padding, pair_at, transitions
+from .layout import Array, Chain, Transition, keep_padding, linked, pair_at, start_anew, transitions
 from .statistics import Sides, Statistics
 
 sum_out = partial(log_sum_exp, xp=jnp)
@@ -33,7 +33,8 @@ def log_forward(chain: Chain) -> LogForward:
 
     def advance(message: Array, read: tuple[Array, Transition]) -> tuple[Array, tuple[Array, Array]]:
         unary, step = read
-        new, total = normalise(unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,)))
+        pushed = unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,))
+        new, total = normalise(start_anew(step.fresh, pushed, unary))
         new, total = keep_padding(step.inside, new, message), keep_padding(step.inside, total, jnp.zeros_like(total))
         return new, (new, total)
 
@@ -52,7 +53,7 @@ def log_backward(chain: Chain) -> Array:
     def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         new, _ = normalise(sum_out(pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
-        new = keep_padding(step.inside, new, ahead)
+        new = keep_padding(linked(step), new, 0.0)
         return new, new
 
     last = jnp.zeros_like(chain.unary[-1])
@@ -63,7 +64,7 @@ def log_backward(chain: Chain) -> Array:
 def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
     """p(x_t = i) = exp(log a_t(i) + log b_t(i)), normalised; 0 in the padding and where nothing is possible."""
     marginals = jnp.exp(normalise(forward.messages + backward)[0])
-    return marginals if chain.inside is None else jnp.where(chain.inside, marginals, 0.0)
+    return keep_padding(chain.inside, marginals, 0.0)
 
 
 def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
@@ -83,7 +84,7 @@ def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Stati
         return Statistics(unary)
     reads = pair_reads(chain, forward, backward)
     _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
-    dead = jnp.isneginf(totals) if chain.inside is None else jnp.isneginf(totals) | ~chain.inside[1:]
+    dead = keep_padding(linked(reads.step), jnp.isneginf(totals), True)
     right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
     if not chain.same_pair:
         return Statistics(unary, sides=Sides(reads.left, right, jnp.array(False)))
@@ -112,4 +113,5 @@ def pair_logs(chain: Chain, read: PairRead) -> Array:
 def pair_marginal(chain: Chain, read: PairRead) -> Array:
     """The exponentials of `pair_logs`, normalised; 0 in the padding; [B, K, K]."""
     found = jnp.exp(normalise(pair_logs(chain, read))[0]).reshape(-1, chain.states, chain.states)
-    return found if read.step.inside is None else jnp.where(read.step.inside[:, :, None], found, 0.0)
+    real = linked(read.step)
+    return found if real is None else jnp.where(real[:, :, None], found, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jax import custom_jvp
 from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
 
 from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
-from .layout import Array, Chain, Transition, keep_padding, masked_pair, pair_at, transitions
+from .layout import Array, Chain, Transition, keep_padding, linked, masked_pair, pair_at, start_anew, transitions
 from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
 
 
@@ -103,7 +104,7 @@ def run_forward(chain: Chain) -> Forward:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
         new = push(message, weight_at(chain, weights, step)) * (unary * share)
-        new = keep_padding(step.inside, new, message * share)
+        new = start_anew(step.fresh, keep_padding(step.inside, new, message * share), unary)
         return new, new
 
     first = weights.unary[0]
@@ -119,8 +120,7 @@ def run_reverse(chain: Chain) -> Forward:
     def retreat(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
-        new = pull(chain, weights, step, message) * (unary * share)
-        new = keep_padding(step.inside, new, unary)
+        new = keep_padding(linked(step), pull(chain, weights, step, message) * (unary * share), unary)
         return new, new
 
     last = weights.unary[-1]
@@ -131,29 +131,34 @@ def run_reverse(chain: Chain) -> Forward:
 
 def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
-    alive = forward.totals > 0
-    logs = jnp.where(alive, jnp.log(jnp.where(alive, forward.totals, 1.0)), -jnp.inf) + forward.weights.unary_top
+    logs = log_or_zero(forward.totals) + forward.weights.unary_top
     pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
     tops = jnp.broadcast_to(pair_top, (chain.steps - 1, *logs.shape[1:]))
-    if chain.inside is None:
-        return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
-    logs, tops = jnp.where(chain.inside, logs, 0.0), jnp.where(chain.inside[1:], tops, 0.0)
+    logs, tops = keep_padding(chain.inside, logs, 0.0), keep_padding(linked(transitions(chain)), tops, 0.0)
     return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
 
 
 def is_safe(chain: Chain, forward: Forward) -> Array:
     """Whether the scaled pass lost nothing of weight: (a) or (b) of domains.py."""
-
-    def pair_logs() -> Array:
-        return stop_gradient(masked_pair(chain) - forward.weights.pair_top)
+    unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
 
     def messages_held() -> Array:
-        unary = stop_gradient(chain.unary - forward.weights.unary_top)
-        return nothing_lost(-lowest_finite(pair_logs()) - lowest_finite(unary), stop_gradient(forward.messages))
+        return nothing_lost(spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages))
 
-    limit = WIDE * exponent_range(chain.pair.dtype)
-    narrow = jnp.min(pair_logs(), initial=0.0) >= -limit
-    return cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
+    return pairs_are_narrow(chain, pair_top, messages_held)
+
+
+def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Array]) -> Array:
+    """(a), and the answer to (b) only where that fails."""
+    lowest = jnp.min(stop_gradient(masked_pair(chain) - pair_top), initial=0.0)
+    narrow = lowest >= -WIDE * exponent_range(chain.pair.dtype)
+    return cond(narrow, lambda: jnp.array(True), otherwise)  # type: ignore[no-any-return]
+
+
+def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
+    """The sum of the ranges of the finite potentials of the widest step."""
+    pair, unary = stop_gradient(masked_pair(chain) - pair_top), stop_gradient(chain.unary - unary_top)
+    return -lowest_finite(pair) - lowest_finite(unary)
 
 
 class Smoothed(NamedTuple):
@@ -172,19 +177,14 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
 
     def retreat(ahead: Array, read: tuple[Array, Array, Transition]) -> tuple[Array, tuple[Array, Array]]:
         onward, share, step = read
-        found = pull(chain, weights, step, ahead)
-        if step.inside is None:
-            return found * onward, (found, ahead)
-        last = jnp.broadcast_to(jnp.where(share > 0, 1.0, 0.0), found.shape)
-        found = jnp.where(step.inside, found, last)
+        last = jnp.where(share > 0, 1.0, 0.0)
+        found = keep_padding(linked(step), pull(chain, weights, step, ahead), last)
         return found * onward, (found, ahead)
 
     last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
     _, (found, right) = scan(retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True)
     unary = messages * share * jnp.concatenate([found, last[None]])
-    if chain.inside is not None:
-        unary = jnp.where(chain.inside, unary, 0.0)
-        right = jnp.where(chain.inside[1:], right, 0.0)
+    unary, right = keep_padding(chain.inside, unary, 0.0), keep_padding(linked(transitions(chain)), right, 0.0)
     return Smoothed(unary, (messages * share)[:-1], right)
 
 

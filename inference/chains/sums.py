@@ -7,6 +7,7 @@ function of the potentials that JAX differentiates further, so Hessians are cova
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from . import lanes
 from .blocks import in_blocks
 from .domains import Domain, choose_domain, verify_domain
 from .layout import Array, ArrayLike, Chain, batch_first, lay_out
@@ -38,11 +40,19 @@ class Marginals(NamedTuple):
 
 
 def log_partition(
-    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, *, domain: Domain = "auto"
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    fresh: ArrayLike | None = None,
+    domain: Domain = "auto",
 ) -> Array:
-    """log sum_x exp(score(x)), [...]; minus infinity where nothing is possible (GM12, GM14)."""
+    """log sum_x exp(score(x)), [...]; minus infinity where nothing is possible (GM12, GM14).
+
+    Of rows that hold several sequences, which start where `fresh` [..., T] says, the sum over these.
+    """
     verify_domain(domain)
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = lay_out(log_unary, log_pair, length, fresh)
     return log_partition_by_batch(domain, *chain).reshape(batch)
 
 
@@ -78,27 +88,27 @@ def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def log_partition_by_batch(domain: Domain, unary: Array, pair: Array, inside: Array | None) -> Array:
+def log_partition_by_batch(
+    domain: Domain, unary: Array, pair: Array, inside: Array | None, fresh: Array | None
+) -> Array:
     """[B]."""
-    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside), 0)
+    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside, fresh), 0)
 
 
 def log_partition_of(domain: Domain, chain: Chain) -> Array:
-    if domain == "log":
+    def in_logs() -> Array:
         return log_domain_partition(log_forward(chain))
-    forward = run_forward(chain)
-    return choose_domain(  # type: ignore[no-any-return]
-        domain,
-        lambda: is_safe(chain, forward),
-        lambda: scaled_log_partition(chain, forward),
-        lambda: log_domain_partition(log_forward(chain)),
-    )
+
+    if domain == "log":
+        return in_logs()
+    scaled = scaled_pass(chain)
+    return choose_domain(domain, scaled.is_safe, scaled.log_partition, in_logs)  # type: ignore[no-any-return]
 
 
-def derivative(domain: Domain, primals: tuple[Array, Array, Array | None], tangents: Any) -> tuple[Array, Array]:
+def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
     """One forward and one backward pass give the value and the gradient; constant pairs need no marginals."""
     chain = Chain(*primals)
-    by_unary, by_pair, _ = tangents
+    by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)
     found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
     log_z, statistics = in_blocks(found, chain, (0, Statistics._make((1, 0 if with_pairs else None, None))))
@@ -120,12 +130,35 @@ def log_partition_and_statistics(domain: Domain, chain: Chain, with_pairs: bool)
         forward = log_forward(chain)
         return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
 
+    def in_scaled_numbers() -> tuple[Array, Statistics]:
+        return scaled.log_partition(), scaled.statistics(with_pairs)
+
     if domain == "log":
         return in_logs()
+    scaled = scaled_pass(chain)
+    return choose_domain(domain, scaled.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
+
+
+class ScaledPass(NamedTuple):
+    """What a forward pass in scaled numbers leads to."""
+
+    is_safe: Callable[[], Array]
+    log_partition: Callable[[], Array]
+    statistics: Callable[[bool], Statistics]
+
+
+def scaled_pass(chain: Chain) -> ScaledPass:
+    """The forward pass, and what can be asked of it."""
+    if lanes.has_lanes(chain):
+        turned = lanes.run_forward(chain)
+        return ScaledPass(
+            partial(lanes.is_safe, chain, turned),
+            partial(lanes.log_partition_of, turned),
+            partial(lanes.statistics_of, turned),
+        )
     forward = run_forward(chain)
-    return choose_domain(  # type: ignore[no-any-return]
-        domain,
-        lambda: is_safe(chain, forward),
-        lambda: (scaled_log_partition(chain, forward), scaled_statistics(chain, forward, with_pairs)),
-        in_logs,
+    return ScaledPass(
+        partial(is_safe, chain, forward),
+        partial(scaled_log_partition, chain, forward),
+        partial(scaled_statistics, chain, forward),
     )

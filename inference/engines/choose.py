@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from ..compiled.model import compile_structure
 from ..compiled.structure import Structure
-from .paths import Ints, find_paths
+from .paths import find_paths
+from .rows import Ints
 from .slices import find_slices
 
 Array = Any

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from .certificate import asked_of, largest, rounding, tolerance_for
@@ -58,9 +59,9 @@ class ExpectationMaximisation(Method):
     def verdict(self, state: State) -> Verdict | None:
         if (wrong := not_finite(state)) is not None:
             return wrong
-        tolerance = tolerance_for(state.raw, self.tolerance)
-        fall, asked = float(state.memory.fall), float(asked_of(state.value, tolerance))
-        if fall < -1e3 * float(rounding(state.value)):
+        value, tolerance = np.asarray(state.value), tolerance_for(state.raw, self.tolerance)
+        fall, asked = float(state.memory.fall), float(asked_of(value, tolerance))
+        if fall < -1e3 * float(rounding(value)):
             return Verdict(False, f"the log-likelihood fell by {-fall:.2g}: `maximise` does not belong to `expect`")
         if abs(fall) <= asked and float(state.gradient_norm) <= asked:
             reason = f"the largest entry of the gradient is {norm_of(state)}, the last gain {fall:.2g}"

@@ -6,6 +6,9 @@ of rare and of common features differ in curvature by orders of magnitude, and o
 The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the slope has risen. Too
 long a step halves the bracket from above, too short a step doubles or halves it from below. Where values are equal to
 rounding, slopes alone decide (the approximate conditions of Hager and Zhang).
+
+All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which takes no time beside a loss
+that is worth compiling, and would take seconds to compile with it.
 """
 
 from __future__ import annotations
@@ -15,8 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
+import numpy as np
 
 from .certificate import Drift, asked_of, eps_of, judge, largest, next_drift, no_drift, rounding, tolerance_for
 from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
@@ -40,23 +42,19 @@ class Pairs(NamedTuple):
     drift: Drift
 
 
-class Trial(NamedTuple):
-    """The size to try next, between `low`, whose value and gradient are known, and `high`; whether `low` will do."""
+class Found(NamedTuple):
+    """Where a search ended: the size of the step, 0 where none will do, and the value and gradient there."""
 
-    size: Array
-    low: Array
-    high: Array
+    size: float
     value: Array
     gradient: Array
-    good: Array
-    tries: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Lbfgs(Method):
     """For any number of parameters; `loss(raw, data)` is differentiable. `history` is the number of pairs kept.
 
-    Without it as many are kept as MEMORY numbers hold, between 10 and 50: pairs are cheap beside a gradient.
+    Without it as many are kept as MEMORY numbers hold, between 10 and 200: pairs are cheap beside a gradient.
     """
 
     loss: Loss
@@ -66,17 +64,58 @@ class Lbfgs(Method):
     name: str = "L-BFGS"
 
     def start(self, raw: Any) -> State:
-        flat, _ = ravel_pytree(raw)
-        nothing, value = jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, flat.dtype)
-        history = max(10, min(50, MEMORY // max(flat.size, 1))) if self.history is None else self.history
-        pairs = jnp.zeros((history, flat.size), flat.dtype)
-        zeros = jnp.zeros_like(flat)
+        return self.advance(self.like(raw))
+
+    def like(self, raw: Any) -> State:
+        """Before the loss was ever looked at."""
+        flat = flatten(raw)
+        nothing, before, value = np.array(0, np.int32), np.array(-1, np.int32), np.array(np.inf, flat.dtype)
+        history = max(10, min(200, MEMORY // max(flat.size, 1))) if self.history is None else self.history
+        pairs = np.zeros((history, flat.size), flat.dtype)
+        zeros = np.zeros_like(flat)
         memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, no_drift(flat))
-        return self.advance(State(nothing - 1, raw, value, value, memory))
+        return State(before, raw, value, value, memory)
 
     def advance(self, state: State) -> State:
-        after: State = advance(self.loss, self.data, tolerance_for(state.raw, self.tolerance), state)
-        return after
+        """Along the direction that is remembered; then the next one. From an infinite value every step is accepted.
+
+        A search that fails stays where it is and forgets the pairs: the next one goes along the gradient.
+        """
+        old: Pairs = state.memory
+        flat = flatten(state.raw)
+        with np.errstate(all="ignore"):  # what is not finite is dealt with where it comes up
+            size, value, gradient = self._search(flat, state, old)
+            step = size * old.direction
+            pairs = remember(old, step, gradient - old.gradient)
+            pairs = pairs if size else pairs._replace(count=np.zeros_like(pairs.count))
+            direction = -two_loops(pairs, gradient)
+            asked = asked_of(value, tolerance_for(state.raw, self.tolerance))
+            drift = next_drift(old.drift, direction, flat + step, gradient, asked)
+        failures = np.zeros_like(old.failures) if size else old.failures + 1
+        memory = pairs._replace(gradient=gradient, direction=direction, failures=failures, drift=drift)
+        return State(state.step + 1, unflatten(flat + step, state.raw), value, largest(gradient), memory)
+
+    def _search(self, flat: Array, state: State, old: Pairs) -> Found:
+        """Bisection on Wolfe's weak conditions."""
+        value, direction, slope = state.value, old.direction, old.gradient @ old.direction
+        found, size, high = Found(0.0, value, old.gradient), 1.0, np.inf
+        for _ in range(TRIES):
+            there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
+            new_slope = gradient @ direction
+            falls = there <= value + FALL * size * slope
+            nearly = there <= value + rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
+            if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
+                found = Found(size, there, gradient)
+                if new_slope >= RISE * slope:
+                    break
+            else:
+                high = size
+            size = (found.size + high) / 2 if np.isfinite(high) else 2 * found.size
+        return found
+
+    def _look(self, point: Array, raw: Any) -> tuple[Array, Array]:
+        value, gradient = value_and_gradient(self.loss, unflatten(point, raw), self.data)
+        return np.asarray(value), flatten(gradient)
 
     def verdict(self, state: State) -> Verdict | None:
         """Without a pair nothing is known of the curvature, and the gradient alone proves nothing unless it is zero."""
@@ -90,63 +129,33 @@ class Lbfgs(Method):
 
 
 @partial(jax.jit, static_argnums=0)
-def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
-    """Along the direction that is remembered; then the next one. From an infinite value every step is accepted.
-
-    A search that fails stays where it is and forgets the pairs: the next one goes along the gradient.
-    """
-    flat, unravel = ravel_pytree(state.raw)
-    evaluate = jax.value_and_grad(lambda point: loss(unravel(point), data))
-    old: Pairs = state.memory
-    trial = search(evaluate, flat, state.value, old.gradient, old.direction)
-    failed = trial.low == 0
-    step = trial.low * old.direction
-    point = flat + step
-    pairs = remember(old, step, trial.gradient - old.gradient)
-    pairs = pairs._replace(count=jnp.where(failed, 0, pairs.count))
-    direction = -two_loops(pairs, trial.gradient)
-    drift = next_drift(old.drift, direction, point, trial.gradient, asked_of(trial.value, tolerance))
-    failures = jnp.where(failed, old.failures + 1, 0)
-    memory = pairs._replace(gradient=trial.gradient, direction=direction, failures=failures, drift=drift)
-    return State(state.step + 1, unravel(point), trial.value, largest(trial.gradient), memory)
+def value_and_gradient(loss: Loss, raw: Any, data: Any) -> tuple[Array, Any]:
+    found: tuple[Array, Any] = jax.value_and_grad(loss)(raw, data)
+    return found
 
 
-def search(evaluate: Any, flat: Array, value: Array, gradient: Array, direction: Array) -> Trial:
-    """Bisection on Wolfe's weak conditions."""
-    slope = gradient @ direction
+def flatten(tree: Any) -> Array:
+    """The numbers of all leaves as one vector."""
+    return np.concatenate([np.zeros(0, np.float32), *(np.ravel(leaf) for leaf in jax.tree.leaves(tree))])
 
-    def attempt(last: Trial) -> Trial:
-        there, new_gradient = evaluate(flat + last.size * direction)
-        new_slope = new_gradient @ direction
-        falls = there <= value + FALL * last.size * slope
-        nearly = (there <= value + rounding(value)) & (new_slope <= (2 * NEARLY - 1) * slope)
-        short_enough = ((falls | nearly) & jnp.isfinite(new_gradient).all()) | ~jnp.isfinite(value)
-        good = short_enough & (new_slope >= RISE * slope)
-        high = jnp.where(short_enough, last.high, last.size)
-        low, kept_value, kept_gradient = jax.tree.map(
-            lambda new, old: jnp.where(short_enough, new, old),
-            (last.size, there, new_gradient),
-            (last.low, last.value, last.gradient),
-        )
-        size = jnp.where(jnp.isfinite(high), (low + high) / 2, 2 * low)
-        return Trial(size, low, high, kept_value, kept_gradient, good, last.tries + 1)
 
-    one = jnp.ones_like(value)
-    start = Trial(
-        one, 0 * one, jnp.full_like(value, jnp.inf), value, gradient, jnp.asarray(False), jnp.zeros((), jnp.int32)
-    )
-    return jax.lax.while_loop(lambda t: ~t.good & (t.tries < TRIES), attempt, start)
+def unflatten(flat: Array, like: Any) -> Any:
+    """A vector as leaves of these shapes and types."""
+    leaves, treedef = jax.tree.flatten(like)
+    parts = np.split(flat, np.cumsum([np.size(leaf) for leaf in leaves])[:-1])
+    shaped = [part.reshape(np.shape(leaf)).astype(leaf.dtype) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(treedef, shaped)
 
 
 def remember(old: Pairs, step: Array, change: Array) -> Pairs:
     """With the newest pair last, if the curvature along it is positive beyond rounding."""
     curvature = step @ change
-    keep = curvature > eps_of(step) * jnp.linalg.norm(step) * jnp.linalg.norm(change)
+    if not curvature > eps_of(step) * np.linalg.norm(step) * np.linalg.norm(change):
+        return old
     ahead = next_diagonal(old, step, change, curvature)
-    diagonal = jnp.where(keep & (ahead > 0) & jnp.isfinite(ahead), ahead, old.diagonal)
-    shifted = [jnp.roll(rows, -1, axis=0).at[-1].set(new) for rows, new in ((old.steps, step), (old.changes, change))]
-    steps, changes = (jnp.where(keep, new, kept) for new, kept in zip(shifted, (old.steps, old.changes), strict=True))
-    count = jnp.minimum(old.count + keep.astype(jnp.int32), old.steps.shape[0])
+    diagonal = np.where((ahead > 0) & np.isfinite(ahead), ahead, old.diagonal)
+    steps, changes = (np.vstack([rows[1:], new]) for rows, new in ((old.steps, step), (old.changes, change)))
+    count = np.minimum(old.count + 1, len(old.steps)).astype(np.int32)
     return old._replace(diagonal=diagonal, steps=steps, changes=changes, count=count)
 
 
@@ -155,30 +164,24 @@ def next_diagonal(old: Pairs, step: Array, change: Array, curvature: Array) -> A
 
     d <- d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
     """
-    start = jnp.where(old.count > 0, old.diagonal, 1.0)
-    scaled = start * (curvature / jnp.sum(start * change**2))
+    start = old.diagonal if old.count > 0 else np.ones_like(step)
+    scaled = start * (curvature / np.sum(start * change**2))
     moved = step / scaled
     return 1 / (1 / scaled + change**2 / curvature - moved**2 / (step @ moved))
 
 
 def two_loops(pairs: Pairs, gradient: Array) -> Array:
     """B g, where B starts as the diagonal; g over its size where there is no pair yet."""
-    history = pairs.steps.shape[0]
-    used = jnp.arange(history, dtype=jnp.int32) >= history - pairs.count
-    curvature = jnp.sum(pairs.steps * pairs.changes, axis=1)
-    inverse = jnp.where(used, 1 / jnp.where(used, curvature, 1), 0)
-
-    def down(q: Array, pair: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        step, change, weight = pair
-        share = weight * (step @ q)
-        return q - share * change, share
-
-    def up(r: Array, pair: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
-        step, change, weight, share = pair
-        return r + step * (share - weight * (change @ r)), None
-
-    rows = pairs.steps, pairs.changes, inverse
-    q, shares = jax.lax.scan(down, gradient, rows, reverse=True)
-    first = 1 / jnp.maximum(1, jnp.sum(jnp.abs(gradient)))
-    scale = jnp.where(pairs.count > 0, pairs.diagonal, first)
-    return jax.lax.scan(up, scale * q, (*rows, shares))[0]
+    if not pairs.count:
+        return gradient / max(1, np.abs(gradient).sum())
+    used = range(len(pairs.steps) - int(pairs.count), len(pairs.steps))
+    weights = 1 / np.sum(pairs.steps * pairs.changes, axis=1)
+    shares = np.zeros_like(weights)
+    q = gradient
+    for k in reversed(used):
+        shares[k] = weights[k] * (pairs.steps[k] @ q)
+        q = q - shares[k] * pairs.changes[k]
+    r = pairs.diagonal * q
+    for k in used:
+        r = r + pairs.steps[k] * (shares[k] - weights[k] * (pairs.changes[k] @ r))
+    return r

@@ -51,6 +51,11 @@ class Method(ABC):
     def start(self, raw: Any) -> State:
         """The state after no step."""
 
+    def like(self, raw: Any) -> State:
+        """A state of the shapes of all others."""
+        found: State = jax.eval_shape(self.start, raw)
+        return found
+
     @abstractmethod
     def advance(self, state: State) -> State:
         """One step, or one stretch of them."""

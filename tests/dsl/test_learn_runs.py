@@ -76,16 +76,16 @@ def test_a_killed_fit_continues_bit_for_bit(mixture: list[str], tmp_path: Path, 
 def test_a_fit_continues_in_its_second_stage(
     mixture: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten steps of EM, then L-BFGS: stopped there after twelve steps, and continued up to twenty."""
+    """Ten steps of EM, then L-BFGS: stopped there after twelve steps, and continued up to sixteen."""
     monkeypatch.setattr("dpc.dsl.learn.fit.EM_STEPS", 10)
     words = "fit", *mixture, "--json", "--steps"
-    unbroken = json.loads(say(capsys, *words, "20", code=4))
+    unbroken = json.loads(say(capsys, *words, "16", code=4))
     kept = "--checkpoint", tmp_path / "kept"
     say(capsys, *words, "12", *kept, code=4)
     with np.load(tmp_path / "kept" / "checkpoint.npz") as arrays:
         assert int(arrays["leaf 0"]) == 1
-    assert json.loads(say(capsys, *words, "20", *kept, "--resume", code=4)) == unbroken
-    assert main([str(word) for word in (*words, "20", "--seed", "2", *kept, "--resume")]) == 2
+    assert json.loads(say(capsys, *words, "16", *kept, "--resume", code=4)) == unbroken
+    assert main([str(word) for word in (*words, "16", "--seed", "2", *kept, "--resume")]) == 2
     assert "is of another run" in capsys.readouterr().err
 
 

@@ -16,6 +16,7 @@ from dpc.inference.compiled.model import Compiled, compile_structure
 from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.paths import PathEngine, find_paths
+from dpc.inference.engines.rows import packed
 from dpc.inference.engines.slices import SliceEngine
 
 STRUCTURES = {
@@ -170,7 +171,22 @@ def test_chains_are_found_and_other_things_are_not() -> None:
     assert [find_paths(s) for s in (ring, star, triple)] == [None, None, None]
     found = find_paths(structure_of("chains of different lengths, one variable alone"))
     assert isinstance(found, PathEngine)
-    assert found.order.shape == (3, 3)
+    assert found.rows.order.shape == (3, 3)
+    assert found.packed.order.shape == (2, 3)
+
+
+def test_chains_that_share_rows_leave_little_room() -> None:
+    lengths = np.random.default_rng(0).integers(1, 20, size=400)
+    ends = np.cumsum(lengths)
+    chains = np.split(np.arange(ends[-1]), ends[:-1])
+    rows = packed(structured((2,) * int(ends[-1])), chains)
+    assert rows.order.shape[1] == lengths.max()
+    assert rows.order.size < 1.1 * ends[-1]
+    assert (rows.order[tuple(rows.places.T)] == np.arange(ends[-1])).all()
+    for chain in chains:
+        row, start = rows.places[chain[0]]
+        assert (rows.order[row, start : start + len(chain)] == chain).all()
+        assert rows.fresh[row, start : start + len(chain)].tolist() == [True] + [False] * (len(chain) - 1)
 
 
 @pytest.mark.parametrize("name", ["a chain", "a chain told backwards, of different sizes", "mixed", "slices", "a star"])
