@@ -32,7 +32,7 @@ class Learning:
         Rows of a table are cases where the model has single values; `by` names a column whose equal values are a case;
         a list of mappings has a case each. Entries of draws may be missing.
         """
-        from ..learn.cases import read_cases
+        from ..learn.read_cases import read_cases
 
         return read_cases(self.graph, *sources, by=by, sizes=sizes)
 

@@ -1,7 +1,7 @@
-"""eta = offset + X b, where eta is affine in the weights b: X a piece of the rows at a time, never as a whole.
+"""eta = offset + X b, where eta is affine in the weights b: X a piece of the rows at a time.
 
 Column k of X is eta where b[k] is one and all else zero, less the offset, which is eta where all are zero. Pieces are
-made anew on each pass: that takes less time than memory for all of X does.
+kept for the next pass unless there is too much of them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ PIECE = 4096
 SINGLE = 1 << 19
 """Multiplications of a product of matrices that BLAS does in one thread; few rows are not worth a second one."""
 FEWEST = 1024
+MOST_KEPT = 2**24
+"""Entries of all pieces up to which they are made once; of more they are made anew on each pass."""
 LARGEST = 50_000_000
 """Entries of an X that cannot be cut."""
 
@@ -58,6 +60,7 @@ class Design:
         values = np.asarray(stacked[draw.name], float)
         self.rows = values.shape[0] if self.dim else 1
         self.y = values.reshape(self.rows, -1) if self.dim else values.reshape(1, -1)
+        self.kept: dict[int, Parts] = {}
         if not self.dim and self.ways * self.y.size > LARGEST:
             raise TooLarge(draw.name)
 
@@ -101,10 +104,16 @@ class Design:
     def pieces(self, share: int = 1) -> Iterator[Parts]:
         """All of the data, or every `share`-th piece."""
         for start in range(0, self.rows, share * self.length):
-            rows = slice(start, start + self.length)
-            y = self.y[rows].ravel()
-            eta = self._predict(rows, len(self.y[rows]))
-            yield eta[0], eta[1:] - eta[0] if eta[0].any() else eta[1:], y
+            parts = self.kept.get(start) or self._piece(start)
+            if self.ways * self.y.size <= MOST_KEPT:
+                self.kept[start] = parts
+            yield parts
+
+    def _piece(self, start: int) -> Parts:
+        rows = slice(start, start + self.length)
+        y = self.y[rows].ravel()
+        eta = self._predict(rows, len(self.y[rows]))
+        return eta[0], eta[1:] - eta[0] if eta[0].any() else eta[1:], y
 
     def _predict(self, rows: slice, count: int) -> Array:
         """eta of these rows, [ways, entries]."""

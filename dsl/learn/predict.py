@@ -16,12 +16,13 @@ from ..record import Record
 from ..tabulate.discrete import Setting, states_of
 from ..tabulate.terms import finite_draws
 from ..types import Axis
-from .cases import Cases, read_cases
+from .cases import Cases
 from .choose import NotApplicable
 from .hidden_means import HiddenMeans
 from .join import join_cases, place_name
 from .likelihood import Likelihood
 from .means import Means, why_no_mean
+from .read_cases import read_cases
 from .result import Learned, learned, plain
 from .tables import tables_as_parameters
 

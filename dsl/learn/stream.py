@@ -10,11 +10,12 @@ from ..data.errors import problem
 from ..data.read_text import read_csv_parts
 from ..graph import Graph, Kind
 from ..types import Dim, IndexOf
-from .cases import Cases, read_cases
+from .cases import Cases
 from .choose import Choice, NotApplicable
 from .counts import table_uses
 from .fit import fit_tables
 from .options import Options, verify_options
+from .read_cases import read_cases
 from .result import Fit
 from .roles import find_roles
 

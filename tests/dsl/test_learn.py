@@ -16,9 +16,9 @@ from scipy import stats
 
 import dpc
 from dpc.dsl.data.errors import DataError
-from dpc.dsl.learn.cases import read_cases
 from dpc.dsl.learn.choose import NotApplicable
 from dpc.dsl.learn.likelihood import Likelihood
+from dpc.dsl.learn.read_cases import read_cases
 from dpc.dsl.learn.stages import halves
 from dpc.dsl.learn.updates import Update, find_updates
 
