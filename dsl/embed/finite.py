@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpc.inference.chains.domains import Domain
 from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import Engine, choose_engine
 
@@ -38,11 +39,12 @@ class Finite(Record):
     structure: Structure
     tables: Tables
     indices: dict[str, bytes]
+    domain: Domain
 
     @cached_property
     def engine(self) -> Engine:
         """Chosen when first asked for: a structure too wide for it can still be scored."""
-        return choose_engine(self.structure, self.layouts)
+        return choose_engine(self.structure, self.layouts, domain=self.domain)
 
     def ask(
         self, question: str, params: Any, values: Any, arrays: Any, sizes: Mapping[str, int], given: Any, **options: Any
@@ -185,6 +187,7 @@ def build_finite(
     sizes: Mapping[str, int],
     externs: Mapping[str, Any],
     asked: str | None = None,
+    domain: Domain = "auto",
 ) -> Finite:
     concrete = {name: None if isinstance(a, jax.core.Tracer) else np.asarray(a) for name, a in arrays.items()}
     try:
@@ -199,7 +202,7 @@ def build_finite(
     structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
     indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
-    return Finite(grounded, layouts(grounded, sizes), structure, tables, indices)
+    return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)
 
 
 def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from dpc.inference.chains.domains import Domain
+
 from ..classify import classify
 from ..data import bind_data
 from ..graph import Graph, Kind
@@ -37,7 +39,13 @@ class Model(Questions, Expectations, Learning, Posteriors):
     Parameters, values of draws and data are plain dictionaries under the names of the file, shaped as declared.
     """
 
-    def __init__(self, graph: Graph, introduction: str = "", externs: Mapping[str, Callable[..., Any]] | None = None):
+    def __init__(
+        self,
+        graph: Graph,
+        introduction: str = "",
+        externs: Mapping[str, Callable[..., Any]] | None = None,
+        domain: Domain = "auto",
+    ):
         self.graph = graph
         self.introduction = introduction
         self.externs = dict(externs or {})
@@ -45,6 +53,7 @@ class Model(Questions, Expectations, Learning, Posteriors):
         self._dims = frozenset(dim.name for dim in graph.dims)
         self._compiled: dict[tuple[str, Any], Callable[..., Any]] = {}
         self._finites = {}
+        self._domain = domain
         self._objectives = {}
 
     # ---- the program

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpc.inference.chains.domains import Domain
 from dpc.inference.factors import FactorGraph
 from dpc.inference.queries import infer_kbest
 
@@ -62,6 +63,7 @@ class Questions:
     externs: dict[str, Callable[..., Any]]
     _dims: frozenset[str]
     _finites: dict[Any, list[Finite]]
+    _domain: Domain
 
     def log_partition(
         self, params: Values | None = None, data: Mapping[str, Any] | None = None, given: Values | None = None
@@ -210,5 +212,5 @@ class Questions:
         for found in places:
             if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
                 return found
-        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked))
+        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked, self._domain))
         return places[-1]

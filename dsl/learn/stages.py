@@ -26,6 +26,7 @@ Values = dict[str, Any]
 
 
 def stages(likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]) -> list[Method]:
+    """Methods that can ask again when they see NaN compile the likelihood that answers in scaled numbers alone."""
     loss, tolerance = loss_of(likelihood, choice), options.tolerance
     if choice.method == "newton":
         return [Newton(loss, data, tolerance)]
@@ -35,11 +36,12 @@ def stages(likelihood: Likelihood, choice: Choice, options: Options, data: list[
     if choice.method == "stochastic":
         estimate = batch_loss(likelihood, choice, options.batch)
         return [Stochastic(estimate, data, rate=RATE if options.rate is None else options.rate, seed=options.seed)]
-    descent: list[Method] = [Lbfgs(loss, data, tolerance)]
+    descent: list[Method] = [Lbfgs(loss_of(likelihood.checked, choice), data, tolerance, otherwise=loss)]
     if choice.method == "lbfgs":
         return descent
-    expect, maximise = halves(likelihood)
-    return [ExpectationMaximisation(expect, maximise, data, tolerance), *descent]
+    (expect, quick), (otherwise, safe) = halves(likelihood.checked), halves(likelihood)
+    maximise = quick if likelihood.roles.is_normalised else safe
+    return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
 
 
 def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from ..chains.domains import Domain
 from ..compiled.model import compile_structure
 from ..compiled.structure import Structure
 from .paths import find_paths
@@ -32,7 +33,10 @@ class Engine(Protocol):
     def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array: ...
 
 
-def choose_engine(structure: Structure, layouts: Iterable[Ints] = (), memory: int | None = None) -> Engine:
-    """`layouts` are ways to tell the step of every variable, the most promising first."""
-    found = find_paths(structure) or next(filter(None, (find_slices(structure, steps) for steps in layouts)), None)
+def choose_engine(
+    structure: Structure, layouts: Iterable[Ints] = (), memory: int | None = None, domain: Domain = "auto"
+) -> Engine:
+    """`layouts` are ways to tell the step of every variable, the most promising first; `domain` is for scans."""
+    slices = (find_slices(structure, steps, domain) for steps in layouts)
+    found = find_paths(structure, domain) or next(filter(None, slices), None)
     return found or compile_structure(structure, memory=memory)

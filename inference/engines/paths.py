@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..chains.decode import Sequences, mode, sample
+from ..chains.domains import Domain
 from ..chains.functionals import entropy
 from ..chains.sums import log_partition, unary_marginals
 from ..compiled.structure import Structure
@@ -27,8 +28,11 @@ SPARED = 0.9
 
 @dataclass(frozen=True, eq=False)
 class PathEngine:
+    """`domain` is that of the log-partition (chains/domains.py)."""
+
     structure: Structure
     chains: list[Ints]
+    domain: Domain = "auto"
 
     @cached_property
     def rows(self) -> Rows:
@@ -45,10 +49,11 @@ class PathEngine:
         rows = self.packed
         unary, pair, constant = rows.potentials(tables, log_evidence)
         if rows is self.rows:
-            return jnp.sum(log_partition(unary, pair, rows.lengths)) + constant
+            return jnp.sum(log_partition(unary, pair, rows.lengths, domain=self.domain)) + constant
         alone = np.where(np.arange(unary.shape[-1]) == 0, 0.0, -np.inf)  # padding is chains of one state
         unary = jnp.where(rows.real[..., None], unary, alone)
-        return jnp.sum(log_partition(unary, pair, fresh=rows.fresh | ~rows.real)) + constant
+        found = log_partition(unary, pair, fresh=rows.fresh | ~rows.real, domain=self.domain)
+        return jnp.sum(found) + constant
 
     def marginals(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         unary, pair, _ = self.rows.potentials(tables, log_evidence)
@@ -69,7 +74,7 @@ class PathEngine:
         return drawn[:, self.rows.places[:, 0], self.rows.places[:, 1]]
 
 
-def find_paths(structure: Structure) -> PathEngine | None:
+def find_paths(structure: Structure, domain: Domain = "auto") -> PathEngine | None:
     """The structure as chains, or None when it is something else."""
     count = len(structure.sizes)
     scopes = [group.scopes for group in structure.groups]
@@ -80,7 +85,7 @@ def find_paths(structure: Structure) -> PathEngine | None:
     if len(edges) and np.bincount(edges.reshape(-1)).max() > 2:
         return None
     chains = _walk(count, edges)
-    return None if chains is None else PathEngine(structure, chains)
+    return None if chains is None else PathEngine(structure, chains, domain)
 
 
 def _walk(count: int, edges: Ints) -> list[Ints] | None:

@@ -50,10 +50,13 @@ class Rows:
         return found[self.places[:, 0], self.places[:, 1]]
 
     def potentials(self, tables: Sequence[Array], log_evidence: Array) -> tuple[Array, Array, Array]:
-        """log_unary [rows, steps, K], log_pair [rows, steps - 1, K, K], or [1, 1, K, K] where one serves all."""
+        """log_unary [rows, steps, K], log_pair [rows, steps - 1, K, K], or [1, 1, K, K] where one serves all.
+
+        What is about one variable is added up before it is laid out.
+        """
         states = self.structure.most_states
         there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]
-        unary = take_rows(jnp.where(there, log_evidence, -jnp.inf), np.maximum(self.order, 0))
+        unary = log_evidence if there.all() else jnp.where(there, log_evidence, -jnp.inf)
         pair = jnp.zeros((1, 1, states, states), log_evidence.dtype)
         constant = jnp.zeros((), log_evidence.dtype)
         for group, place, table in zip(self.structure.groups, self.group_places, tables, strict=True):
@@ -65,37 +68,39 @@ class Rows:
                 unary = place.add_to(unary, padded)
             else:
                 pair = place.add_to(pair, place.earlier_first(padded))
-        return unary, pair, constant
+        return take_rows(unary, np.maximum(self.order, 0)), pair, constant
 
     @cached_property
     def group_places(self) -> list[Place]:
-        """Where the tables of each group belong."""
+        """Where the tables of each group belong: among the variables, or among the transitions."""
         return [self._place(group.scopes) for group in self.structure.groups]
 
     def _place(self, scopes: Ints) -> Place:
-        if not scopes.shape[1]:
-            return Place(scopes, (0, 0), None, np.zeros(0, bool))
+        if scopes.shape[1] < 2:
+            wanted = np.ones(len(self.structure.sizes) if scopes.shape[1] else 0, bool)
+            return Place(tuple(scopes.T), wanted.shape, _inverse(tuple(scopes.T), wanted), np.zeros(0, bool))
         at = self.places[scopes]
         turned = at[:, 0, 1] > at[:, -1, 1]
-        spots = np.stack([at[:, 0, 0], at[:, :, 1].min(axis=1)], axis=1)
-        wanted = self.real if scopes.shape[1] == 1 else (self.real & ~self.fresh)[:, 1:]
+        spots = at[:, 0, 0], at[:, :, 1].min(axis=1)
+        wanted = (self.real & ~self.fresh)[:, 1:]
         return Place(spots, wanted.shape, _inverse(spots, wanted), turned)
 
 
-def _inverse(spots: Ints, wanted: Mask) -> Ints | None:
+def _inverse(spots: tuple[Ints, ...], wanted: Mask) -> Ints | None:
     """Which table belongs to each spot, any where none is wanted; None where spots have none or several."""
+    count = len(spots[0]) if spots else 0
     rows = np.full(wanted.shape, -1, np.intp)
-    rows[spots[:, 0], spots[:, 1]] = np.arange(len(spots))
-    return np.maximum(rows, 0) if len(spots) == wanted.sum() == (rows[wanted] >= 0).sum() else None
+    rows[spots] = np.arange(count)
+    return np.maximum(rows, 0) if count == wanted.sum() == (rows[wanted] >= 0).sum() else None
 
 
 class Place(NamedTuple):
-    """`spots` [tables, 2] are rows and steps among `shape` of them; `rows` is their inverse, if each has one table.
+    """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if each has one table.
 
     `turned` [tables] says where the later variable of a pair comes first.
     """
 
-    spots: Ints
+    spots: tuple[Ints, ...]
     shape: tuple[int, ...]
     rows: Ints | None
     turned: Mask
@@ -110,9 +115,11 @@ class Place(NamedTuple):
     def add_to(self, total: Array, tables: Array) -> Array:
         """The tables at their spots; one that belongs to all spots stays one."""
         if self.rows is not None:
-            return total + (tables[None] if len(tables) == 1 else take_rows(tables, self.rows))
-        whole = jnp.broadcast_to(total, (*self.shape, *total.shape[2:]))
-        return whole.at[self.spots[:, 0], self.spots[:, 1]].add(tables)
+            if len(tables) == 1:
+                return total + tables.reshape((1,) * self.rows.ndim + tables.shape[1:])
+            return total + take_rows(tables, self.rows)
+        whole = jnp.broadcast_to(total, (*self.shape, *total.shape[len(self.shape) :]))
+        return whole.at[self.spots].add(tables)
 
 
 def take_rows(array: Array, rows: Ints) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..chains import slices as chains
+from ..chains.domains import Domain
 from ..compiled.structure import Structure
 
 Array = Any
@@ -37,16 +38,20 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SliceEngine:
-    """`order` [steps, variables of a slice] are the variables; `places` is its inverse."""
+    """`order` [steps, variables of a slice] are the variables; `places` is its inverse.
+
+    `domain` is that of the log-partition (chains/domains.py).
+    """
 
     structure: Structure
     order: Ints
     places: Ints
     rows: tuple[Rows, ...]
+    domain: Domain = "auto"
 
     def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         slices, constant = self._slices(tables, log_evidence)
-        return chains.log_partition(slices) + constant
+        return chains.log_partition(slices, domain=self.domain) + constant
 
     def marginals(self, tables: Sequence[Array], log_evidence: Array) -> Array:
         slices, _ = self._slices(tables, log_evidence)
@@ -95,7 +100,7 @@ def _expected(probabilities: Array, logs: Array) -> Array:
     return jnp.sum(jnp.where(possible, probabilities * jnp.where(possible, logs, 0.0), 0.0))
 
 
-def find_slices(structure: Structure, steps: Ints) -> SliceEngine | None:
+def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> SliceEngine | None:
     """The structure as equal slices, where `steps` tells the step of every variable; None where that does not pay."""
     count = int(steps.max()) + 1 if len(steps) else 0
     members = [np.flatnonzero(steps == t) for t in range(count)]
@@ -112,7 +117,7 @@ def find_slices(structure: Structure, steps: Ints) -> SliceEngine | None:
     message = prod(sizes[0].tolist()) ** max(reach, 1)
     if message > WIDEST_MESSAGE or len(rows) > MOST_SCOPES or reach >= count:
         return None
-    return SliceEngine(structure, order, places, tuple(rows))
+    return SliceEngine(structure, order, places, tuple(rows), domain)
 
 
 def _rows(structure: Structure, places: Ints) -> list[Rows]:

@@ -36,25 +36,35 @@ class ExpectationMaximisation(Method):
     """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, and a small gradient.
 
     The value is minus the log-likelihood. `maximise` must give finite parameters: where the best are on the boundary,
-    its caller bounds them or brings a prior.
+    its caller bounds them or brings a prior. Where the log-likelihood is NaN `otherwise` is asked in place of `expect`.
     """
 
     expect: Expect
     maximise: Maximise
     data: Any = None
     tolerance: float | None = None
+    otherwise: Expect | None = None
     name: str = "expectation-maximisation"
 
     def start(self, raw: Any) -> State:
         before = jnp.full((), jnp.inf, ravel_pytree(raw)[0].dtype)
-        first: State = look(self.expect, self.data, jnp.full((), -1, jnp.int32), raw, before)
-        return first
+        return self._look(jnp.full((), -1, jnp.int32), raw, before)
+
+    def like(self, raw: Any) -> State:
+        step, before = jax.ShapeDtypeStruct((), np.int32), jax.ShapeDtypeStruct((), ravel_pytree(raw)[0].dtype)
+        found: State = jax.eval_shape(partial(look, self.expect, self.data), step, raw, before)
+        return found
 
     def advance(self, state: State) -> State:
         memory: Expected = state.memory
         raw = step(self.maximise, self.data, state.raw, memory.of_latents)
-        after: State = look(self.expect, self.data, state.step, raw, state.value)
-        return after
+        return self._look(state.step, raw, state.value)
+
+    def _look(self, step: Array, raw: Any, before: Array) -> State:
+        found: State = look(self.expect, self.data, step, raw, before)
+        if self.otherwise is not None and np.isnan(found.value):
+            found = look(self.otherwise, self.data, step, raw, before)
+        return found
 
     def verdict(self, state: State) -> Verdict | None:
         if (wrong := not_finite(state)) is not None:

@@ -52,8 +52,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lbfgs(Method):
-    """For any number of parameters; `loss(raw, data)` is differentiable. `history` is the number of pairs kept.
+    """For any number of parameters; `loss(raw, data)` is differentiable, and `otherwise` is asked where it is NaN.
 
+    `history` is the number of pairs kept.
     Without it as many are kept as MEMORY numbers hold, between 10 and 200: pairs are cheap beside a gradient.
     """
 
@@ -61,6 +62,7 @@ class Lbfgs(Method):
     data: Any = None
     tolerance: float | None = None
     history: int | None = None
+    otherwise: Loss | None = None
     name: str = "L-BFGS"
 
     def start(self, raw: Any) -> State:
@@ -114,7 +116,10 @@ class Lbfgs(Method):
         return found
 
     def _look(self, point: Array, raw: Any) -> tuple[Array, Array]:
-        value, gradient = value_and_gradient(self.loss, unflatten(point, raw), self.data)
+        there = unflatten(point, raw)
+        value, gradient = value_and_gradient(self.loss, there, self.data)
+        if self.otherwise is not None and np.isnan(value):
+            value, gradient = value_and_gradient(self.otherwise, there, self.data)
         return np.asarray(value), flatten(gradient)
 
     def verdict(self, state: State) -> Verdict | None:

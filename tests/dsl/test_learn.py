@@ -382,3 +382,16 @@ def test_joined_cases_have_the_likelihood_of_separate_ones(text: str | None) -> 
     params = joined.start(jax.random.key(0))
     found, expected = (jax.jit(jax.value_and_grad(one.loss))(params) for one in (joined, apart))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-10), found, expected)
+
+
+def test_a_fit_starts_where_scaled_numbers_fail() -> None:
+    """Transitions that span more than floats do are summed in logarithms, until the fit has left them behind."""
+    model, cases = dpc.parse(CHAIN), chain_cases()
+    likelihood = model.likelihood(cases)
+    far = {"W": jnp.zeros((2, 2)), "V": jnp.array([[0.0, -900.0], [-900.0, 0.0]])}
+    assert jnp.isnan(likelihood.checked.loss(far))
+    assert jnp.isfinite(likelihood.loss(far))
+    near, fit = (model.fit(cases, start=start, errors=False) for start in ({}, far))
+    assert fit.converged
+    assert fit.value == pytest.approx(near.value, abs=1e-6)
+    np.testing.assert_allclose(fit.params["V"], near.params["V"], atol=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -95,3 +96,6 @@ def test_lanes_fall_back_to_logarithms() -> None:
         unary = unary.at[:, 2, 1].set(-5000.0)
         found = jax.jit(log_partition)(unary, pair)
         np.testing.assert_allclose(found, np.full(32, -2000.0), rtol=1e-12)
+        checked = partial(log_partition, domain="checked")
+        assert np.isnan(jax.jit(checked)(unary, pair)).all()
+        np.testing.assert_allclose(jax.jit(checked)(unary, pair / 100), log_partition(unary, pair / 100), rtol=1e-12)

@@ -397,6 +397,27 @@ def test_em_ends_where_the_gradient_of_the_marginal_likelihood_does() -> None:
     np.testing.assert_allclose(by_em.value, direct.value, rtol=1e-12)
 
 
+def test_where_there_is_no_number_the_other_function_is_asked() -> None:
+    """The first is blind where the start is; both methods come to the point that they find with eyes everywhere."""
+    seeing = minimise(ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 2000)
+
+    def half_blind(raw: Any, data: Any) -> tuple[Any, Any]:
+        value, shares = expect(raw, data)
+        near = sum(jnp.sum((raw[name] - seeing.raw[name]) ** 2) for name in raw) < 0.1
+        return jnp.where(near, value, jnp.nan), shares
+
+    start_value = float(half_blind(MIXTURE_START, MIXTURE_DATA)[0])
+    assert np.isnan(start_value)
+    by_em = ExpectationMaximisation(half_blind, maximise, MIXTURE_DATA, otherwise=expect)
+    direct = Lbfgs(
+        lambda raw, data: -half_blind(raw, data)[0], MIXTURE_DATA, otherwise=lambda raw, data: -expect(raw, data)[0]
+    )
+    for method in (by_em, direct):
+        found = minimise(method, MIXTURE_START, 2000)
+        assert found.converged, found.reason
+        np.testing.assert_allclose(flat(found.raw), flat(seeing.raw), atol=1e-5)
+
+
 @settings(max_examples=25, deadline=None)
 @for_all(st.lists(st.floats(-4, 4), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
 def test_em_never_lowers_the_likelihood(start: list[float], seed: int) -> None:
