@@ -12,10 +12,10 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "dsl")]
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     from marks import mark_costly
 
-    mark_costly(items)
+    mark_costly(items, is_whole=config.args == config.getini("testpaths"))
 
 
 @pytest.fixture(scope="module", autouse=True)

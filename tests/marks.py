@@ -57,7 +57,11 @@ COSTLY = frozenset(
 """Cases that take seconds and have a cheaper one of the same test beside them: slow, all of them."""
 
 
-def mark_costly(items: list[pytest.Item]) -> None:
+def mark_costly(items: list[pytest.Item], is_whole: bool) -> None:
+    """Of the whole suite, every name in the list is that of a test."""
     for item in items:
         if item.name in COSTLY:
             item.add_marker(pytest.mark.slow)
+    unknown = COSTLY - {item.name for item in items}
+    if is_whole and unknown:
+        raise pytest.UsageError(f"tests/marks.py calls these costly, and there is no such test: {sorted(unknown)}")

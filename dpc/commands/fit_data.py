@@ -18,16 +18,6 @@ from dpc.commands.tables import columns
 from dpc.dsl.graph import Kind
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
-CONSTRAINT_WORDS = {
-    "simplex": "positive numbers that sum to one",
-    "ordered": "numbers that increase",
-    "positive_ordered": "positive numbers that increase",
-    "unit_vector": "a vector of length one",
-    "cholesky": "a lower triangular matrix with a positive diagonal",
-    "corr_cholesky": "a lower triangular matrix with a positive diagonal and rows of length one",
-    "covariance": "a symmetric, positive definite matrix",
-    "correlation": "a symmetric, positive definite matrix with ones on its diagonal",
-}
 MOST_ROWS = 40
 LARGE = 1 << 28
 """Bytes of a CSV from which on tables are counted a part of it at a time."""
@@ -35,6 +25,7 @@ LARGE = 1 << 28
 
 def run(model: Any, args: argparse.Namespace) -> int:
     from dpc.dsl.embed.checkpoint import WrongCheckpoint
+    from dpc.dsl.learn.begin import WrongStart
     from dpc.dsl.learn.choose import NotApplicable
     from dpc.inference.errors import InferenceError
 
@@ -43,7 +34,7 @@ def run(model: Any, args: argparse.Namespace) -> int:
     try:
         fit, curves = find_fit(model, start, given, args)
         held_out = test_fit(model, fit, given, args) if args.test else None
-    except (NotApplicable, WrongCheckpoint, InferenceError) as error:
+    except (NotApplicable, WrongStart, WrongCheckpoint, InferenceError) as error:
         raise UsageError(str(error)) from None
     return show(model, fit, curves, held_out, args)
 
@@ -84,12 +75,13 @@ def is_large(args: argparse.Namespace) -> bool:
 
 
 def fit_at_once(model: Any, start: dict[str, Any], given: dict[str, Any], args: argparse.Namespace) -> Any:
+    from dpc.dsl.learn.begin import verify_start
     from dpc.dsl.learn.fit import choose, fingerprint, fit_likelihood
     from dpc.dsl.learn.options import verify_options
 
     options = options_of(args)
     likelihood = model.likelihood(*sources_of(args.data, given), by=args.by)
-    verify_start(likelihood, start)
+    verify_start(likelihood, start, "--set")
     method = choose(likelihood, options).method
     verify_options(options, method)
     verify_steps(method, args)
@@ -109,34 +101,6 @@ def verify_steps(method: str, args: argparse.Namespace) -> None:
     for option in ("checkpoint", "plot"):
         if method == "counts" and getattr(args, option):
             raise UsageError(f"--{option} is for methods that take steps, and tables are counted at once")
-
-
-def verify_start(likelihood: Any, start: dict[str, Any]) -> None:
-    import numpy as np
-
-    shapes = {name: np.shape(value) for name, value in likelihood.start().items()} if start else {}
-    types = {node.name: node.type for node in likelihood.roles.unknowns}
-    for name, value in start.items():
-        if np.shape(value) != shapes[name]:
-            raise UsageError(f"`{name}` has shape {shapes[name]}, but --set gives {np.shape(value)}")
-        if np.asarray(value).dtype.kind not in "if":
-            raise UsageError(f"`{name}` is a number, or an array of them, but --set gives {value}")
-        lower, upper = types[name].bounds
-        word = types[name].constraint
-        if not word and not np.all((lower < np.asarray(value)) & (np.asarray(value) < upper)):
-            raise UsageError(f"`{name}` lies between {lower:g} and {upper:g}, but --set gives {value}")
-        if word and not is_inside(types[name], value):
-            raise UsageError(f"`{name}` is {word}, {CONSTRAINT_WORDS[word]}, but --set gives {value}")
-
-
-def is_inside(type_: Any, value: Any) -> bool:
-    """Whether the value fits its constraint; a probability of zero does, but no step leads away from there."""
-    import numpy as np
-
-    from dpc.dsl.embed.constraints import constraint_of
-
-    array = np.asarray(value, float)
-    return bool(np.all(constraint_of(type_)(array))) and (type_.constraint != "simplex" or bool(np.all(array > 0)))
 
 
 class Watcher:

@@ -71,10 +71,12 @@ class Learning:
         errors. `watch` is called with the number and the name of a stage and each of its states. With a mesh, cases
         are spread over its devices.
         """
+        from ..learn.begin import verify_start
         from ..learn.fit import fit_likelihood
         from ..learn.options import Options
 
         likelihood, at_once = self.likelihood(*sources, by=by), watch is None
+        verify_start(likelihood, start or {})
         return fit_likelihood(likelihood, Options(**options), start, watch, mesh=mesh, at_once=at_once)
 
     def predict(

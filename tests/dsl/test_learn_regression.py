@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 import dpc
 from dpc.dsl.learn import design
+from dpc.dsl.learn.begin import WrongStart
 from dpc.dsl.learn.design import Design
 from dpc.dsl.learn.regression import estimate, find_regression
 
@@ -165,3 +166,18 @@ def test_what_is_not_such_a_regression_is_left_alone() -> None:
         assert other != text
         assert find_regression(dpc.parse(other).likelihood(data)) is None
     assert find_regression(dpc.parse(text).likelihood(data | {"y": np.append(np.nan, data["y"][1:])})) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ({"w": [0.0]}, r"`w` has shape \(2,\), but `start` gives \(1,\)"),
+        ({"bais": 0.0}, "`start` gives `bais`, which is not an unknown of this fit; did you mean `bias`?"),
+        ({"bias": "low"}, "`bias` is a number"),
+    ],
+)
+def test_a_start_that_does_not_fit_is_refused(start: dict[str, Any], says: str) -> None:
+    text = "dim N\ndim F = 2\ndata x[N, F] : real\nobserved y[N] : bool\nparam bias : real = 0\nparam w[F] : real = 0\n"
+    model = dpc.parse(f"{text}y[i in N] ~ Bernoulli(logits=bias + dot(x[i], w))")
+    with pytest.raises(WrongStart, match=says):
+        model.fit({"x": np.ones((3, 2)), "y": [True, False, True]}, start=start)
