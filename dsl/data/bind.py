@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from ..diagnostics import did_you_mean
 from ..graph import Graph, Node
 from ..record import Record
@@ -27,6 +29,10 @@ class Bound(Record):
     arrays: dict[str, Array]
     missing: dict[str, Mask] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
 
+    def own(self) -> Bound:
+        """With arrays of its own: those of a caller may be written to later."""
+        return self.replace(arrays={name: np.array(array) for name, array in self.arrays.items()})
+
 
 def bind_data(
     graph: Graph,
@@ -37,7 +43,8 @@ def bind_data(
 ) -> Bound:
     """Arrays for the graph from files and Python objects, or a DataError with every problem.
 
-    With `partial`, observed variables may be absent; with `missing`, some of their entries.
+    With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays that are already as
+    they should be are not copied.
     """
     report = Report()
     sizes = sizes or {}

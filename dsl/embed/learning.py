@@ -34,14 +34,14 @@ class Learning:
         """
         from ..learn.read_cases import read_cases
 
-        return read_cases(self.graph, *sources, by=by, sizes=sizes)
+        return read_cases(self.graph, *sources, by=by, sizes=sizes).own()
 
     def likelihood(self, *sources: Any, by: str | None = None) -> Likelihood:
         """What `fit` maximises, as functions of the parameters and of arrays that may be traced and sharded."""
-        from ..learn.cases import Cases
+        from ..learn.cases import is_read
         from ..learn.likelihood import Likelihood
 
-        cases = sources[0] if len(sources) == 1 and isinstance(sources[0], Cases) else self.cases(*sources, by=by)
+        cases = sources[0] if is_read(sources) else self.cases(*sources, by=by)
         return Likelihood(self.graph, cases, self.externs)
 
     def family(self, data: Mapping[str, Any] | None = None) -> FieldFamily:
@@ -72,10 +72,14 @@ class Learning:
         are spread over its devices.
         """
         from ..learn.begin import verify_start
+        from ..learn.cases import is_read
         from ..learn.fit import fit_likelihood
+        from ..learn.likelihood import Likelihood
         from ..learn.options import Options
+        from ..learn.read_cases import read_cases
 
-        likelihood, at_once = self.likelihood(*sources, by=by), watch is None
+        cases = sources[0] if is_read(sources) else read_cases(self.graph, *sources, by=by)
+        likelihood, at_once = Likelihood(self.graph, cases, self.externs), watch is None
         verify_start(likelihood, start or {})
         return fit_likelihood(likelihood, Options(**options), start, watch, mesh=mesh, at_once=at_once)
 

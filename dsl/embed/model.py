@@ -86,7 +86,7 @@ class Model(Questions, Expectations, Learning, Posteriors):
 
     def bind(self, *sources: Any, partial: bool = False, **sizes: int) -> Data:
         """Data from files or Python objects, checked against the model; raises DataError with all that is wrong."""
-        bound = bind_data(self.graph, *sources, sizes=sizes, partial=partial)
+        bound = bind_data(self.graph, *sources, sizes=sizes, partial=partial).own()
         return Data(bound.arrays, bound.sizes, bound.labels)
 
     def init(self, key: Any = None, data: Mapping[str, Any] | None = None) -> Values:

@@ -165,7 +165,7 @@ class Posteriors:
         from ..data import bind_data
         from ..posterior.missing import open_missing
 
-        bound = bind_data(self.graph, *sources, sizes=sizes, missing=True)
+        bound = bind_data(self.graph, *sources, sizes=sizes, missing=True).own()
         if not bound.missing:
             return self, Data(bound.arrays, bound.sizes, bound.labels)
         opened = open_missing(self.graph, bound.arrays, bound.missing)

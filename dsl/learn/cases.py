@@ -31,6 +31,10 @@ class Group(Record):
     missing: dict[str, Mask]
     count: int
 
+    def own(self) -> Group:
+        shared, stacked = ({name: np.array(a) for name, a in held.items()} for held in (self.shared, self.stacked))
+        return self.replace(shared=shared, stacked=stacked)
+
 
 class Cases(Record):
     """`given` are the draws that the data have values for, in some case at least.
@@ -49,6 +53,15 @@ class Cases(Record):
     @property
     def count(self) -> int:
         return sum(group.count for group in self.groups)
+
+    def own(self) -> Cases:
+        """With arrays of its own: those of a caller may be written to later."""
+        return self.replace(groups=tuple(group.own() for group in self.groups))
+
+
+def is_read(sources: tuple[Any, ...]) -> bool:
+    """Whether the sources are cases already."""
+    return len(sources) == 1 and isinstance(sources[0], Cases)
 
 
 def shape_of(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ class SliceStates(NamedTuple):
 def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
     """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
     checked = check_slices(slices)
-    verify_domain(domain)
+    verify_domain(domain, of_log_partition=True)
     if is_plain_chain(checked):
         return sums.log_partition(*as_chain(checked), domain=domain)
     return log_partition_of_logs(checked.sizes, checked.scopes, domain, padded(checked))
@@ -69,6 +69,7 @@ def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros where nothing is possible."""
     checked = check_slices(slices)
+    verify_domain(domain)
     found = jax.grad(partial(log_partition, domain=domain))(checked)
     count = len(slices.values)
     given = {scope[0][1]: found.values[i] for i, scope in enumerate(checked.scopes) if len(scope) == 1}

@@ -51,7 +51,7 @@ def log_partition(
 
     Of rows that hold several sequences, which start where `fresh` [..., T] says, the sum over these.
     """
-    verify_domain(domain)
+    verify_domain(domain, of_log_partition=True)
     chain, batch = lay_out(log_unary, log_pair, length, fresh)
     return log_partition_by_batch(domain, *chain).reshape(batch)
 

@@ -114,3 +114,14 @@ def test_cases_whose_values_tell_a_size_stay_apart(monkeypatch: pytest.MonkeyPat
     found = read_cases(dpc.parse(GROUPED).graph, data)
     assert seen == [False]
     assert [group.sizes["G"] for group in found.groups] == [2, 3]
+
+
+def test_data_that_are_held_are_copies_of_their_own() -> None:
+    model = dpc.parse("dim N\nobserved y[N] : real\nparam m : real = 0\ny[i in N] ~ Normal(m, 1)")
+    y = np.array([1.0, 2.0])
+    bound, cases, likelihood = model.bind({"y": y}), model.cases({"y": y}), model.likelihood({"y": y})
+    before = float(likelihood.loss({"m": np.zeros(())}))
+    y[:] = 5.0
+    assert np.asarray(bound["y"]).tolist() == [1.0, 2.0]
+    assert cases.groups[0].shared["y"].tolist() == [1.0, 2.0]
+    assert float(likelihood.loss({"m": np.zeros(())})) == before
