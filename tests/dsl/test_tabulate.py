@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 from helpers import graph
+from marks import some_fast
 
 from dpc.dsl.embed.model import Model
 from dpc.dsl.embed.tables import tables_once
@@ -106,7 +107,7 @@ def test_factors_add_up_to_the_log_density(name: str) -> None:
         assert float(log_score(discrete.factors.factors, named)) == pytest.approx(total, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", some_fast(PROGRAMS, 7))
 def test_numpy_and_jax_make_the_same_tables(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise NeedsJax("always")
