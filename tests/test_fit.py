@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from killing import kill_when
 from scipy import optimize, special
 
 from dpc.cli import main
@@ -135,15 +132,7 @@ def test_a_killed_run_continues_bit_for_bit(tmp_path: Path, capsys: pytest.Captu
         "param t : real = 0\nb ~ Bernoulli(logistic(t))  with grad=rloo(samples=5000)\nminimize (b - 0.3)^2\n"
     )
     words = ["fit", str(coin), "--seed", "3", "--steps", "500"]
-    command = [sys.executable, "-m", "dpc", *words, "--checkpoint", str(kept)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (kept / "checkpoint.npz").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when((kept / "checkpoint.npz").exists, ["-m", "dpc", *words, "--checkpoint", str(kept)])
     with np.load(kept / "checkpoint.npz") as arrays:
         assert 0 < arrays["leaf 0"] < 500
     resumed, unbroken = tmp_path / "resumed.json", tmp_path / "unbroken.json"

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import arviz as az
 import jax
 import numpy as np
 import pytest
+from killing import kill_when
 from scipy.stats import norm
 
 import dpc
@@ -218,14 +215,7 @@ def steps_kept(folder: Path) -> int:
 
 def kill_between(words: list[str], folder: Path, low: int, high: int) -> None:
     """Starts a run that keeps every stretch, and kills it when it has kept more than `low` steps."""
-    process = subprocess.Popen([sys.executable, "-c", SAVE_ALL, *words], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while steps_kept(folder) <= low:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when(lambda: steps_kept(folder) > low, ["-c", SAVE_ALL, *words])
     assert low < steps_kept(folder) < high
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from killing import kill_when
 
 from dpc.cli import main
 
@@ -58,17 +57,8 @@ def test_a_killed_fit_continues_bit_for_bit(mixture: list[str], tmp_path: Path, 
     """kill -9 when the first checkpoint is there."""
     kept = tmp_path / "kept"
     words = ["fit", *mixture, "--steps", "150", "--json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dpc", *words, "--checkpoint", str(kept)], stdout=subprocess.DEVNULL
-    )
+    kill_when((kept / "checkpoint.npz").exists, ["-m", "dpc", *words, "--checkpoint", str(kept)])
     unbroken = json.loads(say(capsys, *words, code=4))
-    deadline = time.monotonic() + 120
-    while not (kept / "checkpoint.npz").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
     assert json.loads(say(capsys, *words, "--checkpoint", kept, "--resume", code=4)) == unbroken
 
 
