@@ -111,7 +111,7 @@ def _nodes(shapes: Shapes, breaks: Breaks, rules: Rules, fineness: int) -> Nodes
     inside = 2 if {kind for _, kind, _ in shapes} == {"uniform"} else 1
     for slot, (samples, *shape) in shapes.items():
         _, kind, _ = slot
-        together = tuple(shape[-1:]) if kind in ("gumbel", "exponential") and shape else ()
+        together = tuple(shape[-1:]) if kind in ("gumbel", "exponential") and shape and kind not in rules else ()
         together = (3,) if kind == "normal" and tuple(shape[:1]) == (3,) else together
         columns = []
         for _ in range(math.prod((samples, *shape)) // math.prod(together)):
