@@ -54,7 +54,7 @@ ifneq ($(STAMP),$(shell cat $(READY) 2>/dev/null))
 .PHONY: $(READY)
 endif
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "dpc needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv || { $(PYTHON) -m venv --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }

@@ -1,6 +1,8 @@
-"""Chains against dynamax (HMMs) where it is installed, SynJax's recorded times (CRFs), and a hand-written grid.
+"""Chains against dynamax (HMMs) where it is installed, SynJax's recorded times (CRFs), and a
+hand-written grid.
 
-Run with `python bench/chains.py`. Answers are compared before anything is timed, and the two take turns.
+Run with `python bench/chains.py`. Answers are compared before anything is timed, and the two take
+turns.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpc.inference import chains
-from dpc.inference.chains import slices
+from dpc.inference.engines import path as chains
+from dpc.inference.engines.slices import slices
 
 SIZES = ((1000, 32, 1), (1000, 32, 16), (10000, 8, 1), (100, 10, 32))
 ROUNDS, ROUND_SECONDS = 40, 0.005
@@ -27,7 +29,9 @@ SYNJAX_FLOAT32 = {
     "sample": (17.6, 598, 91, 42),
     "top 5": (721, None, 651, 265),
 }
-"""Milliseconds on an idle 2-core machine of the kind this was written on; SynJax could not be installed beside us."""
+"""Milliseconds on an idle 2-core machine of the kind this was written on; SynJax could not be
+installed beside us.
+"""
 
 Function = Callable[..., Any]
 Arrays = tuple[jax.Array, ...]
@@ -37,7 +41,9 @@ def hmm_case(size: tuple[int, int, int], dtype: Any) -> Arrays:
     steps, states, batch = size
     generator = np.random.default_rng(0)
     start, move = generator.dirichlet(np.ones(states)), generator.dirichlet(np.ones(states), states)
-    return tuple(jnp.asarray(x, dtype) for x in (start, move, generator.normal(size=(batch, steps, states))))
+    return tuple(
+        jnp.asarray(x, dtype) for x in (start, move, generator.normal(size=(batch, steps, states)))
+    )
 
 
 def ours_for_hmm(key: jax.Array) -> dict[str, Function]:
@@ -79,11 +85,16 @@ def grid(n: int) -> slices.Slices:
     """An n by n Ising grid with random couplings, its rows as slices."""
     generator, spin = np.random.default_rng(0), np.array([-1.0, 1.0])
     units = [((0, v),) for v in range(n)]
-    down, across = [((1, v), (0, v)) for v in range(n)], [((0, v), (0, v + 1)) for v in range(n - 1)]
+    down, across = (
+        [((1, v), (0, v)) for v in range(n)],
+        [((0, v), (0, v + 1)) for v in range(n - 1)],
+    )
     values = [generator.normal(size=(n, 1)) * spin for _ in units]
     values += [generator.normal(size=(n - 1, 1, 1)) * np.outer(spin, spin) for _ in down]
     values += [generator.normal(size=(n, 1, 1)) * np.outer(spin, spin) for _ in across]
-    return slices.Slices((2,) * n, n, (*units, *down, *across), tuple(jnp.asarray(v) for v in values))
+    return slices.Slices(
+        (2,) * n, n, (*units, *down, *across), tuple(jnp.asarray(v) for v in values)
+    )
 
 
 def transfer_matrix(n: int, model: slices.Slices) -> jax.Array:
@@ -91,7 +102,9 @@ def transfer_matrix(n: int, model: slices.Slices) -> jax.Array:
     unary, across = jnp.stack(model.values[:n], 1), jnp.stack(model.values[2 * n :], 1)
     down = jnp.concatenate([jnp.zeros((1, n, 2, 2)), jnp.stack(model.values[n : 2 * n], 1)])
 
-    def row(carry: tuple[jax.Array, jax.Array], read: Arrays) -> tuple[tuple[jax.Array, jax.Array], None]:
+    def row(
+        carry: tuple[jax.Array, jax.Array], read: Arrays
+    ) -> tuple[tuple[jax.Array, jax.Array], None]:
         (message, log_z), (units, downs, acrosses) = carry, read
         for k in range(n):
             message = (message.reshape(2, -1).T @ jnp.exp(downs[k] + units[k][None, :])).reshape(-1)
@@ -108,7 +121,9 @@ def transfer_matrix(n: int, model: slices.Slices) -> jax.Array:
 def milliseconds(functions: list[Function], arguments: Arrays) -> list[float]:
     """The fastest round of each, which a busy machine disturbs least; they take turns."""
     jitted = [jax.jit(f) for f in functions]
-    calls = [1 + int(ROUND_SECONDS / max(seconds(f, arguments, 1) for _ in range(2))) for f in jitted]
+    calls = [
+        1 + int(ROUND_SECONDS / max(seconds(f, arguments, 1) for _ in range(2))) for f in jitted
+    ]
     found: list[list[float]] = [[] for _ in jitted]
     for _ in range(ROUNDS):
         for times, function, count in zip(found, jitted, calls, strict=True):
@@ -134,11 +149,16 @@ def print_hmms(dtype: Any) -> None:
         np.testing.assert_allclose(ours["marginals"](*case), peer["marginals"](*case), atol=exact)
         for query, function in ours.items():
             mine, other = milliseconds([function, peer[query]], case)
-            print(f"  {size!s:<16}{query:<10}{mine:>10.2f}{other:>12.2f}{other / mine:>8.1f}", flush=True)
+            print(
+                f"  {size!s:<16}{query:<10}{mine:>10.2f}{other:>12.2f}{other / mine:>8.1f}",
+                flush=True,
+            )
 
 
 def print_crfs(dtype: Any) -> None:
-    print(f"\nCRF, {np.dtype(dtype).name}{'dpc ms':>22}{'SynJax, recorded, float32':>28}{'ratio':>8}")
+    print(
+        f"\nCRF, {np.dtype(dtype).name}{'dpc ms':>22}{'SynJax, recorded, float32':>28}{'ratio':>8}"
+    )
     for number, size in enumerate(SIZES):
         steps, states, batch = size
         generator = np.random.default_rng(0)
@@ -154,7 +174,9 @@ def print_grids() -> None:
     print(f"\nlog Z of an Ising grid, float64{'dpc ms':>12}{'by hand ms':>12}{'ratio':>8}")
     for n in (10, 15):
         model = grid(n)
-        np.testing.assert_allclose(slices.log_partition(model), transfer_matrix(n, model), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            slices.log_partition(model), transfer_matrix(n, model), rtol=0, atol=1e-10
+        )
         mine, other = milliseconds([slices.log_partition, partial(transfer_matrix, n)], (model,))
         print(f"  {n}x{n}{mine:>37.2f}{other:>12.2f}{other / mine:>8.1f}", flush=True)
     print(f"  20x20{seconds(jax.jit(slices.log_partition), (grid(20),), 2) * 1e3:>37.2f}")

@@ -1,6 +1,7 @@
 """How long `dpc check` takes on models of growing length, in CPU time of the whole process.
 
-Run with `make bench`. The yardstick is the interpreter itself: `python -c pass` and `python -c "import lark"`.
+Run with `make bench`. The yardstick is the interpreter itself: `python -c pass` and `python -c
+"import lark"`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from pathlib import Path
 
 REPEATS = 15
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-HEAD = "model large\ndim Obs\ndim Group\ndata group[Obs] : Group\nobserved y[Obs] : real\nsigma ~ HalfNormal(1)\n"
+HEAD = (
+    "model large\ndim Obs\ndim Group\ndata group[Obs] : Group\nobserved y[Obs] : real\nsigma ~ "
+    "HalfNormal(1)\n"
+)
 BLOCK = """
 data x{i}[Obs] : real
 mu{i}  ~ Normal(0, 5)
@@ -40,12 +44,17 @@ def _once(command: list[str]) -> float:
     before = os.times()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
 
 
 def main() -> None:
     bare = cpu_seconds([sys.executable, "-c", "pass"])
-    rows = [("python -c pass", bare), ('python -c "import lark"', cpu_seconds([sys.executable, "-c", "import lark"]))]
+    rows = [
+        ("python -c pass", bare),
+        ('python -c "import lark"', cpu_seconds([sys.executable, "-c", "import lark"])),
+    ]
     with tempfile.TemporaryDirectory() as folder:
         for lines in (20, 200, 2000):
             path = Path(folder) / f"{lines}.dp"

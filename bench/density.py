@@ -1,6 +1,8 @@
-"""Log densities of compiled models against the same models written by hand, in NumPyro and in plain JAX.
+"""Log densities of compiled models against the same models written by hand, in NumPyro and in plain
+JAX.
 
-Run with `make bench`. All three give the same number and gradient before any of them is timed, and take turns.
+Run with `make bench`. All three give the same number and gradient before any of them is timed, and
+take turns.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpyro.infer.util import log_density
 from twins import Arrays, Case, Density, eight_schools, hmm, logistic, network, radon
 
 import dpc
-from dpc.dsl.graph import Kind
+from dpc.dsl.graph.graph import Kind
 
 ROUNDS, ROUND_SECONDS, FRESH_STARTS = 60, 0.01, 6
 PEERS = ("dpc", "numpyro", "raw")
@@ -36,18 +38,27 @@ def functions(case: Case, model: dpc.Model) -> dict[str, Density]:
 
     return {
         "dpc": by_dpc,
-        "numpyro": lambda v, d: log_density(case.numpyro, (), {**d, **(v if case.learned else {})}, v)[0],
+        "numpyro": lambda v, d: log_density(
+            case.numpyro, (), {**d, **(v if case.learned else {})}, v
+        )[0],
         "raw": lambda v, d: case.raw(v, d),
     }
 
 
 def verify_agreement(case: Case, model: dpc.Model) -> None:
     """To ten digits, relative to the largest entry of each array."""
-    found = {name: jax.jit(jax.value_and_grad(f))(case.values, case.data) for name, f in functions(case, model).items()}
+    found = {
+        name: jax.jit(jax.value_and_grad(f))(case.values, case.data)
+        for name, f in functions(case, model).items()
+    }
     for name in PEERS[1:]:
-        for ours, other in zip(jax.tree.leaves(found["dpc"]), jax.tree.leaves(found[name]), strict=True):
+        for ours, other in zip(
+            jax.tree.leaves(found["dpc"]), jax.tree.leaves(found[name]), strict=True
+        ):
             scale = max(1.0, float(np.abs(other).max()))
-            np.testing.assert_allclose(ours, other, rtol=0, atol=1e-10 * scale, err_msg=f"{case.name}, {name}")
+            np.testing.assert_allclose(
+                ours, other, rtol=0, atol=1e-10 * scale, err_msg=f"{case.name}, {name}"
+            )
 
 
 def steady(case: Case, model: dpc.Model, transform: Transform) -> Times:
@@ -57,7 +68,9 @@ def steady(case: Case, model: dpc.Model, transform: Transform) -> Times:
     for function in jitted.values():
         jax.block_until_ready(function(*given))
     calls = 1 + int(ROUND_SECONDS / cpu_seconds(jitted["raw"], given, 10))
-    return rounds({name: partial(cpu_seconds, f, given, calls) for name, f in jitted.items()}, ROUNDS)
+    return rounds(
+        {name: partial(cpu_seconds, f, given, calls) for name, f in jitted.items()}, ROUNDS
+    )
 
 
 def first_answers(case: Case, model: dpc.Model, transform: Transform) -> Times:
@@ -65,7 +78,9 @@ def first_answers(case: Case, model: dpc.Model, transform: Transform) -> Times:
 
     def first(name: str) -> float:
         jax.clear_caches()
-        return cpu_seconds(jax.jit(transform(functions(case, model)[name])), (case.values, case.data), 1)
+        return cpu_seconds(
+            jax.jit(transform(functions(case, model)[name])), (case.values, case.data), 1
+        )
 
     return rounds({name: partial(first, name) for name in PEERS}, FRESH_STARTS)
 
@@ -87,7 +102,9 @@ def cpu_seconds(function: Callable[..., Any], arguments: tuple[Any, ...], calls:
 
 
 def columns(times: Times, unit: float, digits: int) -> str:
-    """The medians, and the ratios round by round, so that a slow moment of the machine slows both."""
+    """The medians, and the ratios round by round, so that a slow moment of the machine slows
+    both.
+    """
     text = "".join(f"{statistics.median(times[name]) / unit:>9.{digits}f}" for name in PEERS)
     for peer in PEERS[1:]:
         text += f"{statistics.median(a / b for a, b in zip(times['dpc'], times[peer], strict=True)):>9.2f}"
@@ -96,17 +113,31 @@ def columns(times: Times, unit: float, digits: int) -> str:
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    print(f"{'':<27}{'microseconds a call':>27}{'dpc / the other':>18}{'first answer, ms':>27}{'dpc / the other':>18}")
+    print(
+        f"{'':<27}{'microseconds a call':>27}{'dpc / the other':>18}{'first answer, ms':>27}{'dpc / the other':>18}"
+    )
     print(f"{'':<27}" + 2 * "".join(f"{name:>9}" for name in (*PEERS, *PEERS[1:])))
-    for case in (eight_schools(), logistic(), hmm(), radon(), network(learned=False), network(learned=True)):
+    for case in (
+        eight_schools(),
+        logistic(),
+        hmm(),
+        radon(),
+        network(learned=False),
+        network(learned=True),
+    ):
         start = time.process_time()
         model = case.load()
         assert model.program
-        print(f"{case.name} (reading and lowering it took {(time.process_time() - start) * 1e3:.0f} ms)")
+        print(
+            f"{case.name} (reading and lowering it took {(time.process_time() - start) * 1e3:.0f} "
+            "ms)"
+        )
         verify_agreement(case, model)
         for kind, transform in KINDS.items() if case.values else [("density", KINDS["density"])]:
             found = steady(case, model, transform), first_answers(case, model, transform)
-            print(f"  {kind:<25}{columns(found[0], 1e-6, 1)}{columns(found[1], 1e-3, 0)}", flush=True)
+            print(
+                f"  {kind:<25}{columns(found[0], 1e-6, 1)}{columns(found[1], 1e-3, 0)}", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The toys in the libraries that can estimate their gradients, each as its users would write them.
 
-TFP, NumPyro, Pyro and GenJAX have the score function without a leave-one-out baseline, so theirs is the cheaper
-estimator of the larger variance. A bound is all that NumPyro and Pyro estimate: there an expected cost is a factor
-under a guide whose model is the guide itself, held fixed, which adds a term of mean 0 to the gradient.
+TFP, NumPyro, Pyro and GenJAX have the score function without a leave-one-out baseline, so theirs is
+the cheaper estimator of the larger variance. A bound is all that NumPyro and Pyro estimate: there
+an expected cost is a factor under a guide whose model is the guide itself, held fixed, which adds a
+term of mean 0 to the gradient.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ Estimate = Callable[[int], tuple[float, Arrays]]
 
 
 class Peer(NamedTuple):
-    """`make(toy, n)` gives a function of a seed that waits for the value and the gradient from n samples."""
+    """`make(toy, n)` gives a function of a seed that waits for the value and the gradient from n
+    samples.
+    """
 
     name: str
     estimator: str
@@ -95,7 +98,11 @@ def tfp() -> Peer:
 
     def choices(key: jax.Array, params: Arrays, n: int) -> jax.Array:
         law = tfd.Categorical(logits=params["logits"])
-        costs = expectation(lambda z: jnp.asarray(COSTS)[jnp.arange(ITEMS), z], law.sample(n, seed=key), law.log_prob)
+        costs = expectation(
+            lambda z: jnp.asarray(COSTS)[jnp.arange(ITEMS), z],
+            law.sample(n, seed=key),
+            law.log_prob,
+        )
         return jnp.sum(costs)
 
     def two_layer(key: jax.Array, params: Arrays, n: int) -> jax.Array:
@@ -105,13 +112,24 @@ def tfp() -> Peer:
         q_b = tfd.Bernoulli(logits=u, dtype=jnp.float64)
 
         def bound(b: jax.Array) -> jax.Array:
-            log_p = tfd.Normal(0.0, 1.0).log_prob(u) + tfd.Bernoulli(probs=0.5, dtype=jnp.float64).log_prob(b)
-            return log_p + tfd.Normal(params["w"] * b + u, 1.0).log_prob(X) - q_u.log_prob(u) - q_b.log_prob(b)
+            log_p = tfd.Normal(0.0, 1.0).log_prob(u) + tfd.Bernoulli(
+                probs=0.5, dtype=jnp.float64
+            ).log_prob(b)
+            return (
+                log_p
+                + tfd.Normal(params["w"] * b + u, 1.0).log_prob(X)
+                - q_u.log_prob(u)
+                - q_b.log_prob(b)
+            )
 
         return jnp.sum(expectation(bound, q_b.sample(seed=for_coin), q_b.log_prob))
 
     rules = {GATE.name: gate, CHOICES_TOY.name: choices, TWO_LAYER.name: two_layer}
-    return Peer("TFP", "score", lambda toy, n: by_jax(jax.value_and_grad(partial(rules[toy.name], n=n), 1), toy))
+    return Peer(
+        "TFP",
+        "score",
+        lambda toy, n: by_jax(jax.value_and_grad(partial(rules[toy.name], n=n), 1), toy),
+    )
 
 
 def numpyro() -> Peer:
@@ -159,7 +177,10 @@ def numpyro() -> Peer:
         model, guide, sign = rules[toy.name]
         elbo = TraceGraph_ELBO(num_particles=n)
         return by_jax(
-            lambda key, params: jax.value_and_grad(lambda p: sign * elbo.loss(key, {}, model, guide, p))(params), toy
+            lambda key, params: jax.value_and_grad(
+                lambda p: sign * elbo.loss(key, {}, model, guide, p)
+            )(params),
+            toy,
         )
 
     return Peer("NumPyro", "score", make)
@@ -167,13 +188,23 @@ def numpyro() -> Peer:
 
 def genjax() -> Peer:
     from genjax._src.adev.core import invoke_closed_over
-    from genjax.adev import expectation, flip_reinforce, mv_normal_diag_reparam, normal_reparam, reinforce
+    from genjax.adev import (
+        expectation,
+        flip_reinforce,
+        mv_normal_diag_reparam,
+        normal_reparam,
+        reinforce,
+    )
     from tensorflow_probability.substrates import jax as tfp
 
     tfd = tfp.distributions
     choose = reinforce(
-        lambda key, logits: tfd.OneHotCategorical(logits=logits, dtype=jnp.float64).sample(seed=key),
-        lambda z, logits: jnp.sum(tfd.OneHotCategorical(logits=logits, dtype=jnp.float64).log_prob(z)),
+        lambda key, logits: tfd.OneHotCategorical(logits=logits, dtype=jnp.float64).sample(
+            seed=key
+        ),
+        lambda z, logits: jnp.sum(
+            tfd.OneHotCategorical(logits=logits, dtype=jnp.float64).log_prob(z)
+        ),
     )
     flip = reinforce(
         lambda key, logits: tfd.Bernoulli(logits=logits, dtype=jnp.float64).sample(seed=key),
@@ -196,7 +227,9 @@ def genjax() -> Peer:
     rules = {GATE.name: gate, CHOICES_TOY.name: choices, TWO_LAYER.name: two_layer}
 
     def make(toy: Toy, n: int) -> Estimate:
-        program = expectation(lambda *leaves: rules[toy.name](dict(zip(toy.params, leaves, strict=True))))
+        program = expectation(
+            lambda *leaves: rules[toy.name](dict(zip(toy.params, leaves, strict=True)))
+        )
 
         def one(key: jax.Array, params: Arrays) -> jax.Array:
             return invoke_closed_over(program, key, tuple(params[name] for name in toy.params))
@@ -310,14 +343,26 @@ def storchastic() -> Peer:
         return finish(ITEMS * (costs * method(OneHotCategorical(logits=logits))).sum(-1))
 
     def two_layer(params: Any, n: int) -> float:
-        m, s, x = (storch.denote_independent(v, 0, "row") for v in (params["m"], params["s"], torch.as_tensor(X)))
+        m, s, x = (
+            storch.denote_independent(v, 0, "row")
+            for v in (params["m"], params["s"], torch.as_tensor(X))
+        )
         u = storch.method.Reparameterization("u", n_samples=n)(Normal(m, s))
         b = storch.method.ScoreFunction("b", n_samples=1)(Bernoulli(logits=u))
-        log_p = Normal(0.0, 1.0).log_prob(u) + np.log(0.5) + Normal(params["w"] * b + u, 1.0).log_prob(x)
+        log_p = (
+            Normal(0.0, 1.0).log_prob(u)
+            + np.log(0.5)
+            + Normal(params["w"] * b + u, 1.0).log_prob(x)
+        )
         return finish(ROWS * (log_p - Normal(m, s).log_prob(u) - Bernoulli(logits=u).log_prob(b)))
 
     rules = {GATE.name: gate, CHOICES_TOY.name: choices, TWO_LAYER.name: two_layer}
-    return Peer("Storchastic", "rloo", lambda toy, n: by_torch(partial(rules[toy.name], n=n), toy), torch=True)
+    return Peer(
+        "Storchastic",
+        "rloo",
+        lambda toy, n: by_torch(partial(rules[toy.name], n=n), toy),
+        torch=True,
+    )
 
 
 PEERS: dict[str, Callable[[], Peer]] = {

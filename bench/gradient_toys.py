@@ -1,7 +1,9 @@
-"""Three stochastic programs of the benchmark: as .dp text, their exact values, and a surrogate in plain JAX.
+"""Three stochastic programs of the benchmark: as .dp text, their exact values, and a surrogate in
+plain JAX.
 
-A surrogate f + stop(f - baseline) * (log p - stop(log p)) has the value f and the score-function gradient. The baseline
-is the mean of the other samples (RLOO), and only costs below a draw weigh its score.
+A surrogate f + stop(f - baseline) * (log p - stop(log p)) has the value f and the score-function
+gradient. The baseline is the mean of the other samples (RLOO), and only costs below a draw weigh
+its score.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Surrogate = Callable[[jax.Array, Arrays, int], jax.Array]
 
 
 class Toy(NamedTuple):
-    """`exact` is the expectation as a function of the parameters; `by_hand` estimates it from n samples."""
+    """`exact` is the expectation as a function of the parameters; `by_hand` estimates it from n
+    samples.
+    """
 
     name: str
     text: str
@@ -130,7 +134,9 @@ def two_layer_exact(params: Arrays) -> jax.Array:
     mean = jnp.zeros(u.shape)
     for b in (False, True):
         log_b = log_bernoulli(jnp.asarray(b), u)
-        mean += jnp.exp(log_b) * bound(jnp.asarray(X), u, jnp.asarray(b), log_u + log_b, params["w"])
+        mean += jnp.exp(log_b) * bound(
+            jnp.asarray(X), u, jnp.asarray(b), log_u + log_b, params["w"]
+        )
     return jnp.sum(jnp.dot(weights / weights.sum(), mean))
 
 
@@ -140,7 +146,9 @@ def two_layer_by_hand(key: jax.Array, params: Arrays, n: int) -> jax.Array:
     u = m + s * jax.random.normal(for_noise, (n, ROWS))
     b = jax.random.uniform(for_coin, (n, ROWS)) < jax.nn.sigmoid(u)
     log_b = log_bernoulli(b, u)
-    return score_surrogate(bound(jnp.asarray(X), u, b, norm.logpdf(u, m, s) + log_b, params["w"]), log_b)
+    return score_surrogate(
+        bound(jnp.asarray(X), u, b, norm.logpdf(u, m, s) + log_b, params["w"]), log_b
+    )
 
 
 TWO_LAYER = Toy(
@@ -161,7 +169,11 @@ guide {
 }
 maximize elbo()
 """,
-    {"m": CHANCE.normal(size=ROWS), "s": np.exp(0.3 * CHANCE.normal(size=ROWS)), "w": np.array(0.7)},
+    {
+        "m": CHANCE.normal(size=ROWS),
+        "s": np.exp(0.3 * CHANCE.normal(size=ROWS)),
+        "w": np.array(0.7),
+    },
     {"x": X},
     two_layer_exact,
     two_layer_by_hand,

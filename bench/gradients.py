@@ -1,9 +1,11 @@
-"""Gradients of three expectations (`gradient_toys.py`), ours against a surrogate by hand and other libraries.
+"""Gradients of three expectations (`gradient_toys.py`), ours against a surrogate by hand and other
+libraries.
 
-Every contestant estimates value and gradient from N samples of the whole program. Before it is timed, the mean of its
-estimates must be the exact answer within sampling error. Those on JAX take turns, and after them those on torch, which
-would empty the caches of the others. Libraries that are not installed are said to be missing; one that needs another
-JAX runs in an environment of its own, with or without dpc, where `by hand` is the common measure.
+Every contestant estimates value and gradient from N samples of the whole program. Before it is
+timed, the mean of its estimates must be the exact answer within sampling error. Those on JAX take
+turns, and after them those on torch, which would empty the caches of the others. Libraries that are
+not installed are said to be missing; one that needs another JAX runs in an environment of its own,
+with or without dpc, where `by hand` is the common measure.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def installed() -> tuple[list[Peer], list[str]]:
 
 
 def verify_unbiased(peer: Peer, toy: Toy, n: int) -> None:
-    """Value and gradient are right to five standard errors of their mean: a false alarm in a million."""
+    """Value and gradient are right to five standard errors of their mean: a false alarm in a
+    million.
+    """
     value, gradient = jax.value_and_grad(toy.exact)(toy.params)
     exact = flat(value, gradient)
     estimate = peer.make(toy, n)
@@ -48,12 +52,19 @@ def verify_unbiased(peer: Peer, toy: Toy, n: int) -> None:
 
 
 def flat(value: Any, gradient: dict[str, Any]) -> np.ndarray:
-    return np.concatenate([np.ravel(value), *(np.ravel(gradient[name]) for name in sorted(gradient))])
+    return np.concatenate(
+        [np.ravel(value), *(np.ravel(gradient[name]) for name in sorted(gradient))]
+    )
 
 
 def measure(estimates: dict[str, Estimate]) -> dict[str, list[float]]:
-    """CPU seconds an estimate in every round; contestants take turns in turning order, each warm."""
-    calls = {name: 1 + int(ROUND_SECONDS / cpu_seconds(estimate, 3)) for name, estimate in estimates.items()}
+    """CPU seconds an estimate in every round; contestants take turns in turning order, each
+    warm.
+    """
+    calls = {
+        name: 1 + int(ROUND_SECONDS / cpu_seconds(estimate, 3))
+        for name, estimate in estimates.items()
+    }
     found: dict[str, list[float]] = {name: [] for name in estimates}
     names = list(estimates)
     for turn in range(ROUNDS):
@@ -80,11 +91,16 @@ def print_toy(toy: Toy, peers: Sequence[Peer]) -> None:
     right = [peer for peer in peers if is_right(peer, toy)]
     for n in SIZES:
         times: dict[str, list[float]] = {}
-        for group in ([peer for peer in right if not peer.torch], [peer for peer in right if peer.torch]):
+        for group in (
+            [peer for peer in right if not peer.torch],
+            [peer for peer in right if peer.torch],
+        ):
             times |= measure({peer.name: peer.make(toy, n) for peer in group}) if group else {}
         print(f"{f'N = {n}':>14}" + "".join(f"{_cell(times, peer, 1e-6):>13}" for peer in peers))
         ours = "dpc" if "dpc" in times else COMMON
-        ratios = [f"{ratio(times, peer.name, ours):.2f}" if peer.name in times else "" for peer in peers]
+        ratios = [
+            f"{ratio(times, peer.name, ours):.2f}" if peer.name in times else "" for peer in peers
+        ]
         print(f"{f'/ {ours}':>14}" + "".join(f"{cell:>13}" for cell in ratios), flush=True)
 
 

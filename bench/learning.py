@@ -1,9 +1,11 @@
-"""Fits against the libraries people come from, where they are installed: time to the same objective.
+"""Fits against the libraries people come from, where they are installed: time to the same
+objective.
 
-Run with `python bench/learning.py [glm] [hmm] [crf] [network]`. `first` is everything from text and arrays to the fit:
-parsing, binding, tracing, compiling, steps, certificate; `again` is the same fit with its programs compiled. Standard
-errors are left out, as most peers have none. Objectives are compared: what is printed is how much lower than ours the
-peer's log-likelihood is, relative to it (negative where the peer's is higher).
+Run with `python bench/learning.py [glm] [hmm] [crf] [network]`. `first` is everything from text and
+arrays to the fit: parsing, binding, tracing, compiling, steps, certificate; `again` is the same fit
+with its programs compiled. Standard errors are left out, as most peers have none. Objectives are
+compared: what is printed is how much lower than ours the peer's log-likelihood is, relative to it
+(negative where the peer's is higher).
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ import jax
 import numpy as np
 
 import dpc
-from dpc.dsl.learn.fit import fit_likelihood
-from dpc.dsl.learn.options import Options
+from dpc.learn.fit import fit_likelihood
+from dpc.learn.options import Options
 
 GLM = """
 dim Obs
@@ -64,7 +66,12 @@ factor trans[t in T[1..]] : V[tag[t-1], tag[t]]
 factor ridge              : -0.1 * (sum[a in Tag, k in Word] W[a, k]^2 + sum[a in Tag, b in Tag] V[a, b]^2)
 """
 ALARM = Path(__file__).resolve().parents[1] / "models" / "networks" / "alarm.dp"
-ROWS = {"glm": (10**3, 10**5, 10**6), "hmm": (10**3, 10**5), "crf": (10**3, 10**5), "network": (10**3, 10**5, 10**6)}
+ROWS = {
+    "glm": (10**3, 10**5, 10**6),
+    "hmm": (10**3, 10**5),
+    "crf": (10**3, 10**5),
+    "network": (10**3, 10**5, 10**6),
+}
 
 Peer = tuple[str, Callable[[], Callable[[], float]]]
 """A name, and a fit that gives how to score it: scores are not timed."""
@@ -73,7 +80,9 @@ Peer = tuple[str, Callable[[], Callable[[], float]]]
 class Contest:
     """One set of data: our model and its data, and the peers' fits."""
 
-    def __init__(self, text: str, data: Any, peers: list[Peer], by: str | None = None, start: Any = None):
+    def __init__(
+        self, text: str, data: Any, peers: list[Peer], by: str | None = None, start: Any = None
+    ):
         self.text, self.data, self.peers, self.by, self.start = text, data, peers, by, start
 
     def first(self) -> Any:
@@ -120,7 +129,9 @@ def glm_peers(x: Any, y: Any) -> Iterator[Peer]:
 
         def sklearn() -> Callable[[], float]:
             fit = LogisticRegression(penalty=None, tol=1e-8).fit(x, y)
-            return lambda: -float(np.sum(np.logaddexp(0, -np.where(y, 1, -1) * fit.decision_function(x))))
+            return lambda: (
+                -float(np.sum(np.logaddexp(0, -np.where(y, 1, -1) * fit.decision_function(x))))
+            )
 
         yield "scikit-learn", sklearn
 
@@ -132,14 +143,24 @@ def hmm(rows: int) -> Contest:
     generator = np.random.default_rng(0)
     lengths = [50 + k % 100 for k in range(rows)]
     lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), rows)) + 1]
-    states = chain(generator, np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]]), sum(lengths))
-    y = np.array([-2.0, 0.0, 3.0])[states] + np.array([1.0, 0.5, 1.5])[states] * generator.normal(size=len(states))
+    states = chain(
+        generator, np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]]), sum(lengths)
+    )
+    y = np.array([-2.0, 0.0, 3.0])[states] + np.array([1.0, 0.5, 1.5])[states] * generator.normal(
+        size=len(states)
+    )
     ends = np.cumsum(lengths)[:-1]
-    return Contest(HMM, [{"y": own} for own in np.split(y, ends)], list(hmm_peers(y, lengths)), start=HMM_START)
+    return Contest(
+        HMM, [{"y": own} for own in np.split(y, ends)], list(hmm_peers(y, lengths)), start=HMM_START
+    )
 
 
 def chain(generator: Any, step: Any, length: int) -> Any:
-    limits, uniforms, states = np.cumsum(step, axis=1), generator.random(length), np.zeros(length, int)
+    limits, uniforms, states = (
+        np.cumsum(step, axis=1),
+        generator.random(length),
+        np.zeros(length, int),
+    )
     for t in range(1, length):
         states[t] = min(int(np.searchsorted(limits[states[t - 1]], uniforms[t])), len(step) - 1)
     return states
@@ -150,7 +171,9 @@ def hmm_peers(y: Any, lengths: list[int]) -> Iterator[Peer]:
         from hmmlearn.hmm import GaussianHMM
 
         def hmmlearn() -> Callable[[], float]:
-            fit = GaussianHMM(3, "diag", init_params="", tol=1e-4, n_iter=1000, covars_prior=0, covars_weight=0)
+            fit = GaussianHMM(
+                3, "diag", init_params="", tol=1e-4, n_iter=1000, covars_prior=0, covars_weight=0
+            )
             fit.startprob_, fit.transmat_ = HMM_START["start"], HMM_START["step"]
             fit.means_, fit.covars_ = HMM_START["mu"][:, None], HMM_START["sd"][:, None] ** 2
             fit.fit(y[:, None], lengths)
@@ -169,7 +192,10 @@ def crf(rows: int) -> Contest:
     tags = chain(generator, np.full((5, 5), 0.1) + 0.5 * np.eye(5), sum(lengths))
     words = (40 * tags + generator.geometric(0.02, len(tags))) % 200
     ends = np.cumsum(lengths)[:-1]
-    cases = [{"word": w, "tag": t} for w, t in zip(np.split(words, ends), np.split(tags, ends), strict=True)]
+    cases = [
+        {"word": w, "tag": t}
+        for w, t in zip(np.split(words, ends), np.split(tags, ends), strict=True)
+    ]
     return Contest(CRF, cases, list(crf_peers(cases)))
 
 
@@ -177,12 +203,16 @@ def crf_peers(cases: list[dict[str, Any]]) -> Iterator[Peer]:
     if find_spec("pycrfsuite"):
         import pycrfsuite
 
-        sentences = [([[str(w)] for w in case["word"]], [str(t) for t in case["tag"]]) for case in cases]
+        sentences = [
+            ([[str(w)] for w in case["word"]], [str(t) for t in case["tag"]]) for case in cases
+        ]
 
         def crfsuite() -> Callable[[], float]:
             trainer = pycrfsuite.Trainer("lbfgs", verbose=False)
             trainer.set_params({"c1": 0.0, "c2": 0.1, "feature.possible_states": True})
-            trainer.set_params({"feature.possible_transitions": True, "epsilon": 1e-6, "delta": 1e-9})
+            trainer.set_params(
+                {"feature.possible_transitions": True, "epsilon": 1e-6, "delta": 1e-9}
+            )
             for words, tags in sentences:
                 trainer.append(words, tags)
             with TemporaryDirectory() as folder:
@@ -210,7 +240,9 @@ def crf_score(info: Any, cases: list[dict[str, Any]]) -> float:
 
 def network(rows: int) -> Contest:
     model = dpc.load(str(ALARM))
-    drawn = {name: np.asarray(column) for name, column in model.sample(jax.random.key(0), n=rows).items()}
+    drawn = {
+        name: np.asarray(column) for name, column in model.sample(jax.random.key(0), n=rows).items()
+    }
     return Contest(ALARM.read_text(), drawn, list(network_peers(model, drawn)))
 
 
@@ -221,7 +253,9 @@ def network_peers(model: Any, drawn: dict[str, Any]) -> Iterator[Peer]:
     if find_spec("pandas"):
         import pandas
 
-        frame = pandas.DataFrame({name: np.array(labels[name])[column] for name, column in drawn.items()})
+        frame = pandas.DataFrame(
+            {name: np.array(labels[name])[column] for name, column in drawn.items()}
+        )
     if find_spec("pyagrum"):
         import pyagrum
 
@@ -243,13 +277,20 @@ def network_peers(model: Any, drawn: dict[str, Any]) -> Iterator[Peer]:
         from pgmpy.models import DiscreteBayesianNetwork
 
         def pgmpy() -> Callable[[], float]:
-            MaximumLikelihoodEstimator(DiscreteBayesianNetwork(arcs), frame).get_parameters(n_jobs=1)
+            MaximumLikelihoodEstimator(DiscreteBayesianNetwork(arcs), frame).get_parameters(
+                n_jobs=1
+            )
             return lambda: np.nan
 
         yield "pgmpy", pgmpy
 
 
-CONTESTS: dict[str, Callable[[int], Contest]] = {"glm": glm, "hmm": hmm, "crf": crf, "network": network}
+CONTESTS: dict[str, Callable[[int], Contest]] = {
+    "glm": glm,
+    "hmm": hmm,
+    "crf": crf,
+    "network": network,
+}
 
 
 def print_contest(name: str, rows: int) -> None:
@@ -262,7 +303,13 @@ def print_contest(name: str, rows: int) -> None:
     for peer, run in contest.peers:
         taken, score = seconds(run, 2)
         worse = (fit.value + fit.log_prior - score()) / max(1.0, abs(fit.value))
-        print(f"   {peer} {taken:.3f} s, / first {taken / first:.2f}, / again {taken / again:.2f}, {worse:.0e}", end="")
+        print(
+            (
+                f"   {peer} {taken:.3f} s, / first {taken / first:.2f}, / again {taken / again:.2f}, "
+                f"{worse:.0e}"
+            ),
+            end="",
+        )
     print(flush=True)
 
 

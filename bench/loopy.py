@@ -1,8 +1,8 @@
 """One round of loopy belief propagation on Ising grids, against PGMax where it is installed.
 
-Run with `make bench`. PGMax is no dependency: without it, its times are those that were measured once on this project.
-Both are in float64; ours look at convergence every few rounds, PGMax looks at nothing. The marginals after 50 rounds
-must agree to 1e-9.
+Run with `make bench`. PGMax is no dependency: without it, its times are those that were measured
+once on this project. Both are in float64; ours look at convergence every few rounds, PGMax looks at
+nothing. The marginals after 50 rounds must agree to 1e-9.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import backend
 
-from dpc.inference.approximate.layout import lay_out
-from dpc.inference.approximate.messages import Setting, potentials_of
-from dpc.inference.approximate.propagation import Options, infer_marginals_bp, propagate
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.engines.approximate.layout import lay_out
+from dpc.inference.engines.approximate.messages import Setting, potentials_of
+from dpc.inference.engines.approximate.propagation import Options, infer_marginals_bp, propagate
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 SIDES = (50, 200)
 ROUNDS, TURNS = 100, 15
@@ -35,7 +35,12 @@ def ising(side: int) -> tuple[list[Edge], np.ndarray, np.ndarray]:
     """Edges, their couplings, and the fields of the cells."""
     generator = np.random.default_rng(0)
     cells = product(range(side), repeat=2)
-    edges = [((i, j), (i + di, j + dj)) for i, j in cells for di, dj in ((0, 1), (1, 0)) if max(i + di, j + dj) < side]
+    edges = [
+        ((i, j), (i + di, j + dj))
+        for i, j in cells
+        for di, dj in ((0, 1), (1, 0))
+        if max(i + di, j + dj) < side
+    ]
     return edges, 0.3 * generator.normal(size=len(edges)), generator.normal(size=(side, side))
 
 
@@ -55,7 +60,10 @@ def ours(side: int) -> tuple[Runner, np.ndarray]:
     found = infer_marginals_bp(graph, options=Options(tolerance=-1.0, max_iterations=50)).marginals
     assert found is not None
     marginals = np.array([found[cell][0] for cell in graph.sizes]).reshape(side, side)
-    return lambda: propagate(potentials, jnp.float64(0.0), never, limit, setting=setting).messages, marginals
+    return (
+        lambda: propagate(potentials, jnp.float64(0.0), never, limit, setting=setting).messages,
+        marginals,
+    )
 
 
 def theirs(side: int) -> tuple[Runner, np.ndarray] | None:
@@ -74,7 +82,8 @@ def theirs(side: int) -> tuple[Runner, np.ndarray] | None:
     inferer = infer.build_inferer(graph.bp_state, backend="bp")
     start = inferer.init(evidence_updates={cells: fields[..., None] * SPINS[0]})
     run = jax.jit(
-        lambda arrays, count: inferer.run(arrays, num_iters=count, damping=0.0, temperature=1.0), static_argnums=1
+        lambda arrays, count: inferer.run(arrays, num_iters=count, damping=0.0, temperature=1.0),
+        static_argnums=1,
     )
     beliefs = inferer.get_beliefs(run(start, 50))
     return lambda: run(start, ROUNDS), np.asarray(infer.get_marginals(beliefs)[cells])[..., 0]
@@ -88,7 +97,10 @@ def milliseconds(run: Runner) -> float:
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    print(f"{'Ising grid':<14}{'dpc, ms':>16}{'PGMax, ms':>18}{'ratio':>8}   a round: median (smallest)")
+    print(
+        f"{'Ising grid':<14}{'dpc, ms':>16}{'PGMax, ms':>18}{'ratio':>8}   a round: median "
+        "(smallest)"
+    )
     for side in SIDES:
         mine, marginals = ours(side)
         peer = theirs(side)
@@ -98,7 +110,10 @@ def main() -> None:
         times = np.array([[milliseconds(run) for run in runners] for _ in range(TURNS)])
         shown = [f"{statistics.median(column):.3f} ({column.min():.3f})" for column in times.T]
         if peer is None:
-            other, ratio = f"{MEASURED_ONCE[side]} once", statistics.median(times[:, 0]) / MEASURED_ONCE[side]
+            other, ratio = (
+                f"{MEASURED_ONCE[side]} once",
+                statistics.median(times[:, 0]) / MEASURED_ONCE[side],
+            )
         else:
             np.testing.assert_allclose(peer[1], marginals, rtol=0, atol=1e-9)
             other, ratio = shown[1], statistics.median(times[:, 0] / times[:, 1])

@@ -1,12 +1,13 @@
-"""Exact inference on real networks against pyAgrum and pgmpy, where they are installed: all marginals given evidence.
+"""Exact inference on real networks against pyAgrum and pgmpy, where they are installed: all
+marginals given evidence.
 
-Run with `python bench/networks.py [network...]`; needs ../shared/data. The engines give the reference marginals before
-they are timed. Times are milliseconds by the clock, the least of several turns: the machine may be busy.
+Run with `python bench/networks.py [network...]`; needs pgmpy for its networks. The engines
+give the marginals of pyAgrum before they are timed. Times are milliseconds by the clock, the least
+of several turns: the machine may be busy.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -19,15 +20,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dpc.inference.compiled.model import compile_structure
-from dpc.inference.compiled.structure import group_factors, log_evidence_of
-from dpc.inference.factors import FactorGraph
+from dpc.inference.engines.tree.model import compile_structure
+from dpc.inference.engines.tree.structure import group_factors, log_evidence_of
+from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.formats.bif import write_bif
 from dpc.inference.formats.network import Network
-from dpc.inference.formats.registry import read_network
 from dpc.inference.queries import infer_cases, infer_marginals, infer_samples
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "networks"
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "inference"))
+from shared import network as example_network
+from shared import reference, reference_evidence
+
 NETWORKS = ("alarm", "hailfinder", "win95pts", "andes", "mildew", "munin3", "link")
 BATCHED = ("alarm", "hailfinder")
 PGMPY = ("alarm", "hailfinder", "win95pts")
@@ -47,23 +50,25 @@ class Case(NamedTuple):
 
 
 def read_case(name: str) -> Case:
-    network = read_network(str(DATA / f"{name}.bif.gz"))
-    reference = json.loads((DATA / f"{name}.json").read_text())
-    given = {v: network.by_name[v].states.index(label) for v, label in reference["evidence"].items()}
-    expected = {v: np.array(p) for v, p in reference["marginals"].items()}
+    network, given = example_network(name), reference_evidence(name)
+    expected = reference(name)["marginals"]
     return Case(name, network, network.factor_graph(), given, expected)
 
 
 def verify_answer(case: Case, found: Marginals, tolerance: float) -> None:
     for v, expected in case.expected.items():
-        np.testing.assert_allclose(found[v], expected, rtol=0, atol=tolerance, err_msg=f"{case.name}, {v}")
+        np.testing.assert_allclose(
+            found[v], expected, rtol=0, atol=tolerance, err_msg=f"{case.name}, {v}"
+        )
 
 
 def least_ms(function: Callable[[], Any], turns: int = 0) -> float:
     """Milliseconds of the fastest turn, for about two seconds or for a number of turns."""
     found: list[float] = []
     began = time.perf_counter()
-    while len(found) < 3 or (len(found) < turns if turns else time.perf_counter() - began < SECONDS):
+    while len(found) < 3 or (
+        len(found) < turns if turns else time.perf_counter() - began < SECONDS
+    ):
         start = time.perf_counter()
         function()
         found.append((time.perf_counter() - start) * 1e3)
@@ -83,7 +88,9 @@ def numpy_engine(case: Case) -> Answer:
 def compiled_engine(case: Case) -> Callable[[], jax.Array]:
     grouped = group_factors(case.graph)
     engine = compile_structure(grouped.structure)
-    tables, evidence = jax.device_put((grouped.tables, log_evidence_of(case.graph.sizes, case.given)))
+    tables, evidence = jax.device_put(
+        (grouped.tables, log_evidence_of(case.graph.sizes, case.given))
+    )
     return lambda: jax.block_until_ready(engine.marginals(tables, evidence))
 
 
@@ -132,7 +139,9 @@ def pgmpy_engine(case: Case, folder: Path) -> Answer:
         engine = VariableElimination(model)
         asked = [v for v in labels if v not in given]
         found = {v: engine.query([v], given, show_progress=False) for v in asked}
-        return {v: np.array([found[v].get_value(**{v: label}) for label in labels[v]]) for v in asked}
+        return {
+            v: np.array([found[v].get_value(**{v: label}) for label in labels[v]]) for v in asked
+        }
 
     return answer
 
@@ -174,7 +183,10 @@ def print_one(case: Case, folder: Path) -> None:
         times["pgmpy"] = least_ms(pgmpy_engine(case, folder), 1)
     peer_ms = times.get("pyagrum", float("nan"))
     ratios = f"{peer_ms / times['numpy']:>9.1f}{peer_ms / times['warm']:>9.1f}"
-    shown = "".join(f"{times.get(k, float('nan')):>11.2f}" for k in ("numpy", "first", "warm", "pyagrum", "pgmpy"))
+    shown = "".join(
+        f"{times.get(k, float('nan')):>11.2f}"
+        for k in ("numpy", "first", "warm", "pyagrum", "pgmpy")
+    )
     print(f"{case.name:<12}{shown}{ratios}", flush=True)
 
 
@@ -194,7 +206,11 @@ def main() -> None:
     asked = sys.argv[1:] or NETWORKS
     with TemporaryDirectory() as folder:
         heads = ("numpy", "first", "warm", "pyagrum", "pgmpy")
-        print(f"{'one evidence':<12}" + "".join(f"{h:>11}" for h in heads) + f"{'/numpy':>9}{'/warm':>9}")
+        print(
+            f"{'one evidence':<12}"
+            + "".join(f"{h:>11}" for h in heads)
+            + f"{'/numpy':>9}{'/warm':>9}"
+        )
         for name in asked:
             print_one(read_case(name), Path(folder))
         heads = ("numpy", "first", "warm", "pyagrum", "/numpy", "/first", "/warm")

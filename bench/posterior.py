@@ -1,7 +1,9 @@
-"""NUTS on compiled models against the same models written by hand in NumPyro: effective draws a second.
+"""NUTS on compiled models against the same models written by hand in NumPyro: effective draws a
+second.
 
-Both run under the same sampler, one chain each, and take turns over the seeds. Where the model has finite variables the
-hand-written one sums over them by hand; where funsor is installed, NumPyro's own enumeration runs as well.
+Both run under the same sampler, one chain each, and take turns over the seeds. Where the model has
+finite variables the hand-written one sums over them by hand; where funsor is installed, NumPyro's
+own enumeration runs as well.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from numpyro.contrib.control_flow import scan
 from numpyro.infer import MCMC, NUTS
 
 import dpc
-from dpc.inference.posterior.run import Plan, Run
+from dpc.inference.mcmc.run import Plan, Run
 
 SEEDS = range(5)
 WARMUP, DRAWS = 500, 1000
@@ -51,7 +53,9 @@ class Speed(NamedTuple):
 
 
 def measure(model: Model, seed: int, shared: tuple[str, ...]) -> Speed:
-    """Effective draws and gradients a CPU second, once adapted; seconds to the first draw, compiling included."""
+    """Effective draws and gradients a CPU second, once adapted; seconds to the first draw,
+    compiling included.
+    """
     jax.clear_caches()
     began = time.perf_counter()
     run = Run(model, Plan(WARMUP, 1, seed))
@@ -61,7 +65,11 @@ def measure(model: Model, seed: int, shared: tuple[str, ...]) -> Speed:
     began = time.process_time()
     _, draws = run.advance(state, DRAWS)
     seconds = time.process_time() - began
-    return Speed(least_ess(draws.values, shared) / seconds, float(draws.stats["n_steps"].sum()) / seconds, first)
+    return Speed(
+        least_ess(draws.values, shared) / seconds,
+        float(draws.stats["n_steps"].sum()) / seconds,
+        first,
+    )
 
 
 def least_ess(values: dict[str, Any], shared: tuple[str, ...]) -> float:
@@ -100,14 +108,20 @@ tau ~ HalfCauchy(5)
 theta[s in School] ~ Normal(mu, tau)    with noncentered
 y[s in School]     ~ Normal(theta[s], sigma[s])
 """
-    data = {"y": np.array([28.0, 8, -3, 7, -1, 1, 18, 12]), "sigma": np.array([15.0, 10, 16, 11, 9, 11, 10, 18])}
+    data = {
+        "y": np.array([28.0, 8, -3, 7, -1, 1, 18, 12]),
+        "sigma": np.array([15.0, 10, 16, 11, 9, 11, 10, 18]),
+    }
     return Case("eight schools, non-centred", text, data, hand, ("mu", "tau", "theta"))
 
 
 def radon() -> Case:
     def hand(county: Any, floor: Any, y: Any) -> None:
         mu, tau = numpyro.sample("mu", dist.Normal(0, 5)), numpyro.sample("tau", dist.HalfNormal(2))
-        b, sigma = numpyro.sample("b", dist.Normal(0, 1)), numpyro.sample("sigma", dist.HalfNormal(1))
+        b, sigma = (
+            numpyro.sample("b", dist.Normal(0, 1)),
+            numpyro.sample("sigma", dist.HalfNormal(1)),
+        )
         with numpyro.plate("County", 85):
             raw = numpyro.sample("raw", dist.Normal(0, 1))
         a = numpyro.deterministic("a", mu + tau * raw)
@@ -129,7 +143,13 @@ y[i in Obs]    ~ Normal(a[county[i]] + b * floor[i], sigma)
 """
     county, floor = CHANCE.integers(0, 85, 900), CHANCE.integers(0, 2, 900) * 1.0
     y = 1.3 + 0.4 * CHANCE.normal(size=85)[county] - 0.7 * floor + 0.8 * CHANCE.normal(size=900)
-    return Case("radon, 900 rows", text, {"county": county, "floor": floor, "y": y}, hand, ("mu", "tau", "b", "sigma"))
+    return Case(
+        "radon, 900 rows",
+        text,
+        {"county": county, "floor": floor, "y": y},
+        hand,
+        ("mu", "tau", "b", "sigma"),
+    )
 
 
 def hmm() -> Case:
@@ -156,7 +176,9 @@ def hmm() -> Case:
             numpyro.sample("y", dist.Normal(mu[z], 1), obs=own)
             return z, None
 
-        first = numpyro.sample("z0", dist.Categorical(jnp.full(2, 0.5)), infer={"enumerate": "parallel"})
+        first = numpyro.sample(
+            "z0", dist.Categorical(jnp.full(2, 0.5)), infer={"enumerate": "parallel"}
+        )
         numpyro.sample("y0", dist.Normal(mu[first], 1), obs=y[0])
         scan(step, first, y[1:])
 
@@ -174,11 +196,20 @@ z[t in T[1..]] : State ~ table z[t-1] => 0, 1 {
 y[t in T] ~ Normal(mu[z[t]], 1)
 """
     z = np.cumsum(CHANCE.random(500) < 0.1) % 2
-    return Case("HMM, 500 steps", text, {"y": 4.0 * z - 2 + CHANCE.normal(size=500)}, hand, ("stay", "mu"), enumerated)
+    return Case(
+        "HMM, 500 steps",
+        text,
+        {"y": 4.0 * z - 2 + CHANCE.normal(size=500)},
+        hand,
+        ("stay", "mu"),
+        enumerated,
+    )
 
 
 def tree(depth: int) -> Case:
-    """A full binary tree of coins, each like its parent with probability `same`, seen through noise."""
+    """A full binary tree of coins, each like its parent with probability `same`, seen through
+    noise.
+    """
     levels = [range(2**k - 1, 2 ** (k + 1) - 1) for k in range(depth)]
     count = 2**depth - 1
 
@@ -199,10 +230,14 @@ def tree(depth: int) -> Case:
         coins = []
         for k in range(count):
             chance = jnp.where(coins[(k - 1) // 2] == 1, same, 1 - same) if k else 0.5
-            coins.append(numpyro.sample(f"c{k}", dist.Bernoulli(chance), infer={"enumerate": "parallel"}))
+            coins.append(
+                numpyro.sample(f"c{k}", dist.Bernoulli(chance), infer={"enumerate": "parallel"})
+            )
             numpyro.sample(f"y{k}", dist.Normal(jnp.where(coins[k] == 1, mu, 0.0), 1), obs=y[k])
 
-    draws = [f"c{k} ~ Bernoulli(if c{(k - 1) // 2} then same else 1 - same)" for k in range(1, count)]
+    draws = [
+        f"c{k} ~ Bernoulli(if c{(k - 1) // 2} then same else 1 - same)" for k in range(1, count)
+    ]
     seen = [f"y[{k}] ~ Normal(if c{k} then mu else 0.0, 1)" for k in range(count)]
     head = [f"dim Node = {count}", "observed y[Node] : real"]
     head += ["same ~ Beta(4, 1)", "mu ~ Normal(0, 3)", "c0 ~ Bernoulli(0.5)"]
@@ -226,29 +261,47 @@ def verify_agreement(model: Model, hand: Model, shared: tuple[str, ...]) -> None
         both.append(draws.values)
     for name in shared:
         ours, other = (np.asarray(values[name]) for values in both)
-        error = np.hypot(*(az.mcse(values).x.values for values in (az.convert_to_dataset(v) for v in (ours, other))))
+        error = np.hypot(
+            *(
+                az.mcse(values).x.values
+                for values in (az.convert_to_dataset(v) for v in (ours, other))
+            )
+        )
         assert np.all(np.abs(ours.mean((0, 1)) - other.mean((0, 1))) < 5 * error), name
 
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    print(f"from the command to four draws of eight schools: {min(from_command() for _ in range(3)):.1f} s")
-    print("ratios are dpc / hand-written, medians over the seeds; more is better but for the first draw")
-    print(f"{'model':28} {'ESS/s':>8} {'ratio':>7} {'(range)':>13} {'gradients/s':>12} {'ratio':>7}", end=" ")
+    print(
+        "from the command to four draws of eight schools: "
+        f"{min(from_command() for _ in range(3)):.1f} s"
+    )
+    print(
+        "ratios are dpc / hand-written, medians over the seeds; more is better but for the first "
+        "draw"
+    )
+    print(
+        f"{'model':28} {'ESS/s':>8} {'ratio':>7} {'(range)':>13} {'gradients/s':>12} {'ratio':>7}",
+        end=" ",
+    )
     print(f"{'first draw, s':>14} {'ratio':>7}")
     for case in (eight_schools(), radon(), hmm(), tree(4), tree(5)):
         compiled = dpc.parse(case.text)
         ours = compiled.to_numpyro(compiled.bind(case.data))
         hand = lambda case=case: case.hand(**case.data)  # noqa: E731
         verify_agreement(ours, hand, case.shared)
-        pairs = [(measure(ours, seed, case.shared), measure(hand, seed, case.shared)) for seed in SEEDS]
+        pairs = [
+            (measure(ours, seed, case.shared), measure(hand, seed, case.shared)) for seed in SEEDS
+        ]
         show(case.name, pairs)
         if case.enumerated and find_spec("funsor"):
             show_enumeration(case, statistics.median(own.effective for own, _ in pairs))
 
 
 def from_command() -> float:
-    """Seconds from the command to four draws of eight schools, the fewest there are, in a process of its own."""
+    """Seconds from the command to four draws of eight schools, the fewest there are, in a process
+    of its own.
+    """
     folder = Path(__file__).resolve().parents[1] / "models" / "bayes"
     model, data = folder / "eight_schools_noncentered.dp", folder / "eight_schools.json"
     short = ["--chains", "1", "--warmup", "0", "--draws", "4"]
@@ -259,9 +312,13 @@ def from_command() -> float:
 
 
 def show_enumeration(case: Case, effective: float) -> None:
-    """How many times its effective draws a second ours are; it has 25 dims for what it enumerates."""
+    """How many times its effective draws a second ours are; it has 25 dims for what it
+    enumerates.
+    """
     try:
-        print(f"{'  / its enumeration':28} {'':8} {effective / by_enumeration(case):7.2f}", flush=True)
+        print(
+            f"{'  / its enumeration':28} {'':8} {effective / by_enumeration(case):7.2f}", flush=True
+        )
     except ValueError as error:
         print(f"{'  its enumeration fails':28} {error}", flush=True)
 
@@ -269,7 +326,9 @@ def show_enumeration(case: Case, effective: float) -> None:
 def show(name: str, pairs: list[tuple[Speed, Speed]]) -> None:
     ratios = [ours.effective / other.effective for ours, other in pairs]
     effective, gradients, first = (statistics.median(own[k] for own, _ in pairs) for k in range(3))
-    of_gradients, of_first = (statistics.median(own[k] / other[k] for own, other in pairs) for k in (1, 2))
+    of_gradients, of_first = (
+        statistics.median(own[k] / other[k] for own, other in pairs) for k in (1, 2)
+    )
     spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
     print(f"{name:28} {effective:8.0f} {statistics.median(ratios):7.2f} {spread:>13}", end=" ")
     print(f"{gradients:12.0f} {of_gradients:7.2f} {first:14.1f} {of_first:7.2f}", flush=True)

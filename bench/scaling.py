@@ -1,7 +1,9 @@
-"""Time to compile the density and the sampler of a model as its data grows: it must stay where it is.
+"""Time to compile the density and the sampler of a model as its data grows: it must stay where it
+is.
 
-Run with `make bench`. Sizes take turns, and each number is the fastest of several fresh starts. Chains are scans and
-plates are array axes, so the compiled program has the same length for ten steps as for a hundred thousand.
+Run with `make bench`. Sizes take turns, and each number is the fastest of several fresh starts.
+Chains are scans and plates are array axes, so the compiled program has the same length for ten
+steps as for a hundred thousand.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def row(model: dpc.Model, arrays: dict[str, Any]) -> dict[str, float]:
     key = jax.random.key(0)
     values = jax.block_until_ready(jax.jit(model.sample)(key, {}, data))
     gradient = jax.grad(lambda v, fixed, d: model.log_prob({}, {**fixed, **v}, d))
-    moving = {name: value for name, value in values.items() if value.dtype == float and name not in arrays}
+    moving = {
+        name: value for name, value in values.items() if value.dtype == float and name not in arrays
+    }
     return {
         "log_prob": compile_seconds(model.log_prob, {}, values, data),
         "gradient": compile_seconds(gradient, moving, values, data),
@@ -57,13 +61,21 @@ def row(model: dpc.Model, arrays: dict[str, Any]) -> dict[str, float]:
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    print(f"{'milliseconds to compile':<24}{'size':>10}{'log_prob':>10}{'gradient':>10}{'sample':>10}")
+    print(
+        f"{'milliseconds to compile':<24}{'size':>10}{'log_prob':>10}{'gradient':>10}{'sample':>10}"
+    )
     for name, (sizes, arrays_of) in CASES.items():
         model = dpc.load(MODELS / f"{name}.dp")
         starts = [[row(model, arrays_of(size)) for size in sizes] for _ in range(STARTS)]
-        rows = [{kind: min(r[kind] for r in same) for kind in same[0]} for same in zip(*starts, strict=True)]
+        rows = [
+            {kind: min(r[kind] for r in same) for kind in same[0]}
+            for same in zip(*starts, strict=True)
+        ]
         for size, found in zip(sizes, rows, strict=True):
-            print(f"{name:<24}{size:>10,}" + "".join(f"{seconds * 1e3:>10.0f}" for seconds in found.values()))
+            print(
+                f"{name:<24}{size:>10,}"
+                + "".join(f"{seconds * 1e3:>10.0f}" for seconds in found.values())
+            )
         growth = "".join(f"{rows[-1][kind] / rows[0][kind]:>10.2f}" for kind in rows[0])
         print(f"{'  last size / first':<34}{growth}", flush=True)
 

@@ -1,4 +1,6 @@
-"""Models of the benchmark, each as a .dp program, as a NumPyro model, and as a log density in plain JAX."""
+"""Models of the benchmark, each as a .dp program, as a NumPyro model, and as a log density in plain
+JAX.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ Density = Callable[[Arrays, Arrays], jax.Array]
 
 
 class Case(NamedTuple):
-    """`values` are differentiated; `data` is everything else that is given, discrete draws among it.
+    """`values` are differentiated; `data` is everything else that is given, discrete draws among
+    it.
 
-    NumPyro takes latent values by substitution; parameters, as those of `learned` tables, are arguments of its model.
+    NumPyro takes latent values by substitution; parameters, as those of `learned` tables, are
+    arguments of its model.
     """
 
     name: str
@@ -58,12 +62,17 @@ def eight_schools() -> Case:
             numpyro.sample("effect", dist.Normal(theta, sd), obs=effect)
 
     def raw(v: Arrays, d: Arrays) -> jax.Array:
-        total = norm.logpdf(v["mu"], 0, 5) + jnp.log(2 / (jnp.pi * 5)) - jnp.log1p((v["tau"] / 5) ** 2)
+        total = (
+            norm.logpdf(v["mu"], 0, 5) + jnp.log(2 / (jnp.pi * 5)) - jnp.log1p((v["tau"] / 5) ** 2)
+        )
         total += norm.logpdf(v["theta"], v["mu"], v["tau"]).sum()
         return within(v["tau"] > 0, total + norm.logpdf(d["effect"], v["theta"], d["sd"]).sum())
 
     values = {"mu": np.array(3.0), "tau": np.array(2.0), "theta": np.linspace(-1, 9, 8)}
-    data = {"sd": np.array([15.0, 10, 16, 11, 9, 11, 10, 18]), "effect": np.array([28.0, 8, -3, 7, -1, 1, 18, 12])}
+    data = {
+        "sd": np.array([15.0, 10, 16, 11, 9, 11, 10, 18]),
+        "effect": np.array([28.0, 8, -3, 7, -1, 1, 18, 12]),
+    }
     return Case("eight schools", from_file("eight_schools"), values, data, model, raw)
 
 
@@ -97,7 +106,12 @@ def hmm() -> Case:
 
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         z = d["z"]
-        total = norm.logpdf(v["mu"], 0, 10).sum() + dirichlet(v["pi"]) + dirichlet(v["A"]).sum() + jnp.log(6.0)
+        total = (
+            norm.logpdf(v["mu"], 0, 10).sum()
+            + dirichlet(v["pi"])
+            + dirichlet(v["A"]).sum()
+            + jnp.log(6.0)
+        )
         total += jnp.log(v["pi"][z[0]]) + jnp.log(v["A"])[z[:-1], z[1:]].sum()
         return within(jnp.all(jnp.diff(v["mu"]) > 0), total + norm.logpdf(d["y"], v["mu"][z]).sum())
 
@@ -123,21 +137,35 @@ def radon() -> Case:
 
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         total = norm.logpdf(v["mu_a"], 0, 5) + norm.logpdf(v["tau"], 0, 2) + norm.logpdf(v["b"])
-        total += norm.logpdf(v["sigma"]) + 2 * jnp.log(2.0) + norm.logpdf(v["a"], v["mu_a"], v["tau"]).sum()
+        total += (
+            norm.logpdf(v["sigma"])
+            + 2 * jnp.log(2.0)
+            + norm.logpdf(v["a"], v["mu_a"], v["tau"]).sum()
+        )
         total += norm.logpdf(d["y"], v["a"][d["county"]] + v["b"] * d["floor"], v["sigma"]).sum()
         return within((v["tau"] > 0) & (v["sigma"] > 0), total)
 
-    values = {name: np.array(value) for name, value in {"mu_a": 1.3, "tau": 0.4, "b": -0.7, "sigma": 0.8}.items()}
+    values = {
+        name: np.array(value)
+        for name, value in {"mu_a": 1.3, "tau": 0.4, "b": -0.7, "sigma": 0.8}.items()
+    }
     values["a"] = CHANCE.normal(size=85)
     data = {"county": CHANCE.integers(0, 85, 1000), "floor": CHANCE.integers(0, 2, 1000) * 1.0}
     return Case(
-        "radon, 1,000 rows", from_file("hierarchical"), values, data | {"y": CHANCE.normal(size=1000)}, model, raw
+        "radon, 1,000 rows",
+        from_file("hierarchical"),
+        values,
+        data | {"y": CHANCE.normal(size=1000)},
+        model,
+        raw,
     )
 
 
 def network(learned: bool) -> Case:
     """Fifty ternary variables, each with up to two parents among the ten before it."""
-    parents = [sorted(CHANCE.choice(range(max(0, i - 10), i), min(i, 2), replace=False)) for i in range(50)]
+    parents = [
+        sorted(CHANCE.choice(range(max(0, i - 10), i), min(i, 2), replace=False)) for i in range(50)
+    ]
     tables = [CHANCE.dirichlet(np.full(3, 5.0), (3,) * len(p)).round(3) for p in parents]
     for table in tables:
         table[..., 2] = (1 - table[..., 0] - table[..., 1]).round(3)
@@ -152,11 +180,17 @@ def network(learned: bool) -> Case:
     def raw(v: Arrays, d: Arrays) -> jax.Array:
         places = [(*(d[f"x{p}"] for p in own), d[f"x{i}"]) for i, own in enumerate(parents)]
         if learned:
-            return sum((jnp.log(v[f"p{i}"][place]) for i, place in enumerate(places)), jnp.zeros(()))
-        return sum((jnp.asarray(log)[place] for log, place in zip(logs, places, strict=True)), jnp.zeros(()))
+            return sum(
+                (jnp.log(v[f"p{i}"][place]) for i, place in enumerate(places)), jnp.zeros(())
+            )
+        return sum(
+            (jnp.asarray(log)[place] for log, place in zip(logs, places, strict=True)),
+            jnp.zeros(()),
+        )
 
     text = "dim S = 3\n" + "".join(
-        node_text(i, own, table, learned) for i, (own, table) in enumerate(zip(parents, tables, strict=True))
+        node_text(i, own, table, learned)
+        for i, (own, table) in enumerate(zip(parents, tables, strict=True))
     )
     values = {f"p{i}": table for i, table in enumerate(tables)} if learned else {}
     data = {f"x{i}": CHANCE.integers(0, 3) for i in range(50)}
@@ -173,7 +207,8 @@ def node_text(i: int, own: list[int], table: np.ndarray, learned: bool) -> str:
     if not own:
         return f"x{i} : S ~ Categorical({table.tolist()})\n"
     rows = "; ".join(
-        f"{', '.join(map(str, k))} => {str(table[k].tolist())[1:-1]}" for k in np.ndindex(*table.shape[:-1])
+        f"{', '.join(map(str, k))} => {str(table[k].tolist())[1:-1]}"
+        for k in np.ndindex(*table.shape[:-1])
     )
     return f"x{i} : S ~ table {names} => 0, 1, 2 {{ {rows} }}\n"
 

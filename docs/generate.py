@@ -1,4 +1,6 @@
-"""Writes the reference pages from the tables they describe. `--check` writes nothing and fails when one is stale."""
+"""Writes the reference pages from the tables they describe. `--check` writes nothing and fails when
+one is stale.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 
 from dpc.dsl.codes import chapters
 from dpc.dsl.codes.entry import Code
-from dpc.dsl.signatures import (
+from dpc.dsl.library import (
     distributions,
     distributions_continuous,
     distributions_discrete,
@@ -17,15 +19,19 @@ from dpc.dsl.signatures import (
     functions_elementary,
     functions_smooth,
 )
-from dpc.dsl.signatures.notation import DOMAIN_WORDS
-from dpc.dsl.signatures.rows import Distribution, Function
+from dpc.dsl.library.notation import DOMAIN_WORDS
+from dpc.dsl.library.rows import Distribution, Function
 
 FOLDER = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the tables in dsl/: do not edit. -->"
 
 
 def main() -> int:
-    pages = {"errors.md": errors_page(), "functions.md": functions_page(), "distributions.md": distributions_page()}
+    pages = {
+        "errors.md": errors_page(),
+        "functions.md": functions_page(),
+        "distributions.md": distributions_page(),
+    }
     stale = [name for name, text in pages.items() if _read(FOLDER / name) != text]
     if "--check" in sys.argv[1:]:
         for name in stale:
@@ -55,17 +61,26 @@ def errors_page() -> str:
         "program mended."
     )
     contents = "\n".join(f"- [{title}](#{_anchor(title)})" for title in chapters())
-    sections = [part for title, codes in chapters().items() for part in (f"## {title}", *map(_error, codes))]
+    sections = [
+        part for title, codes in chapters().items() for part in (f"## {title}", *map(_error, codes))
+    ]
     return _page("# Errors and warnings", intro, contents, *sections)
 
 
 def _anchor(title: str) -> str:
-    return "".join(char for char in title.lower().replace(" ", "-") if char.isalnum() or char == "-")
+    return "".join(
+        char for char in title.lower().replace(" ", "-") if char.isalnum() or char == "-"
+    )
 
 
 def _error(code: Code) -> str:
     return "\n\n".join(
-        [f"### {code.code}: {code.title}", code.text, _program("Wrong:", code.bad), _program("Right:", code.good)]
+        [
+            f"### {code.code}: {code.title}",
+            code.text,
+            _program("Wrong:", code.bad),
+            _program("Right:", code.good),
+        ]
     )
 
 
@@ -104,12 +119,16 @@ def functions_page() -> str:
         "`sum`, `prod`, `mean`, `max`, `min`, `argmax`, `argmin`, `logsumexp`, `all` and `any` also bind an index:\n"
         "`sum[i in D] x[i]`."
     )
-    sections = [f"## {title}\n\n{_function_table(rows)}" for title, rows in FUNCTION_SECTIONS.items()]
+    sections = [
+        f"## {title}\n\n{_function_table(rows)}" for title, rows in FUNCTION_SECTIONS.items()
+    ]
     return _page("# Functions", intro, _legend(), *sections)
 
 
 def _function_table(rows: Iterable[Function]) -> str:
-    lines = [f"| {_code(row.text)} | {_cell(row.doc)}{' *(hard)*' if row.hard else ''} |" for row in rows]
+    lines = [
+        f"| {_code(row.text)} | {_cell(row.doc)}{' *(hard)*' if row.hard else ''} |" for row in rows
+    ]
     return "\n".join(["| function | meaning |", "|---|---|", *lines])
 
 
@@ -131,7 +150,10 @@ def distributions_page() -> str:
         "The names of the parameters say what they are:"
     )
     names = "```\n" + _indented(distributions.__doc__ or "") + "\n```"
-    sections = [f"## {title}\n\n{_distribution_table(rows)}" for title, rows in DISTRIBUTION_SECTIONS.items()]
+    sections = [
+        f"## {title}\n\n{_distribution_table(rows)}"
+        for title, rows in DISTRIBUTION_SECTIONS.items()
+    ]
     return _page("# Distributions", intro, names, _legend(), *sections)
 
 
@@ -140,12 +162,17 @@ def _indented(doc: str) -> str:
 
 
 def _distribution_table(rows: Iterable[Distribution]) -> str:
-    lines = [f"| {_code(row.text)} | {_cell(row.doc)} | {_support(row)} | {_code(row.numpyro)} |" for row in rows]
+    lines = [
+        f"| {_code(row.text)} | {_cell(row.doc)} | {_support(row)} | {_code(row.numpyro)} |"
+        for row in rows
+    ]
     return "\n".join(["| distribution | meaning | draws | NumPyro |", "|---|---|---|---|", *lines])
 
 
 def _support(row: Distribution) -> str:
-    return "discrete" if row.discrete else "continuous, smooth" if row.reparametrised else "continuous"
+    return (
+        "discrete" if row.discrete else "continuous, smooth" if row.reparametrised else "continuous"
+    )
 
 
 # ---- both

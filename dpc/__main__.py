@@ -3,13 +3,15 @@
 import gc
 import sys
 
-from dpc import cli
+from . import cli
 
 LIGHT = frozenset({"check", "fmt", "info", "graph", "explain"})
 
 
 def main() -> int:
-    """A light command makes many small objects and ends: collecting garbage would take a fifth of its time."""
+    """A light command makes many small objects and ends: collecting garbage would take a fifth of
+    its time.
+    """
     if LIGHT & set(sys.argv[1:2]):
         gc.disable()
     return cli.main()

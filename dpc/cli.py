@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from .exits import BAD_DATA, BUG, INTERRUPTED, USAGE, WRONG_MODEL, UsageError
+from .exits import BUG, INTERRUPTED, USAGE, exit_of
 
 COMMANDS = {
     "check": "names, types, shapes and domains of a model",
@@ -19,10 +19,16 @@ COMMANDS = {
     "build": "write the model as a readable JAX program, or print a stage of the compiler",
     "sample": "draw from the model, parents before children",
     "run": "compute the values of the model's nodes and its objective",
-    "grad": "the gradient of an expected objective, with its standard error; estimators side by side",
-    "fit": "the parameters that data make most probable, or that minimise or maximise the objective",
+    "grad": (
+        "the gradient of an expected objective, with its standard error; estimators side by side"
+    ),
+    "fit": (
+        "the parameters that data make most probable, or that minimise or maximise the objective"
+    ),
     "predict": "what new data do not say, by parameters that were fitted",
-    "posterior": "what data tell about all that is unknown: draws, a summary, and whether to trust them",
+    "posterior": (
+        "what data tell about all that is unknown: draws, a summary, and whether to trust them"
+    ),
     "query": "marginals, modes, probabilities and samples of finite variables, given what is known",
     "plan": "how a question would be answered, and what it would cost",
     "convert": "networks from and to BIF, XMLBIF, UAI and .dp",
@@ -30,26 +36,29 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and turns whatever happens into an exit code, never into a traceback for a user's mistake."""
+    """Runs one command and turns whatever happens into an exit code, never into a traceback for a
+    user's mistake.
+    """
+    options: list[str] = []
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
-    except UsageError as error:
-        print(f"dpc: {error}", file=sys.stderr)
-        return USAGE
-    except KeyboardInterrupt:
-        print("dpc: interrupted", file=sys.stderr)
+        return _run(list(sys.argv[1:] if argv is None else argv), options)
+    except KeyboardInterrupt as error:
+        where = f": {_as_options(str(error), options)}" if str(error) else ""
+        print(f"dpc: interrupted{where}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return _report_crash(error)
+        return _report(error, options)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], options: list[str]) -> int:
+    """`options` are filled with the names of those that the command has."""
     name = next((word for word in argv if not word.startswith("-")), None)
     parser = _parser(name if name in COMMANDS else None)
     args = parser.parse_args(argv)
+    options += vars(args)
     if args.command is None:
         parser.print_help()
         return USAGE
@@ -63,22 +72,34 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        command = commands.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
+        )
         if name == chosen:
             import_module(f"dpc.commands.{name}").add_arguments(command)
     return parser
 
 
-def _report_crash(error: Exception) -> int:
-    """Errors in models and data are the user's, whoever meets them; everything else is ours."""
-    from dpc.dsl.diagnostics import DpError
+def _report(error: Exception, options: list[str]) -> int:
+    """Errors in models, data and arguments are the user's; everything else is ours."""
+    code = exit_of(error)
+    if code == BUG and isinstance(error, OSError) and error.filename is not None:
+        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        return USAGE
+    if code == BUG:
+        return _report_bug(error)
+    own_words = type(error).__name__ in ("DpError", "DataError")
+    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
+    return code
 
-    if isinstance(error, DpError):
-        print(error, file=sys.stderr)
-        return WRONG_MODEL
-    if type(error).__name__ == "DataError":
-        print(error, file=sys.stderr)
-        return BAD_DATA
+
+def _as_options(text: str, options: list[str]) -> str:
+    from .commands.spelling import as_options
+
+    return as_options(text, options)
+
+
+def _report_bug(error: Exception) -> int:
     if os.environ.get("DPC_TRACEBACK"):
         raise error
     print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
@@ -91,7 +112,7 @@ class _Version(argparse.Action):
     """Reads the version only when asked: package metadata is slow to load."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from dpc import __version__
+        from . import __version__
 
         print(f"dpc {__version__}")
         parser.exit()

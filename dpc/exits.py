@@ -1,4 +1,6 @@
-"""Exit codes, as documented in the README."""
+"""Exit codes, as documented in the README, and which mistakes they are for."""
+
+from __future__ import annotations
 
 OK = 0
 WRONG_MODEL = 1
@@ -9,5 +11,37 @@ BUG = 70
 INTERRUPTED = 130
 
 
-class UsageError(Exception):
-    """A command that cannot be carried out as written: a missing file, an unknown format."""
+class UsageError(ValueError):
+    """A question that cannot be answered as it was asked: a missing file, an unknown name."""
+
+
+# By name, not by class: most of these live in modules that load JAX, and a light command has none.
+EXITS = {
+    "CannotWrite": USAGE,
+    "DpError": WRONG_MODEL,
+    "DataError": BAD_DATA,
+    "WrongEvidence": BAD_DATA,
+    "Diverged": NOT_CONVERGED,
+    "NoMode": NOT_CONVERGED,
+    "NoStart": NOT_CONVERGED,
+    "EstimatorError": USAGE,
+    "FormatError": USAGE,
+    "GraphvizError": USAGE,
+    "MemoryLimitError": USAGE,
+    "NotApplicable": USAGE,
+    "NotTabular": USAGE,
+    "UnknownFormat": USAGE,
+    "UsageError": USAGE,
+    "WrongCheckpoint": USAGE,
+    "UnboundFunction": USAGE,
+    "WrongStart": USAGE,
+    "InferenceError": BAD_DATA,
+}
+
+
+def exit_of(error: BaseException) -> int:
+    """The exit code for a mistake of the user's; for anything else that it is a bug of ours."""
+    for kind in type(error).__mro__:
+        if kind.__name__ in EXITS:
+            return EXITS[kind.__name__]
+    return BUG

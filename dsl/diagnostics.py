@@ -16,7 +16,9 @@ class Label(Record):
 
 
 class Diagnostic(Record):
-    """`code` is a row of codes.py. `label` stands under the caret, `help` says what to write instead."""
+    """`code` is a row of codes.py. `label` stands under the caret, `help` says what to write
+    instead.
+    """
 
     code: str
     message: str
@@ -52,11 +54,15 @@ class InternalError(Exception):
     """Our mistake: an invariant of the compiler does not hold."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\nThis is a bug in dpc. Please report it together with the model."
+        return (
+            f"{super().__str__()}\nThis is a bug in dpc. Please report it together with the model."
+        )
 
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate a person most likely meant: the same but for case, else close in edit distance."""
+    """The candidate a person most likely meant: the same but for case, else close in edit
+    distance.
+    """
     import difflib  # only a misspelling needs it
 
     names = list(candidates)

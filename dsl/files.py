@@ -6,8 +6,19 @@ import os
 from pathlib import Path
 
 
+class CannotWrite(OSError):
+    """A file that cannot be written; the message names it and says why."""
+
+
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """The file appears whole or not at all; one that is replaced keeps its mode."""
+    try:
+        _write(path, content)
+    except OSError as error:
+        raise CannotWrite(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _write(path: str | os.PathLike[str], content: bytes) -> None:
     target = Path(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:

@@ -47,7 +47,9 @@ def _painter(color: bool) -> Any:
     return (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
 
 
-def _excerpt(source: Source, span: Span, label: str, mark: str, gutter: int, paint: Any, tone: str) -> list[str]:
+def _excerpt(
+    source: Source, span: Span, label: str, mark: str, gutter: int, paint: Any, tone: str
+) -> list[str]:
     """The line with marks under the whole span, or under its first line when there are more."""
     line, column = source.position(span.start)
     text = source.line(line).replace("\t", " ")
@@ -55,7 +57,9 @@ def _excerpt(source: Source, span: Span, label: str, mark: str, gutter: int, pai
     width = max(1, end - span.start)
     shift = max(0, column - MAX_WIDTH // 2) if len(text) > MAX_WIDTH else 0
     shown = text[shift : shift + MAX_WIDTH]
-    marks = " " * (column - 1 - shift) + mark * min(width, max(1, len(shown) - (column - 1 - shift)))
+    marks = " " * (column - 1 - shift) + mark * min(
+        width, max(1, len(shown) - (column - 1 - shift))
+    )
     return [
         f"{paint(BLUE, f'{line:>{gutter}} |')} {_printable(shown)}".rstrip(),
         f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, f'{marks} {label}'.rstrip())}",

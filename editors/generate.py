@@ -1,4 +1,6 @@
-"""Writes dp.tmLanguage.json, the TextMate grammar that VS Code, Sublime Text and GitHub read, from the real one."""
+"""Writes dp.tmLanguage.json, the TextMate grammar that VS Code, Sublime Text and GitHub read, from
+the real one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpc.dsl.keywords import CONSTANTS, DECLARATIONS, WORD_OPERATORS, keywords, reducers
+from dpc.dsl.text.keywords import CONSTANTS, DECLARATIONS, WORD_OPERATORS, keywords, reducers
 
 TARGETS = (
     Path(__file__).with_name("dp.tmLanguage.json"),
@@ -41,9 +43,24 @@ def grammar() -> dict[str, object]:
             _3="constant.other.label",
         ),
         rule("meta.label", rf"\|\s*({LABEL})", _1="constant.other.label"),
-        rule("meta.definition", rf"\b(model|dim)\s+({NAME})", _1="keyword.declaration", _2="entity.name.type"),
-        rule("meta.definition", rf"\b(fn)\s+({NAME})", _1="keyword.declaration", _2="entity.name.function"),
-        rule("meta.annotation", rf"\b(with)\s+({NAME})", _1="keyword.control", _2="entity.name.decorator"),
+        rule(
+            "meta.definition",
+            rf"\b(model|dim)\s+({NAME})",
+            _1="keyword.declaration",
+            _2="entity.name.type",
+        ),
+        rule(
+            "meta.definition",
+            rf"\b(fn)\s+({NAME})",
+            _1="keyword.declaration",
+            _2="entity.name.function",
+        ),
+        rule(
+            "meta.annotation",
+            rf"\b(with)\s+({NAME})",
+            _1="keyword.control",
+            _2="entity.name.decorator",
+        ),
         rule("keyword.operator.reduction", words(reducers(), rf"(?=\s*\[\s*(?:{LABEL})\s+in\b)")),
         rule("support.function", r"\bmax(?=\()"),
         rule("variable.parameter", rf"\b{NAME}(?==(?![=>]))"),

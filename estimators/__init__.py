@@ -1,8 +1,21 @@
-"""Gradients of expectations: every draw of a stochastic program has an estimator. Knows nothing of the language."""
+"""Gradients of expectations: every draw of a stochastic program has an estimator. Knows nothing of
+the language.
+"""
 
 from dpc.inference import whole_numpyro  # noqa: F401
 
 from .program import Block, Compute, Cost, Draw, Path, Score, Step, Upto
 from .surrogate import Estimate, surrogate
 
-__all__ = ["Block", "Compute", "Cost", "Draw", "Estimate", "Path", "Score", "Step", "Upto", "surrogate"]
+__all__ = [
+    "Block",
+    "Compute",
+    "Cost",
+    "Draw",
+    "Estimate",
+    "Path",
+    "Score",
+    "Step",
+    "Upto",
+    "surrogate",
+]

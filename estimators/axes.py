@@ -1,4 +1,5 @@
-"""Values with named sample axes: a function of one sample is mapped over the axes that its arguments have.
+"""Values with named sample axes: a function of one sample is mapped over the axes that its
+arguments have.
 
 Axes are numbers, in the order in which they were made; a value's own axes come after them.
 """
@@ -27,22 +28,28 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
     """The function for every sample of its arguments at once."""
     axes = joint([argument.axes for argument in arguments.values()])
     for axis in reversed(axes):
-        places = {name: 0 if axis in argument.axes else None for name, argument in arguments.items()}
+        places = {
+            name: 0 if axis in argument.axes else None for name, argument in arguments.items()
+        }
         function = jax.vmap(function, in_axes=(places,))
     return Placed(function({name: argument.value for name, argument in arguments.items()}), axes)
 
 
 class Term(NamedTuple):
-    """A factor of a product: an array and the label of each of its axes. Labels that are None stay at the end."""
+    """A factor of a product: an array and the label of each of its axes. Labels that are None stay
+    at the end.
+    """
 
     array: jax.Array
     labels: tuple[Any, ...]
 
 
 def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
-    """The product of all terms, summed over every label that is not kept; axes without a label come last.
+    """The product of all terms, summed over every label that is not kept; axes without a label come
+    last.
 
-    Small products are one multiplication; einsum finds an order for what does not fit on the axes of the first.
+    Small products are one multiplication; einsum finds an order for what does not fit on the axes
+    of the first.
     """
     first, *others = terms
     trailing = len(first.labels) - len([label for label in first.labels if label is not None])
@@ -50,7 +57,9 @@ def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
         array = first.array
         for term in others:
             array = array * _aligned(term, first.labels)
-        summed = [k for k, label in enumerate(first.labels) if label is not None and label not in keep]
+        summed = [
+            k for k, label in enumerate(first.labels) if label is not None and label not in keep
+        ]
         kept = [label for label in first.labels if label is not None and label in keep]
         array = jnp.sum(array, tuple(summed)) if summed else array
         return _ordered(array, kept, [label for label in keep if label in kept], trailing)
@@ -61,11 +70,15 @@ def _aligned(term: Term, labels: tuple[Any, ...]) -> jax.Array:
     """The term's axes in the order of the labels, with axes of length one where it has none."""
     order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
     array = jnp.transpose(term.array, order)
-    return jnp.expand_dims(array, [k for k, label in enumerate(labels) if label is None or label not in term.labels])
+    return jnp.expand_dims(
+        array, [k for k, label in enumerate(labels) if label is None or label not in term.labels]
+    )
 
 
 def _ordered(array: jax.Array, have: list[Any], want: list[Any], trailing: int) -> jax.Array:
-    return jnp.transpose(array, [have.index(label) for label in want] + [len(have) + k for k in range(trailing)])
+    return jnp.transpose(
+        array, [have.index(label) for label in want] + [len(have) + k for k in range(trailing)]
+    )
 
 
 def _einsum(terms: Sequence[Term], keep: Sequence[Any], trailing: int) -> jax.Array:

@@ -1,7 +1,8 @@
-"""A law for every sample of what is above it, as one law: its parameters with the sample axes before their own.
+"""A law for every sample of what is above it, as one law: its parameters with the sample axes
+before their own.
 
-Draws of it for all samples are then elements of one draw, from one key, which is several times faster than a key for
-every sample.
+Draws of it for all samples are then elements of one draw, from one key, which is several times
+faster than a key for every sample.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ PARAMETERS: dict[type, dict[str, int]] = {
     dist.GeometricLogits: {"logits": 0},
     dist.Poisson: {"rate": 0},
 }
-"""Laws that are made of arrays alone, with the number of axes of an event that each of these has."""
+"""Laws that are made of arrays alone, with the number of axes of an event that each of these has.
+"""
 
 
 def batched_law(
@@ -49,7 +51,9 @@ def batched_law(
     axes: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> Distribution | None:
-    """The law with these sample axes, of this shape, before its plates; None where it has other parts than arrays."""
+    """The law with these sample axes, of this shape, before its plates; None where it has other
+    parts than arrays.
+    """
     every, own = mapped(law, given)
     base = every.base_dist if isinstance(every, ExpandedDistribution) else every
     if type(base) not in PARAMETERS:
@@ -57,10 +61,16 @@ def batched_law(
     plates: tuple[int, ...] = every.batch_shape
 
     def placed(array: jax.Array, event: int) -> jax.Array:
-        """Axes of length one for samples that it does not depend on, and for plates that it does not have."""
-        array = jnp.expand_dims(array, [place for place, axis in enumerate(axes) if axis not in own])
+        """Axes of length one for samples that it does not depend on, and for plates that it does
+        not have.
+        """
+        array = jnp.expand_dims(
+            array, [place for place, axis in enumerate(axes) if axis not in own]
+        )
         missing = len(axes) + len(plates) + event - array.ndim
         return jnp.expand_dims(array, range(len(axes), len(axes) + missing))
 
-    parameters = {name: placed(getattr(base, name), event) for name, event in PARAMETERS[type(base)].items()}
+    parameters = {
+        name: placed(getattr(base, name), event) for name, event in PARAMETERS[type(base)].items()
+    }
     return type(base)(**parameters).expand((*shape, *plates))

@@ -1,13 +1,15 @@
-"""Bounds on the evidence by several samples: (1 / (1 - a)) log mean_k w_k^(1 - a), with w_k = p(x, z_k) / q(z_k).
+"""Bounds on the evidence by several samples: (1 / (1 - a)) log mean_k w_k^(1 - a), with w_k = p(x,
+z_k) / q(z_k).
 
-a = 0 is the importance-weighted bound, a -> 1 the evidence lower bound. Costs below draws sum to log w. Where these are
-sums over elements that share nothing, each element has a bound of its own, which is tighter. Costs that are certain are
-added to it.
-With F the bound and S_k the log probability of all that has a score in sample k, the surrogate is
+a = 0 is the importance-weighted bound, a -> 1 the evidence lower bound. Costs below draws sum to
+log w. Where these are sums over elements that share nothing, each element has a bound of its own,
+which is tighter. Costs that are certain are added to it. With F the bound and S_k the log
+probability of all that has a score in sample k, the surrogate is
 
     F * prod_k box(S_k)  +  sum_k (1 - box(S_k)) * F without sample k
 
-where the last, for draws that have a baseline, is F with the mean of the other log w in its place (VIMCO).
+where the last, for draws that have a baseline, is F with the mean of the other log w in its place
+(VIMCO).
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Bound(NamedTuple):
     samples: int
 
 
-def bound_surrogate(steps: Iterable[Step], key: jax.Array, bound: Bound, copies: int = 1) -> jax.Array:
+def bound_surrogate(
+    steps: Iterable[Step], key: jax.Array, bound: Bound, copies: int = 1
+) -> jax.Array:
     """The mean of this many independent estimates of the bound, plus all costs that are certain."""
     program = list(steps)
 
@@ -51,18 +55,25 @@ def _estimate(run: Run, bound: Bound) -> jax.Array:
     for drawn in run.drawn.values():
         if drawn.weights is not None or drawn.axes != (0,):
             raise EstimatorError(
-                f"{drawn.name} is drawn once for each sample of the bound: by pathwise, sfe or rloo, without samples="
+                f"{drawn.name} is drawn once for each sample of the bound: by pathwise, sfe or "
+                "rloo, without samples="
             )
     certain = [pair for pair in run.costs if not run.above[pair[0].name]]
     random = [pair for pair in run.costs if run.above[pair[0].name]]
     shared = _shared_axis(random, run)
-    log_weights = sum(_along(cost_term(cost, value), _place(cost, shared)) for cost, value in random)
+    log_weights = sum(
+        _along(cost_term(cost, value), _place(cost, shared)) for cost, value in random
+    )
     total = sum((contract([cost_term(cost, value)]) for cost, value in certain), jnp.zeros(()))
     baseline = any(drawn.baseline for drawn in run.drawn.values())
-    return total + jnp.sum(_bounded(jnp.asarray(log_weights), _scores(run, shared), bound, baseline))
+    return total + jnp.sum(
+        _bounded(jnp.asarray(log_weights), _scores(run, shared), bound, baseline)
+    )
 
 
-def _bounded(log_weights: jax.Array, scores: jax.Array | None, bound: Bound, baseline: bool) -> jax.Array:
+def _bounded(
+    log_weights: jax.Array, scores: jax.Array | None, bound: Bound, baseline: bool
+) -> jax.Array:
     """The surrogate for each element; samples are along the first axis."""
     value = _mean(log_weights, bound)
     if scores is None:
@@ -97,7 +108,9 @@ def _score(drawn: Drawn, shared: Shared | None) -> jax.Array:
 
 
 def _shared_axis(costs: Sequence[tuple[Cost, Placed]], run: Run) -> Shared | None:
-    """For every draw the axis along which all costs follow it, and for every cost its own; None where there is none."""
+    """For every draw the axis along which all costs follow it, and for every cost its own; None
+    where there is none.
+    """
     found: Shared = {}
     for cost, _ in costs:
         place = _common_place(cost, run, found)
@@ -119,7 +132,10 @@ def _common_place(cost: Cost, run: Run, found: Shared) -> int | None:
 
 def _exact(cost: Cost, name: str, place: int) -> int | None:
     along = cost.follows.get(name, {})
-    return next((own for own, theirs in along.items() if theirs == place and not isinstance(theirs, Upto)), None)
+    return next(
+        (own for own, theirs in along.items() if theirs == place and not isinstance(theirs, Upto)),
+        None,
+    )
 
 
 def _place(cost: Cost, shared: Shared | None) -> int | None:

@@ -1,4 +1,6 @@
-"""KL(q, p) = E_q[log q(x) - log p(x)] where it has a closed form: NumPyro's, and the sum over a finite support."""
+"""KL(q, p) = E_q[log q(x) - log p(x)] where it has a closed form: NumPyro's, and the sum over a
+finite support.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def _coins(q: Distribution, p: Distribution) -> jax.Array:
         log_no = -softplus(odds)
         log_yes = jnp.where(jnp.isinf(odds), 0.0, odds + log_no)
         return _weighed(q.probs, log_yes, p.probs) + _weighed(1 - q.probs, log_no, 1 - p.probs)
-    return _weighed(q.probs, _log(q.probs), p.probs) + _weighed(1 - q.probs, _log(1 - q.probs), 1 - p.probs)
+    return _weighed(q.probs, _log(q.probs), p.probs) + _weighed(
+        1 - q.probs, _log(1 - q.probs), 1 - p.probs
+    )
 
 
 def _finite(q: jax.Array, p: jax.Array) -> jax.Array:

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 
 class EstimatorError(ValueError):
-    """A program that cannot be estimated as it was asked for; the message says what to do instead."""
+    """A program that cannot be estimated as it was asked for; the message says what to do
+    instead.
+    """

@@ -1,4 +1,6 @@
-"""Functions of log odds whose slopes are written with the probability itself, which whoever draws computes anyway."""
+"""Functions of log odds whose slopes are written with the probability itself, which whoever draws
+computes anyway.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ def softplus(odds: jax.Array) -> jax.Array:
 
 
 @softplus.defjvp
-def _slope_of_softplus(odds: tuple[jax.Array], slope: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _slope_of_softplus(
+    odds: tuple[jax.Array], slope: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     return softplus(odds[0]), jax.nn.sigmoid(odds[0]) * slope[0]
 
 

@@ -1,7 +1,8 @@
 """Finite draws along a recurrence, summed exactly.
 
-Where all that is below looks at one step at a time, the marginals of each step are enough: for z[0] ~ p and
-z[t] ~ P[t](z[t-1]) they are m[0] = p, m[t] = m[t-1] P[t], T K^2 numbers. Elsewhere the sum is over all K^T paths.
+Where all that is below looks at one step at a time, the marginals of each step are enough: for z[0]
+~ p and z[t] ~ P[t](z[t-1]) they are m[0] = p, m[t] = m[t-1] P[t], T K^2 numbers. Elsewhere the sum
+is over all K^T paths.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from .program import Path
 
 
 def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
-    """What is summed over, (points, *shape): along local axes all elements go through the support at once."""
+    """What is summed over, (points, *shape): along local axes all elements go through the support
+    at once.
+    """
     places = joint_places(step.shape, step.support, local)
     return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
 

@@ -1,9 +1,11 @@
-"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], whose gradient is the argmax E[y*(theta + s Z)] (CV20-23).
+"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], whose gradient is the argmax E[y*(theta +
+s Z)] (CV20-23).
 
 The Jacobian of the argmax has two estimates, nu being minus the log density of the noise:
     score   E[y*(theta + s Z) grad nu(Z)^T] / s
     value   E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T - hess nu(Z))] / s^2
-Both subtract what they would be without noise, which costs nothing in expectation. Noise has mean zero: with Gumbel
+Both subtract what they would be without noise, which costs nothing in expectation. Noise has mean
+zero: with Gumbel
 noise over one-hot vectors F is s softmax(theta / s) and the argmax is softargmax(theta / s).
 """
 
@@ -46,7 +48,9 @@ def perturbed_argmax(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[y*(theta + s Z)] from this many samples; derivatives of every order, to theta and scale, are unbiased too."""
+    """E[y*(theta + s Z)] from this many samples; derivatives of every order, to theta and scale,
+    are unbiased too.
+    """
     return _argmax(_sampled(maximiser, theta, key, scale, samples, noise), jacobian)
 
 
@@ -59,15 +63,23 @@ def perturbed_max(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[max_y <theta + s Z, y>] from this many samples; its gradient is the perturbed argmax of the same samples."""
+    """E[max_y <theta + s Z, y>] from this many samples; its gradient is the perturbed argmax of the
+    same samples.
+    """
     run = _sampled(maximiser, theta, key, scale, samples, noise)
     noises = (run.points - run.theta) / run.scale
     radial = jnp.mean(run.boxes(run.theta) * _inner(noises, run.choices))
-    return jnp.mean(run.values) + jnp.sum(lean(run.theta, _argmax(run, jacobian))) + lean(run.scale, radial)
+    return (
+        jnp.mean(run.values)
+        + jnp.sum(lean(run.theta, _argmax(run, jacobian)))
+        + lean(run.scale, radial)
+    )
 
 
 class _Sampled(NamedTuple):
-    """Points theta + s Z with the choice and the value of each, and those without noise; none has derivatives."""
+    """Points theta + s Z with the choice and the value of each, and those without noise; none has
+    derivatives.
+    """
 
     theta: jax.Array
     scale: jax.Array
@@ -85,15 +97,31 @@ class _Sampled(NamedTuple):
 
 
 def _sampled(
-    maximiser: Maximiser, theta: jax.Array, key: jax.Array, scale: jax.Array | float, samples: int, noise: Noise
+    maximiser: Maximiser,
+    theta: jax.Array,
+    key: jax.Array,
+    scale: jax.Array | float,
+    samples: int,
+    noise: Noise,
 ) -> _Sampled:
     theta = jnp.asarray(theta)
     scale = jnp.asarray(scale, theta.dtype)
     still = jax.lax.stop_gradient(theta)
-    points = still + jax.lax.stop_gradient(scale) * noise.sample(key, (samples, *theta.shape), theta.dtype)
+    points = still + jax.lax.stop_gradient(scale) * noise.sample(
+        key, (samples, *theta.shape), theta.dtype
+    )
     choices = jax.lax.stop_gradient(jnp.asarray(jax.vmap(maximiser)(points), theta.dtype))
     choice = jax.lax.stop_gradient(jnp.asarray(maximiser(still), theta.dtype))
-    return _Sampled(theta, scale, noise, points, choices, _inner(points, choices), choice, jnp.sum(still * choice))
+    return _Sampled(
+        theta,
+        scale,
+        noise,
+        points,
+        choices,
+        _inner(points, choices),
+        choice,
+        jnp.sum(still * choice),
+    )
 
 
 def _inner(points: jax.Array, choices: jax.Array) -> jax.Array:
@@ -108,8 +136,11 @@ def _argmax(run: _Sampled, jacobian: Jacobian) -> jax.Array:
         return run.still_choice + jnp.mean(boxes * extra, 0)
     if jacobian != "value":
         raise ValueError(
-            f"the Jacobian of a perturbed argmax is estimated by 'score' or by 'value', not by {jacobian!r}"
+            "the Jacobian of a perturbed argmax is estimated by 'score' or by 'value', not by "
+            f"{jacobian!r}"
         )
-    slope: jax.Array = jax.grad(lambda theta: jnp.mean(run.boxes(theta) * (run.values - run.still_value)))(run.theta)
+    slope: jax.Array = jax.grad(
+        lambda theta: jnp.mean(run.boxes(theta) * (run.values - run.still_value))
+    )(run.theta)
     found: jax.Array = jnp.mean(run.choices, 0) + (slope - jax.lax.stop_gradient(slope))
     return found

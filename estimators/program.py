@@ -1,9 +1,11 @@
-"""A stochastic program as plain records: what is computed, what is drawn, and what it costs, parents first.
+"""A stochastic program as plain records: what is computed, what is drawn, and what it costs,
+parents first.
 
-Functions take the values of their parents by name. A draw and a cost may have several elements along leading axes, its
-plates. `follows["z"] = {0: 1}` says that an element depends on those elements of the draw z alone whose place along
-axis 0 of z is its own along axis 1; with Upto(1), on those up to its own place, as in a recurrence. Without such
-knowledge it depends on all of them, which is always right.
+Functions take the values of their parents by name. A draw and a cost may have several elements
+along leading axes, its plates. `follows["z"] = {0: 1}` says that an element depends on those
+elements of the draw z alone whose place along axis 0 of z is its own along axis 1; with Upto(1), on
+those up to its own place, as in a recurrence. Without such knowledge it depends on all of them,
+which is always right.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Compute(NamedTuple):
 class Draw(NamedTuple):
     """A random value, drawn once for every particle; `law` has one batch axis for every plate.
 
-    With a number of samples of its own it is drawn that often for each of them and for each of its parents' samples.
-    `critic` is a value, not below the draw, that is subtracted from the costs before they weigh its score.
+    With a number of samples of its own it is drawn that often for each of them and for each of its
+    parents' samples. `critic` is a value, not below the draw, that is subtracted from the costs
+    before they weigh its score.
     """
 
     name: str
@@ -53,10 +56,12 @@ class Draw(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A finite draw along a recurrence of its own, with the values 0, 1, ... `support` - 1, that is summed exactly.
+    """A finite draw along a recurrence of its own, with the values 0, 1, ... `support` - 1, that is
+    summed exactly.
 
-    `mass(values, own)` is the probability that each element is as in `own`, given those before it as in `values`. In a
-    `chain` an element depends on one other alone: that one step before it along `axis`, at its own place elsewhere.
+    `mass(values, own)` is the probability that each element is as in `own`, given those before it
+    as in `values`. In a `chain` an element depends on one other alone: that one step before it
+    along `axis`, at its own place elsewhere.
     """
 
     name: str
@@ -70,7 +75,9 @@ class Path(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The log density of a part of a block, element by element, given the values of its parents and of the block."""
+    """The log density of a part of a block, element by element, given the values of its parents and
+    of the block.
+    """
 
     name: str
     parents: tuple[str, ...]
@@ -82,7 +89,8 @@ class Score(NamedTuple):
 class Block(NamedTuple):
     """Values that are drawn together, as those of a recurrence are.
 
-    Parts without a score must be drawn as differentiable functions of the parents, the others without derivatives.
+    Parts without a score must be drawn as differentiable functions of the parents, the others
+    without derivatives.
     """
 
     name: str

@@ -22,7 +22,9 @@ State = dict[str, Any]
 
 
 class Drawn(NamedTuple):
-    """`axes` are the sample axes of weights and log probabilities; along `own` samples are independent."""
+    """`axes` are the sample axes of weights and log probabilities; along `own` samples are
+    independent.
+    """
 
     name: str
     axes: tuple[int, ...]
@@ -84,7 +86,11 @@ class Run:
         own = None if step.method.free else self._own_axis(step.samples, above)
         axes = above if own is None else joint([above, (0, own)])
         law = self._law_of_all(step, given, axes, own)
-        found = self._points_of_all(step, law, key, len(axes)) if law else self._points(step, given, key, axes)
+        found = (
+            self._points_of_all(step, law, key, len(axes))
+            if law
+            else self._points(step, given, key, axes)
+        )
         values, weights, log_prob, spread = found
         if step.method.single:
             values, weights, log_prob, spread = jax.tree.map(
@@ -95,8 +101,14 @@ class Run:
         else:
             count = jax.tree.leaves(values)[0].shape[len(axes)]
             points_axis = self._new_axis(count)
-            every = jax.tree.map(lambda array: array[(0,) * len(axes)], values) if step.method.free else values
-            self.values[step.name] = Placed(every, (points_axis,) if step.method.free else (*axes, points_axis))
+            every = (
+                jax.tree.map(lambda array: array[(0,) * len(axes)], values)
+                if step.method.free
+                else values
+            )
+            self.values[step.name] = Placed(
+                every, (points_axis,) if step.method.free else (*axes, points_axis)
+            )
             axes = (*axes, points_axis)
         self.drawn[step.name] = Drawn(
             step.name,
@@ -115,7 +127,8 @@ class Run:
     def _law_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
     ) -> Distribution | None:
-        """One law for all samples, where these are drawn and the length of each sample's own score is not asked for.
+        """One law for all samples, where these are drawn and the length of each sample's own score
+        is not asked for.
 
         Samples of a law with nothing random above share its parameters.
         """
@@ -134,7 +147,9 @@ class Run:
         found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
         return found
 
-    def _points(self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]) -> Points:
+    def _points(
+        self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
+    ) -> Points:
         """The same for every sample of the parents on its own, each with a key of its own."""
         local = self.local[step.name]
 
@@ -146,12 +161,23 @@ class Run:
 
     def _path(self, step: Path) -> None:
         local = self.local[step.name]
-        weights, above = mapped(lambda given: path_weights(step, given, local), self._given(step.parents))
+        weights, above = mapped(
+            lambda given: path_weights(step, given, local), self._given(step.parents)
+        )
         points = path_points(step, local)
         axis = self._new_axis(len(points))
         self.values[step.name] = Placed(points, (axis,))
         self.drawn[step.name] = Drawn(
-            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights, None, None, None
+            step.name,
+            (*above, axis),
+            None,
+            len(step.shape),
+            local,
+            step.follows,
+            weights,
+            None,
+            None,
+            None,
         )
 
     def _block(self, step: Block, key: jax.Array) -> None:
@@ -167,12 +193,27 @@ class Run:
         for score in step.scores:
             placed = mapped(score.log_prob, self._given(score.parents))
             log_prob = jnp.broadcast_to(
-                jnp.expand_dims(placed.value, [k for k, axis in enumerate(found.axes) if axis not in placed.axes]),
-                (*(self.sizes[axis] for axis in found.axes), *placed.value.shape[len(placed.axes) :]),
+                jnp.expand_dims(
+                    placed.value,
+                    [k for k, axis in enumerate(found.axes) if axis not in placed.axes],
+                ),
+                (
+                    *(self.sizes[axis] for axis in found.axes),
+                    *placed.value.shape[len(placed.axes) :],
+                ),
             )
             self.above[score.name] = self._above(step.parents)
             self.drawn[score.name] = Drawn(
-                score.name, found.axes, own, score.plates, (), {}, None, log_prob, None, score.method.baseline
+                score.name,
+                found.axes,
+                own,
+                score.plates,
+                (),
+                {},
+                None,
+                log_prob,
+                None,
+                score.method.baseline,
             )
 
     # ---- sample axes
@@ -182,7 +223,9 @@ class Run:
         return len(self.sizes) - 1
 
     def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int:
-        """Draws of the same number of samples share an axis, unless one is above another; others use the particles'."""
+        """Draws of the same number of samples share an axis, unless one is above another; others
+        use the particles'.
+        """
         if samples is None:
             return 0
         for axis in sorted(self.independent - {0}):
@@ -199,7 +242,9 @@ class Run:
     # ---- weights
 
     def weights(self, names: Sequence[str], follows: Follows, boxed: bool = True) -> Iterator[Term]:
-        """The weights of these draws on the axes of something below them; boxes on the same axes are one."""
+        """The weights of these draws on the axes of something below them; boxes on the same axes
+        are one.
+        """
         boxes: dict[tuple[Any, ...], jax.Array] = {}
         for name in names:
             drawn = self.drawn[name]
@@ -211,16 +256,23 @@ class Run:
                 first = len(drawn.axes)
                 log_prob = drawn.log_prob
                 for k, axis in along.items():
-                    log_prob = jnp.cumsum(log_prob, first + k) if isinstance(axis, Upto) else log_prob
+                    log_prob = (
+                        jnp.cumsum(log_prob, first + k) if isinstance(axis, Upto) else log_prob
+                    )
                 summed = tuple(first + k for k in range(drawn.plates) if k not in along)
-                labels = (*drawn.axes, *(("plate", along[k]) for k in range(drawn.plates) if k in along))
+                labels = (
+                    *drawn.axes,
+                    *(("plate", along[k]) for k in range(drawn.plates) if k in along),
+                )
                 boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
         for labels, log_prob in boxes.items():
             yield Term(magic_box(log_prob), labels)
 
     def count(self, terms: Sequence[Term], without: tuple[int, ...] = ()) -> int:
         """How many independent samples the sum is over."""
-        present = {label for term in terms for label in term.labels} & self.independent - set(without)
+        present = {label for term in terms for label in term.labels} & self.independent - set(
+            without
+        )
         count = 1
         for axis in present:
             count *= self.sizes[axis]
@@ -244,7 +296,9 @@ def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:
         if isinstance(step, Draw | Path | Cost):
             for name in found & set(local):
                 along = step.follows.get(name, {})
-                local[name] &= {axis for axis, place in along.items() if not isinstance(place, Upto)}
+                local[name] &= {
+                    axis for axis, place in along.items() if not isinstance(place, Upto)
+                }
         if isinstance(step, Draw):
             local[step.name] = set(range(step.plates))
             found |= {step.name}

@@ -1,11 +1,14 @@
-"""A surrogate of the whole program: its value estimates E[sum of costs], its derivatives those of the expectation.
+"""A surrogate of the whole program: its value estimates E[sum of costs], its derivatives those of
+the expectation.
 
 For a cost c with the draws D(c) above it, summed over all samples and elements,
 
-    sum_c  prod_{d in D(c)} weight_d * c   +   sum_w  prod_{d in D(w)} weight_d * (1 - box(log p_w)) * b_w
+    sum_c  prod_{d in D(c)} weight_d * c   +   sum_w  prod_{d in D(w)} weight_d * (1 - box(log p_w))
+    * b_w
 
-where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its score, and a
-baseline is boxed with the log probabilities of earlier draws only: both sums have the right derivatives of every order.
+where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its
+score, and a baseline is boxed with the log probabilities of earlier draws only: both sums have the
+right derivatives of every order.
 """
 
 from __future__ import annotations
@@ -26,14 +29,20 @@ from .run import Drawn, Run, State, cost_term
 
 
 class Estimate(NamedTuple):
-    """`value` estimates the expected cost, as its derivatives do; `state` is what baselines remember for the next."""
+    """`value` estimates the expected cost, as its derivatives do; `state` is what baselines
+    remember for the next.
+    """
 
     value: jax.Array
     state: State
 
 
-def surrogate(steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None) -> Estimate:
-    """One estimate from this many particles, which are samples of all draws without a number of their own."""
+def surrogate(
+    steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None
+) -> Estimate:
+    """One estimate from this many particles, which are samples of all draws without a number of
+    their own.
+    """
     if particles < 1:
         raise EstimatorError(f"{particles} samples have no mean: draw at least one")
     run = Run(list(steps), particles, dict(state or {}))
@@ -45,14 +54,22 @@ def surrogate(steps: Iterable[Step], key: jax.Array, particles: int = 1, state: 
 
 def initial_state(steps: Iterable[Step]) -> State:
     """What baselines remember before anything was drawn."""
-    parts = [part for step in steps for part in (step.scores if isinstance(step, Block) else [step])]
-    return starting_state({part.name: part.method for part in parts if isinstance(part, Draw | Score)})
+    parts = [
+        part for step in steps for part in (step.scores if isinstance(step, Block) else [step])
+    ]
+    return starting_state(
+        {part.name: part.method for part in parts if isinstance(part, Draw | Score)}
+    )
 
 
 def starting_state(methods: Mapping[str, Method]) -> State:
     """The same, from the methods of draws and scores by their names."""
     baselines = {name: method.baseline for name, method in methods.items()}
-    return {name: jnp.asarray(b.start, float) for name, b in baselines.items() if b and b.start is not None}
+    return {
+        name: jnp.asarray(b.start, float)
+        for name, b in baselines.items()
+        if b and b.start is not None
+    }
 
 
 def least_particles(methods: Iterable[Method]) -> int:
@@ -69,15 +86,24 @@ class _Sums:
 
     def estimate(self) -> Estimate:
         totals = [self._cost_term(cost, value) for cost, value in self.run.costs]
-        totals += [self._baseline_term(drawn) for drawn in self.run.drawn.values() if drawn.baseline or drawn.critic]
+        totals += [
+            self._baseline_term(drawn)
+            for drawn in self.run.drawn.values()
+            if drawn.baseline or drawn.critic
+        ]
         return Estimate(jnp.asarray(sum(totals)), self.state)
 
     def _cost_term(self, cost: Cost, value: Placed) -> jax.Array:
-        terms = [cost_term(cost, value), *self.run.weights(sorted(self.run.above[cost.name]), cost.follows)]
+        terms = [
+            cost_term(cost, value),
+            *self.run.weights(sorted(self.run.above[cost.name]), cost.follows),
+        ]
         return contract(terms) / self.run.count(terms)
 
     def _baseline_term(self, drawn: Drawn) -> jax.Array:
-        """sum over samples and elements of weight * (1 - box(log p)) * b, which is 0 in value and in expectation."""
+        """sum over samples and elements of weight * (1 - box(log p)) * b, which is 0 in value and
+        in expectation.
+        """
         assert drawn.log_prob is not None
         costs = self._costs_below(drawn)
         if costs is None:
@@ -97,24 +123,34 @@ class _Sums:
         if drawn.critic is None:
             return jnp.zeros(())
         if drawn.name in self.run.above[drawn.critic]:
-            raise EstimatorError(f"{drawn.critic} depends on {drawn.name}, so it cannot be the baseline of its costs")
+            raise EstimatorError(
+                f"{drawn.critic} depends on {drawn.name}, so it cannot be the baseline of its costs"
+            )
         value, axes = self.run.values[drawn.critic]
         if not set(axes) <= set(drawn.axes):
-            raise EstimatorError(f"{drawn.critic} depends on draws that {drawn.name} does not depend on")
+            raise EstimatorError(
+                f"{drawn.critic} depends on draws that {drawn.name} does not depend on"
+            )
         missing = [k for k, axis in enumerate(drawn.axes) if axis not in axes]
         return _expand_to(jnp.expand_dims(value, missing), costs.ndim)
 
     def _baseline(self, drawn: Drawn, costs: jax.Array) -> jax.Array:
-        """What the other samples, or earlier estimates, say about the costs less those that the critic expects."""
+        """What the other samples, or earlier estimates, say about the costs less those that the
+        critic expects.
+        """
         if drawn.baseline is None:
             return jnp.zeros(())
         self._verify_count(drawn)
         costs = costs - self._critic(drawn, costs)
         own = None if drawn.own is None else drawn.axes.index(drawn.own)
         spread = None if drawn.spread is None else _expand_to(drawn.spread, costs.ndim)
-        found = drawn.baseline.values(costs, own, spread, self.state.get(drawn.name, drawn.baseline.start))
+        found = drawn.baseline.values(
+            costs, own, spread, self.state.get(drawn.name, drawn.baseline.start)
+        )
         if drawn.name in self.state:
-            self.state[drawn.name] = jax.lax.stop_gradient(drawn.baseline.update(costs, self.state[drawn.name]))
+            self.state[drawn.name] = jax.lax.stop_gradient(
+                drawn.baseline.update(costs, self.state[drawn.name])
+            )
         return found
 
     def _costs_below(self, drawn: Drawn) -> jax.Array | None:
@@ -124,7 +160,10 @@ class _Sums:
             if drawn.name not in self.run.above[cost.name]:
                 continue
             between = self.run.above[cost.name] - self.run.above[drawn.name] - {drawn.name}
-            terms = [cost_term(cost, value), *self.run.weights(sorted(between), cost.follows, boxed=False)]
+            terms = [
+                cost_term(cost, value),
+                *self.run.weights(sorted(between), cost.follows, boxed=False),
+            ]
             terms = [Term(jax.lax.stop_gradient(term.array), term.labels) for term in terms]
             along = {theirs: own for own, theirs in cost.follows.get(drawn.name, {}).items()}
             plates = [("plate", theirs) for theirs in sorted(along, key=lambda k: along[k])]

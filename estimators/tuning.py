@@ -1,6 +1,8 @@
-"""The numbers of a method that change its variance and nothing else are learned from its own estimates.
+"""The numbers of a method that change its variance and nothing else are learned from its own
+estimates.
 
-d E|g|^2 = E[2 g dg], because E[g] does not depend on them: a descent on it makes the estimates of g vary less.
+d E|g|^2 = E[2 g dg], because E[g] does not depend on them: a descent on it makes the estimates of g
+vary less.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ Tunables = TypeVar("Tunables")
 
 
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:
-    """An estimate of d E|g|^2 / d tunables from one estimate g, as a function of the tunables at fixed draws."""
+    """An estimate of d E|g|^2 / d tunables from one estimate g, as a function of the tunables at
+    fixed draws.
+    """
 
     def squared_length(tunables: Tunables) -> jax.Array:
-        return jnp.asarray(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient_of(tunables))))
+        return jnp.asarray(
+            sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient_of(tunables)))
+        )
 
     found: Tunables = jax.grad(squared_length)(tunables)
     return found

@@ -1,15 +1,23 @@
-"""The front of exact inference: every question about a factor graph, with evidence and a memory limit.
+"""The front of exact inference: every question about a factor graph, with evidence and a memory
+limit.
 
-`given` maps a variable to a state (an int), a likelihood vector (an array) or a set of states. `memory` is a limit in
-bytes (half of the free memory unless given). A `plan` made once serves all questions with the same observed variables;
-`infer_cases` answers a whole table of evidence in one pass.
+`given` maps a variable to a state (an int), a likelihood vector (an array) or a set of states.
+`memory` is a limit in bytes (half of the free memory unless given). A `plan` made once serves all
+questions with the same observed variables; `infer_cases` answers a whole table of evidence in one
+pass.
 """
 
 from __future__ import annotations
 
-from .exact.cases import Answers, infer_cases
-from .exact.decisions import Configuration, infer_kbest, infer_marginal_mode, infer_mode, infer_samples
-from .exact.functionals import (
+from .engines.numpy.cases import Answers, infer_cases
+from .engines.numpy.decisions import (
+    Configuration,
+    infer_kbest,
+    infer_marginal_mode,
+    infer_mode,
+    infer_samples,
+)
+from .engines.numpy.functionals import (
     Moments,
     Term,
     infer_covariance,
@@ -20,7 +28,7 @@ from .exact.functionals import (
     infer_moments,
     plan_moments,
 )
-from .exact.sums import (
+from .engines.numpy.sums import (
     infer_count,
     infer_factor_marginals,
     infer_in_semiring,

@@ -1,4 +1,6 @@
-"""scikit-learn's handwritten digits as the truth values that models/digits.dp describes: out/digits.npz."""
+"""scikit-learn's handwritten digits as the truth values that models/digits.dp describes:
+out/digits.npz.
+"""
 
 from __future__ import annotations
 

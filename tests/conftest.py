@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")  # the tests compile much more than they compute
+os.environ.setdefault(
+    "JAX_DISABLE_MOST_OPTIMIZATIONS", "true"
+)  # the tests compile much more than they compute
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "dsl")]
 
 
@@ -24,7 +26,8 @@ MODULES = count(1)
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_programs_are_forgotten() -> Iterator[None]:
-    """Compiled programs are kept by JAX until told otherwise, and thousands of them fill the memory.
+    """Compiled programs are kept by JAX until told otherwise, and thousands of them fill the
+    memory.
 
     Some are for many modules: they are forgotten now and then.
     """

@@ -1,4 +1,6 @@
-"""Golden programs: what the compiler says about each, kept beside it. `make update-golden` rewrites the answers."""
+"""Golden programs: what the compiler says about each, kept beside it. `make update-golden` rewrites
+the answers.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpc.dsl.build import build_graph
 from dpc.dsl.check.program import Result
-from dpc.dsl.compiler import check_source, decode_source
 from dpc.dsl.diagnostics import DpError
+from dpc.dsl.graph.build import build_graph
+from dpc.dsl.graph.dump import show_graph
+from dpc.dsl.pipeline import decode_source
 from dpc.dsl.report import format_diagnostics
-from dpc.dsl.show import show_graph
+from dpc.model.check import check_model
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -35,7 +38,7 @@ def _content(path: Path) -> bytes:
 
 def _check(name: str, content: bytes) -> Result:
     try:
-        return check_source(decode_source(name, content))
+        return check_model(decode_source(name, content))
     except DpError as error:
         return Result(None, error.diagnostics)
 

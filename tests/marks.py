@@ -10,7 +10,10 @@ import pytest
 
 def some_fast(cases: Iterable[Any], fast: int) -> list[Any]:
     """All cases; those after the first few are slow."""
-    return [case if k < fast else pytest.param(case, marks=pytest.mark.slow) for k, case in enumerate(cases)]
+    return [
+        case if k < fast else pytest.param(case, marks=pytest.mark.slow)
+        for k, case in enumerate(cases)
+    ]
 
 
 def slow_ones(cases: Iterable[Any], slow: Collection[Any]) -> list[Any]:
@@ -85,7 +88,8 @@ COSTLY = frozenset(
         "test_what_follows_from_the_log_partition_is_what_sums_and_integrals_give[VonMises]",
     }
 )
-"""Cases that take seconds and have a cheaper one of the same test beside them: slow, all of them."""
+"""Cases that take seconds and have a cheaper one of the same test beside them: slow, all of them.
+"""
 
 
 def mark_costly(items: list[pytest.Item], is_whole: bool) -> None:
@@ -95,4 +99,6 @@ def mark_costly(items: list[pytest.Item], is_whole: bool) -> None:
             item.add_marker(pytest.mark.slow)
     unknown = COSTLY - {item.name for item in items}
     if is_whole and unknown:
-        raise pytest.UsageError(f"tests/marks.py calls these costly, and there is no such test: {sorted(unknown)}")
+        raise pytest.UsageError(
+            f"tests/marks.py calls these costly, and there is no such test: {sorted(unknown)}"
+        )

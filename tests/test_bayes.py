@@ -1,8 +1,10 @@
-"""Posteriors that others computed: models/bayes/ against the means and standard deviations of references.json.
+"""Posteriors that others computed: models/bayes/ against the means and standard deviations of
+references.json.
 
-A quantity is written as its source prints it: mean, standard deviation and, where it is given, the Monte Carlo error. A
-mean must lie within 4 errors (ours, theirs and their rounding) and within a tenth of a standard deviation of theirs, a
-variance within 4 errors. If all is right, one of the 242 numbers fails with a chance of 1 in 65; seeds are fixed.
+A quantity is written as its source prints it: mean, standard deviation and, where it is given, the
+Monte Carlo error. A mean must lie within 4 errors (ours, theirs and their rounding) and within a
+tenth of a standard deviation of theirs, a variance within 4 errors. If all is right, one of the 242
+numbers fails with a chance of 1 in 65; seeds are fixed.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def verify(printed: str, draws: np.ndarray, name: str) -> None:
     difference = draws.mean() - mean
     z = difference / np.hypot(float(az.mcse(draws)), np.hypot(error, rounding))
     assert abs(z) < 4, f"{name}: {draws.mean():.6g} and {mean:.6g} are {z:.1f} errors apart"
-    assert abs(difference) < 0.1 * sd, f"{name}: {draws.mean():.6g} and {mean:.6g}, the sd is {sd:.6g}"
+    assert abs(difference) < 0.1 * sd, (
+        f"{name}: {draws.mean():.6g} and {mean:.6g}, the sd is {sd:.6g}"
+    )
     squares = (draws - draws.mean()) ** 2
     theirs = np.hypot(squares.std() * error / sd, 2 * sd * unit(words[1]) / np.sqrt(12))
     z = (squares.mean() - sd**2) / np.hypot(float(az.mcse(squares)), theirs)
@@ -76,7 +80,9 @@ def unit(number: str) -> float:
     return 10.0 ** int(Decimal(number).as_tuple().exponent)
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in REFERENCES])
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in REFERENCES]
+)
 def test_posterior_is_the_published_one(name: str) -> None:
     found = posterior_of(name)
     for quantity, printed in REFERENCES[name]["quantities"].items():

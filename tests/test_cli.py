@@ -46,7 +46,9 @@ def test_check_says_ok_on_stdout(model: Path, capsys: pytest.CaptureFixture[str]
     assert err == ""
 
 
-def test_check_reports_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     feed(monkeypatch, BAD.encode())
     assert main(["check", "-"]) == 1
     out, err = capsys.readouterr()
@@ -74,7 +76,10 @@ def test_warnings_are_errors_only_under_strict(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_comment_silences_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in (WARNS.replace("= 1", "= 1  # dpc: ignore[W0101]"), f"# dpc: ignore[W0101]\n{WARNS}"):
+    for text in (
+        WARNS.replace("= 1", "= 1  # dpc: ignore[W0101]"),
+        f"# dpc: ignore[W0101]\n{WARNS}",
+    ):
         feed(monkeypatch, text.encode())
         assert main(["check", "-", "--strict"]) == 0
 
@@ -87,10 +92,14 @@ def test_folders_stand_for_their_models(model: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "arguments", [["check", "nowhere.dp"], ["explain", "E9999"], ["graph", "{model}", "-o", "x.tiff"]]
+    "arguments",
+    [["check", "nowhere.dp"], ["explain", "E9999"], ["graph", "{model}", "-o", "x.tiff"]],
 )
 def test_usage_errors_are_said_in_one_line(
-    arguments: list[str], model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(model.parent)
     assert main([word.format(model=model) for word in arguments]) == 2
@@ -99,7 +108,9 @@ def test_usage_errors_are_said_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_no_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     feed(monkeypatch, b"\xff\xfe\x00")
     assert main(["check", "-"]) == 1
     assert "error[E0002]: not a text file: byte 0 is not UTF-8" in capsys.readouterr().err
@@ -141,14 +152,18 @@ def test_graph_writes_a_file(ending: str, model: Path) -> None:
     assert out.stat().st_size > 100
 
 
-@pytest.mark.parametrize("word", ["E0104", "W0101", "Normal", "softargmax", "codes", "functions", "distributions"])
+@pytest.mark.parametrize(
+    "word", ["E0104", "W0101", "Normal", "softargmax", "codes", "functions", "distributions"]
+)
 def test_explain(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", word]) == 0
     assert capsys.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("stage", ["syntax", "typed", "graph"])
-def test_build_prints_any_stage(stage: str, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_prints_any_stage(
+    stage: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["build", str(model), "--dump", stage]) == 0
     assert "Bernoulli" in capsys.readouterr().out
 
@@ -163,7 +178,9 @@ def test_sample_is_told_by_its_seed(model: Path, capsys: pytest.CaptureFixture[s
     assert all(isinstance(heads, bool) for heads in outputs[0]["heads"])
 
 
-def test_sample_shows_labels_and_takes_evidence_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_shows_labels_and_takes_evidence_anywhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     asia = str(Path(__file__).parent.parent / "models" / "asia.dp")
     assert main(["sample", asia, "-n", "2", "--given", "asia=yes,smoke=no"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -185,7 +202,9 @@ def test_run_gives_values_and_gradients(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["run", str(path), "--set", "z=2"]) == 2
 
 
-def test_build_writes_programs_that_run_without_dpc(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_build_writes_programs_that_run_without_dpc(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path, out = tmp_path / "m.dp", tmp_path / "out.py"
     path.write_text("param w : real = 3\ny := w^2\nminimize y + 1\n")
     assert main(["build", str(path), "-o", str(out)]) == 0
@@ -224,7 +243,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
 def test_a_crash_is_a_bug_report(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dpc.commands.check.check_source", lambda source: 1 / 0)
+    monkeypatch.setattr("dpc.commands.check.check_model", lambda source: 1 / 0)
     assert main(["check", str(model)]) == 70
     assert "bug in dpc" in capsys.readouterr().err
 
@@ -233,5 +252,5 @@ def test_an_interrupt_is_130(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def interrupt(source: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpc.commands.check.check_source", interrupt)
+    monkeypatch.setattr("dpc.commands.check.check_model", interrupt)
     assert main(["check", str(model)]) == 130

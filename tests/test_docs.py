@@ -1,7 +1,8 @@
 """Every program in the documentation is one.
 
-```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused. The
-```python blocks of a page run one after the other, ```console blocks are typed at the root of the project.
+```dp blocks check and are in canonical form, ```dp-part blocks parse, ```dp-bad blocks are refused.
+The ```python blocks of a page run one after the other, ```console blocks are typed at the root of
+the project.
 """
 
 import re
@@ -13,10 +14,10 @@ import jax
 import pytest
 from marks import slow_ones
 
-from dpc.dsl.compiler import check_source
-from dpc.dsl.format import format_source
-from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
+from dpc.dsl.text.format import format_source
+from dpc.dsl.text.parser import parse_program
+from dpc.model.check import check_model
 
 DOCS = Path(__file__).parents[1] / "docs"
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -30,13 +31,15 @@ def blocks(kind: str) -> list[object]:
         for match in BLOCK.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             if match[1] == kind:
-                found.append(pytest.param(Source(f"{path.name}:{line}", match[2]), id=f"{path.stem}-{line}"))
+                found.append(
+                    pytest.param(Source(f"{path.name}:{line}", match[2]), id=f"{path.stem}-{line}")
+                )
     return found
 
 
 @pytest.mark.parametrize("source", blocks("dp"))
 def test_programs_check(source: Source) -> None:
-    assert [d.message for d in check_source(source).diagnostics if d.is_error] == []
+    assert [d.message for d in check_model(source).diagnostics if d.is_error] == []
 
 
 @pytest.mark.parametrize("source", blocks("dp"))
@@ -51,7 +54,7 @@ def test_parts_of_programs_parse(source: Source) -> None:
 
 @pytest.mark.parametrize("source", blocks("dp-bad"))
 def test_bad_programs_are_refused(source: Source) -> None:
-    assert any(diagnostic.is_error for diagnostic in check_source(source).diagnostics)
+    assert any(diagnostic.is_error for diagnostic in check_model(source).diagnostics)
 
 
 def test_there_are_programs() -> None:
@@ -60,22 +63,37 @@ def test_there_are_programs() -> None:
 
 
 CONSOLE = re.compile(r"^\$ dpc (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
-TYPED = [(page.stem, *found) for page in sorted(DOCS.glob("*.md")) for found in CONSOLE.findall(page.read_text())]
+TYPED = [
+    (page.stem, *found)
+    for page in sorted(DOCS.glob("*.md"))
+    for found in CONSOLE.findall(page.read_text())
+]
 
 
-@pytest.mark.parametrize(("page", "words", "output"), TYPED, ids=[f"{page}-{words}" for page, words, _ in TYPED])
+@pytest.mark.parametrize(
+    ("page", "words", "output"), TYPED, ids=[f"{page}-{words}" for page, words, _ in TYPED]
+)
 def test_consoles_show_what_is_printed(page: str, words: str, output: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "dpc", *words.split()], cwd=DOCS.parent, capture_output=True, text=True
+        [sys.executable, "-m", "dpc", *words.split()],
+        cwd=DOCS.parent,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout + done.stderr == output
 
 
 def python_pages() -> list[Path]:
-    return [path for path in sorted(DOCS.glob("*.md")) if PYTHON.search(path.read_text(encoding="utf-8"))]
+    return [
+        path
+        for path in sorted(DOCS.glob("*.md"))
+        if PYTHON.search(path.read_text(encoding="utf-8"))
+    ]
 
 
-@pytest.mark.parametrize("path", slow_ones(python_pages(), [DOCS / "posterior.md"]), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", slow_ones(python_pages(), [DOCS / "posterior.md"]), ids=lambda path: path.stem
+)
 def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = path.read_text(encoding="utf-8")

@@ -1,13 +1,15 @@
-"""Models hold their own answers. An `# expect:` line is what dpc computes, and what a reference here computes too.
+"""Models hold their own answers. An `# expect:` line is what dpc computes, and what a reference
+here computes too.
 
     # expect: root == 1.41421
     # expect: minimize == 0.00096534 with tol = 0.01
     # expect: d minimize / d tol == 0.00815519
     # expect: d E[loss] / d theta == 0.0244458
 
-The name is a computed node or the objective, E[...] its mean over all draws; `with` gives parameters, data and draws.
-Values are JSON, right to a relative 1e-5: print six digits, or all there are. References derive by differences, dpc by
-JAX; dpc's means integrate its own density over a grid, so both answers are exact and nothing here is random.
+The name is a computed node or the objective, E[...] its mean over all draws; `with` gives
+parameters, data and draws. Values are JSON, right to a relative 1e-5: print six digits, or all
+there are. References derive by differences, dpc by JAX; dpc's means integrate its own density over
+a grid, so both answers are exact and nothing here is random.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import pytest
 from scipy import special, stats
 
 import dpc
-from dpc.dsl.graph import Kind
+from dpc.dsl.graph.graph import Kind
 
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
@@ -74,7 +76,13 @@ def parse_expect(text: str) -> Expect:
             raise ValueError(f"cannot read `{rest}` in: {text}")
         given[setting[1]], rest = _json(rest.removeprefix(word)[setting.end() :])
         word = ", "
-    return Expect(target["mean"] or target["name"], bool(target["mean"]), target["by"], np.asarray(value, float), given)
+    return Expect(
+        target["mean"] or target["name"],
+        bool(target["mean"]),
+        target["by"],
+        np.asarray(value, float),
+        given,
+    )
 
 
 def _json(text: str) -> tuple[Any, str]:
@@ -89,7 +97,9 @@ def expects_of(path: Path) -> list[str]:
 # ---- the way of dpc
 
 
-def inputs_of(model: dpc.Model, given: dict[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+def inputs_of(
+    model: dpc.Model, given: dict[str, Any]
+) -> tuple[dict[str, Any], Any, dict[str, Any]]:
     """Parameters, data and draws: those of the file, but where the line gives others."""
     kinds = {name: model.graph[name].kind for name in given}
     data = model.bind({name: given[name] for name in given if kinds[name] is Kind.INPUT})
@@ -110,7 +120,9 @@ def mean_by_dpc(model: dpc.Model, name: str, params: Any, data: Any, grid: Grid)
     points, weights = grid
 
     def term(draws: Any) -> Array:
-        return jnp.exp(model.log_prob(params, draws, data)) * value_by_dpc(model, name, params, data, draws)
+        return jnp.exp(model.log_prob(params, draws, data)) * value_by_dpc(
+            model, name, params, data, draws
+        )
 
     return jnp.dot(weights, jax.vmap(term)(points))
 
@@ -118,7 +130,9 @@ def mean_by_dpc(model: dpc.Model, name: str, params: Any, data: Any, grid: Grid)
 def by_dpc(model: dpc.Model, expect: Expect, grid: Grid | None) -> Array:
     params, data, draws = inputs_of(model, expect.given)
     if grid and not draws and not expect.mean:
-        assert not model.graph[expect.name].random, f"`{expect.name}` is random: give its draws, or ask for E[...]"
+        assert not model.graph[expect.name].random, (
+            f"`{expect.name}` is random: give its draws, or ask for E[...]"
+        )
         draws = {name: points[0] for name, points in grid[0].items()}
 
     def at(params: Any) -> Array:
@@ -139,11 +153,15 @@ def by_reference(model: dpc.Model, expect: Expect, reference: Reference) -> Arra
     inputs = {name: np.asarray(value) for name, value in {**params, **data.arrays, **draws}.items()}
     if expect.by is None:
         return reference(**inputs)[expect.key]
-    return differences(lambda value: reference(**{**inputs, expect.by: value})[expect.key], inputs[expect.by])
+    return differences(
+        lambda value: reference(**{**inputs, expect.by: value})[expect.key], inputs[expect.by]
+    )
 
 
 def differences(f: Callable[[Array], Array], x: Array, h: float = 2e-4) -> Array:
-    """(8 (f(x + h) - f(x - h)) - (f(x + 2h) - f(x - 2h))) / 12h for each entry of x, with an error of order h^4."""
+    """(8 (f(x + h) - f(x - h)) - (f(x + 2h) - f(x - 2h))) / 12h for each entry of x, with an error
+    of order h^4.
+    """
     columns = []
     for step in h * np.eye(x.size).reshape(x.size, *x.shape):
         near, far = (np.asarray(f(x + k * step)) - f(x - k * step) for k in (1, 2))
@@ -206,7 +224,11 @@ def gate(theta: Array, b: Array = 0, z: Array = 0) -> dict[str, Array]:
 @reference
 def evolution(spread: Array, centre: Array, place: Array = 0) -> dict[str, Array]:
     """E cos(6 x) = exp(-18 sd^2) cos(6 mean)."""
-    return {"E[height]": np.sum(centre**2 + spread**2 + 1 - np.exp(-18 * spread**2) * np.cos(6 * centre))}
+    return {
+        "E[height]": np.sum(
+            centre**2 + spread**2 + 1 - np.exp(-18 * spread**2) * np.cos(6 * centre)
+        )
+    }
 
 
 @reference
@@ -241,7 +263,9 @@ def soft_threshold(u: Array, threshold: Array) -> dict[str, Array]:
 
 @reference
 def window(x: Array, a: Array, b: Array, y: Array, z: Array, noise: Array = 0) -> dict[str, Array]:
-    """The probability that the noise leaves x between a and b, once with one noise and once with two."""
+    """The probability that the noise leaves x between a and b, once with one noise and once with
+    two.
+    """
     law = stats.logistic(x, 0.5)
     apart, together = law.sf(a) * law.cdf(b), law.cdf(b) - law.cdf(a)
     mix = lambda p: p * y + (1 - p) * z  # noqa: E731
@@ -269,7 +293,9 @@ def gate_function(x: Array) -> dict[str, Array]:
 
 
 @reference
-def unrolled(x: Array, y: Array, x_new: Array, y_new: Array, rate: Array, penalty: Array) -> dict[str, Array]:
+def unrolled(
+    x: Array, y: Array, x_new: Array, y_new: Array, rate: Array, penalty: Array
+) -> dict[str, Array]:
     """w_k - w* = (I - rate_k H)(w_{k-1} - w*) for the quadratic with Hessian H and minimum w*."""
     hessian = x.T @ x / len(x) + penalty * np.eye(x.shape[1])
     best = np.linalg.solve(hessian, x.T @ y / len(x))
@@ -298,7 +324,11 @@ def rnn(u: Array, y: Array, A: Array, B: Array, C: Array) -> dict[str, Array]:
 @reference
 def logistic_loss(theta: Array, label: Array) -> dict[str, Array]:
     loss = -np.log(special.softmax(theta)[label])
-    return {"loss": loss, "minimize": loss, "gradient": special.softmax(theta) - np.eye(len(theta))[label]}
+    return {
+        "loss": loss,
+        "minimize": loss,
+        "gradient": special.softmax(theta) - np.eye(len(theta))[label],
+    }
 
 
 @reference
@@ -384,7 +414,9 @@ WITH_LINES = {path.stem: path for path in MODELS if expects_of(path)}
 def test_the_lines_of_a_model(name: str) -> None:
     model = dpc.load(WITH_LINES[name])
     lines = {text: parse_expect(text) for text in expects_of(WITH_LINES[name])}
-    found = jax.jit(lambda: {text: by_dpc(model, expect, GRIDS.get(name)) for text, expect in lines.items()})()
+    found = jax.jit(
+        lambda: {text: by_dpc(model, expect, GRIDS.get(name)) for text, expect in lines.items()}
+    )()
     for text, expect in lines.items():
         other = by_reference(model, expect, REFERENCES[name])
         np.testing.assert_allclose(other, expect.value, RELATIVE, ABSOLUTE, err_msg=text)
@@ -405,7 +437,15 @@ def test_a_wrong_line_is_found() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["r = 2", "d r == 2", "r / d x == 2", "r == 2 with", "r == 2 with x", "r == 2, x = 3", "r == 2 with x = 3 y = 4"],
+    [
+        "r = 2",
+        "d r == 2",
+        "r / d x == 2",
+        "r == 2 with",
+        "r == 2 with x",
+        "r == 2, x = 3",
+        "r == 2 with x = 3 y = 4",
+    ],
 )
 def test_what_is_no_expectation_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expectation|cannot read"):
@@ -413,6 +453,8 @@ def test_what_is_no_expectation_is_refused(text: str) -> None:
 
 
 def test_an_expectation_is_read() -> None:
-    expect = parse_expect('d E[loss] / d theta == [1, -2.5e-1] with b = true, x = [[1, 2], [3, 4]], c = "up"')
+    expect = parse_expect(
+        'd E[loss] / d theta == [1, -2.5e-1] with b = true, x = [[1, 2], [3, 4]], c = "up"'
+    )
     assert (expect.key, expect.by, expect.value.tolist()) == ("E[loss]", "theta", [1, -0.25])
     assert expect.given == {"b": True, "x": [[1, 2], [3, 4]], "c": "up"}

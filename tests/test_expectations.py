@@ -1,7 +1,8 @@
-"""Means of random objectives and their derivatives, against sums over all values, closed forms and other estimators.
+"""Means of random objectives and their derivatives, against sums over all values, closed forms and
+other estimators.
 
-Every estimate is the mean of many independent ones and is off by at most five of its standard errors, which a right one
-fails once in 1.7 million; seeds are fixed, so a failure is a change.
+Every estimate is the mean of many independent ones and is off by at most five of its standard
+errors, which a right one fails once in 1.7 million; seeds are fixed, so a failure is a change.
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ def _in_double_precision() -> Iterator[None]:
 
 
 def agree(
-    model: dpc.Model, exact: Callable[[Any], Any], data: Any = None, samples: int = 2, hessian: bool = False
+    model: dpc.Model,
+    exact: Callable[[Any], Any],
+    data: Any = None,
+    samples: int = 2,
+    hessian: bool = False,
 ) -> None:
-    """Value, gradient and Hessian of the mean objective are those of an exact function of the parameters."""
+    """Value, gradient and Hessian of the mean objective are those of an exact function of the
+    parameters.
+    """
     params = model.init(data=data)
     keys = jax.random.split(jax.random.key(3), ESTIMATES)
 
@@ -42,10 +49,16 @@ def agree(
         return value, slope, jax.hessian(lambda p: one(key, p))(params) if hessian else ()
 
     found = jax.jit(jax.vmap(all_orders))(keys)
-    true = jax.jit(lambda p: (exact(p), jax.grad(exact)(p), jax.hessian(exact)(p) if hessian else ()))(params)
+    true = jax.jit(
+        lambda p: (exact(p), jax.grad(exact)(p), jax.hessian(exact)(p) if hessian else ())
+    )(params)
     for estimate, value in zip(jax.tree.leaves(found), jax.tree.leaves(true), strict=True):
         error = np.std(estimate, 0) / np.sqrt(ESTIMATES)
-        assert np.all(np.abs(np.mean(estimate, 0) - value) <= 5 * error + 1e-9), (np.mean(estimate, 0), value, error)
+        assert np.all(np.abs(np.mean(estimate, 0) - value) <= 5 * error + 1e-9), (
+            np.mean(estimate, 0),
+            value,
+            error,
+        )
 
 
 # ---- one program under every method
@@ -113,7 +126,10 @@ def test_relaxed_values_at_the_corners_are_those_of_the_hard_program() -> None:
 
 def test_the_score_of_a_child_flows_through_its_parent() -> None:
     """x ~ Normal(a, 1), b ~ Bernoulli(logistic(x)): E[b x] by quadrature over x."""
-    model = dpc.parse("param a : real = 0.3\nx ~ Normal(a, 1)\nb ~ Bernoulli(logits=x) with grad=sfe\nminimize b * x\n")
+    model = dpc.parse(
+        "param a : real = 0.3\nx ~ Normal(a, 1)\nb ~ Bernoulli(logits=x) with grad=sfe\nminimize "
+        "b * x\n"
+    )
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
 
     def exact(params: Any) -> Any:
@@ -157,19 +173,30 @@ def test_only_later_costs_weigh_the_score_of_a_step() -> None:
     """The same chain with its costs as one: the mean is the same, the variance is not."""
     local = dpc.parse(CHAIN.format(z="sfe", y="sfe"))
     whole = dpc.parse(
-        CHAIN.format(z="sfe", y="sfe").replace("minimize sum[t in T] (y[t] - 1)^2", "minimize norm(y - 1)^2")
+        CHAIN.format(z="sfe", y="sfe").replace(
+            "minimize sum[t in T] (y[t] - 1)^2", "minimize norm(y - 1)^2"
+        )
     )
     keys = jax.random.split(jax.random.key(5), ESTIMATES)
-    slopes = [jax.vmap(lambda k, m=m: m.value_and_grad(k, m.init(), samples=1)[1]["th"])(keys) for m in (local, whole)]
+    slopes = [
+        jax.vmap(lambda k, m=m: m.value_and_grad(k, m.init(), samples=1)[1]["th"])(keys)
+        for m in (local, whole)
+    ]
     assert np.var(slopes[0]) < 0.8 * np.var(slopes[1])
 
 
 def test_a_critic_changes_the_variance_and_not_the_mean() -> None:
-    text = "param a : real = 0.3\nc = 2 + a\nb ~ Bernoulli(logits=a) with grad=sfe{}\nminimize if b then 3 else 2\n"
+    text = (
+        "param a : real = 0.3\nc = 2 + a\nb ~ Bernoulli(logits=a) with grad=sfe{}\nminimize if "
+        "b then 3 else 2\n"
+    )
     plain, guided = dpc.parse(text.format("")), dpc.parse(text.format("(control=c)"))
     agree(guided, lambda p: 2 + jax.nn.sigmoid(p["a"]))
     keys = jax.random.split(jax.random.key(5), ESTIMATES)
-    slopes = [jax.vmap(lambda k, m=m: m.value_and_grad(k, m.init(), samples=1)[1]["a"])(keys) for m in (plain, guided)]
+    slopes = [
+        jax.vmap(lambda k, m=m: m.value_and_grad(k, m.init(), samples=1)[1]["a"])(keys)
+        for m in (plain, guided)
+    ]
     assert np.var(slopes[1]) < 0.1 * np.var(slopes[0])
 
 
@@ -196,7 +223,12 @@ def exact_elbo(params: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("bound", "grad"),
-    [("elbo()", ""), ("elbo(analytic=false)", "with grad=rloo"), ("elbo(landing=true)", ""), ("iwae(samples=1)", "")],
+    [
+        ("elbo()", ""),
+        ("elbo(analytic=false)", "with grad=rloo"),
+        ("elbo(landing=true)", ""),
+        ("iwae(samples=1)", ""),
+    ],
 )
 def test_the_evidence_lower_bound(bound: str, grad: str) -> None:
     model = dpc.parse(GUIDED.format(bound=bound, grad=grad))
@@ -216,7 +248,13 @@ def exact_iwae(params: Any, power: float) -> Any:
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     weights = weights / weights.sum()
     z = params["a"][:, None] + params["s"] * nodes
-    log_w = -0.5 * z**2 - 0.5 * (X[:, None] - z) ** 2 - np.log(2 * np.pi) + 0.5 * nodes**2 + jnp.log(params["s"])
+    log_w = (
+        -0.5 * z**2
+        - 0.5 * (X[:, None] - z) ** 2
+        - np.log(2 * np.pi)
+        + 0.5 * nodes**2
+        + jnp.log(params["s"])
+    )
     log_w = log_w + 0.5 * np.log(2 * np.pi)
     pairs = jnp.logaddexp(power * log_w[:, :, None], power * log_w[:, None, :]) - jnp.log(2.0)
     return jnp.sum(weights[:, None] * weights[None] * pairs) / power
@@ -251,10 +289,14 @@ def test_a_discrete_guide_is_summed_element_by_element() -> None:
         for z in itertools.product([0, 1], repeat=3):
             chosen = np.array(z)
             mass = jnp.prod(jnp.where(chosen, q, 1 - q), 1)
-            total += jnp.sum(mass * (-0.5 * np.log(2 * np.pi) - 0.5 * (X - params["w"] @ chosen) ** 2))
+            total += jnp.sum(
+                mass * (-0.5 * np.log(2 * np.pi) - 0.5 * (X - params["w"] @ chosen) ** 2)
+            )
         return total
 
     params = model.init(data=model.bind({"x": X}))
     value, slope = model.value_and_grad(jax.random.key(0), params, {"x": X})
     assert np.allclose(value, exact(params), atol=1e-12)
-    assert jax.tree.all(jax.tree.map(lambda a, b: np.allclose(a, b, atol=1e-12), slope, jax.grad(exact)(params)))
+    assert jax.tree.all(
+        jax.tree.map(lambda a, b: np.allclose(a, b, atol=1e-12), slope, jax.grad(exact)(params))
+    )

@@ -1,4 +1,6 @@
-"""dpc fit: optima that are known otherwise, runs that continue bit for bit, and kind words for what cannot be done."""
+"""dpc fit: optima that are known otherwise, runs that continue bit for bit, and kind words for what
+cannot be done.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from killing import kill_when
 from scipy import optimize, special
 
 from dpc.cli import main
-from dpc.dsl.embed.optimise import has_converged, progress, smoothed
-from dpc.inference.learning.stochastic import LEAST_STEPS, STRETCH
+from dpc.gradient.optimise import has_converged, progress, smoothed
+from dpc.inference.optimise.stochastic import LEAST_STEPS, STRETCH
 
 MODELS = Path(__file__).parent.parent / "models"
 GATE = str(MODELS / "gate.dp")
@@ -54,7 +56,9 @@ def gate_loss(theta: float) -> float:
 
 
 def test_a_sampled_objective_reaches_its_exact_minimum(capsys: pytest.CaptureFixture[str]) -> None:
-    """The loss at the parameters found, known exactly, is within 0.002 of the least; it starts 0.036 above it."""
+    """The loss at the parameters found, known exactly, is within 0.002 of the least; it starts
+    0.036 above it.
+    """
     found = fit(capsys, GATE, "--seed", "1", "--rate", "0.005", "--samples", "8")
     least = optimize.minimize_scalar(gate_loss, bounds=(-2, 2)).fun
     assert gate_loss(0.3) - least > 0.03
@@ -63,7 +67,9 @@ def test_a_sampled_objective_reaches_its_exact_minimum(capsys: pytest.CaptureFix
     assert abs(found["value"] - least) < 4.5 * found["standard_error"] + 0.002
 
 
-def test_a_certain_objective_in_a_constrained_space(bowl: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_certain_objective_in_a_constrained_space(
+    bowl: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = fit(capsys, bowl, "--rate", "0.1", "--optimizer", "sgd")
     np.testing.assert_allclose(found["params"]["p"], [2, -1], atol=1e-5)
     assert found["params"]["scale"] == pytest.approx(0.5, abs=1e-3)
@@ -82,7 +88,10 @@ def test_maximize_goes_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def stopped_at(losses: np.ndarray) -> int | None:
-    return next((end for end in range(STRETCH, len(losses) + 1, STRETCH) if has_converged(losses[:end])), None)
+    return next(
+        (end for end in range(STRETCH, len(losses) + 1, STRETCH) if has_converged(losses[:end])),
+        None,
+    )
 
 
 def test_a_run_stops_when_its_fall_is_lost_in_its_noise() -> None:
@@ -125,11 +134,14 @@ def test_a_loss_that_is_not_finite_is_told(bowl: str, capsys: pytest.CaptureFixt
 # ---- runs that are stopped
 
 
-def test_a_killed_run_continues_bit_for_bit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_run_continues_bit_for_bit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """kill -9 in the middle; what comes out after --resume is what an unbroken run gives."""
     coin, kept = tmp_path / "coin.dp", tmp_path / "kept"
     coin.write_text(
-        "param t : real = 0\nb ~ Bernoulli(logistic(t))  with grad=rloo(samples=5000)\nminimize (b - 0.3)^2\n"
+        "param t : real = 0\nb ~ Bernoulli(logistic(t))  with grad=rloo(samples=5000)\nminimize "
+        "(b - 0.3)^2\n"
     )
     words = ["fit", str(coin), "--seed", "3", "--steps", "500"]
     kill_when((kept / "checkpoint.npz").exists, ["-m", "dpc", *words, "--checkpoint", str(kept)])
@@ -141,20 +153,28 @@ def test_a_killed_run_continues_bit_for_bit(tmp_path: Path, capsys: pytest.Captu
     assert resumed.read_text() == unbroken.read_text()
 
 
-def test_a_finished_run_goes_on_with_more_steps(bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_goes_on_with_more_steps(
+    bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = ("--checkpoint", str(tmp_path / "kept"))
     fit(capsys, bowl, *kept, "--steps", "70", code=4)
     further = fit(capsys, bowl, *kept, "--resume", "--steps", "130", code=4)
     assert further == fit(capsys, bowl, "--steps", "130", code=4)
 
 
-def test_a_checkpoint_belongs_to_its_run(bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_belongs_to_its_run(
+    bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = ("--checkpoint", str(tmp_path / "kept"))
-    assert refusal(capsys, "fit", bowl, *kept, "--resume").startswith("dpc: there is no checkpoint in")
+    assert refusal(capsys, "fit", bowl, *kept, "--resume").startswith(
+        "dpc: there is no checkpoint in"
+    )
     fit(capsys, bowl, *kept, "--steps", "50", code=4)
     assert "is there already: --resume continues it" in refusal(capsys, "fit", bowl, *kept)
     assert "is of another run" in refusal(capsys, "fit", bowl, *kept, "--resume", "--rate", "0.5")
-    assert "is of another run" in refusal(capsys, "fit", bowl, *kept, "--resume", "--set", "scale=2")
+    assert "is of another run" in refusal(
+        capsys, "fit", bowl, *kept, "--resume", "--set", "scale=2"
+    )
     (tmp_path / "kept" / "checkpoint.npz").write_bytes(b"nothing")
     assert "is no checkpoint of dpc" in refusal(capsys, "fit", bowl, *kept, "--resume")
 
@@ -169,7 +189,9 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return printed.err
 
 
-def test_the_curve_and_the_result(bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_curve_and_the_result(
+    bowl: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     curve, out = tmp_path / "curve.svg", tmp_path / "fit.json"
     found = fit(capsys, bowl, "--steps", "60", "--plot", str(curve), "-o", str(out), code=4)
     written = json.loads(out.read_text())

@@ -18,19 +18,25 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER.parent.parent)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: f"{p.parent.name}/{p.name.partition('.')[0]}")
+@pytest.mark.parametrize(
+    "program", PROGRAMS, ids=lambda p: f"{p.parent.name}/{p.name.partition('.')[0]}"
+)
 def test_answer(program: Path) -> None:
     assert answer(program) == expected_file(program).read_text(encoding="utf-8")
 
 
 def test_bad_programs_have_errors_or_warnings_and_good_ones_none() -> None:
     for program in PROGRAMS:
-        found = re.search(r"^(error|warning)\[", expected_file(program).read_text(encoding="utf-8"), re.MULTILINE)
+        found = re.search(
+            r"^(error|warning)\[", expected_file(program).read_text(encoding="utf-8"), re.MULTILINE
+        )
         assert bool(found) == (program.parent.name == "bad"), program
 
 
 def test_every_code_has_a_bad_program() -> None:
-    text = "".join(expected_file(p).read_text(encoding="utf-8") for p in PROGRAMS if p.parent.name == "bad")
+    text = "".join(
+        expected_file(p).read_text(encoding="utf-8") for p in PROGRAMS if p.parent.name == "bad"
+    )
     shown = set(re.findall(r"^(?:error|warning)\[(\w+)\]", text, re.MULTILINE))
     assert shown == set(all_codes())
 

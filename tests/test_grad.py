@@ -1,4 +1,6 @@
-"""dpc grad: gradients that are known otherwise, estimators side by side, and kind words for what cannot be done."""
+"""dpc grad: gradients that are known otherwise, estimators side by side, and kind words for what
+cannot be done.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from scipy import special
 
 import dpc
 from dpc.cli import main
-from dpc.commands.reference import MOST_POINTS, exact_reference
+from dpc.gradient.reference import MOST_POINTS, exact_reference
 
 MODELS = Path(__file__).parent.parent / "models"
 GATE = str(MODELS / "gate.dp")
@@ -83,10 +85,17 @@ def test_estimates_agree_with_the_exact_answer(capsys: pytest.CaptureFixture[str
     first, second = derivatives(gate_loss, 0.3)
     assert abs(found["value"] - gate_loss(0.3)) < 4.5 * errors["value"] < 0.1
     assert abs(found["gradient"]["theta"] - first) < 4.5 * errors["gradient"]["theta"] < 0.1
-    assert abs(found["hessian"]["theta"]["theta"] - second) < 4.5 * errors["hessian"]["theta"]["theta"] < 0.1
+    assert (
+        abs(found["hessian"]["theta"]["theta"] - second)
+        < 4.5 * errors["hessian"]["theta"]["theta"]
+        < 0.1
+    )
     assert found["estimates"] == 400
     assert not found["exact"]
-    assert [(e["draw"], e["estimator"]) for e in found["estimators"]] == [("b", "rloo(samples=16)"), ("z", "pathwise")]
+    assert [(e["draw"], e["estimator"]) for e in found["estimators"]] == [
+        ("b", "rloo(samples=16)"),
+        ("z", "pathwise"),
+    ]
 
 
 def test_finite_draws_are_summed(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +119,9 @@ def test_labels_name_the_entries(write: Any, capsys: pytest.CaptureFixture[str])
 
 def test_what_is_certain_is_derived_exactly(capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(capsys, str(MODELS / "root.dp"), "--hessian", "--set", "tol=0.02")
-    near = {tol: ask(capsys, str(MODELS / "root.dp"), "--set", f"tol={tol}") for tol in (0.0199, 0.0201)}
+    near = {
+        tol: ask(capsys, str(MODELS / "root.dp"), "--set", f"tol={tol}") for tol in (0.0199, 0.0201)
+    }
     slope = (near[0.0201]["gradient"]["tol"] - near[0.0199]["gradient"]["tol"]) / 0.0002
     assert found["value"] == pytest.approx(0.00104854, rel=1e-5)
     assert found["hessian"]["tol"]["tol"] == pytest.approx(slope, rel=1e-4)
@@ -161,9 +172,13 @@ maximize elbo()
 """
 
 
-@pytest.mark.parametrize(("text", "data"), [(STEP, {}), (EDGE, {}), (MANY, {}), (BOUND, {"x": 1.0})])
+@pytest.mark.parametrize(
+    ("text", "data"), [(STEP, {}), (EDGE, {}), (MANY, {}), (BOUND, {"x": 1.0})]
+)
 def test_where_a_grid_would_be_wrong_there_is_none(text: str, data: dict[str, float]) -> None:
-    """A step, the edge of a support, too many values, and a bound, whose draws are those of the guide."""
+    """A step, the edge of a support, too many values, and a bound, whose draws are those of the
+    guide.
+    """
     model = dpc.parse(text)
     assert exact_reference(model, model.init(), model.bind(data)) is None
 
@@ -183,18 +198,26 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str]:
 
 
 def test_bias_is_against_the_exact_gradient(compared: tuple[Any, str]) -> None:
-    """With 512 estimates the length of a gap of one entry is above 4.5 times what is expected once in 100,000."""
+    """With 512 estimates the length of a gap of one entry is above 4.5 times what is expected once
+    in 100,000.
+    """
     found, _ = compared
-    assert found["reference"]["gradient"]["theta"] == pytest.approx(derivatives(gate_loss, 0.3)[0], abs=1e-8)
+    assert found["reference"]["gradient"]["theta"] == pytest.approx(
+        derivatives(gate_loss, 0.3)[0], abs=1e-8
+    )
     assert found["reference"]["standard_errors"]["theta"] == 0
     for row in found["compared"]:
-        assert row["bias"] == pytest.approx(abs(row["gradient"]["theta"] - found["reference"]["gradient"]["theta"]))
+        assert row["bias"] == pytest.approx(
+            abs(row["gradient"]["theta"] - found["reference"]["gradient"]["theta"])
+        )
         assert row["bias_by_chance"] == pytest.approx((row["variance"] / 512) ** 0.5)
         assert row["declared_bias"] or row["bias"] < 4.5 * row["bias_by_chance"]
 
 
 def test_methods_for_each_draw(compared: tuple[Any, str]) -> None:
-    """Methods take over the samples of the draw; those that are not for its law are refused with the reason."""
+    """Methods take over the samples of the draw; those that are not for its law are refused with
+    the reason.
+    """
     found, _ = compared
     assert [(row["draw"], row["method"]) for row in found["compared"]] == [
         ("b", "rloo(samples=16)"),
@@ -202,7 +225,9 @@ def test_methods_for_each_draw(compared: tuple[Any, str]) -> None:
         ("z", "rloo"),
         ("z", "pathwise"),
     ]
-    assert [row["method"] for row in found["compared"] if row["declared_bias"]] == ["gumbel_softmax(samples=16)"]
+    assert [row["method"] for row in found["compared"] if row["declared_bias"]] == [
+        "gumbel_softmax(samples=16)"
+    ]
     assert {(row["draw"], row["method"]) for row in found["refused"]} == {
         ("b", "pathwise(samples=16)"),
         ("z", "gumbel_softmax(samples=16)"),
@@ -234,7 +259,10 @@ def test_a_table_for_people(write: Any, capsys: pytest.CaptureFixture[str]) -> N
     assert head.split()[:3] == ["draw", "method", "|bias|"]
     assert row.split()[:2] == ["b", "enumerate"]
     assert rest[-1] == "4 estimates each; bias is against a sum over 2 points"
-    assert "not for `b`: pathwise, a draw of `Bernoulli` is not a differentiable function" in printed.err
+    assert (
+        "not for `b`: pathwise, a draw of `Bernoulli` is not a differentiable function"
+        in printed.err
+    )
 
 
 # ---- what is refused
@@ -256,15 +284,23 @@ def test_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_files_that_have_no_gradient(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "has no objective: add `minimize` or `maximize`" in refusal(capsys, str(MODELS / "cancer.dp"))
-    assert "has no `param` to differentiate by" in refusal(capsys, write("z ~ Normal(0, 1)\nminimize z\n"))
-    assert "nothing in the objective is random" in refusal(capsys, str(MODELS / "root.dp"), "--compare", "all")
+    assert "has no objective: add `minimize` or `maximize`" in refusal(
+        capsys, str(MODELS / "cancer.dp")
+    )
+    assert "has no `param` to differentiate by" in refusal(
+        capsys, write("z ~ Normal(0, 1)\nminimize z\n")
+    )
+    assert "nothing in the objective is random" in refusal(
+        capsys, str(MODELS / "root.dp"), "--compare", "all"
+    )
     assert "has no unbiased second derivatives" in refusal(
         capsys, write(COIN), "--set", "b.grad=gumbel_softmax", "--hessian"
     )
 
 
-def test_a_method_that_is_not_for_its_draw_is_an_error_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_that_is_not_for_its_draw_is_an_error_of_the_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["grad", GATE, "--estimator", "b=pathwise"]) == 1
     assert "not a differentiable function of its parameters" in capsys.readouterr().err
 

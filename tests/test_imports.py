@@ -12,13 +12,31 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ["dpc", "dpc.dsl", "dpc.estimators", "dpc.inference"]
-FOLDERS = {"dpc": "dpc", "dpc.dsl": "dsl", "dpc.estimators": "estimators", "dpc.inference": "inference"}
-HEAVY = {"jax", "jaxlib", "numpyro", "arviz", "matplotlib", "numpy", "rich", "optax", "pandas", "xarray"}
+FOLDERS = {
+    "dpc": "dpc",
+    "dpc.dsl": "dsl",
+    "dpc.estimators": "estimators",
+    "dpc.inference": "inference",
+}
+HEAVY = {
+    "jax",
+    "jaxlib",
+    "numpyro",
+    "arviz",
+    "matplotlib",
+    "numpy",
+    "rich",
+    "optax",
+    "pandas",
+    "xarray",
+}
 MODEL = "model coin\np ~ Beta(1, 1)\nheads ~ Bernoulli(p)\n"
 
 
 def layer_of(module: str) -> str:
-    return max((layer for layer in LAYERS if module == layer or module.startswith(layer + ".")), key=len)
+    return max(
+        (layer for layer in LAYERS if module == layer or module.startswith(layer + ".")), key=len
+    )
 
 
 def imported_modules(path: Path) -> Iterator[str]:
@@ -34,7 +52,9 @@ def test_imports_run_one_way(layer: str) -> None:
     below = LAYERS[LAYERS.index(layer) :]
     for path in (ROOT / FOLDERS[layer]).rglob("*.py"):
         for module in imported_modules(path):
-            assert module.partition(".")[0] not in {"dsl", "inference", "estimators"}, f"{path} imports {module} bare"
+            assert module.partition(".")[0] not in {"dsl", "inference", "estimators"}, (
+                f"{path} imports {module} bare"
+            )
             if module == "dpc" or module.startswith("dpc."):
                 assert layer_of(module) in below, f"{path} imports {module}"
 
@@ -66,6 +86,8 @@ def test_light_commands_import_nothing_heavy(arguments: list[str]) -> None:
         "except SystemExit: pass\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    run = subprocess.run([sys.executable, "-c", code], input=MODEL, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=MODEL, capture_output=True, text=True, check=True
+    )
     loaded = {name.partition(".")[0] for name in run.stderr.split()}
     assert not loaded & HEAVY

@@ -1,4 +1,6 @@
-"""The models that people learn from: each is right, formatted, drawn, and says in two lines what it is."""
+"""The models that people learn from: each is right, formatted, drawn, and says in two lines what it
+is.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpc.dsl.build import build_graph
-from dpc.dsl.classify import classify
-from dpc.dsl.compiler import check_source
-from dpc.dsl.draw.from_graph import picture_of
-from dpc.dsl.draw.write import render_picture
-from dpc.dsl.format import format_source
+from dpc.dsl.graph.build import build_graph
+from dpc.dsl.graph.classify import classify
 from dpc.dsl.source import Source
+from dpc.dsl.text.format import format_source
+from dpc.model.check import check_model
+from dpc.show.draw.from_graph import picture_of
+from dpc.show.draw.write import render_picture
 
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
 CLASSES = {
@@ -57,7 +59,7 @@ def source(path: Path) -> Source:
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_model(path: Path) -> None:
-    result = check_source(source(path))
+    result = check_model(source(path))
     assert result.diagnostics == ()
     assert result.typed
     graph = build_graph(result.typed)

@@ -25,11 +25,17 @@ def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_every_draw_has_an_estimator_and_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_draw_has_an_estimator_and_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "choice.dp"
     path.write_text(CHOICE)
     rows = json.loads(planned(capsys, str(path), "--json"))["estimators"]
-    assert [(row["draw"], row["method"]) for row in rows] == [("b", "enumerate"), ("x", "rloo"), ("y", "pathwise")]
+    assert [(row["draw"], row["method"]) for row in rows] == [
+        ("b", "enumerate"),
+        ("x", "rloo"),
+        ("y", "pathwise"),
+    ]
     assert "comparison" in rows[1]["reason"]
     shown = planned(capsys, str(path), "--set", "b.grad=disarm(samples=4)")
     assert "disarm(samples=4)" in shown
@@ -40,7 +46,9 @@ def test_an_objective_without_draws_is_exact(capsys: pytest.CaptureFixture[str])
     assert "exact" in planned(capsys, str(MODELS / "root.dp"))
 
 
-def test_what_is_refused_is_said_at_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused_is_said_at_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "jump.dp"
     path.write_text(CHOICE)
     assert main(["plan", str(path), "--set", "x.grad=pathwise"]) == 1

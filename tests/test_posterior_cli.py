@@ -1,4 +1,6 @@
-"""dpc posterior: closed forms, runs that are killed and go on bit for bit, and kind words for what cannot be done."""
+"""dpc posterior: closed forms, runs that are killed and go on bit for bit, and kind words for what
+cannot be done.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,16 @@ import jax
 import numpy as np
 import pytest
 from killing import kill_when
-from scipy.stats import norm
 
 import dpc
 from dpc.cli import main
-from dpc.commands import keep
-from dpc.commands.posterior_nuts import load_draws
-from dpc.commands.posterior_plots import _rank_marks, density, smooth_density
-from dpc.commands.posterior_progress import Progress
-from dpc.commands.posterior_summary import _table, summary_lines
 from dpc.commands.spelling import as_options
-from dpc.inference.posterior.container import group
-from dpc.inference.posterior.run import join
+from dpc.inference.mcmc.container import group
+from dpc.inference.mcmc.run import join
+from dpc.model import keeper
+from dpc.posterior.nuts import load_draws
+from dpc.posterior.summary import _table, summary_lines
+from dpc.show.progress import Progress
 
 PAIR = """
 dim Place = here | there
@@ -41,7 +41,8 @@ SDS = {"a[here]": 3.25**-0.5, "a[there]": 2.25**-0.5}
 LONG = ["--chains", "2", "--warmup", "2000", "--draws", "3000", "--seed", "3"]
 FUNNEL = "dim K = 4\ntau ~ HalfCauchy(5)\nx[k in K] ~ Normal(0, tau)\n"
 SAVE_ALL = (
-    "import sys; from dpc.commands import keep; from dpc.cli import main; keep.SAVE_SECONDS = 0; main(sys.argv[1:])"
+    "import sys; from dpc.model import keeper; from dpc.cli import main; "
+    "keeper.SAVE_SECONDS = 0; main(sys.argv[1:])"
 )
 
 
@@ -96,23 +97,33 @@ def test_moments_by_nuts_are_those_of_the_closed_form(
     assert found["divergences"] == 0
 
 
-@pytest.mark.parametrize("method", ["laplace", "svi", pytest.param("importance", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", ["laplace", "svi", pytest.param("importance", marks=pytest.mark.slow)]
+)
 def test_gaussians_are_right_where_the_posterior_is_one(
     pair: list[str], method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """4000 draws: a mean is off by 5 sd / sqrt(4000) once in a million; SVI may stop 0.03 sd short of the mode."""
+    """4000 draws: a mean is off by 5 sd / sqrt(4000) once in a million; SVI may stop 0.03 sd short
+    of the mode.
+    """
     steps = ["--steps", "2000"] if method == "svi" else []
     found = summary(capsys, *pair, "--method", method, "--draws", "4000", *steps)
     for row in found["variables"]:
         sd = SDS[row["variable"]]
-        assert abs(row["mean"] - MEANS[row["variable"]]) < (5 / 4000**0.5 + 0.03 * (method == "svi")) * sd
+        assert (
+            abs(row["mean"] - MEANS[row["variable"]])
+            < (5 / 4000**0.5 + 0.03 * (method == "svi")) * sd
+        )
         assert row["sd"] == pytest.approx(sd, rel=0.1)
         assert "r_hat" not in row
 
 
 def test_the_file_has_all_groups_with_labels(pair: list[str], tmp_path: Path) -> None:
     out = tmp_path / "post.nc"
-    assert main([*pair, "--method", "laplace", "--draws", "500", "--prior", "300", "-o", str(out)]) == 0
+    assert (
+        main([*pair, "--method", "laplace", "--draws", "500", "--prior", "300", "-o", str(out)])
+        == 0
+    )
     found = az.from_netcdf(str(out))
     assert list(group(found, "posterior")["a"].coords["Place"].values) == ["here", "there"]
     assert group(found, "prior")["a"].shape == (1, 300, 2)
@@ -125,8 +136,12 @@ def test_the_file_has_all_groups_with_labels(pair: list[str], tmp_path: Path) ->
     np.testing.assert_allclose(group(found, "log_likelihood")["y"].values[0], expected)
 
 
-def test_finite_variables_have_their_most_probable_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the centre all but known, P(hit | y) is Bayes' rule; 2000 draws are off by 5 standard errors never."""
+def test_finite_variables_have_their_most_probable_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the centre all but known, P(hit | y) is Bayes' rule; 2000 draws are off by 5 standard
+    errors never.
+    """
     path = write(
         tmp_path,
         "dim Kind = miss | hit\ndim Obs\nobserved y[Obs] : real\nc ~ Normal(2, 0.001)\n"
@@ -138,7 +153,10 @@ def test_finite_variables_have_their_most_probable_state(tmp_path: Path, capsys:
     rows = found["finite"]
     hit = 0.3 / (0.3 + 0.7 * np.exp(-0.5 * (2.5**2 - 0.5**2)))
     miss = 0.7 / (0.7 + 0.3 * np.exp(-0.5 * 2.0**2))
-    assert [(row["variable"], row["state"]) for row in rows] == [("kind[0]", "hit"), ("kind[1]", "miss")]
+    assert [(row["variable"], row["state"]) for row in rows] == [
+        ("kind[0]", "hit"),
+        ("kind[1]", "miss"),
+    ]
     for row, p in zip(rows, (hit, miss), strict=True):
         assert abs(row["probability"] - p) < 5 * (p * (1 - p) / 2000) ** 0.5 + 0.002
     assert any(line.split()[:2] == ["kind[0]", "hit"] for line in summary_lines(found))
@@ -153,9 +171,21 @@ def test_no_variable_hides_another() -> None:
     assert lines[-1] == "... and more (69 of theta): --json and -o have them all"
 
 
-def test_poor_draws_are_told_drawn_and_strict_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_poor_draws_are_told_drawn_and_strict_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = ["--checkpoint", str(tmp_path / "kept")]
-    words = ["posterior", write(tmp_path, FUNNEL), "--chains", "2", "--warmup", "100", "--draws", "100", *kept]
+    words = [
+        "posterior",
+        write(tmp_path, FUNNEL),
+        "--chains",
+        "2",
+        "--warmup",
+        "100",
+        "--draws",
+        "100",
+        *kept,
+    ]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "write `with noncentered` after the draw of `x`" in printed
@@ -165,37 +195,42 @@ def test_poor_draws_are_told_drawn_and_strict_about(tmp_path: Path, capsys: pyte
     assert {path.stem for path in plots.iterdir()} == {"trace", "rank", "pair", "forest", "energy"}
     for path in plots.iterdir():
         ElementTree.parse(path)
-    rows = [text.text for text in ElementTree.parse(plots / "forest.svg").iter("{http://www.w3.org/2000/svg}text")]
+    rows = [
+        text.text
+        for text in ElementTree.parse(plots / "forest.svg").iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert {"tau", "x[0]", "x[3]"} <= set(rows)
 
 
-def test_advice_names_options_here_and_keywords_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_advice_names_options_here_and_keywords_in_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A Gaussian misses the tails of a Cauchy law."""
     text = "x ~ Cauchy(0, 1)\n"
-    found = summary(capsys, "posterior", write(tmp_path, text), "--method", "laplace", "--draws", "2000")
+    found = summary(
+        capsys, "posterior", write(tmp_path, text), "--method", "laplace", "--draws", "2000"
+    )
     assert [line.split(": ")[-1] for line in found["advice"]] == ["use `--method nuts`"]
     model = dpc.parse(text)
     advice = model.diagnose(model.posterior(method="laplace", draws=2000, predictive=False))
     assert [own.remedy for own in advice] == ["use `method='nuts'`"]
-    spelled = as_options("`target_accept=0.95`, `dense_mass=True`, `draws=50`; `x=3` stays")
+    spelled = as_options(
+        "`target_accept=0.95`, `dense_mass=True`, `draws=50`; `x=3` stays",
+        ("target_accept", "dense_mass", "draws"),
+    )
     assert spelled == "`--target-accept 0.95`, `--dense-mass`, `--draws 50`; `x=3` stays"
 
 
-@pytest.mark.parametrize("shape", [density, smooth_density])
-def test_densities_integrate_to_one_and_are_those_of_the_draws(shape: Any) -> None:
-    """Against the normal density: an estimate by 20,000 draws is within 0.02, its width of 0.12 included."""
-    draws = np.random.default_rng(0).normal(size=20_000)
-    x, y = np.array(shape(draws)).T
-    assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
-    np.testing.assert_allclose(y, norm.pdf(x), atol=0.02)
-
-
-def test_ranks_are_counted_for_every_chain() -> None:
-    """Two chains that do not overlap: one has all the low ranks, the other all the high ones."""
-    _, level, low, high = _rank_marks(np.array([np.arange(40.0), np.arange(100.0, 140.0)]))
-    assert {y for _, y in level.points} == {2.0}
-    assert [y for _, y in low.points] == [4.0] * 20 + [0.0] * 20
-    assert [y for _, y in high.points] == [0.0] * 20 + [4.0] * 20
+def test_predictions_are_drawn_beside_the_data(pair: list[str], tmp_path: Path) -> None:
+    """Laplace has no chains, so no trace, ranks or energy."""
+    words = ["--method", "laplace", "--draws", "100", "--plots", str(tmp_path), "--format", "png"]
+    assert main([*pair, *words]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "pair.png",
+        "forest.png",
+        "predictive.png",
+    }
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.iterdir())
 
 
 # ---- runs that are stopped
@@ -207,14 +242,16 @@ def all_draws(folder: Path) -> Any:
 
 def steps_kept(folder: Path) -> int:
     try:
-        with np.load(folder / keep.FILE) as arrays:
+        with np.load(folder / keeper.FILE) as arrays:
             return int(arrays["leaf 0"])
     except FileNotFoundError:
         return 0
 
 
 def kill_between(words: list[str], folder: Path, low: int, high: int) -> None:
-    """Starts a run that keeps every stretch, and kills it when it has kept more than `low` steps."""
+    """Starts a run that keeps every stretch, and kills it when it has kept more than `low`
+    steps.
+    """
     kill_when(lambda: steps_kept(folder) > low, ["-c", SAVE_ALL, *words])
     assert low < steps_kept(folder) < high
 
@@ -226,9 +263,15 @@ def interrupt(self: Progress, chain: int, draws: Any) -> None:
 
 
 def test_a_run_that_is_killed_and_stopped_continues_bit_for_bit(
-    pair: list[str], whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pair: list[str],
+    whole: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """kill -9 in the warm-up, then among the draws, then Ctrl-C; at last all is as in a run that nobody stopped."""
+    """kill -9 in the warm-up, then among the draws, then Ctrl-C; at last all is as in a run that
+    nobody stopped.
+    """
     folder = tmp_path / "broken"
     words = [*pair, *LONG, "--checkpoint", str(folder)]
     kill_between(words, folder, 0, 2000)
@@ -245,13 +288,19 @@ def test_a_run_that_is_killed_and_stopped_continues_bit_for_bit(
     assert expected.length == 3000
     jax.tree.map(np.testing.assert_array_equal, found, expected)
     last = max(kept)
-    assert all((folder / name).read_bytes() == content for name, content in kept.items() if name != last)
+    assert all(
+        (folder / name).read_bytes() == content for name, content in kept.items() if name != last
+    )
 
 
-def test_a_finished_run_can_be_asked_for_less(pair: list[str], whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_can_be_asked_for_less(
+    pair: list[str], whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = summary(capsys, *pair, *LONG, "--checkpoint", str(whole), "--resume", "--draws", "60")
     first = all_draws(whole).values["a"][:, :60]
-    assert [row["mean"] for row in found["variables"]] == pytest.approx(list(first.mean((0, 1))), rel=1e-12)
+    assert [row["mean"] for row in found["variables"]] == pytest.approx(
+        list(first.mean((0, 1))), rel=1e-12
+    )
 
 
 def test_checkpoints_of_other_runs_are_refused(
@@ -272,7 +321,9 @@ def test_checkpoints_of_other_runs_are_refused(
 # ---- what cannot be done
 
 
-def test_where_no_chain_can_start_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_no_chain_can_start_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(tmp_path, "observed y : real\nscale ~ Uniform(1, 2)\ny ~ Uniform(0, scale)\n")
     assert main(["posterior", path, "--set", "y=3", "--method", "laplace"]) == 4
     told = capsys.readouterr().err
@@ -280,12 +331,16 @@ def test_where_no_chain_can_start_is_told(tmp_path: Path, capsys: pytest.Capture
     assert "`y` = 3 has log density -inf" in told
 
 
-def test_a_density_without_a_mode_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_density_without_a_mode_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["posterior", write(tmp_path, FUNNEL), "--method", "laplace"]) == 4
     assert "no mode was found" in capsys.readouterr().err
 
 
-def test_data_that_do_not_fit_are_told(pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_that_do_not_fit_are_told(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("place,y\nnowhere,1\n")
     assert main([*pair[:2], "--data", str(path)]) == 3
@@ -293,12 +348,12 @@ def test_data_that_do_not_fit_are_told(pair: list[str], tmp_path: Path, capsys: 
 
 
 REFUSED = [
-    ("--method laplace --warmup 10", "--warmup is for --method nuts"),
-    ("--method svi --chains 2", "--chains is for --method nuts"),
-    ("--method importance --target-accept 0.9", "--target-accept is for --method nuts"),
-    ("--method laplace --dense-mass", "--dense-mass is for --method nuts"),
-    ("--method laplace --checkpoint x", "--checkpoint is for --method nuts"),
-    ("--steps 10", "--steps is for --method svi"),
+    ("--method laplace --warmup 10", "--warmup is for `--method nuts`"),
+    ("--method svi --chains 2", "--chains is for `--method nuts`"),
+    ("--method importance --target-accept 0.9", "--target-accept is for `--method nuts`"),
+    ("--method laplace --dense-mass", "--dense-mass is for `--method nuts`"),
+    ("--method laplace --checkpoint x", "--checkpoint is for `--method nuts`"),
+    ("--steps 10", "--steps is for `--method svi`"),
     ("--prior 10", "--prior needs -o"),
     ("--no-predictive", "--no-predictive needs -o or --plots"),
     ("--format png", "--format needs the --plots"),
@@ -318,8 +373,13 @@ def test_options_that_do_not_apply_are_refused(
     assert told in capsys.readouterr().err
 
 
-def test_models_without_anything_to_draw_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_without_anything_to_draw_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["posterior", write(tmp_path, "b ~ Bernoulli(0.5)\n")]) == 2
     assert "nothing in this model is continuous and unknown" in capsys.readouterr().err
-    assert main(["posterior", write(tmp_path, "param p : real\nx ~ Normal(p, 1)\n"), "--set", "p=1"]) == 2
+    assert (
+        main(["posterior", write(tmp_path, "param p : real\nx ~ Normal(p, 1)\n"), "--set", "p=1"])
+        == 2
+    )
     assert "would fix what is unknown" in capsys.readouterr().err

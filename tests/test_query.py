@@ -1,4 +1,6 @@
-"""dpc query, plan and convert: the answers of others, in every form, and kind words for what cannot be answered."""
+"""dpc query, plan and convert: the answers of others, in every form, and kind words for what cannot
+be answered.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,21 @@ def refusal(capsys: pytest.CaptureFixture[str], code: int, *words: str) -> str:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_networks_against_their_references(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shipped_networks_against_their_references(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The references were computed by pyAgrum in double precision."""
     reference = json.loads((ROOT / "tests/references" / f"{name}.json").read_text())
     given = ",".join(f"{variable}={label}" for variable, label in reference["evidence"].items())
-    found = ask(capsys, str(MODELS / "networks" / f"{name}.dp"), "--given", given, "--logz", "--ask", "1 > 0")
+    found = ask(
+        capsys,
+        str(MODELS / "networks" / f"{name}.dp"),
+        "--given",
+        given,
+        "--logz",
+        "--ask",
+        "1 > 0",
+    )
     assert found["logz"] == pytest.approx(reference["log_evidence"], abs=1e-9)
     assert found["probability"] == pytest.approx(1)
     marginals = ask(capsys, str(MODELS / "networks" / f"{name}.dp"), "--given", given)["marginals"]
@@ -63,18 +75,27 @@ def test_shipped_networks_against_their_references(name: str, capsys: pytest.Cap
 TABLES = {
     "pollution": {"low": 0.9, "high": 0.1},
     "smoker": {"yes": 0.3, "no": 0.7},
-    "cancer": {("low", "yes"): 0.03, ("high", "yes"): 0.05, ("low", "no"): 0.001, ("high", "no"): 0.02},
+    "cancer": {
+        ("low", "yes"): 0.03,
+        ("high", "yes"): 0.05,
+        ("low", "no"): 0.001,
+        ("high", "no"): 0.02,
+    },
     "xray": {"yes": 0.9, "no": 0.2},
 }
 
 
 def joint() -> dict[tuple[str, ...], float]:
     found = {}
-    for pollution, smoker, cancer, xray in product(("low", "high"), ("yes", "no"), ("yes", "no"), ("yes", "no")):
+    for pollution, smoker, cancer, xray in product(
+        ("low", "high"), ("yes", "no"), ("yes", "no"), ("yes", "no")
+    ):
         c = TABLES["cancer"][pollution, smoker]
         x = TABLES["xray"][cancer]
         p = TABLES["pollution"][pollution] * TABLES["smoker"][smoker]
-        found[pollution, smoker, cancer, xray] = p * (c if cancer == "yes" else 1 - c) * (x if xray == "yes" else 1 - x)
+        found[pollution, smoker, cancer, xray] = (
+            p * (c if cancer == "yes" else 1 - c) * (x if xray == "yes" else 1 - x)
+        )
     return found
 
 
@@ -82,7 +103,9 @@ def test_modes_and_k_best_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     best = sorted(joint().items(), key=lambda item: -item[1])
     found = ask(capsys, CANCER, "--map", "--kbest", "5")
     assert tuple(found["map"]["states"].values()) == best[0][0]
-    assert [tuple(c["states"].values()) for c in found["kbest"]] == [states for states, _ in best[:5]]
+    assert [tuple(c["states"].values()) for c in found["kbest"]] == [
+        states for states, _ in best[:5]
+    ]
     assert [c["probability"] for c in found["kbest"]] == pytest.approx([p for _, p in best[:5]])
 
 
@@ -98,22 +121,42 @@ def test_marginal_mode_sums_the_others_out(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_joints_entropies_and_expressions(capsys: pytest.CaptureFixture[str]) -> None:
-    found = ask(capsys, CANCER, "--joint", "xray,cancer", "--entropy", "--ask", "cancer == yes or xray == yes")
+    found = ask(
+        capsys,
+        CANCER,
+        "--joint",
+        "xray,cancer",
+        "--entropy",
+        "--ask",
+        "cancer == yes or xray == yes",
+    )
     expected = [[sum(p for (_, _, c, x), p in joint().items() if (x, c) == key) for key in product([a], ["yes", "no"])]
                 for a in ("yes", "no")]  # fmt: skip
     np.testing.assert_allclose(found["joint"]["probabilities"], expected)
     assert found["entropy"] == pytest.approx(-sum(p * np.log(p) for p in joint().values()))
-    assert found["probability"] == pytest.approx(sum(p for (_, _, *cx), p in joint().items() if "yes" in cx))
+    assert found["probability"] == pytest.approx(
+        sum(p for (_, _, *cx), p in joint().items() if "yes" in cx)
+    )
 
 
-def test_the_divergence_to_another_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_divergence_to_another_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one, two = tmp_path / "one.dp", tmp_path / "two.dp"
     one.write_text("x ~ Bernoulli(0.2)\ny ~ Bernoulli(if x then 0.7 else 0.1)\n")
     two.write_text("y ~ Bernoulli(0.5)\nx ~ Bernoulli(if y then 0.4 else 0.3)\n")
     assert "not the same variables" in refusal(capsys, 2, "query", str(one), "--kl", CANCER)
     two.write_text("x ~ Bernoulli(0.4)\ny ~ Bernoulli(if x then 0.6 else 0.3)\n")
-    p = {(x, y): (0.2 if x else 0.8) * abs(1 - y - (0.7 if x else 0.1)) for x in (0, 1) for y in (0, 1)}
-    q = {(x, y): (0.4 if x else 0.6) * abs(1 - y - (0.6 if x else 0.3)) for x in (0, 1) for y in (0, 1)}
+    p = {
+        (x, y): (0.2 if x else 0.8) * abs(1 - y - (0.7 if x else 0.1))
+        for x in (0, 1)
+        for y in (0, 1)
+    }
+    q = {
+        (x, y): (0.4 if x else 0.6) * abs(1 - y - (0.6 if x else 0.3))
+        for x in (0, 1)
+        for y in (0, 1)
+    }
     expected = sum(p[key] * np.log(p[key] / q[key]) for key in p)
     assert ask(capsys, str(one), "--kl", str(two))["kl"] == pytest.approx(expected, rel=1e-10)
 
@@ -122,14 +165,18 @@ def test_sets_of_states_and_likelihoods(capsys: pytest.CaptureFixture[str]) -> N
     free = ask(capsys, CANCER)["marginals"]
     either = ask(capsys, CANCER, "--given", "cancer=yes|no")["marginals"]
     assert either["smoker"] == pytest.approx(free["smoker"])
-    weighted = ask(capsys, CANCER, "--given", "cancer=[0.9,0.2],smoker=yes", "--ask", "cancer")["marginals"]["cancer"]
+    weighted = ask(capsys, CANCER, "--given", "cancer=[0.9,0.2],smoker=yes", "--ask", "cancer")[
+        "marginals"
+    ]["cancer"]
     yes = sum(p for (_, s, c, _), p in joint().items() if s == "yes" and c == "yes") * 0.9
     no = sum(p for (_, s, c, _), p in joint().items() if s == "yes" and c == "no") * 0.2
     assert weighted["yes"] == pytest.approx(yes / (yes + no))
 
 
 def test_samples_follow_the_joint(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of eight configurations is counted in 4,000 draws: |z| < 5, a false alarm in a million runs."""
+    """Each of eight configurations is counted in 4,000 draws: |z| < 5, a false alarm in a million
+    runs.
+    """
     rows = ask(capsys, CANCER, "--given", "xray=yes", "--samples", "4000", "--seed", "1")["samples"]
     given = {key: p for key, p in joint().items() if key[3] == "yes"}
     total = sum(given.values())
@@ -139,9 +186,14 @@ def test_samples_follow_the_joint(capsys: pytest.CaptureFixture[str]) -> None:
         assert abs(count - 4000 * expected) < 5 * np.sqrt(4000 * expected * (1 - expected)) + 1
 
 
-def test_the_mean_of_a_field_by_brute_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mean_of_a_field_by_brute_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "field.dp"
-    path.write_text("dim N = 3\nparam J : real = 0.7\nlatent s[N] : bool\nfactor f[i in N[1..]] : J * s[i-1] * s[i]\n")
+    path.write_text(
+        "dim N = 3\nparam J : real = 0.7\nlatent s[N] : bool\nfactor f[i in N[1..]] : J * s[i-1] "
+        "* s[i]\n"
+    )
     weights = {s: np.exp(0.7 * (s[0] * s[1] + s[1] * s[2])) for s in product((0, 1), repeat=3)}
     z = sum(weights.values())
     mean = sum(w * sum(s) for s, w in weights.items()) / z
@@ -154,14 +206,20 @@ def test_the_mean_of_a_field_by_brute_force(tmp_path: Path, capsys: pytest.Captu
     assert stronger["logz"] == pytest.approx(2 * np.log(1 + np.exp(2.0)))
 
 
-def test_cases_of_a_file_are_those_asked_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cases_of_a_file_are_those_asked_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cases = tmp_path / "cases.csv"
     cases.write_text("smoker,xray\nyes,no\n,yes\nno,\nyes,no\n")
     found = ask(capsys, CANCER, "--evidence", str(cases), "--ask", "cancer")["cases"]
-    for k, given in enumerate(["smoker=yes,xray=no", "xray=yes", "smoker=no", "smoker=yes,xray=no"]):
+    for k, given in enumerate(
+        ["smoker=yes,xray=no", "xray=yes", "smoker=no", "smoker=yes,xray=no"]
+    ):
         one = ask(capsys, CANCER, "--given", given, "--logz", "--ask", "cancer")
         assert found["log_evidence"][k] == pytest.approx(one["logz"], rel=1e-12)
-        assert found["marginals"]["cancer"][k] == pytest.approx(list(one["marginals"]["cancer"].values()), rel=1e-12)
+        assert found["marginals"]["cancer"][k] == pytest.approx(
+            list(one["marginals"]["cancer"].values()), rel=1e-12
+        )
     assert main(["query", CANCER, "--evidence", str(cases), "--ask", "cancer", "--csv"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows[0] == ["case", "log p", "cancer=yes", "cancer=no"]
@@ -220,7 +278,9 @@ def test_a_plan_names_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_is_not_exact_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Belief propagation on a small field with weak ties is close, and never passed off as exact."""
+    """Belief propagation on a small field with weak ties is close, and never passed off as
+    exact.
+    """
     weak = (str(MODELS / "ising.dp"), "--set", "J=0.1", "--ask", "s[0, 0]")
     exact = ask(capsys, *weak)
     assert exact["methods"] == {"marginals": "exact"}
@@ -243,15 +303,22 @@ factor own[i in N] : if s[i] then 0.2 * i else 0
 
 def triangle() -> dict[tuple[int, ...], float]:
     weights = {
-        s: np.exp(sum(0.3 * (s[i] == s[j]) for i in range(3) for j in range(i)) + sum(0.2 * i * s[i] for i in range(3)))
+        s: np.exp(
+            sum(0.3 * (s[i] == s[j]) for i in range(3) for j in range(i))
+            + sum(0.2 * i * s[i] for i in range(3))
+        )
         for s in product((0, 1), repeat=3)
     }
     total = sum(weights.values())
     return {s: w / total for s, w in weights.items()}
 
 
-def test_sampled_answers_have_their_errors_beside_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Gibbs sampling where it was asked for and, by auto, where exact does not fit; |z| < 5, one alarm in 100,000."""
+def test_sampled_answers_have_their_errors_beside_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Gibbs sampling where it was asked for and, by auto, where exact does not fit; |z| < 5, one
+    alarm in 100,000.
+    """
     path = tmp_path / "triangle.dp"
     path.write_text(TRIANGLE)
     p = triangle()
@@ -259,14 +326,23 @@ def test_sampled_answers_have_their_errors_beside_them(tmp_path: Path, capsys: p
     found = ask(capsys, str(path), *asked, "--method", "gibbs")
     assert set(found["methods"].values()) == {"gibbs"}
     errors = found["standard_errors"]
-    joint = np.array([[sum(v for s, v in p.items() if (s[0], s[2]) == (a, b)) for b in (0, 1)] for a in (0, 1)])
-    assert (np.abs(np.array(found["joint"]["probabilities"]) - joint) < 5 * np.array(errors["joint"])).all()
+    joint = np.array(
+        [[sum(v for s, v in p.items() if (s[0], s[2]) == (a, b)) for b in (0, 1)] for a in (0, 1)]
+    )
+    assert (
+        np.abs(np.array(found["joint"]["probabilities"]) - joint) < 5 * np.array(errors["joint"])
+    ).all()
     agree = sum(v for s, v in p.items() if s[0] == s[2])
     assert abs(found["probability"] - agree) < 5 * errors["probability"] < 0.1
     second = sum(v for s, v in p.items() if s[1])
-    assert abs(found["marginals"]["s[1]"]["true"] - second) < 5 * errors["marginals"]["s[1]"]["true"]
+    assert (
+        abs(found["marginals"]["s[1]"]["true"] - second) < 5 * errors["marginals"]["s[1]"]["true"]
+    )
     number = "sum[i in N] (if s[i] then 1 else 0)"
-    assert main(["query", str(path), "--ask", number, "--samples", "40", "--memory", "10B", "--json"]) == 0
+    assert (
+        main(["query", str(path), "--ask", number, "--samples", "40", "--memory", "10B", "--json"])
+        == 0
+    )
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert found["methods"] == {"samples": "gibbs", "expectation": "gibbs"}
@@ -288,7 +364,9 @@ def test_entropies_and_perturbed_draws(tmp_path: Path, capsys: pytest.CaptureFix
         printed = capsys.readouterr()
         assert json.loads(printed.out)["entropy"] == pytest.approx(exact, abs=0.1)
         assert "approximate" in printed.err
-    assert main(["query", str(path), "--samples", "7", "--logz", "--method", "perturb", "--json"]) == 0
+    assert (
+        main(["query", str(path), "--samples", "7", "--logz", "--method", "perturb", "--json"]) == 0
+    )
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert len(found["samples"]) == 7
@@ -297,16 +375,24 @@ def test_entropies_and_perturbed_draws(tmp_path: Path, capsys: pytest.CaptureFix
     assert "upper bound" in printed.err
 
 
-def test_a_method_that_does_not_answer_is_told_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_that_does_not_answer_is_told_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     refused = {
-        ("--entropy", "gibbs"): "does not give the entropy: use auto, exact, bp, bp_residual or mean_field",
+        (
+            "--entropy",
+            "gibbs",
+        ): "does not give the entropy: use auto, exact, bp, bp_residual or mean_field",
         ("--logz", "gibbs"): "does not give the log-partition",
         ("--map", "gibbs"): "does not give a mode: use auto, exact, cut, bp or bp_residual",
         ("--map=cancer", "bp"): "with the others summed out: use auto or exact",
         ("--kbest=2", "bp"): "does not give the k best",
         ("--kl=" + CANCER, "bp"): "does not give divergences",
         ("--samples=2", "bp"): "does not give samples: use auto, exact, gibbs or perturb",
-        ("--joint=xray,cancer", "mean_field"): "does not give joint distributions: use auto, exact or gibbs",
+        (
+            "--joint=xray,cancer",
+            "mean_field",
+        ): "does not give joint distributions: use auto, exact or gibbs",
         ("--ask=cancer == yes", "bp"): "does not give probabilities and means of expressions",
         ("--ask=cancer", "cut"): "does not give marginals",
         ("--evidence=cases.csv", "bp"): "does not give answers to files of cases",
@@ -320,12 +406,15 @@ def test_a_method_that_does_not_answer_is_told_with_those_that_do(capsys: pytest
 
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="needs pipes of a given size")
 @pytest.mark.parametrize(
-    ("command", "output"), [(("query", CANCER, "--plot"), "out.svg"), (("convert", ALARM, "-o"), "out.xmlbif")]
+    ("command", "output"),
+    [(("query", CANCER, "--plot"), "out.svg"), (("convert", ALARM, "-o"), "out.xmlbif")],
 )
 def test_a_command_killed_while_it_writes_leaves_the_old_file(
     command: tuple[str, ...], output: str, tmp_path: Path
 ) -> None:
-    """The temporary file is a pipe of one page that nobody empties: the command is stopped in the middle."""
+    """The temporary file is a pipe of one page that nobody empties: the command is stopped in the
+    middle.
+    """
     target = tmp_path / output
     target.write_text("what was there before")
     words = [sys.executable, "-m", "dpc", *command, str(target)]
@@ -339,15 +428,28 @@ def test_a_command_killed_while_it_writes_leaves_the_old_file(
         assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
-        assert len(os.read(reader, 100_000)) == 4096, "the file fits into one page: nothing was in the middle"
+        assert len(os.read(reader, 100_000)) == 4096, (
+            "the file fits into one page: nothing was in the middle"
+        )
         os.close(reader)
     assert target.read_text() == "what was there before"
     assert {path.name for path in tmp_path.iterdir()} == {output, pipe.name}
 
 
-def test_a_question_over_its_memory_limit_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_over_its_memory_limit_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = str(MODELS / "ising.dp")
-    words = ("query", model, "--memory", "1KB", "--method", "exact", "--plot", str(tmp_path / "out.svg"))
+    words = (
+        "query",
+        model,
+        "--memory",
+        "1KB",
+        "--method",
+        "exact",
+        "--plot",
+        str(tmp_path / "out.svg"),
+    )
     assert "largest clique" in refusal(capsys, 2, *words)
     assert list(tmp_path.iterdir()) == []
 
@@ -358,7 +460,9 @@ def test_a_question_over_its_memory_limit_writes_nothing(tmp_path: Path, capsys:
 def test_refusals_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = ("query", CANCER)
     assert "did you mean `cancer`?" in refusal(capsys, 3, *query, "--given", "canser=yes")
-    assert "`cancer` is one of yes, no, not `ja`" in refusal(capsys, 3, *query, "--given", "cancer=ja")
+    assert "`cancer` is one of yes, no, not `ja`" in refusal(
+        capsys, 3, *query, "--given", "cancer=ja"
+    )
     assert "--given takes NAME=VALUE" in refusal(capsys, 2, *query, "--given", "cancer")
     assert "twice" in refusal(capsys, 2, *query, "--given", "cancer=yes,cancer=no")
     assert "did you mean `cancer`?" in refusal(capsys, 2, *query, "--ask", "canser")
@@ -367,7 +471,10 @@ def test_refusals_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[s
     narrow = ("query", str(MODELS / "ising.dp"), "--memory", "1KB", "--method", "exact")
     assert "largest clique" in refusal(capsys, 2, *narrow)
     model = tmp_path / "sure.dp"
-    model.write_text("dim S = a | b\nx : S ~ Categorical(a=1, b=0)\ny : S ~ table x => a, b { a => 1, 0; b => 0, 1 }\n")
+    model.write_text(
+        "dim S = a | b\nx : S ~ Categorical(a=1, b=0)\ny : S ~ table x => a, b { a => 1, 0; b => "
+        "0, 1 }\n"
+    )
     assert "the evidence is impossible" in refusal(capsys, 3, "query", str(model), "--given", "y=b")
     model.write_text("param w : real\nb ~ Bernoulli(logistic(w))\n")
     assert "--set w=..." in refusal(capsys, 2, "query", str(model))
@@ -380,7 +487,9 @@ def test_refusals_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("ending", [".bif", ".xmlbif", ".dp"])
-def test_a_round_trip_loses_nothing(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_round_trip_loses_nothing(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     odd = """network "a name" { property author = someone; }
     variable "blood pressure" { type discrete [ 3 ] { "<90", 90-140, ">140" }; property unit = mmHg; }
     variable while { type discrete [ 2 ] { true, if }; }
@@ -401,30 +510,51 @@ def test_a_random_field_through_uai(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["convert", str(tmp_path / "ising.uai"), "-o", str(tmp_path / "ising.dp")]) == 0
     capsys.readouterr()
     expected = ask(capsys, str(MODELS / "ising.dp"), "--logz")["logz"]
-    assert ask(capsys, str(tmp_path / "ising.uai"), "--logz")["logz"] == pytest.approx(expected, rel=1e-12)
-    assert ask(capsys, str(tmp_path / "ising.dp"), "--logz")["logz"] == pytest.approx(expected, rel=1e-12)
-    message = refusal(capsys, 2, "convert", str(MODELS / "ising.dp"), "-o", str(tmp_path / "ising.bif"))
+    assert ask(capsys, str(tmp_path / "ising.uai"), "--logz")["logz"] == pytest.approx(
+        expected, rel=1e-12
+    )
+    assert ask(capsys, str(tmp_path / "ising.dp"), "--logz")["logz"] == pytest.approx(
+        expected, rel=1e-12
+    )
+    message = refusal(
+        capsys, 2, "convert", str(MODELS / "ising.dp"), "-o", str(tmp_path / "ising.bif")
+    )
     assert "Markov network: write .uai or .dp" in message
 
 
-def test_tables_too_long_for_a_text_go_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_too_long_for_a_text_go_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     states = ", ".join(f"s{i}" for i in range(60))
-    rows = "".join(f"(s{i}, s{j}) {', '.join(['0.016666666666666666'] * 60)};\n" for i in range(60) for j in range(4))
+    rows = "".join(
+        f"(s{i}, s{j}) {', '.join(['0.016666666666666666'] * 60)};\n"
+        for i in range(60)
+        for j in range(4)
+    )
     head = "".join(f"variable {v} {{ type discrete [ {n} ] {{ {s} }}; }}\n" for v, n, s in (
         ("a", 60, states), ("b", 4, "s0, s1, s2, s3"), ("c", 60, states)))  # fmt: skip
     uniform = f"probability ( a ) {{ table {', '.join(['0.016666666666666666'] * 60)}; }}\n"
-    text = f"{head}{uniform}probability ( b ) {{ table 0.1, 0.2, 0.3, 0.4; }}\nprobability ( c | a, b ) {{ {rows} }}\n"
+    text = (
+        f"{head}{uniform}probability ( b ) {{ table 0.1, 0.2, 0.3, 0.4; }}\nprobability ( c | "
+        f"a, b ) {{ {rows} }}\n"
+    )
     with gzip.open(tmp_path / "wide.bif.gz", "wt") as file:
         file.write(text)
     assert main(["convert", str(tmp_path / "wide.bif.gz"), "-o", str(tmp_path / "wide.dp")]) == 0
     assert "wide.npz" in capsys.readouterr().out
-    found = ask(capsys, str(tmp_path / "wide.dp"), "--data", str(tmp_path / "wide.npz"), "--ask", "b,c")
+    found = ask(
+        capsys, str(tmp_path / "wide.dp"), "--data", str(tmp_path / "wide.npz"), "--ask", "b,c"
+    )
     assert found["marginals"]["b"]["s3"] == pytest.approx(0.4)
     assert found["marginals"]["c"]["s59"] == pytest.approx(1 / 60)
 
 
-def test_broken_network_files_are_refused_with_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "broken.bif").write_text("network n {}\nvariable a { type discrete [ 2 ] { yes }; }\n")
+def test_broken_network_files_are_refused_with_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.bif").write_text(
+        "network n {}\nvariable a { type discrete [ 2 ] { yes }; }\n"
+    )
     assert "broken.bif:2:" in refusal(capsys, 2, "query", str(tmp_path / "broken.bif"))
     assert "cannot read" in refusal(capsys, 2, "query", str(tmp_path / "absent.bif"))
     message = refusal(capsys, 2, "convert", CANCER, "-o", str(tmp_path / "x.json"))

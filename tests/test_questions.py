@@ -77,7 +77,9 @@ def test_evidence_of_every_kind(hmm: dpc.Model) -> None:
         ({"z[2]": np.array([0.1, 0.5, 0.2])}, lambda z: np.log([0.1, 0.5, 0.2][z[2]])),
     ]
     for given, keep in cases:
-        np.testing.assert_allclose(hmm.log_partition({}, data, {**HMM, **given}), log_z(keep), rtol=1e-12)
+        np.testing.assert_allclose(
+            hmm.log_partition({}, data, {**HMM, **given}), log_z(keep), rtol=1e-12
+        )
     with pytest.raises(ValueError, match="no variable `zz`"):
         hmm.log_partition({}, data, {**HMM, "zz": 1})
     with pytest.raises(ValueError, match=r"its evidence has shape \(2,\)"):
@@ -94,7 +96,9 @@ def test_jit_vmap_and_grad(hmm: dpc.Model) -> None:
 
     compiled = jax.jit(jax.vmap(log_evidence, in_axes=(None, 0)))
     batch = compiled(HMM["mu"], jnp.arange(3))
-    np.testing.assert_allclose(jnp.logaddexp(jnp.logaddexp(*batch[:2]), batch[2]), hmm.log_partition({}, data, HMM))
+    np.testing.assert_allclose(
+        jnp.logaddexp(jnp.logaddexp(*batch[:2]), batch[2]), hmm.log_partition({}, data, HMM)
+    )
     slope = jax.grad(lambda mu: hmm.log_partition({}, data, {**HMM, "mu": mu}))(HMM["mu"])
 
     def moved(by: Any) -> Any:
@@ -106,10 +110,13 @@ def test_jit_vmap_and_grad(hmm: dpc.Model) -> None:
 
 def test_structure_told_by_data_cannot_be_traced() -> None:
     model = dpc.parse(
-        "dim E\ndim N = 3\ndata a[E] : N\nlatent v[N] : bool\nfactor f[e in E] : if v[a[e]] then 1 else 0\n"
+        "dim E\ndim N = 3\ndata a[E] : N\nlatent v[N] : bool\nfactor f[e in E] : if v[a[e]] then "
+        "1 else 0\n"
     )
     data = model.bind({"a": [0, 2, 2]})
-    np.testing.assert_allclose(model.log_partition({}, data), np.log((1 + np.e) * 2 * (1 + np.e**2)))
+    np.testing.assert_allclose(
+        model.log_partition({}, data), np.log((1 + np.e) * 2 * (1 + np.e**2))
+    )
     other = model.bind({"a": [1, 1, 1]})
     np.testing.assert_allclose(model.log_partition({}, other), np.log(4 * (1 + np.e**3)))
     with pytest.raises(ValueError, match=r"`a`, whose value is not known inside jax\.jit"):
@@ -122,7 +129,9 @@ def test_a_network_answers_as_the_engine_without_compilation() -> None:
     found = model.marginals(given={"xray": "yes"})
     for name, table in infer_marginals(graph, {"xray": 0}).items():
         np.testing.assert_allclose(found[str(name)], table, atol=1e-12)
-    np.testing.assert_allclose(model.log_partition(given={"xray": "yes"}), infer_log_partition(graph, {"xray": 0}))
+    np.testing.assert_allclose(
+        model.log_partition(given={"xray": "yes"}), infer_log_partition(graph, {"xray": 0})
+    )
     np.testing.assert_allclose(model.log_partition(), 0, atol=1e-12)
 
 
@@ -136,7 +145,9 @@ def test_a_field_learns_by_its_marginals() -> None:
     )
     values = jnp.array(list(product((0, 1), repeat=9))).reshape(-1, 3, 3).astype(bool)
     logs = jax.vmap(lambda s: model.log_prob({"J": 0.4}, {"s": s}))(values)
-    agree = (values[:, :, 1:] == values[:, :, :-1]).sum((1, 2)) + (values[:, 1:] == values[:, :-1]).sum((1, 2))
+    agree = (values[:, :, 1:] == values[:, :, :-1]).sum((1, 2)) + (
+        values[:, 1:] == values[:, :-1]
+    ).sum((1, 2))
     value, slope = jax.value_and_grad(lambda p: model.log_partition(p))({"J": jnp.asarray(0.4)})
     weights = jax.nn.softmax(logs)
     np.testing.assert_allclose(value, jax.nn.logsumexp(logs), rtol=1e-12)
@@ -147,8 +158,12 @@ def test_a_field_learns_by_its_marginals() -> None:
 
 
 def test_moments_of_computed_numbers_by_enumeration(hmm: dpc.Model) -> None:
-    """Of a product of the two ends, which closes a ring, and of a truth value about neighbours, under jit too."""
-    model = dpc.parse((MODELS / "hmm.dp").read_text() + "\nends = y[0] + z[0] * z[3]\nstays = z[0] == z[1]\n")
+    """Of a product of the two ends, which closes a ring, and of a truth value about neighbours,
+    under jit too.
+    """
+    model = dpc.parse(
+        (MODELS / "hmm.dp").read_text() + "\nends = y[0] + z[0] * z[3]\nstays = z[0] == z[1]\n"
+    )
     data = model.bind({"y": [0.1, 1.0, 6.0, 5.2]})
     table = scores(model, data, HMM)
     p = np.exp(np.array(list(table.values())) - np.logaddexp.reduce(list(table.values())))
@@ -165,7 +180,9 @@ def test_moments_of_computed_numbers_by_enumeration(hmm: dpc.Model) -> None:
 
     value, slope = jax.jit(jax.value_and_grad(mean_of))(HMM["mu"])
     np.testing.assert_allclose(value, p @ expected["stays"], rtol=1e-10)
-    central = [(mean_of(HMM["mu"] + step) - mean_of(HMM["mu"] - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    central = [
+        (mean_of(HMM["mu"] + step) - mean_of(HMM["mu"] - step)) / 2e-6 for step in 1e-6 * np.eye(3)
+    ]
     np.testing.assert_allclose(slope, central, rtol=1e-5, atol=1e-9)
 
 
@@ -182,8 +199,12 @@ def test_moments_in_a_field_and_what_has_none() -> None:
     found = model.moments("count", {"J": 0.5})
     np.testing.assert_allclose(found.mean, 2.0, rtol=1e-12)
     np.testing.assert_allclose(found.variance, p @ (values.sum(1) - 2.0) ** 2, rtol=1e-10)
-    np.testing.assert_allclose(model.moments("shifted", {"J": 0.5}, given={"mu": 3.0}).mean, 5.0, rtol=1e-12)
-    with pytest.raises(ValueError, match="`shifted` depends on `mu`, which is not finite and not given"):
+    np.testing.assert_allclose(
+        model.moments("shifted", {"J": 0.5}, given={"mu": 3.0}).mean, 5.0, rtol=1e-12
+    )
+    with pytest.raises(
+        ValueError, match="`shifted` depends on `mu`, which is not finite and not given"
+    ):
         model.moments("shifted", {"J": 0.5})
     with pytest.raises(ValueError, match="`up` is an array"):
         model.moments("up", {"J": 0.5})
@@ -192,7 +213,9 @@ def test_moments_in_a_field_and_what_has_none() -> None:
 
 
 def test_counts_that_a_finite_draw_says_are_none_have_all_derivatives() -> None:
-    """A zero-inflated Poisson by hand: log(psi [y = 0] + (1 - psi) Poisson(y | rate)), to second order."""
+    """A zero-inflated Poisson by hand: log(psi [y = 0] + (1 - psi) Poisson(y | rate)), to second
+    order.
+    """
     y = np.array([0, 0, 3, 1])
     model = dpc.parse("""
 dim Obs

@@ -1,4 +1,6 @@
-"""Every block of the README is run: models are checked, consoles are typed, and what is printed is compared."""
+"""Every block of the README is run: models are checked, consoles are typed, and what is printed is
+compared.
+"""
 
 from __future__ import annotations
 

@@ -6,17 +6,21 @@ import argparse
 import sys
 
 from dpc.commands.models import expand_paths, print_diagnostics, read_model
-from dpc.dsl.build import build_graph
-from dpc.dsl.check.program import Result
-from dpc.dsl.classify import classify
-from dpc.dsl.compiler import check_source
 from dpc.dsl.diagnostics import DpError
+from dpc.dsl.graph.classify import classify
+from dpc.dsl.pipeline import Checked
 from dpc.dsl.report import diagnostic_as_json, summary
 from dpc.exits import OK, WRONG_MODEL
+from dpc.model.check import check_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="FILE", help="models, folders of models, or - for standard input")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="FILE",
+        help="models, folders of models, or - for standard input",
+    )
     parser.add_argument("--json", action="store_true", help="print all diagnostics as JSON")
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
 
@@ -37,16 +41,16 @@ def run(args: argparse.Namespace) -> int:
     return WRONG_MODEL if failed else OK
 
 
-def _check(path: str) -> Result:
+def _check(path: str) -> Checked:
     try:
-        return check_source(read_model(path))
+        return check_model(read_model(path))
     except DpError as error:
-        return Result(None, error.diagnostics)
+        return Checked(None, None, error.diagnostics)
 
 
-def _print_result(path: str, result: Result) -> None:
+def _print_result(path: str, result: Checked) -> None:
     if result.diagnostics:
         print_diagnostics(result.diagnostics)
-    if result.typed:
-        graph = build_graph(result.typed)
-        print(f"{path}: ok, {classify(graph).name} of {len(graph.nodes)} nodes")
+    if result.graph:
+        nodes = len(result.graph.nodes)
+        print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")

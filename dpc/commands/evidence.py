@@ -19,7 +19,10 @@ def add_given_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="A=V,B=V",
-        help="what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), an element (z[3]=on)",
+        help=(
+            "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), "
+            "an element (z[3]=on)"
+        ),
     )
 
 

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from dpc.dsl.codes import all_codes, chapters
 from dpc.dsl.codes.entry import format_code
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.signatures.distributions import DISTRIBUTIONS, distributions_by_name
-from dpc.dsl.signatures.functions import FUNCTIONS, functions_by_name
+from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
+from dpc.dsl.library.functions import all_functions, functions_by_name
 from dpc.exits import OK, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "word", metavar="WORD", help="a code (E0104), a name (Normal), or codes, functions, distributions"
+        "word",
+        metavar="WORD",
+        help="a code (E0104), a name (Normal), or codes, functions, distributions",
     )
 
 
@@ -40,7 +42,11 @@ def explain(word: str) -> str:
 def _explain_distribution(text: str) -> str:
     row = next(row for row in DISTRIBUTIONS if row.text == text)
     kind = "discrete" if row.discrete else "continuous"
-    path = "gradients pass through its draws" if row.reparametrised else "its draws are not differentiable"
+    path = (
+        "gradients pass through its draws"
+        if row.reparametrised
+        else "its draws are not differentiable"
+    )
     return f"{row.text}\n  {row.doc}\n  {kind}; {path}\n  NumPyro: {row.numpyro}"
 
 
@@ -54,5 +60,5 @@ def _list_codes() -> str:
 LISTS: dict[str, Callable[[], str]] = {
     "codes": _list_codes,
     "distributions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in DISTRIBUTIONS),
-    "functions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in FUNCTIONS),
+    "functions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in all_functions()),
 }

@@ -3,92 +3,143 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import Any
 
-from dpc.commands.inputs import add_input_arguments, load_model
-from dpc.dsl.graph import Kind
-from dpc.dsl.learn.smoothing import read_smoothing
+from dpc.commands.inputs import (
+    Known,
+    add_input_arguments,
+    load_model,
+    print_answer,
+    verify_picture,
+)
 from dpc.exits import UsageError
 
-OBJECTIVE_ONLY = {"samples": "--samples", "optimizer": "--optimizer"}
-DATA_ONLY = {
-    "by": "--by",
-    "method": "--method",
-    "loss": "--loss",
-    "smoothing": "--smoothing",
-    "tolerance": "--tolerance",
-    "batch": "--batch",
-    "test": "--test",
-    "stream": "--stream",
-}
+OPTIONS = ("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch")
+ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument("--steps", type=int, metavar="N", help="at most this many steps (default 5000, from data 1000)")
-    parser.add_argument("--rate", type=float, help="the learning rate of stochastic gradients (default 0.01)")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="at most this many steps (default 5000, from data 1000)",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="the learning rate of stochastic gradients (default 0.01)"
+    )
     parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run there")
-    parser.add_argument("--resume", action="store_true", help="continue from the state in --checkpoint")
+    parser.add_argument(
+        "--resume", action="store_true", help="continue from the state in --checkpoint"
+    )
     parser.add_argument("--plot", metavar="OUT", help="draw the learning curve: .svg or .png")
-    parser.add_argument("-o", dest="out", metavar="OUT", help="write the result: .json, or .dp with the learned tables")
+    parser.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        help="write the result: .json, or .dp with the learned tables",
+    )
     own = parser.add_argument_group("a file with minimize or maximize")
-    own.add_argument("--samples", type=int, metavar="N", help="samples of the program a step (default few)")
+    own.add_argument(
+        "--samples", type=int, metavar="N", help="samples of the program a step (default few)"
+    )
     own.add_argument("--optimizer", choices=("adam", "sgd"), help="the optimizer (default adam)")
-    data = parser.add_argument_group("a file without an objective: maximum likelihood, with its priors")
-    data.add_argument("--by", metavar="COLUMN", help="rows with the same value in this column are one case")
-    data.add_argument("--method", help="auto, counts, closed form, em, newton, lbfgs, natural or stochastic")
-    data.add_argument("--loss", help="likelihood (the default), or another loss: see docs/learning.md")
-    data.add_argument("--smoothing", metavar="A", help="add A to every count; bdeu:N spreads N evenly over each table")
+    data = parser.add_argument_group(
+        "a file without an objective: maximum likelihood, with its priors"
+    )
+    data.add_argument(
+        "--by", metavar="COLUMN", help="rows with the same value in this column are one case"
+    )
+    data.add_argument(
+        "--method", help="auto, counts, closed form, em, newton, lbfgs, natural or stochastic"
+    )
+    data.add_argument(
+        "--loss", help="likelihood (the default), or another loss: see docs/learning.md"
+    )
+    data.add_argument(
+        "--smoothing",
+        metavar="A",
+        help="add A to every count; bdeu:N spreads N evenly over each table",
+    )
     data.add_argument("--tolerance", type=float, help="of the gradient, relative to the value")
-    data.add_argument("--batch", type=int, metavar="N", help="cases of a step of stochastic gradients (default all)")
-    data.add_argument("--test", action="append", default=[], metavar="FILE", help="data that are held out")
-    data.add_argument("--stream", action="store_true", help="read a CSV a part at a time: for tables only")
+    data.add_argument(
+        "--batch",
+        type=int,
+        metavar="N",
+        help="cases of a step of stochastic gradients (default all)",
+    )
+    data.add_argument(
+        "--test", action="append", default=[], metavar="FILE", help="data that are held out"
+    )
+    data.add_argument(
+        "--stream", action="store_true", help="read a CSV a part at a time: for tables only"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
     model = load_model(args.path, args.set)
-    if model.graph.of_kind(Kind.COST) and args.method is None:
-        verify_unused(
-            args, DATA_ONLY, "is not for a file with an objective; --method auto leaves that, and fits the data"
+    known = Known(model, args)
+    progress = Progress()
+    try:
+        fit = model.fit(
+            *known.sources,
+            by=args.by,
+            start=known.params,
+            method=args.method,
+            test=args.test,
+            stream=args.stream,
+            checkpoint=args.checkpoint,
+            resume=args.resume,
+            watch=progress.see if progress.is_wanted or args.plot else None,
+            seed=args.seed,
+            **{name: getattr(args, name) for name in OPTIONS},
         )
-        from dpc.commands import fit_objective
-
-        return fit_objective.run(model, args)
-    verify_unused(args, OBJECTIVE_ONLY, "is for the objective of a file, and it is the data that are fitted here")
-    if not args.data:
-        reason = "has no objective (add `minimize` or `maximize`)" if args.method is None else "is to be fitted to data"
-        raise UsageError(f"{args.path} {reason}, and there are no --data to fit")
-    from dpc.commands import fit_data
-
-    return fit_data.run(model, args)
+    finally:
+        progress.end()
+    if args.out:
+        write(model, fit, args.out)
+    if args.plot:
+        fit.plot(args.plot)
+    return print_answer(fit, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
-    if args.steps is not None and args.steps < 1:
-        raise UsageError("--steps takes a number from 1 up")
-    if args.rate is not None and not 0 < args.rate < float("inf"):
-        raise UsageError(f"--rate takes a positive number, not {args.rate}")
-    if args.tolerance is not None and not 0 < args.tolerance < float("inf"):
-        raise UsageError(f"--tolerance takes a positive number, not {args.tolerance}")
-    if args.samples is not None and args.samples < 1:
-        raise UsageError("--samples takes a number from 1 up")
-    if args.batch is not None and args.batch < 1:
-        raise UsageError("--batch takes a number from 1 up")
-    try:
-        read_smoothing(args.smoothing)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from None
-    if args.resume and not args.checkpoint:
-        raise UsageError("--resume needs the --checkpoint to continue from")
-    if args.plot and not args.plot.endswith((".svg", ".png")):
-        raise UsageError(f"--plot writes .svg or .png, not {args.plot}")
+    verify_picture(args.plot)
+    if args.out and not args.out.endswith(ENDINGS):
+        raise UsageError(
+            "-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not "
+            f"{args.out}"
+        )
     for path in filter(None, (args.out, args.plot)):
         if not Path(path).parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
 
 
-def verify_unused(args: argparse.Namespace, options: dict[str, str], why: str) -> None:
-    for name, option in options.items():
-        if getattr(args, name) not in (None, False, []):
-            raise UsageError(f"{option} {why}")
+def write(model: Any, fit: Any, path: str) -> None:
+    """A network with the learned tables where the ending is that of one; else all that was found."""
+    if path.endswith(".json"):
+        fit.save(path)
+    else:
+        model.save(path, fit=fit)
+
+
+class Progress:
+    """The loss of the newest state, in one line of a terminal."""
+
+    def __init__(self) -> None:
+        self.is_wanted = sys.stderr.isatty()
+        self.seen = False
+
+    def see(self, stage: int, name: str, state: Any) -> None:
+        if self.is_wanted:
+            self.seen = True
+            text = f"{name}, step {int(state.step)}: loss {float(state.value):.8g}"
+            print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self.seen:
+            print(file=sys.stderr)

@@ -8,13 +8,20 @@ import sys
 from dpc.commands.models import STANDARD_INPUT, expand_paths, print_diagnostics, read_model
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
-from dpc.dsl.format import format_source
+from dpc.dsl.text.format import format_source
 from dpc.exits import OK, WRONG_MODEL
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="FILE", help="models, folders of models, or - for standard input")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file would change")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="FILE",
+        help="models, folders of models, or - for standard input",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if a file would change"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

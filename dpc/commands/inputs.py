@@ -1,28 +1,48 @@
-"""What commands that run a model share: the model, its data, its parameters, in double precision."""
+"""What commands share: the model, its data, the values of --set, evidence, and how to print."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from dpc.commands.models import load_graph
+from dpc.commands.models import open_model
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.graph import Graph, Kind
-from dpc.dsl.types import Dim, IndexOf
-from dpc.exits import UsageError
+from dpc.dsl.graph.graph import Graph, Kind
+from dpc.exits import NOT_CONVERGED, OK, UsageError
+
+if TYPE_CHECKING:
+    from dpc.model.model import Model
+    from dpc.show.answer import Answer
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
     add_known_arguments(parser, "a parameter, a datum or the size of a dim")
-    parser.add_argument("--seed", type=int, default=0, help="the seed of everything random (default 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the seed of everything random (default 0)"
+    )
     parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
+def add_network_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="FILE", help="a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
+    )
+    settable = "a parameter, a datum, the value of a continuous draw or the size of a dim"
+    add_known_arguments(parser, settable)
+
+
 def add_known_arguments(parser: argparse.ArgumentParser, settable: str) -> None:
-    parser.add_argument("--data", action="append", default=[], metavar="FILE", help="CSV, JSON, NPZ, netCDF or Parquet")
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="CSV, JSON, NPZ, netCDF or Parquet",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -32,21 +52,22 @@ def add_known_arguments(parser: argparse.ArgumentParser, settable: str) -> None:
     )
 
 
-def load_model(path: str, written: Sequence[str] = ()) -> Any:
-    """A compiled model; warnings are printed, errors are raised as a DpError. `written` are the values of --set."""
+def load_model(path: str, written: Sequence[str] = ()) -> Model:
+    """The model, in double precision; `written` are the values of --set."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from dpc.dsl.embed.load import introduction_of
-    from dpc.dsl.embed.model import Model
-
-    graph = load_graph(path, read_annotations(written))
-    missing = [f.name for f in graph.functions if f.body is None]
+    model = open_model(path, read_annotations(written))
+    missing = [f.name for f in model.graph.functions if f.body is None]
     if missing:
         raise UsageError(
-            f"{path} needs the Python function `{missing[0]}`: run it from Python, dpc.load(path, {missing[0]}=...)"
+            f"{path} needs the Python function `{missing[0]}`: run it from Python, dpc.load(path, "
+            f"{missing[0]}=...)"
         )
-    return Model(graph, introduction_of(graph.source))
+    return model
+
+
+# ---- --set
 
 
 def read_annotations(written: Sequence[str]) -> dict[str, str]:
@@ -55,20 +76,43 @@ def read_annotations(written: Sequence[str]) -> dict[str, str]:
     return {name: value for name, value in pairs if "." in name}
 
 
+class Known:
+    """What --data and --set say: parameters, sources of data, and values of draws."""
+
+    def __init__(self, model: Model, args: argparse.Namespace):
+        self.params: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        if args.set or model.network is None:
+            self.params, given = read_settings(args.set, model.graph)
+        self.given = given
+        self.sources = [*args.data, *([given] if given else [])]
+
+    def without_draws(self, graph: Graph) -> dict[str, Any]:
+        """Takes the values of draws that are not observed from the data, and gives them."""
+        draws = {n.name for n in graph.of_kind(Kind.DRAW) if not n.observed}
+        values = {name: value for name, value in self.given.items() if name in draws}
+        left = {name: value for name, value in self.given.items() if name not in draws}
+        self.sources = [s for s in self.sources if s is not self.given] + ([left] if left else [])
+        return values
+
+
 def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
-    """`--set` values for parameters, and for data and dims."""
+    """`--set` values for parameters, and for data, draws and dims."""
     params: dict[str, Any] = {}
     data: dict[str, Any] = {}
+    dims = [dim.name for dim in graph.dims]
     for name, value in map(_read_pair, written):
         node = graph.by_name.get(name)
         if node and node.kind is Kind.PARAMETER:
             params[name] = read_value(value)
-        elif (node and node.kind is not Kind.FUNCTION) or any(dim.name == name for dim in graph.dims):
+        elif (node and node.kind is not Kind.FUNCTION) or name in dims:
             data[name] = read_value(value)
         elif "." not in name:
-            known = [n.name for n in graph.nodes if n.kind is not Kind.FUNCTION] + [dim.name for dim in graph.dims]
+            known = [n.name for n in graph.nodes if n.kind is not Kind.FUNCTION] + dims
             hint = did_you_mean(name, known)
-            raise UsageError(f"the model has no parameter, datum or dim `{name}` to set{hint and f'; {hint}'}")
+            raise UsageError(
+                f"the model has no parameter, datum or dim `{name}` to set{hint and f'; {hint}'}"
+            )
     return params, data
 
 
@@ -87,54 +131,23 @@ def read_value(text: str) -> Any:
         return text
 
 
-def bind_inputs(model: Any, args: argparse.Namespace, partial: bool) -> tuple[dict[str, Any], Any]:
-    """Parameters and checked data."""
-    import jax.numpy as jnp
-
-    own, given = read_settings(args.set, model.graph)
-    data = model.bind(*args.data, *([given] if given else []), partial=partial)
-    params = _start(model, args.seed, data)
-    for name, value in own.items():
-        if jnp.shape(value) != params[name].shape:
-            raise UsageError(f"`{name}` has shape {params[name].shape}, but --set gives {jnp.shape(value)}")
-        params[name] = jnp.asarray(value, float)
-    return params, data
+# ---- answers
 
 
-def _start(model: Any, seed: int, data: Any) -> dict[str, Any]:
-    import jax
-
-    try:
-        found: dict[str, Any] = model.init(jax.random.key(seed), data)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return found
+def print_answer(answer: Answer, args: argparse.Namespace) -> int:
+    """The table or JSON on stdout, warnings on stderr; the exit code says whether it converged."""
+    print_warnings(answer, args)
+    print(json.dumps(answer.to_dict()) if args.json else answer, flush=True)
+    return OK if getattr(answer, "converged", True) else NOT_CONVERGED
 
 
-# ---- showing values
+def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
+    from dpc.commands.spelling import as_options
+
+    for warning in answer.warnings:
+        print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
 
 
-def readable(value: Any, node_type: Any, labels: Mapping[str, tuple[str, ...]]) -> Any:
-    """Numbers as Python numbers, positions as their labels."""
-    items = value.tolist() if hasattr(value, "tolist") else value
-    domain = node_type.domain
-    names = domain.dim.labels if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) else ()
-    if isinstance(domain, IndexOf):
-        names = names or labels.get(str(domain.dim), ())
-    return _relabel(items, names) if names else items
-
-
-def _relabel(items: Any, names: tuple[str, ...]) -> Any:
-    return [_relabel(item, names) for item in items] if isinstance(items, list) else names[items]
-
-
-def short(value: Any) -> str:
-    """One value for a table: arrays are cut after a few items."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        shown = ", ".join(short(item) for item in value[:6])
-        return f"[{shown}{', ...' if len(value) > 6 else ''}]"
-    return str(value)
+def verify_picture(path: str | None) -> None:
+    if path and not path.endswith((".svg", ".png")):
+        raise UsageError(f"--plot writes .svg or .png, not {path}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dpc.dsl.build import build_graph
-from dpc.dsl.check.typed import Typed
-from dpc.dsl.compiler import check_source, decode_source, read_source
-from dpc.dsl.diagnostics import Diagnostic, DpError
-from dpc.dsl.graph import Graph
+from dpc.dsl.diagnostics import Diagnostic
+from dpc.dsl.pipeline import decode_source, read_source
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
 from dpc.exits import UsageError
+
+if TYPE_CHECKING:
+    from dpc.model.model import Model
 
 STANDARD_INPUT = "-"
 
@@ -42,20 +43,21 @@ def read_model(path: str) -> Source:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def load_typed(path: str, settings: Mapping[str, object] | None = None) -> Typed:
-    """The checked program; warnings are printed, errors are raised as a DpError."""
-    result = check_source(read_model(path), settings)
-    if result.typed is None:
-        raise DpError(result.diagnostics)
-    if result.diagnostics:
-        print_diagnostics(result.diagnostics)
-    return result.typed
+def open_model(path: str, settings: Mapping[str, Any] | None = None) -> Model:
+    """The model of a file, in which nothing is bound yet; warnings are printed."""
+    from dpc.model.load import compile_model, is_network, load_network
 
-
-def load_graph(path: str, settings: Mapping[str, object] | None = None) -> Graph:
-    """The verified graph of a checked program; `settings` replace its annotations."""
-    return build_graph(load_typed(path, settings))
+    if is_network(path):
+        try:
+            return load_network(path)
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    model = compile_model(read_model(path), settings)
+    if model.warnings:
+        print_diagnostics(model.warnings)
+    return model
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    print(format_diagnostics(tuple(diagnostics), color=sys.stderr.isatty()), end="\n\n", file=sys.stderr)
+    shown = format_diagnostics(tuple(diagnostics), color=sys.stderr.isatty())
+    print(shown, end="\n\n", file=sys.stderr)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
-from .. import core as c
 from ..diagnostics import Diagnostic
-from ..signatures.annotations import LOCATION_SCALE
-from .inputs import reads
-from .typed import Definition, Piece, Typed
+from ..graph import core as c
+from ..graph.inputs import reads
+from ..graph.typed import Definition, Piece, Typed
 
-SCALES = frozenset({"sd", "scale", "cov", "chol", "precision"})
 INFORMED = frozenset({"observed", "factor", "latent"})
 
 
 def warn_posterior(typed: Typed, report: list[Diagnostic]) -> None:
-    """Of a model with observations and without an objective of its own: that is what has a posterior."""
-    if typed.objective is None and any(definition.kind == "observed" for definition in typed.definitions):
+    """Of a model with observations and without an objective of its own: that is what has a
+    posterior.
+    """
+    if typed.objective is None and any(
+        definition.kind == "observed" for definition in typed.definitions
+    ):
         program = _Program(typed.definitions)
         report += [*_uninformed(program), *_centred(program)]
 
@@ -26,7 +28,10 @@ class _Program:
     def __init__(self, definitions: tuple[Definition, ...]):
         self.definitions = definitions
         self.by_name = {definition.name: definition for definition in definitions}
-        self.used = {d.name: {ref.name for piece in d.pieces for ref, _ in _reads(piece)} for d in definitions}
+        self.used = {
+            d.name: {ref.name for piece in d.pieces for ref, _ in _reads(piece)}
+            for d in definitions
+        }
 
     def ancestors(self, names: set[str]) -> set[str]:
         found: set[str] = set()
@@ -38,7 +43,11 @@ class _Program:
     def readers(self, name: str) -> list[Definition]:
         """Who depends on a variable, but for outputs, which nobody reads."""
         found = [d for d in self.definitions if name in self.used[d.name]]
-        return [d for d in found if d.kind != "let" or any(d.name in used for used in self.used.values())]
+        return [
+            d
+            for d in found
+            if d.kind != "let" or any(d.name in used for used in self.used.values())
+        ]
 
 
 def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
@@ -50,17 +59,29 @@ def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
 
 
 def _uninformed(program: _Program) -> Iterator[Diagnostic]:
-    """p(param | data) is as flat as its prior when nothing that is observed depends on it: its integral is infinite."""
+    """p(param | data) is as flat as its prior when nothing that is observed depends on it: its
+    integral is infinite.
+    """
     informed = program.ancestors({d.name for d in program.definitions if d.kind in INFORMED})
     used = {name for names in program.used.values() for name in names}
     for definition in program.definitions:
-        if definition.kind == "param" and definition.name in used - informed and _is_unbounded(definition):
+        if (
+            definition.kind == "param"
+            and definition.name in used - informed
+            and _is_unbounded(definition)
+        ):
             yield Diagnostic(
                 "W0501",
-                f"no observation depends on the parameter `{definition.name}`, so data cannot tell it",
+                (
+                    f"no observation depends on the parameter `{definition.name}`, so data cannot "
+                    "tell it"
+                ),
                 definition.source,
                 definition.span,
-                help=f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend on it",
+                help=(
+                    f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend "
+                    "on it"
+                ),
             )
 
 
@@ -84,31 +105,42 @@ def _centred(program: _Program) -> Iterator[Diagnostic]:
             ):
                 yield Diagnostic(
                     "W0402",
-                    f"`{definition.name}` has an unknown scale and one observation of each element: a funnel",
+                    (
+                        f"`{definition.name}` has an unknown scale and one observation of each "
+                        "element: a funnel"
+                    ),
                     definition.source,
                     definition.span,
-                    help="samplers do better when it is computed from standard noise: add `with noncentered`",
+                    help=(
+                        "samplers do better when it is computed from standard noise: add `with "
+                        "noncentered`"
+                    ),
                 )
 
 
 def _has_unknown_scale(piece: Piece, program: _Program) -> bool:
     is_centred = not any(setting.name == "noncentered" for setting in piece.settings)
     law = piece.body
-    if not (is_centred and piece.indices and isinstance(law, c.Law) and law.name in LOCATION_SCALE):
+    if not (is_centred and piece.indices and isinstance(law, c.Law)):
         return False
-    names = {ref.name for name, scale in law.arguments if name in SCALES for ref, _ in reads(scale)}
-    kinds = {program.by_name[name].kind for name in program.ancestors(names) if name in program.by_name}
+    scales = law.given(law.facts.location_scale[1:])
+    names = {ref.name for scale in scales for ref, _ in reads(scale)}
+    kinds = {
+        program.by_name[name].kind for name in program.ancestors(names) if name in program.by_name
+    }
     return bool(kinds & {"draw", "param"})
 
 
 def _is_one_observation(reader: Definition, name: str) -> bool:
-    """Whether each element of `name` is in the law of one element of the reader, a real number around it."""
+    """Whether each element of `name` is in the law of one element of the reader, a real number
+    around it.
+    """
     if reader.kind != "observed" or len(reader.pieces) != 1:
         return False
     (piece,) = reader.pieces
     binders = [index.name for index in piece.indices if isinstance(index, c.Bind)]
     places = [_binder_names(read) for ref, read in reads(piece.body) if ref.name == name]
-    is_real = isinstance(piece.body, c.Law) and piece.body.name in LOCATION_SCALE
+    is_real = isinstance(piece.body, c.Law) and bool(piece.body.facts.location_scale)
     return is_real and all(sorted(place) == sorted(binders) for place in places)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import core as c
 from ..diagnostics import did_you_mean
-from ..signatures.distributions import Distribution, distributions_by_name
-from ..signatures.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
-from ..signatures.functions import functions_by_name
+from ..graph import core as c
+from ..graph.types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
+from ..library.distributions import Distribution, distributions_by_name
+from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
+from ..library.functions import functions_by_name
 from ..source import Span
-from ..types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
 from .context import Context
 from .matching import Fit, Given, Misfit, match_row
 from .symbols import Symbol
@@ -18,7 +18,9 @@ from .symbols import Symbol
 UNNAMED = c.Const(Span(0, 0), UNKNOWN, 0)
 
 
-def infer_function(name: str, given: Sequence[Given], span: Span, name_span: Span, ctx: Context) -> c.Core:
+def infer_function(
+    name: str, given: Sequence[Given], span: Span, name_span: Span, ctx: Context
+) -> c.Core:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind in ("fn", "extern"):
         return _infer_own(symbol, given, span, ctx)
@@ -47,13 +49,17 @@ def _name_elsewhere(name: str, table: dict[str, str]) -> str:
     return f"here it is {table[last]}" if last in table else ""
 
 
-def _report_misfits(name: str, rows: list[str], misfits: list[Misfit], span: Span, ctx: Context) -> None:
+def _report_misfits(
+    name: str, rows: list[str], misfits: list[Misfit], span: Span, ctx: Context
+) -> None:
     if len(misfits) == 1:
         only = misfits[0]
         ctx.error(only.code, only.message, only.span, help=only.help)
     else:
         message = f"no form of `{name}` takes these arguments"
-        ctx.error("E0201", message, span, help="its forms are " + " | ".join(f"`{row}`" for row in rows))
+        ctx.error(
+            "E0201", message, span, help="its forms are " + " | ".join(f"`{row}`" for row in rows)
+        )
 
 
 def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) -> None:
@@ -67,10 +73,17 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
             help=f"draw from it: `x ~ {name}(...)`",
         )
     elif symbol:
-        ctx.error("E0107", f"`{name}` is not a function", span, help="write `*` to multiply, `[ ]` to index")
+        ctx.error(
+            "E0107",
+            f"`{name}` is not a function",
+            span,
+            help="write `*` to multiply, `[ ]` to index",
+        )
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
-        help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(name, [*functions_by_name(), *own])
+        help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(
+            name, [*functions_by_name(), *own]
+        )
         help = help or "declare it: `fn` here, or `extern fn` to bind it from Python"
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
@@ -114,7 +127,12 @@ BOUND_OPTIONS = {
 
 def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
-        ctx.error("E0605", f"`{name}()` stands only in an objective", span, help=f"write `maximize {name}()`")
+        ctx.error(
+            "E0605",
+            f"`{name}()` stands only in an objective",
+            span,
+            help=f"write `maximize {name}()`",
+        )
     elif not ctx.facts.symbols.guide:
         ctx.error(
             "E0605",
@@ -126,9 +144,18 @@ def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) ->
     for argument in given:
         if argument.name not in options:
             help = f"it takes {', '.join(f'{option}=' for option in options)}"
-            ctx.error("E0202", f"`{name}` has no option `{argument.name or ''}`", argument.value.span, help=help)
+            ctx.error(
+                "E0202",
+                f"`{name}` has no option `{argument.name or ''}`",
+                argument.value.span,
+                help=help,
+            )
         elif not _is_option(argument, options[argument.name]):
-            ctx.error("E0202", f"`{argument.name}` of `{name}` is {options[argument.name]}", argument.value.span)
+            ctx.error(
+                "E0202",
+                f"`{argument.name}` of `{name}` is {options[argument.name]}",
+                argument.value.span,
+            )
     for option in options:
         if name != "elbo" and option not in {argument.name for argument in given}:
             ctx.error("E0202", f"`{name}` needs `{option}=`", span, help=f"{options[option]}")
@@ -148,7 +175,12 @@ def _is_option(argument: Given, wanted: str) -> bool:
 
 
 def infer_law(
-    name: str, given: Sequence[Given], span: Span, name_span: Span, expected: Dim | None, ctx: Context
+    name: str,
+    given: Sequence[Given],
+    span: Span,
+    name_span: Span,
+    expected: Dim | None,
+    ctx: Context,
 ) -> c.Law | None:
     """The distribution with these arguments, or None after a report."""
     rows = distributions_by_name().get(name, ())
@@ -174,7 +206,9 @@ def _is_known(value: c.Core) -> bool:
 def _match_law(
     rows: Sequence[Distribution], given: Sequence[Given], span: Span, ctx: Context
 ) -> tuple[Distribution, Fit] | None:
-    """The first row that these arguments fit; of several misfits the one that is not about their number."""
+    """The first row that these arguments fit; of several misfits the one that is not about their
+    number.
+    """
     misfits: list[tuple[Distribution, Misfit]] = []
     for row in _rows_named(rows, given) or rows[:1]:
         try:
@@ -194,13 +228,18 @@ def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Di
     found = []
     for row in rows:
         own = [p.name for p in row.signature.params]
-        if names <= set(own) and own[: min(positional, len(first))] == first[: min(positional, len(own))]:
+        if (
+            names <= set(own)
+            and own[: min(positional, len(first))] == first[: min(positional, len(own))]
+        ):
             found.append(row)
     return found
 
 
 def _law_type(fit: Fit, expected: Dim | None) -> Type:
-    """An index of an unnamed axis becomes one of the declared dim; `lower` and `upper` bound the support."""
+    """An index of an unnamed axis becomes one of the declared dim; `lower` and `upper` bound the
+    support.
+    """
     domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
         return Type(IndexOf(expected))
@@ -208,7 +247,9 @@ def _law_type(fit: Fit, expected: Dim | None) -> Type:
     if isinstance(domain, Real | Int) and arguments.keys() & {"lower", "upper"}:
         lower = arguments["lower"].type.bounds[0] if "lower" in arguments else domain.lower
         upper = arguments["upper"].type.bounds[1] if "upper" in arguments else domain.upper
-        return fit.type.replace(domain=domain.replace(lower=max(lower, domain.lower), upper=min(upper, domain.upper)))
+        return fit.type.replace(
+            domain=domain.replace(lower=max(lower, domain.lower), upper=min(upper, domain.upper))
+        )
     return fit.type
 
 
@@ -217,14 +258,23 @@ def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
     if symbol and symbol.kind == "broken":
         return
     if name in functions_by_name() or symbol:
-        ctx.error("E0401", f"`{name}` is not a distribution", span, help="a value is given with `=`: `x = ...`")
+        ctx.error(
+            "E0401",
+            f"`{name}` is not a distribution",
+            span,
+            help="a value is given with `=`: `x = ...`",
+        )
         return
-    help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(name, distributions_by_name())
+    help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(
+        name, distributions_by_name()
+    )
     help = help or "`dpc explain distributions` lists them"
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 
 
-def _report_law_misfit(row: Distribution, misfit: Misfit, rows: Sequence[Distribution], ctx: Context) -> None:
+def _report_law_misfit(
+    row: Distribution, misfit: Misfit, rows: Sequence[Distribution], ctx: Context
+) -> None:
     code = {"E0202": "E0402", "E0201": "E0403"}.get(misfit.code, misfit.code)
     help = misfit.help
     if code == "E0402":
@@ -239,7 +289,9 @@ def _call_form(row: Distribution) -> str:
 
 
 def _check_parameters(row: Distribution, fit: Fit, ctx: Context) -> None:
-    """Probabilities that are constants must sum to one; a bare name that can be out of domain is worth a warning."""
+    """Probabilities that are constants must sum to one; a bare name that can be out of domain is
+    worth a warning.
+    """
     words = {p.name: p.type.domain for p in row.signature.params}
     for name, value in fit.arguments:
         if words[name] == "simplex":
@@ -260,7 +312,10 @@ def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Co
     what = "between 0 and 1" if word == "unit" else "positive"
     message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
     ctx.error(
-        "W0401", message, value.span, help=f"declare it `: {type_}`, or draw it from a distribution on that range"
+        "W0401",
+        message,
+        value.span,
+        help=f"declare it `: {type_}`, or draw it from a distribution on that range",
     )
 
 
@@ -269,10 +324,17 @@ def check_sum(value: c.Core, ctx: Context) -> None:
         return
     numbers = [float(item.value) for item in value.items if isinstance(item, c.Const)]
     if any(number < 0 for number in numbers):
-        ctx.error("E0404", "a probability is negative", value.span, help="probabilities lie between 0 and 1")
+        ctx.error(
+            "E0404",
+            "a probability is negative",
+            value.span,
+            help="probabilities lie between 0 and 1",
+        )
     elif abs(sum(numbers) - 1) > 1e-6:
         message = f"these probabilities sum to {sum(numbers):.6g}, not to 1"
-        ctx.error("E0404", message, value.span, help="change one of them, or divide all by their sum")
+        ctx.error(
+            "E0404", message, value.span, help="change one of them, or divide all by their sum"
+        )
 
 
 def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
@@ -285,11 +347,18 @@ def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: C
     by_label = {g.name: g.value for g in given}
     for argument in given:
         if argument.name not in dim.labels:
-            help = did_you_mean(str(argument.name), dim.labels) or f"its labels are {', '.join(dim.labels)}"
-            ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help)
+            help = (
+                did_you_mean(str(argument.name), dim.labels)
+                or f"its labels are {', '.join(dim.labels)}"
+            )
+            ctx.error(
+                "E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help
+            )
     missing = [label for label in dim.labels if label not in by_label]
     if missing and by_label.keys() <= set(dim.labels):
-        ctx.error("E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span)
+        ctx.error(
+            "E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span
+        )
     items = tuple(by_label.get(label, UNNAMED) for label in dim.labels)
     unknown = missing or any(not item.type.known for item in items)
     return c.Stack(span, UNKNOWN if unknown else Type(Real(), (dim,)), items)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..diagnostics import Diagnostic, Label
+from ..graph.types import Dim, Type
 from ..limits import MAX_ERRORS
 from ..record import Record
 from ..source import Span
-from ..types import Dim, Type
 from .modules import UNREAD, Module
 from .symbols import Symbol, Symbols
 
@@ -60,7 +60,9 @@ class Context(Record):
         label: str = "",
         also: tuple[Label, ...] = (),
     ) -> None:
-        self.facts.report.append(Diagnostic(code, message, self.module.source, span, label, help, also))
+        self.facts.report.append(
+            Diagnostic(code, message, self.module.source, span, label, help, also)
+        )
         if len(self.facts.report) >= MAX_ERRORS:
             raise TooManyErrors
 
@@ -73,9 +75,14 @@ class Context(Record):
     # ---- names
 
     def symbol(self, name: str) -> Symbol | None:
-        """The symbol that `name` means in this module; `lib.name` is a name of the file imported as lib."""
+        """The symbol that `name` means in this module; `lib.name` is a name of the file imported as
+        lib.
+        """
         head, dot, rest = name.partition(".")
-        if dot and (self.module.aliases.get(head) == UNREAD or self.module.prefix + head in self.facts.symbols.broken):
+        if dot and (
+            self.module.aliases.get(head) == UNREAD
+            or self.module.prefix + head in self.facts.symbols.broken
+        ):
             return Symbol(name, "broken", Span(0, 0), self.module)
         if dot and head in self.module.aliases:
             return self._find(self.module.aliases[head] + rest)

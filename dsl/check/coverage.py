@@ -1,19 +1,20 @@
 """The pieces of a variable must define each of its elements exactly once.
 
-Along every axis the ends of all pieces cut the axis into stretches; a cell is one stretch of every axis. Places
-counted from the start come before places counted from the end: a dim is taken to be long enough for the program.
+Along every axis the ends of all pieces cut the axis into stretches; a cell is one stretch of every
+axis. Places counted from the start come before places counted from the end: a dim is taken to be
+long enough for the program.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise, product
 
-from .. import core as c
 from ..diagnostics import Label
-from ..types import IndexOf, Place, Shape
+from ..graph import core as c
+from ..graph.typed import Piece
+from ..graph.types import IndexOf, Place, Shape
 from .context import Context
 from .symbols import Symbol
-from .typed import Piece
 
 Cut = tuple[int, int]  # (0, k): k from the start; (1, -k): k from the end
 Interval = tuple[Cut, Cut]
@@ -51,7 +52,9 @@ def _cuts(intervals: list[Interval], size: int | None) -> list[Cut]:
 
 
 def _contains(box: tuple[Interval, ...], cell: tuple[Interval, ...]) -> bool:
-    return all(low <= start and stop <= high for (low, high), (start, stop) in zip(box, cell, strict=True))
+    return all(
+        low <= start and stop <= high for (low, high), (start, stop) in zip(box, cell, strict=True)
+    )
 
 
 def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -> None:
@@ -60,7 +63,10 @@ def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -
     if first.indices:
         help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
     elif is_draw:
-        help = "a variable is drawn once: add further terms to its log density with `factor name : ...`"
+        help = (
+            "a variable is drawn once: add further terms to its log density with `factor name "
+            ": ...`"
+        )
     ctx.error(
         "E0501",
         f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice",
@@ -70,13 +76,18 @@ def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -
     )
 
 
-def _report_gap(symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece: Piece, ctx: Context) -> None:
+def _report_gap(
+    symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece: Piece, ctx: Context
+) -> None:
     place = ", ".join(_show(interval) for interval in cell)
     ctx.error(
         "E0502",
         f"nothing defines `{symbol.name}[{place}]`",
         piece.span,
-        help=f"add a statement for it: `{symbol.name}[{place}] {'~' if isinstance(piece.body, c.Law) else '='} ...`"
+        help=(
+            f"add a statement for it: `{symbol.name}[{place}] "
+            f"{'~' if isinstance(piece.body, c.Law) else '='} ...`"
+        )
         if ".." not in place
         else "add a statement for that part",
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from .. import core as c
 from ..diagnostics import did_you_mean
-from ..syntax import Argument, Name, TypeExpr
-from ..types import (
+from ..graph import core as c
+from ..graph.types import (
     CONSTRAINT_DOMAIN,
     CONSTRAINT_RANK,
     UNKNOWN,
@@ -24,6 +23,7 @@ from ..types import (
     same_shape,
     show_shape,
 )
+from ..text.syntax import Argument, Name, TypeExpr
 from .context import Context
 from .expressions import infer
 from .indexing import report_not_a_dim
@@ -34,7 +34,9 @@ TYPES_OF_OTHERS = {
     **dict.fromkeys(("float", "double", "number", "Float64"), "write `real`"),
     **dict.fromkeys(("integer", "long", "Int64"), "write `int`"),
     **dict.fromkeys(("boolean", "binary"), "write `bool`"),
-    **dict.fromkeys(("vector", "row_vector", "array"), "an array is written by its dims: `x[D] : real`"),
+    **dict.fromkeys(
+        ("vector", "row_vector", "array"), "an array is written by its dims: `x[D] : real`"
+    ),
     "positive": "write `real(lower=0)`",
     "count": "write `int(lower=0)`",
     **dict.fromkeys(("unit", "probability"), "write `real(lower=0, upper=1)`"),
@@ -43,7 +45,9 @@ TYPES_OF_OTHERS = {
     "corr_matrix": "write `correlation`",
     "cholesky_factor_cov": "write `cholesky`",
     "cholesky_factor_corr": "write `corr_cholesky`",
-    **dict.fromkeys(("string", "str", "categorical", "enum"), "declare its labels: `dim Level = low | high`"),
+    **dict.fromkeys(
+        ("string", "str", "categorical", "enum"), "declare its labels: `dim Level = low | high`"
+    ),
 }
 
 
@@ -75,11 +79,18 @@ def _constrained(word: str, domain: Domain, shape: Shape, written: TypeExpr, ctx
     if len(shape) < rank:
         example = ", ".join(["K"] * rank)
         needed = "a dim" if rank == 1 else "two dims"
-        ctx.error("E0214", f"a `{word}` needs {needed}", written.span, help=f"write `{word}[{example}]`")
+        ctx.error(
+            "E0214", f"a `{word}` needs {needed}", written.span, help=f"write `{word}[{example}]`"
+        )
         return UNKNOWN
     if rank == 2 and not same_axis(shape[-1], shape[-2]):
         help = f"write `{word}[{shape[-1]}, {shape[-1]}]`"
-        ctx.error("E0214", f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]", written.span, help=help)
+        ctx.error(
+            "E0214",
+            f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]",
+            written.span,
+            help=help,
+        )
         return UNKNOWN
     return Type(domain, shape, word)
 
@@ -90,7 +101,12 @@ def _resolve_domain(written: TypeExpr, ctx: Context) -> Domain | None:
         lower, upper = _resolve_bounds(written, ctx)
         return Real(lower, upper) if word == "real" else Int(lower, upper)
     if written.arguments:
-        ctx.error("E0215", f"`{word}` takes no arguments", written.span, help="only `real` and `int` have bounds")
+        ctx.error(
+            "E0215",
+            f"`{word}` takes no arguments",
+            written.span,
+            help="only `real` and `int` have bounds",
+        )
     if word == "bool":
         return Bool()
     if word in CONSTRAINT_RANK:
@@ -113,11 +129,20 @@ def _resolve_bounds(written: TypeExpr, ctx: Context) -> tuple[float, float]:
     bounds = {"lower": -inf, "upper": inf}
     for argument in written.arguments:
         if argument.name not in bounds:
-            ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help="as in `real(lower=0)`")
+            ctx.error(
+                "E0215",
+                "a type takes `lower=` and `upper=`",
+                argument.span,
+                help="as in `real(lower=0)`",
+            )
             break
         bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
     if bounds["lower"] >= bounds["upper"]:
-        ctx.error("E0215", f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}", written.span)
+        ctx.error(
+            "E0215",
+            f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}",
+            written.span,
+        )
         return -inf, inf
     return bounds["lower"], bounds["upper"]
 
@@ -141,7 +166,11 @@ def fit_shape(core: c.Core, shape: Shape, what: str, ctx: Context) -> bool:
         for a, b in zip(shape, core.type.shape, strict=True)
     )
     help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
-    sizes = [f"`{axis}` has {axis.size} members" for axis in shape if isinstance(axis, Dim) and axis.size is not None]
+    sizes = [
+        f"`{axis}` has {axis.size} members"
+        for axis in shape
+        if isinstance(axis, Dim) and axis.size is not None
+    ]
     message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
     ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
     return False

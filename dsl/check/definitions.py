@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import core as c
-from ..signatures.distributions import distributions_by_name
-from ..syntax import Binder, Call, DrawStmt, Expr, FactorStmt, LetStmt, Name, Table, Target, TypeExpr
-from ..types import (
+from ..graph import core as c
+from ..graph.typed import Definition, Piece
+from ..graph.types import (
     REAL,
     UNKNOWN,
     Bool,
@@ -21,6 +20,19 @@ from ..types import (
     same_axis,
     same_shape,
 )
+from ..library.distributions import distributions_by_name
+from ..text.syntax import (
+    Binder,
+    Call,
+    DrawStmt,
+    Expr,
+    FactorStmt,
+    LetStmt,
+    Name,
+    Table,
+    Target,
+    TypeExpr,
+)
 from .calls import infer_law
 from .context import Context
 from .coverage import check_coverage
@@ -33,11 +45,12 @@ from .references import mentions
 from .settings import check_law_settings, check_settings, smoothed
 from .symbols import Symbol
 from .tables import infer_table_law
-from .typed import Definition, Piece
 
 
 def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Definition | None:
-    """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with it."""
+    """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with
+    it.
+    """
     axes = target_axes(symbol, declared, ctx)
     reported = len(ctx.facts.report)
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
@@ -49,22 +62,30 @@ def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Def
     is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
     if symbol.kind != "factor" and is_sound:
         check_coverage(symbol, type_.shape, pieces, ctx)
-    kept = any(isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces)
-    return Definition(symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept)
+    kept = any(
+        isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces
+    )
+    return Definition(
+        symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept
+    )
 
 
 # ---- shapes of targets
 
 
 def target_axes(symbol: Symbol, declared: Type | None, ctx: Context) -> list[Dim | None]:
-    """The dim of every index of the target: from the declaration, or from the piece that has a binder there."""
+    """The dim of every index of the target: from the declaration, or from the piece that has a
+    binder there.
+    """
     targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
     count = max(len(target.indices) for target in targets)
     if declared and declared.known:
         count = min(count, len(declared.shape))
     axes: list[Dim | None] = [None] * count
     if declared:
-        axes[: len(declared.shape)] = [axis if isinstance(axis, Dim) else None for axis in declared.shape[:count]]
+        axes[: len(declared.shape)] = [
+            axis if isinstance(axis, Dim) else None for axis in declared.shape[:count]
+        ]
     for target in targets:
         for k, index in enumerate(target.indices[:count]):
             if axes[k] is None and isinstance(index, Binder):
@@ -84,7 +105,9 @@ def _check_target(
             target.span,
             help=_axes_help(target, len(axes)),
         )
-        return None, ctx.bind(**{i.name.name: UNKNOWN for i in target.indices if isinstance(i, Binder)})
+        return None, ctx.bind(
+            **{i.name.name: UNKNOWN for i in target.indices if isinstance(i, Binder)}
+        )
     found: list[c.Bind | c.Core] = []
     inside = ctx
     for index, axis in zip(target.indices, axes, strict=True):
@@ -111,32 +134,56 @@ def _check_target_index(
             ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
         return None, inside.bind(**{index.name: UNKNOWN})
     if axis is None:
-        ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help="bind it: `x[i in D]`")
+        ctx.error(
+            "E0513",
+            "nothing says which dim this index belongs to",
+            index.span,
+            help="bind it: `x[i in D]`",
+        )
         return None, inside
     core = check_index(infer(index, ctx, axis), axis, ctx)
     if not isinstance(core, c.Const):
-        help = f"write `{index.name} in {axis}` to define it for all of `{axis}`" if isinstance(index, Name) else ""
+        help = (
+            f"write `{index.name} in {axis}` to define it for all of `{axis}`"
+            if isinstance(index, Name)
+            else ""
+        )
         if core.type.known:
-            ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help=help)
+            ctx.error(
+                "E0513", "an index on the left is a binder or a constant", index.span, help=help
+            )
         return None, inside
     return (core if isinstance(core.type.domain, IndexOf) else None), inside
 
 
 def unbound_index(symbol: Symbol, ctx: Context) -> Name | None:
-    """The first index of a target that is neither bound nor known, as in `z[t] ~ Normal(z[t-1], 1)`."""
+    """The first index of a target that is neither bound nor known, as in `z[t] ~ Normal(z[t-1],
+    1)`.
+    """
     indices = [i for flat in symbol.pieces for i in flat.statement.target.indices]  # type: ignore[attr-defined]
-    return next((i for i in indices if isinstance(i, Name) and not _is_known(i.name, None, ctx)), None)
+    return next(
+        (i for i in indices if isinstance(i, Name) and not _is_known(i.name, None, ctx)), None
+    )
 
 
 def _is_known(name: str, axis: Dim | None, ctx: Context) -> bool:
     symbol = ctx.symbol(name)
     is_label = axis is not None and name in axis.labels
-    return is_label or name in ctx.variables or (symbol is not None and symbol.kind != "broken") or "." in name
+    return (
+        is_label
+        or name in ctx.variables
+        or (symbol is not None and symbol.kind != "broken")
+        or "." in name
+    )
 
 
 def _axes_help(target: Target, count: int) -> str:
     dims = [index.range.dim.name for index in target.indices if isinstance(index, Binder)]
-    return f"declare it `{target.name.name}[{', '.join(dims)}]`" if len(dims) == len(target.indices) > count else ""
+    return (
+        f"declare it `{target.name.name}[{', '.join(dims)}]`"
+        if len(dims) == len(target.indices) > count
+        else ""
+    )
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -153,7 +200,13 @@ def _check_piece(
     assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
     indices, inside = _check_target(statement.target, axes, ctx)
     where = _check_where(statement.target, symbol, inside)
-    kind = "draw" if isinstance(statement, DrawStmt) else "factor" if isinstance(statement, FactorStmt) else "let"
+    kind = (
+        "draw"
+        if isinstance(statement, DrawStmt)
+        else "factor"
+        if isinstance(statement, FactorStmt)
+        else "let"
+    )
     settings = check_settings(statement.annotations, flat.soft, kind, ctx)
     body: c.Core | c.Law | None
     if isinstance(statement, DrawStmt):
@@ -192,13 +245,24 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
         help = "add the elements up: `sum(...)`, or bind an index"
         if not value.type.numeric:
             help = "a label is no number: index an array with it, or compare it"
-        ctx.error("E0216", f"{what} is one number, but this is {show_kind(value.type)}", value.span, help=help)
+        ctx.error(
+            "E0216",
+            f"{what} is one number, but this is {show_kind(value.type)}",
+            value.span,
+            help=help,
+        )
 
 
-def _check_draw(statement: DrawStmt, declared: Type | None, count: int, ctx: Context) -> c.Law | None:
-    written = _written_type(statement.type, ctx) or (declared and Type(declared.domain, declared.shape[count:]))
+def _check_draw(
+    statement: DrawStmt, declared: Type | None, count: int, ctx: Context
+) -> c.Law | None:
+    written = _written_type(statement.type, ctx) or (
+        declared and Type(declared.domain, declared.shape[count:])
+    )
     domain = written.domain if written else None
-    expected = domain.dim if isinstance(domain, IndexOf) else domain if isinstance(domain, Bool) else None
+    expected = (
+        domain.dim if isinstance(domain, IndexOf) else domain if isinstance(domain, Bool) else None
+    )
     distribution = statement.distribution
     if isinstance(distribution, Table):
         return infer_table_law(distribution, expected, ctx)
@@ -248,7 +312,9 @@ def _type_help(target: Target, given: Type, wanted: Type) -> str:
     if not same_shape(given.shape, wanted.shape):
         if target.indices or given.shape or not wanted.shape:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
-        binders = ", ".join(f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False))
+        binders = ", ".join(
+            f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False)
+        )
         return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
     return f"declare it `: {show_kind(given.replace(shape=()))}`"
 
@@ -271,9 +337,15 @@ def agrees(given: Type, wanted: Type) -> bool:
 # ---- types
 
 
-def _type_of_pieces(symbol: Symbol, axes: Sequence[Dim | None], pieces: list[Piece], ctx: Context) -> Type:
+def _type_of_pieces(
+    symbol: Symbol, axes: Sequence[Dim | None], pieces: list[Piece], ctx: Context
+) -> Type:
     """The axes of the target, then those of the body; all pieces of one type."""
-    written = [t for flat in symbol.pieces if (t := _written_type(getattr(flat.statement, "type", None), ctx))]
+    written = [
+        t
+        for flat in symbol.pieces
+        if (t := _written_type(getattr(flat.statement, "type", None), ctx))
+    ]
     if None in axes or not (pieces or written):
         return UNKNOWN
     if not pieces:
@@ -322,9 +394,17 @@ def _event_type(
 
 def _type_by_distribution(distribution: Expr) -> Type | None:
     """Most distributions have one support, whatever their arguments."""
-    rows = distributions_by_name().get(distribution.function.name, ()) if isinstance(distribution, Call) else ()
+    rows = (
+        distributions_by_name().get(distribution.function.name, ())
+        if isinstance(distribution, Call)
+        else ()
+    )
     result = rows[0].signature.result if rows else None
-    return Type(DOMAINS[result.domain]) if result and not result.axes and result.domain in DOMAINS else None
+    return (
+        Type(DOMAINS[result.domain])
+        if result and not result.axes and result.domain in DOMAINS
+        else None
+    )
 
 
 def _widened(type_: Type) -> Type:

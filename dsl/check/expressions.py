@@ -6,14 +6,9 @@ from collections.abc import Callable
 from math import isinf
 from typing import Any
 
-from .. import core as c
-from .. import syntax as s
 from ..diagnostics import did_you_mean
-from ..keywords import keywords
-from ..signatures.distributions import distributions_by_name
-from ..signatures.functions import functions_by_name
-from ..source import Span
-from ..types import (
+from ..graph import core as c
+from ..graph.types import (
     UNKNOWN,
     Axis,
     Bool,
@@ -29,6 +24,11 @@ from ..types import (
     number_type,
     same_shape,
 )
+from ..library.distributions import distributions_by_name
+from ..library.functions import functions_by_name
+from ..source import Span
+from ..text import syntax as s
+from ..text.keywords import keywords
 from .calls import infer_function
 from .context import Context
 from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
@@ -54,7 +54,9 @@ def unknown(span: Span) -> c.Core:
 def _infer_number(expr: s.Number, ctx: Context, hint: Axis | None) -> c.Core:
     value = expr.value
     if isinf(value):
-        ctx.error("E0218", "this number is too large", expr.span, help="the largest is about 1.8e308")
+        ctx.error(
+            "E0218", "this number is too large", expr.span, help="the largest is about 1.8e308"
+        )
         return unknown(expr.span)
     domain = Int(value, value) if isinstance(value, int) else Real(value, value)
     return c.Const(expr.span, Type(domain), value)
@@ -65,7 +67,9 @@ def _infer_boolean(expr: s.Boolean, ctx: Context, hint: Axis | None) -> c.Core:
 
 
 def _infer_string(expr: s.String, ctx: Context, hint: Axis | None) -> c.Core:
-    ctx.error("E0209", "a quoted text is not a value", expr.span, help="labels are written without quotes")
+    ctx.error(
+        "E0209", "a quoted text is not a value", expr.span, help="labels are written without quotes"
+    )
     return unknown(expr.span)
 
 
@@ -106,8 +110,13 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
         return unknown(expr.span)
     if ctx.guide and symbol.kind == "let" and symbol.name not in ctx.facts.symbols.guide:
-        message = f"`{expr.name}` cannot be used here: a guide sees what is given, and no values of the model"
-        ctx.error("E0108", message, expr.span, help="compute it inside the guide, under another name")
+        message = (
+            f"`{expr.name}` cannot be used here: a guide sees what is given, and no values "
+            "of the model"
+        )
+        ctx.error(
+            "E0108", message, expr.span, help="compute it inside the guide, under another name"
+        )
         return unknown(expr.span)
     type_ = ctx.type_of(symbol)
     return c.Ref(expr.span, type_ or UNKNOWN, symbol.name)
@@ -124,7 +133,12 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
         return label_constant(expr.name, dims[0], expr.span)
     if dims:
         forms = " or ".join(f"`{d}.{expr.name}`" for d in dims)
-        ctx.error("E0105", f"the label `{expr.name}` belongs to several dims", expr.span, help=f"write {forms}")
+        ctx.error(
+            "E0105",
+            f"the label `{expr.name}` belongs to several dims",
+            expr.span,
+            help=f"write {forms}",
+        )
         return unknown(expr.span)
     return None
 
@@ -136,7 +150,10 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
     elif expr.name in ctx.facts.bound:
-        help = f"`{expr.name}` is bound elsewhere; to take in a sum, a reduction needs parentheses: `sum[i in D] (...)`"
+        help = (
+            f"`{expr.name}` is bound elsewhere; to take in a sum, a reduction needs "
+            "parentheses: `sum[i in D] (...)`"
+        )
     elif expr.name in keywords():
         help = f"`{expr.name}` is a word of the language"
     help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
@@ -166,7 +183,11 @@ def _infer_binary(expr: s.Binary, ctx: Context, hint: Axis | None) -> c.Core:
 
 
 def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
-    return isinstance(expr, s.Name) and expr.name in ctx.facts.symbols.labels and expr.name not in ctx.variables
+    return (
+        isinstance(expr, s.Name)
+        and expr.name in ctx.facts.symbols.labels
+        and expr.name not in ctx.variables
+    )
 
 
 def _dim_of(core: c.Core) -> Axis | None:
@@ -256,7 +277,11 @@ def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: Axis | None) -> c.Core:
     inside = ctx.bind(**{name: _any_value(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
     require_condition(condition, inside)
-    type_ = join_types([start.replace(type=_any_value(start.type)), body], "the start and the step of this `loop`", ctx)
+    type_ = join_types(
+        [start.replace(type=_any_value(start.type)), body],
+        "the start and the step of this `loop`",
+        ctx,
+    )
     limit = infer(expr.limit, ctx)
     return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
 
@@ -303,10 +328,14 @@ def _infer_reduction(expr: s.Reduction, ctx: Context, hint: Axis | None) -> c.Co
     where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
-    return c.Reduce(expr.span, _reduction_type(expr, body, binders, ctx), expr.operator, binders, where, body)
+    return c.Reduce(
+        expr.span, _reduction_type(expr, body, binders, ctx), expr.operator, binders, where, body
+    )
 
 
-def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
+def _reduction_type(
+    expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context
+) -> Type:
     operator = expr.operator
     if operator in ("all", "any"):
         require_condition(body, ctx)
@@ -323,13 +352,20 @@ def _reduction_type(expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...]
         return number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
     if operator == "logsumexp":
         return Type(Real(), body.type.shape)
-    return number_type(body.type.whole, 0 if lower >= 0 else float("-inf"), float("inf"), body.type.shape)
+    return number_type(
+        body.type.whole, 0 if lower >= 0 else float("-inf"), float("inf"), body.type.shape
+    )
 
 
 def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
     if len(binders) != 1 or body.type.shape:
         message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        ctx.error("E0211", message, body.span, help=f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`")
+        ctx.error(
+            "E0211",
+            message,
+            body.span,
+            help=f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`",
+        )
         return UNKNOWN
     return Type(IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
@@ -370,7 +406,9 @@ def _infer_array(expr: s.Array, ctx: Context, hint: Axis | None) -> c.Core:
 
 
 def _infer_table(expr: s.Table, ctx: Context, hint: Axis | None) -> c.Core:
-    from .tables import infer_value_table  # tables are made of expressions: the circle is in the language
+    from .tables import (
+        infer_value_table,  # tables are made of expressions: the circle is in the language
+    )
 
     return infer_value_table(expr, ctx)
 

@@ -1,4 +1,6 @@
-"""Blocks dissolve: every statement stands alone, with the binders, conditions and smoothing around it."""
+"""Blocks dissolve: every statement stands alone, with the binders, conditions and smoothing around
+it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..record import Record
-from ..syntax import (
+from ..text.syntax import (
     Argument,
     Binary,
     Binder,
@@ -54,7 +56,9 @@ def _flatten(statement: Statement, around: _Around, report: list[Diagnostic]) ->
     if isinstance(statement, ForStmt):
         where = (*around.where, *filter(None, [statement.where]))
         yield from _inside(
-            statement.body, around.replace(binders=around.binders + statement.binders, where=where), report
+            statement.body,
+            around.replace(binders=around.binders + statement.binders, where=where),
+            report,
         )
     elif isinstance(statement, SoftStmt):
         yield from _inside(statement.body, around.replace(soft=statement.arguments), report)
@@ -66,12 +70,18 @@ def _flatten(statement: Statement, around: _Around, report: list[Diagnostic]) ->
         target = _bind_target(statement.target, around, report)
         yield Flat(statement.replace(target=target), around.module, around.guide, around.soft)
     else:
-        if around.binders or around.soft is not None or (around.guide and not isinstance(statement, DeclStmt)):
+        if (
+            around.binders
+            or around.soft is not None
+            or (around.guide and not isinstance(statement, DeclStmt))
+        ):
             report.append(_misplaced(statement, _word(statement), around))
         yield Flat(statement, around.module, around.guide)
 
 
-def _inside(body: tuple[Statement, ...], around: _Around, report: list[Diagnostic]) -> Iterator[Flat]:
+def _inside(
+    body: tuple[Statement, ...], around: _Around, report: list[Diagnostic]
+) -> Iterator[Flat]:
     for statement in body:
         yield from _flatten(statement, around, report)
 
@@ -88,13 +98,19 @@ def _bind_target(target: Target, around: _Around, report: list[Diagnostic]) -> T
         report.append(
             Diagnostic(
                 "E0511",
-                f"`{target.name.name}` is defined once for each `{name}`, but does not carry `{name}` as an index",
+                (
+                    f"`{target.name.name}` is defined once for each `{name}`, but does not carry "
+                    f"`{name}` as an index"
+                ),
                 around.module.source,
                 target.span,
                 help=f"write `{target.name.name}[{', '.join(by_name)}]`",
             )
         )
-    return target.replace(indices=missing + indices, where=_conjunction((*around.where, *filter(None, [target.where]))))
+    return target.replace(
+        indices=missing + indices,
+        where=_conjunction((*around.where, *filter(None, [target.where]))),
+    )
 
 
 def _conjunction(conditions: tuple[Expr, ...]) -> Expr | None:

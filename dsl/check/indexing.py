@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import core as c
 from ..diagnostics import did_you_mean
-from ..source import Span
-from ..syntax import Binder, Bound, Range
-from ..types import (
+from ..graph import core as c
+from ..graph.types import (
     CONSTRAINT_RANK,
     UNKNOWN,
     Axis,
@@ -21,11 +19,15 @@ from ..types import (
     same_axis,
     show_shape,
 )
+from ..source import Span
+from ..text.syntax import Binder, Bound, Range
 from .context import Context
 
 
 def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
-    """An index of this axis and of no other; constants and binders plus a number are proved to be in range."""
+    """An index of this axis and of no other; constants and binders plus a number are proved to be
+    in range.
+    """
     domain = index.type.domain
     if not index.type.known:
         return index
@@ -38,17 +40,28 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
         index = index.replace(type=Type(IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
     if not isinstance(domain, IndexOf):
-        ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help=_index_help(axis))
+        ctx.error(
+            "E0301",
+            f"`{axis}` cannot be indexed by {index.type}",
+            index.span,
+            help=_index_help(axis),
+        )
     elif not same_axis(domain.dim, axis):
         help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
-        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help)
+        ctx.error(
+            "E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help
+        )
     else:
         _prove_in_range(index, domain, axis, ctx)
     return index
 
 
 def _index_help(axis: Axis) -> str:
-    return f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`" if isinstance(axis, Dim) else ""
+    return (
+        f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
+        if isinstance(axis, Dim)
+        else ""
+    )
 
 
 def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) -> None:
@@ -59,13 +72,20 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
         high = Place(size + high.offset)
     if not low.from_end and low.offset < 0:
         help = _later_start(index, axis, -low.offset)
-        ctx.error("E0304", f"this index can be {low.offset}, before the start of `{axis}`", index.span, help=help)
+        ctx.error(
+            "E0304",
+            f"this index can be {low.offset}, before the start of `{axis}`",
+            index.span,
+            help=help,
+        )
     elif high.from_end and high.offset >= 0:
         help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
         ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
     elif size is not None and high.offset >= size:
         verb = "is" if isinstance(index, c.Const) else "can be"
-        message = f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
+        message = (
+            f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
+        )
         ctx.error("E0304", message, index.span)
     elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
         least = ctx.facts.least_sizes
@@ -74,8 +94,15 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
 
 def _later_start(index: c.Core, axis: Axis, steps: int) -> str:
     """How to write the binder so that the index stays in range."""
-    binder = next((x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, IndexOf)), None)
-    if binder is None or not isinstance(binder.type.domain, IndexOf) or binder.type.domain.low.from_end:
+    binder = next(
+        (x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, IndexOf)),
+        None,
+    )
+    if (
+        binder is None
+        or not isinstance(binder.type.domain, IndexOf)
+        or binder.type.domain.low.from_end
+    ):
         return ""
     start = binder.type.domain.low.offset + steps
     return f"start the binder later: `{binder.name} in {axis}[{start}..]`"
@@ -97,7 +124,10 @@ def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) 
 def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
     if base.type.shape:
         axes = len(base.type.shape)
-        message = f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} {show_shape(base.type.shape)}"
+        message = (
+            f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} "
+            f"{show_shape(base.type.shape)}"
+        )
     else:
         message = f"this is a single {base.type} and takes no index"
     ctx.error("E0305", message, span)
@@ -126,7 +156,13 @@ def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
 
 def _bound(bound: Bound | None, default: int | None, dim: Dim, ctx: Context) -> Place:
     if bound is None:
-        return Place(0) if default == 0 else Place(0, from_end=True) if dim.size is None else Place(dim.size)
+        return (
+            Place(0)
+            if default == 0
+            else Place(0, from_end=True)
+            if dim.size is None
+            else Place(dim.size)
+        )
     if not isinstance(bound.value, int):
         ctx.error("E0306", "the bounds of a range are whole numbers", bound.span)
         return Place(0)
@@ -139,8 +175,15 @@ def _is_refused(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) 
     leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
     if is_empty:
         message = f"the range is empty: it starts at {low} and ends before {high}"
-        help = f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
-        ctx.error("E0306", message, range_.span, help=help if dim.size is not None else "`D[a..b]` leaves out b")
+        help = (
+            f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
+        )
+        ctx.error(
+            "E0306",
+            message,
+            range_.span,
+            help=help if dim.size is not None else "`D[a..b]` leaves out b",
+        )
     elif leaves:
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
     return is_empty or leaves

@@ -6,11 +6,8 @@ import re
 from collections.abc import Sequence
 from math import inf
 
-from .. import core as c
-from ..record import Record
-from ..signatures.notation import ParamSpec, Signature, TypeSpec
-from ..source import Span
-from ..types import (
+from ..graph import core as c
+from ..graph.types import (
     CONSTRAINT_DOMAIN,
     CONSTRAINT_RANK,
     Axis,
@@ -30,6 +27,9 @@ from ..types import (
     same_shape,
     show_shape,
 )
+from ..library.notation import ParamSpec, Signature, TypeSpec
+from ..record import Record
+from ..source import Span
 
 
 class Given(Record):
@@ -75,8 +75,12 @@ def match_row(signature: Signature, given: Sequence[Given], span: Span) -> Fit:
     return Fit(named_arguments, matcher.result(), matcher.axes)
 
 
-def assign_arguments(signature: Signature, given: Sequence[Given], span: Span) -> list[tuple[ParamSpec, c.Core]]:
-    """Positional arguments in order, the others by name; a variadic parameter takes all that are left."""
+def assign_arguments(
+    signature: Signature, given: Sequence[Given], span: Span
+) -> list[tuple[ParamSpec, c.Core]]:
+    """Positional arguments in order, the others by name; a variadic parameter takes all that are
+    left.
+    """
     params = {p.name: p for p in signature.params}
     free = list(signature.params)
     found: list[tuple[ParamSpec, c.Core]] = []
@@ -90,7 +94,9 @@ def assign_arguments(signature: Signature, given: Sequence[Given], span: Span) -
             free.remove(param)
         else:
             problem = "is given twice" if argument.name in params else "is not a parameter"
-            raise Misfit("E0202", f"`{argument.name}` {problem} of `{signature.text}`", argument.span)
+            raise Misfit(
+                "E0202", f"`{argument.name}` {problem} of `{signature.text}`", argument.span
+            )
         found.append((param, argument.value))
     taken = {param.name for param, _ in found}
     missing = [p.name for p in free if not p.optional and p.name not in taken]
@@ -143,7 +149,10 @@ class _Matcher:
         elif len(spec.axes) != len(shape):
             raise Misfit(
                 "E0201",
-                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is {show_kind(value.type)}",
+                (
+                    f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is "
+                    f"{show_kind(value.type)}"
+                ),
                 value.span,
                 _rank_help(spec, shape),
             )
@@ -156,7 +165,11 @@ class _Matcher:
         if isinstance(value, c.Const) and isinstance(domain, Int):
             return
         if value.type.shape or not isinstance(domain, IndexOf):
-            raise Misfit("E0201", f"`{param.name}` is an index, but this is {show_kind(value.type)}", value.span)
+            raise Misfit(
+                "E0201",
+                f"`{param.name}` is an index, but this is {show_kind(value.type)}",
+                value.span,
+            )
         self._bind_axis(param.type.axes[0], domain.dim, value)
 
     def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:
@@ -165,13 +178,19 @@ class _Matcher:
         elif same_shape(self.shape, value.type.shape):
             self.shape = named(self.shape, value.type.shape)
         else:
-            message = f"the shapes {show_shape(self.shape)} and {show_shape(value.type.shape)} do not agree"
+            message = (
+                f"the shapes {show_shape(self.shape)} and {show_shape(value.type.shape)} do "
+                "not agree"
+            )
             raise Misfit("E0203", message, value.span)
 
     def _bind_axis(self, name: str, axis: Axis, value: c.Core) -> None:
         known = self.axes.get(name) or (Fixed(int(name)) if name.isdigit() else None)
         if known and not same_axis(known, axis):
-            message = f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` needs one `{name}`"
+            message = (
+                f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` "
+                f"needs one `{name}`"
+            )
             raise Misfit("E0203", message, value.span)
         if not isinstance(known, Dim):
             self.axes[name] = axis
@@ -205,7 +224,9 @@ class _Matcher:
             return self.axes[name]
         total = 0
         for sign, part in re.findall(r"([+-]?)(\w+)", name):
-            size = int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
+            size = (
+                int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
+            )
             if size is None:
                 return Fixed(None)
             total += -size if sign == "-" else size
@@ -228,7 +249,9 @@ def show_spec(spec: TypeSpec) -> str:
 
 
 def show_kind(type_: Type) -> str:
-    """The type without what is known of the values: where 2.5 does not fit, that it is real is what matters."""
+    """The type without what is known of the values: where 2.5 does not fit, that it is real is what
+    matters.
+    """
     domain = type_.domain
     plain = Real() if isinstance(domain, Real) else Int() if isinstance(domain, Int) else domain
     return str(type_.replace(domain=plain))
@@ -241,23 +264,38 @@ def _rank_help(spec: TypeSpec, shape: Shape) -> str:
 
 
 def domain_misfit(word: str, type_: Type) -> str | None:
-    """Why no value of this type, or not every kind of it, is in the domain of this word; None when it may be."""
+    """Why no value of this type, or not every kind of it, is in the domain of this word; None when
+    it may be.
+    """
     domain = type_.domain
     lower, upper = type_.bounds
     if word in ("item", "index") or not type_.known:
         return None
     if word == "bool":
-        return None if isinstance(domain, Bool) else f"needs true or false, but this is {show_kind(type_)}"
+        return (
+            None
+            if isinstance(domain, Bool)
+            else f"needs true or false, but this is {show_kind(type_)}"
+        )
     if not type_.numeric:
         return f"needs a number, but this is a label of `{domain}`"
     if word in ("int", "count") and not type_.whole:
         return f"needs a whole number, but this is {show_kind(type_)}"
     if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
-        return f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is {_show_value(lower, upper)}"
+        return (
+            f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is "
+            f"{_show_value(lower, upper)}"
+        )
     if word in ("unit", "simplex") and (upper < 0 or lower > 1):
         return f"must lie between 0 and 1, but this is {_show_value(lower, upper)}"
     return None
 
 
 def _show_value(lower: float, upper: float) -> str:
-    return f"{lower:g}" if lower == upper else f"at most {upper:g}" if upper <= 0 else f"at least {lower:g}"
+    return (
+        f"{lower:g}"
+        if lower == upper
+        else f"at most {upper:g}"
+        if upper <= 0
+        else f"at least {lower:g}"
+    )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from ..diagnostics import Diagnostic, DpError
-from ..parser import parse_program
 from ..record import Record
 from ..source import Source, Span
-from ..syntax import ImportStmt, Program
+from ..text.parser import parse_program
+from ..text.syntax import ImportStmt, Program
 
 Reader = Callable[[str], Source]
 
@@ -18,7 +18,9 @@ UNREAD = "?."
 
 
 class Module(Record):
-    """`aliases` maps the names after `as` to the prefixes of the modules they stand for, or to UNREAD."""
+    """`aliases` maps the names after `as` to the prefixes of the modules they stand for, or to
+    UNREAD.
+    """
 
     prefix: str
     source: Source
@@ -27,7 +29,9 @@ class Module(Record):
 
 
 def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> list[Module]:
-    """The program itself and, depth first, what it imports; names of an import `as lib` start with `lib.`."""
+    """The program itself and, depth first, what it imports; names of an import `as lib` start with
+    `lib.`.
+    """
     modules: list[Module] = []
 
     def load(program: Program, prefix: str, importing: tuple[str, ...]) -> None:
@@ -36,7 +40,9 @@ def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> li
         modules.append(Module(prefix, program.source, program, aliases))
         for statement in imports:
             path = _relative_to(program.source.path, statement.path.value)
-            source = _read_import(read, path, importing, program.source, statement.path.span, report)
+            source = _read_import(
+                read, path, importing, program.source, statement.path.span, report
+            )
             if source is None:
                 aliases[statement.alias.name] = UNREAD
             else:
@@ -53,7 +59,12 @@ def _relative_to(importer: str, path: str) -> str:
 
 
 def _read_import(
-    read: Reader, path: str, importing: tuple[str, ...], source: Source, span: Span, report: list[Diagnostic]
+    read: Reader,
+    path: str,
+    importing: tuple[str, ...],
+    source: Source,
+    span: Span,
+    report: list[Diagnostic],
 ) -> Source | None:
     if path in importing:
         chain = " -> ".join((*importing[importing.index(path) :], path))
@@ -62,7 +73,15 @@ def _read_import(
     try:
         return read(path)
     except (OSError, DpError) as error:
-        reason = error.diagnostics[0].message if isinstance(error, DpError) else error.strerror or str(error)
+        reason = (
+            error.diagnostics[0].message
+            if isinstance(error, DpError)
+            else error.strerror or str(error)
+        )
         message = f"cannot read `{path}`: {reason}"
-        report.append(Diagnostic("E0601", message, source, span, help="paths are relative to the importing file"))
+        report.append(
+            Diagnostic(
+                "E0601", message, source, span, help="paths are relative to the importing file"
+            )
+        )
         return None

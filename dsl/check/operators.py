@@ -1,13 +1,14 @@
-"""Operators: which operands agree, and what can be said of the result without knowing the values."""
+"""Operators: which operands agree, and what can be said of the result without knowing the
+values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
 
-from .. import core as c
-from ..source import Span
-from ..types import (
+from ..graph import core as c
+from ..graph.types import (
     BOOL,
     UNKNOWN,
     Bool,
@@ -23,6 +24,7 @@ from ..types import (
     same_shape,
     show_shape,
 )
+from ..source import Span
 from .context import Context
 from .matching import show_kind
 
@@ -37,7 +39,9 @@ FUNCTION_OF_OPERATOR = {
 
 def infer_binary(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> c.Core:
     rule = infer_matmul if operator == "@" else _RULES.get(operator, _infer_arithmetic)
-    type_ = rule(operator, left, right, span, ctx) if left.type.known and right.type.known else UNKNOWN
+    type_ = (
+        rule(operator, left, right, span, ctx) if left.type.known and right.type.known else UNKNOWN
+    )
     return c.Apply(span, type_, FUNCTION_OF_OPERATOR[operator], (("a", left), ("b", right)))
 
 
@@ -46,7 +50,9 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
         return operand
     if operator == "not":
         _require_bool(operand, "not", ctx)
-        return c.Apply(span, Type(operand.type.domain, operand.type.shape), "not", (("a", operand),))
+        return c.Apply(
+            span, Type(operand.type.domain, operand.type.shape), "not", (("a", operand),)
+        )
     _require_number(operand, ctx)
     lower, upper = operand.type.bounds
     type_ = number_type(operand.type.whole, -upper, -lower, operand.type.shape)
@@ -58,7 +64,9 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
 # ---- shapes
 
 
-def joint_shape(left: Type, right: Type, span: Span, ctx: Context, operator: str = "") -> Shape | None:
+def joint_shape(
+    left: Type, right: Type, span: Span, ctx: Context, operator: str = ""
+) -> Shape | None:
     """A number goes with any array; two arrays must have the same axes. Nothing is broadcast."""
     if not left.shape or not right.shape:
         return left.shape or right.shape
@@ -94,9 +102,13 @@ def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ct
 
 
 def _shifted_index(operator: str, left: c.Core, right: c.Core) -> Type | None:
-    """A binder plus a whole number is a position of the same dim, shifted: the ground of `z[t-1]`."""
+    """A binder plus a whole number is a position of the same dim, shifted: the ground of
+    `z[t-1]`.
+    """
     domain = left.type.domain
-    is_binder = isinstance(left, c.Var) or (isinstance(left, c.Apply) and left.function in ("add", "subtract"))
+    is_binder = isinstance(left, c.Var) or (
+        isinstance(left, c.Apply) and left.function in ("add", "subtract")
+    )
     if operator not in "+-" or not is_binder or not isinstance(domain, IndexOf):
         return None
     if not isinstance(right, c.Const) or not isinstance(right.type.domain, Int):
@@ -141,7 +153,10 @@ INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
 def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
     a, b = left.type.shape, right.type.shape
     if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not same_axis(a[-1], b[0]):
-        message = f"`@` needs the last axis on its left to be the first on its right: {show_shape(a)}, {show_shape(b)}"
+        message = (
+            "`@` needs the last axis on its left to be the first on its right: "
+            f"{show_shape(a)}, {show_shape(b)}"
+        )
         ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
         return UNKNOWN
     return number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
@@ -151,7 +166,11 @@ def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
 
 
 def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
-    if isinstance(left, c.Apply) and left.function in _COMPARISONS and left.span.start == span.start:
+    if (
+        isinstance(left, c.Apply)
+        and left.function in _COMPARISONS
+        and left.span.start == span.start
+    ):
         ctx.error("E0205", "comparisons do not chain", span, help="write `a < b and b < c`")
         return UNKNOWN
     shape = joint_shape(left.type, right.type, span, ctx)
@@ -159,7 +178,9 @@ def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ct
         return UNKNOWN
     if join_domains(left.type.domain, right.type.domain) is None:
         a, b = show_kind(Type(left.type.domain)), show_kind(Type(right.type.domain))
-        ctx.error("E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right))
+        ctx.error(
+            "E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right)
+        )
     return Type(Bool(), shape)
 
 
@@ -192,7 +213,9 @@ def _require_number(operand: c.Core, ctx: Context) -> bool:
         return True
     dim = operand.type.domain
     message = f"this is a label of `{dim}`, not a number"
-    ctx.error("E0206", message, operand.span, help="index an array with it, or compare it with a label")
+    ctx.error(
+        "E0206", message, operand.span, help="index an array with it, or compare it with a label"
+    )
     return False
 
 

@@ -1,7 +1,8 @@
-"""Annotations given from outside, `b.grad=rloo(samples=4)`: they replace those of the file and are checked like them.
+"""Annotations given from outside, `b.grad=rloo(samples=4)`: they replace those of the file and are
+checked like them.
 
-Their places are counted on from the end of the file, so that whatever is said about them can be told apart from what is
-said about the file, and shown where it was written.
+Their places are counted on from the end of the file, so that whatever is said about them can be
+told apart from what is said about the file, and shown where it was written.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ..diagnostics import Diagnostic, did_you_mean
-from ..parser import parse_program
+from ..library.annotations import ANNOTATIONS
 from ..record import Record
-from ..signatures.annotations import ANNOTATIONS
 from ..source import Source, Span
-from ..syntax import (
+from ..text.parser import parse_program
+from ..text.syntax import (
     Annotation,
     Argument,
     Call,
@@ -36,7 +37,9 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 
 class Override(Record):
-    """`annotation` is None where a flag is taken away. Its spans start at `base`, those of `source` at 0."""
+    """`annotation` is None where a flag is taken away. Its spans start at `base`, those of `source`
+    at 0.
+    """
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
 
@@ -56,7 +59,9 @@ class Overridden(Record):
         """What is said about an annotation from outside, at the place where that was written."""
         for own in reversed(self.overrides):
             if diagnostic.span.start >= own.base and diagnostic.source == self.program.source:
-                return diagnostic.replace(source=own.source, span=_shifted(diagnostic.span, -own.base))
+                return diagnostic.replace(
+                    source=own.source, span=_shifted(diagnostic.span, -own.base)
+                )
         return diagnostic
 
 
@@ -66,7 +71,9 @@ def override(program: Program, settings: Mapping[str, object]) -> Overridden:
     overrides: list[Override] = []
     base = len(program.source.text) + 1
     for key, value in settings.items():
-        found = _read(key, str(value).lower() if isinstance(value, bool) else str(value), base, problems)
+        found = _read(
+            key, str(value).lower() if isinstance(value, bool) else str(value), base, problems
+        )
         if found and _verify_name(found, program, problems):
             program = program.replace(statements=_replaced(program.statements, found))
             overrides.append(found)
@@ -82,7 +89,9 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
     source = Source(PATH, f"{key}={value}")
     if not dot:
         message = f"`{key}` does not say what to set"
-        problems.append(Diagnostic("E0701", message, source, Span(0, len(key)), help=f"as in `{key}.grad=...`"))
+        problems.append(
+            Diagnostic("E0701", message, source, Span(0, len(key)), help=f"as in `{key}.grad=...`")
+        )
         return None
     row = ROWS.get(word)
     if row and not row.methods:
@@ -91,9 +100,13 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
     shift = len(name) + 1 - len(BEFORE)
     annotations = [a for s in parsed.statements if isinstance(s, LetStmt) for a in s.annotations]
     if errors or len(parsed.statements) != 1 or len(annotations) != 1:
-        spans = [_shifted(error.span, shift) for error in errors] or [Span(len(key) + 1, len(source.text))]
+        spans = [_shifted(error.span, shift) for error in errors] or [
+            Span(len(key) + 1, len(source.text))
+        ]
         help = "write it as after `with`: a method, and its options in parentheses"
-        problems.append(Diagnostic("E0702", f"`{value}` is no value of `{word}`", source, spans[0], help=help))
+        problems.append(
+            Diagnostic("E0702", f"`{value}` is no value of `{word}`", source, spans[0], help=help)
+        )
         return None
     annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
     return Override(name, word, _move(annotation, base + shift), source, base)
@@ -108,7 +121,9 @@ def _read_flag(
         problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
         return None
     span = Span(base + start, base + len(source.text))
-    return Override(name, word, Annotation(span, word, None, None) if value == "true" else None, source, base)
+    return Override(
+        name, word, Annotation(span, word, None, None) if value == "true" else None, source, base
+    )
 
 
 def _as_call(annotation: Annotation) -> Annotation:
@@ -121,7 +136,13 @@ def _as_call(annotation: Annotation) -> Annotation:
 
 def _move(tree: Any, by: int) -> Any:
     if isinstance(tree, Record):
-        return tree.replace(**{name: _move(value, by) for name, value in tree.__dict__.items() if name in tree.fields})
+        return tree.replace(
+            **{
+                name: _move(value, by)
+                for name, value in tree.__dict__.items()
+                if name in tree.fields
+            }
+        )
     if isinstance(tree, Span):
         return _shifted(tree, by)
     return tuple(_move(item, by) for item in tree) if isinstance(tree, tuple) else tree
@@ -138,13 +159,17 @@ def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) 
     names = [_name(statement) for statement, _ in _annotated(program.statements)]
     if found.name in names:
         return True
-    help = did_you_mean(found.name, names) or f"annotations go with {', '.join(dict.fromkeys(names))}"
+    help = (
+        did_you_mean(found.name, names) or f"annotations go with {', '.join(dict.fromkeys(names))}"
+    )
     message = f"the file computes or draws no `{found.name}`"
     problems.append(Diagnostic("E0104", message, found.source, Span(0, len(found.name)), help=help))
     return False
 
 
-def _annotated(statements: tuple[Statement, ...], guide: bool = False) -> Iterator[tuple[Annotated, bool]]:
+def _annotated(
+    statements: tuple[Statement, ...], guide: bool = False
+) -> Iterator[tuple[Annotated, bool]]:
     """Statements that may carry annotations, and whether they stand in the guide."""
     for statement in statements:
         if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
@@ -160,9 +185,19 @@ def _name(statement: Annotated) -> str:
 
 
 def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[Statement, ...]:
-    """A name that model and guide both draw is set where it has the annotation already, in the model otherwise."""
-    own = [(statement, guide) for statement, guide in _annotated(statements) if _name(statement) == found.name]
-    carriers = [guide for statement, guide in own if any(a.name == found.word for a in statement.annotations)]
+    """A name that model and guide both draw is set where it has the annotation already, in the
+    model otherwise.
+    """
+    own = [
+        (statement, guide)
+        for statement, guide in _annotated(statements)
+        if _name(statement) == found.name
+    ]
+    carriers = [
+        guide
+        for statement, guide in own
+        if any(a.name == found.word for a in statement.annotations)
+    ]
     places = set(carriers) or {min(guide for _, guide in own)}
     return _rewritten(statements, found, places, False)
 
@@ -174,9 +209,15 @@ def _rewritten(
         if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
             inside = guide or isinstance(statement, GuideStmt)
             return statement.replace(body=_rewritten(statement.body, found, places, inside))
-        if not isinstance(statement, Annotated) or _name(statement) != found.name or guide not in places:
+        if (
+            not isinstance(statement, Annotated)
+            or _name(statement) != found.name
+            or guide not in places
+        ):
             return statement
         others = tuple(a for a in statement.annotations if a.name != found.word)
-        return statement.replace(annotations=others + ((found.annotation,) if found.annotation else ()))
+        return statement.replace(
+            annotations=others + ((found.annotation,) if found.annotation else ())
+        )
 
     return tuple(map(rewrite, statements))

@@ -1,14 +1,18 @@
-"""Checking a whole program: names, order, types, roles. All mistakes are reported, not only the first."""
+"""Checking a whole program: names, order, types, roles. All mistakes are reported, not only the
+first.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from .. import core as c
 from ..diagnostics import Diagnostic, Label
+from ..graph import core as c
+from ..graph.dependence import Edge, Recurrence, components, find_recurrences
+from ..graph.typed import Definition, Function, Objective, Typed
+from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Type
 from ..record import Record
-from ..syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
-from ..types import UNKNOWN, Bool, IndexOf, Int, Type
+from ..text.syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
 from .bayes import warn_posterior
 from .calls import require_type
 from .context import Context, Facts, FunctionType, TooManyErrors
@@ -19,17 +23,19 @@ from .flatten import Flat, flatten_module
 from .indexing import check_index
 from .matching import show_kind
 from .modules import Module, Reader, load_modules
-from .order import Edge, Recurrence, components, find_recurrences, lags_of
+from .order import lags_of
 from .references import Mention, binder_names, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
-from .typed import Definition, Function, Objective, Typed
 from .unused import warn_unused
 
 # What the value in a declaration may use, and what is said about everything else.
 _OPEN = {"data": frozenset[str](), "param": frozenset({"data", "observed"})}
-_CLOSED = {"data": "a value in a declaration is a constant", "param": "a parameter starts from constants and data"}
+_CLOSED = {
+    "data": "a value in a declaration is a constant",
+    "param": "a parameter starts from constants and data",
+}
 
 
 class Result(Record):
@@ -66,10 +72,16 @@ class _Checker:
 
     def check(self, program: Program) -> Typed:
         functions = self.check_functions()
-        declarations, guide_declarations = (self.check_declarations(guide) for guide in (False, True))
+        declarations, guide_declarations = (
+            self.check_declarations(guide) for guide in (False, True)
+        )
         definitions, recurrences = self.check_definitions(guide=False)
         guide, guide_recurrences = self.check_definitions(guide=True)
-        factors = [d for s in self.symbols.model.values() if s.kind == "factor" and (d := self.check_one(s, False))]
+        factors = [
+            d
+            for s in self.symbols.model.values()
+            if s.kind == "factor" and (d := self.check_one(s, False))
+        ]
         objective = self.check_objective()
         self.check_roles()
         self.check_guide(objective)
@@ -112,7 +124,9 @@ class _Checker:
         bound = frozenset(p.name.name for p in statement.parameters)
         context = self.context(symbol.module)
         found = mentions(statement.body, bound) if statement.body else ()
-        return [Edge(symbol.name, used.name, m.span) for m in found if (used := context.symbol(m.name))]
+        return [
+            Edge(symbol.name, used.name, m.span) for m in found if (used := context.symbol(m.name))
+        ]
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
@@ -124,7 +138,9 @@ class _Checker:
             if others[0] is not parameter:
                 message = f"`{parameter.name.name}` is defined twice"
                 context.error("E0101", message, parameter.name.span, help="rename one of them")
-        self.facts.functions[symbol.name] = FunctionType(tuple(types), resolve_type(statement.result, (), context))
+        self.facts.functions[symbol.name] = FunctionType(
+            tuple(types), resolve_type(statement.result, (), context)
+        )
 
     def check_function(self, symbol: Symbol) -> Function | None:
         statement, signature = symbol.declaration, self.facts.functions[symbol.name]
@@ -132,7 +148,9 @@ class _Checker:
         if statement.body is None:
             return Function(symbol.name, signature.parameters, signature.result, None)
         closed = "a function sees only its parameters; pass it as an argument"
-        context = self.context(symbol.module).replace(closed=closed).bind(**dict(signature.parameters))
+        context = (
+            self.context(symbol.module).replace(closed=closed).bind(**dict(signature.parameters))
+        )
         body = infer(statement.body, context)
         require_type(body, signature.result, f"the result of `{symbol.name}`", context)
         return Function(symbol.name, signature.parameters, signature.result, body)
@@ -141,9 +159,16 @@ class _Checker:
 
     def check_declarations(self, guide: bool) -> tuple[Definition, ...]:
         """Types first: the starting value of a parameter may use data that is declared below it."""
-        declared = [(s, d) for s in self.symbols.space(guide).values() if isinstance(d := s.declaration, DeclStmt)]
+        declared = [
+            (s, d)
+            for s in self.symbols.space(guide).values()
+            if isinstance(d := s.declaration, DeclStmt)
+        ]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
-        found = [self.check_declaration(*own, type_, guide) for own, type_ in zip(declared, types, strict=True)]
+        found = [
+            self.check_declaration(*own, type_, guide)
+            for own, type_ in zip(declared, types, strict=True)
+        ]
         return tuple(d for d, (symbol, _) in zip(found, declared, strict=True) if not symbol.pieces)
 
     def declare(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Type:
@@ -155,20 +180,30 @@ class _Checker:
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
         return type_
 
-    def check_declaration(self, symbol: Symbol, statement: DeclStmt, type_: Type, guide: bool) -> Definition:
+    def check_declaration(
+        self, symbol: Symbol, statement: DeclStmt, type_: Type, guide: bool
+    ) -> Definition:
         context = self.context(symbol.module, guide)
         check_settings(statement.annotations, None, statement.role, context)
         default = self.check_default(statement, type_, context)
-        return Definition(symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default)
+        return Definition(
+            symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default
+        )
 
     def check_default(self, statement: DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:
             return None
         if statement.role in ("observed", "latent"):
-            help = {"observed": "give it with the data", "latent": "a value known in advance is `data`"}[statement.role]
+            help = {
+                "observed": "give it with the data",
+                "latent": "a value known in advance is `data`",
+            }[statement.role]
             context.error(
                 "E0515",
-                f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has no value in the file",
+                (
+                    f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has "
+                    "no value in the file"
+                ),
                 statement.value.span,
                 help=help,
             )
@@ -185,18 +220,31 @@ class _Checker:
             if value.type.shape:
                 fit_shape(value, type_.shape, f"`{statement.name.name}`", context)
             elif not agrees(Type(value.type.domain), Type(type_.domain)):
-                message = f"`{statement.name.name}` is {type_}, but its value is {show_kind(value.type)}"
+                message = (
+                    f"`{statement.name.name}` is {type_}, but its value is {show_kind(value.type)}"
+                )
                 context.error("E0217", message, value.span)
             elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
-                context.error("E0217", f"`{statement.name.name}` is {type_}, which this value is not", value.span)
+                context.error(
+                    "E0217",
+                    f"`{statement.name.name}` is {type_}, which this value is not",
+                    value.span,
+                )
         return value
 
     # ---- definitions
 
-    def check_definitions(self, guide: bool) -> tuple[tuple[Definition, ...], tuple[Recurrence, ...]]:
+    def check_definitions(
+        self, guide: bool
+    ) -> tuple[tuple[Definition, ...], tuple[Recurrence, ...]]:
         space = self.symbols.space(guide)
         owners = {s.name: s for s in space.values() if s.pieces and s.kind != "factor"}
-        edges = [edge for symbol in owners.values() for edge in self.edges_of(symbol, guide) if edge.used in owners]
+        edges = [
+            edge
+            for symbol in owners.values()
+            for edge in self.edges_of(symbol, guide)
+            if edge.used in owners
+        ]
         recurrences, cycles = find_recurrences(owners, edges)
         for cycle in cycles:
             self.report_cycle(cycle, owners)
@@ -228,16 +276,27 @@ class _Checker:
         owner = owners[cycle[0].user]
         unbound = unbound_index(owner, self.context(owner.module))
         if unbound:
-            help = f"write `{unbound.name} in D[1..]`, and the first element in a statement of its own"
+            help = (
+                f"write `{unbound.name} in D[1..]`, and the first element in a statement of its own"
+            )
             message = f"nothing says what `{unbound.name}` runs over"
             self.context(owner.module).error("E0513", message, unbound.span, help=help)
             return
         also = tuple(
-            Label(e.span, f"`{e.user}` uses `{e.used}`") for e in cycle[1:] if owners[e.user].module is owner.module
+            Label(e.span, f"`{e.user}` uses `{e.used}`")
+            for e in cycle[1:]
+            if owners[e.user].module is owner.module
         )
-        help = "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no direction is a `factor`"
+        help = (
+            "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no "
+            "direction is a `factor`"
+        )
         self.context(owner.module).error(
-            "E0503", f"these definitions go round in a circle: {path}", cycle[0].span, help=help, also=also
+            "E0503",
+            f"these definitions go round in a circle: {path}",
+            cycle[0].span,
+            help=help,
+            also=also,
         )
 
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
@@ -249,7 +308,10 @@ class _Checker:
         pending = [symbol for symbol in group if symbol.name not in types]
         while pending:
             names = members & {symbol.name for symbol in pending}
-            found = {s.name: preliminary_type(s, names, Context(quiet, s.module, {}, guide)) for s in pending}
+            found = {
+                s.name: preliminary_type(s, names, Context(quiet, s.module, {}, guide))
+                for s in pending
+            }
             types.update({name: type_ for name, type_ in found.items() if type_})
             if not any(found.values()):
                 break
@@ -258,7 +320,9 @@ class _Checker:
             types[symbol.name] = UNKNOWN
             if not quiet.report:
                 message = f"every part of `{symbol.name}` depends on `{symbol.name}` itself"
-                help = f"define its first element, or write its type: `{symbol.name}[...] : real ...`"
+                help = (
+                    f"define its first element, or write its type: `{symbol.name}[...] : real ...`"
+                )
                 self.context(symbol.module, guide).error("E0213", message, symbol.span, help=help)
 
     def check_one(self, symbol: Symbol, guide: bool) -> Definition | None:
@@ -277,7 +341,9 @@ class _Checker:
             value = infer(statement.value, context)
             require_number(value, "an objective", context)
             settings = check_settings(statement.annotations, None, "objective", context)
-            return Objective(statement.span, statement.minimize, smoothed(value, settings), settings)
+            return Objective(
+                statement.span, statement.minimize, smoothed(value, settings), settings
+            )
         return None
 
     def check_roles(self) -> None:
@@ -303,7 +369,9 @@ class _Checker:
                 )
             elif symbol.kind == "latent" and symbol.name not in in_factors:
                 help = "mention it in a `factor`, or draw it with `~` instead of declaring it"
-                context.error("E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help)
+                context.error(
+                    "E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help
+                )
 
     def check_guide(self, objective: Objective | None) -> None:
         """The guide draws what the model draws and does not observe."""
@@ -313,9 +381,17 @@ class _Checker:
             context = self.context(symbol.module)
             if name not in latents:
                 help = f"the model draws {', '.join(latents) or 'nothing that is not observed'}"
-                context.error("E0604", f"the guide draws `{name}`, which the model does not", symbol.span, help=help)
+                context.error(
+                    "E0604",
+                    f"the guide draws `{name}`, which the model does not",
+                    symbol.span,
+                    help=help,
+                )
                 continue
-            model, guide = self.facts.types.get(name, UNKNOWN), self.facts.guide_types.get(name, UNKNOWN)
+            model, guide = (
+                self.facts.types.get(name, UNKNOWN),
+                self.facts.guide_types.get(name, UNKNOWN),
+            )
             if model.known and guide.known and not agrees(guide, model):
                 both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
                 context.error("E0604", f"`{name}` is {both}", symbol.span)
@@ -324,7 +400,9 @@ class _Checker:
         for name, symbol in latents.items():
             if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:
                 help = f"add `{name} ~ ...` to the guide"
-                self.context(symbol.module).error("E0604", f"the guide does not draw `{name}`", symbol.span, help=help)
+                self.context(symbol.module).error(
+                    "E0604", f"the guide does not draw `{name}`", symbol.span, help=help
+                )
 
 
 def _body_mentions(flat: Flat) -> list[Mention]:

@@ -1,13 +1,15 @@
-"""Which names an expression mentions, and with which indices: enough to see dependencies before any type is known."""
+"""Which names an expression mentions, and with which indices: enough to see dependencies before any
+type is known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..parser import children
 from ..record import Record
 from ..source import Span
-from ..syntax import (
+from ..text.parser import children
+from ..text.syntax import (
     Binary,
     Binder,
     Bound,
@@ -83,5 +85,7 @@ def read_offset(expr: Expr) -> Offset | None:
     if isinstance(expr, Binary) and expr.operator in "+-" and isinstance(expr.right, Number):
         base = read_offset(expr.left)
         if base and isinstance(expr.right.value, int):
-            return Offset(base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value)
+            return Offset(
+                base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value
+            )
     return None

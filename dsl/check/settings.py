@@ -1,30 +1,32 @@
-"""Annotations against their table: known names, in the right place, with options that make sense."""
+"""Annotations against their table: known names, in the right place, with options that make
+sense.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .. import core as c
 from ..diagnostics import did_you_mean
-from ..signatures.annotations import ANNOTATIONS, FINITE, LOCATION_SCALE, AnnotationRow, Method
-from ..signatures.distributions import DISTRIBUTIONS
-from ..signatures.rows import Distribution
+from ..graph import core as c
+from ..graph.typed import Scalar, Setting
+from ..graph.types import Bool, Int, Real, Type
+from ..library.annotations import ANNOTATIONS, GRAD_METHODS, AnnotationRow, Method
+from ..library.distributions import DISTRIBUTIONS, names_with
+from ..library.rows import Distribution
 from ..source import Span
-from ..syntax import Annotation, Argument, Array, Call, Expr, Name
-from ..types import Bool, Int, Real, Type
+from ..text.syntax import Annotation, Argument, Array, Call, Expr, Name
 from .context import Context
 from .expressions import infer
-from .typed import Scalar, Setting
 
 ROWS = {row.name: row for row in ANNOTATIONS}
-
-GRADIENTS = next(row.methods for row in ANNOTATIONS if row.name == "grad")
 
 
 def check_settings(
     annotations: Iterable[Annotation], soft: tuple[Argument, ...] | None, kind: str, ctx: Context
 ) -> tuple[Setting, ...]:
-    """The statement's own annotations, and the soft block around it unless the statement has its own."""
+    """The statement's own annotations, and the soft block around it unless the statement has its
+    own.
+    """
     found: dict[str, Setting] = {}
     for annotation in annotations:
         setting = _check_annotation(annotation, kind, ctx)
@@ -47,22 +49,41 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
     row = ROWS.get(annotation.name)
     if row is None:
         help = did_you_mean(annotation.name, ROWS) or f"annotations are {', '.join(sorted(ROWS))}"
-        ctx.error("E0701", f"there is no annotation `{annotation.name}`", annotation.span, help=help)
+        ctx.error(
+            "E0701", f"there is no annotation `{annotation.name}`", annotation.span, help=help
+        )
         return None
     if kind not in row.on:
         places = " or ".join(_PLACES[place] for place in sorted(row.on))
-        ctx.error("E0701", f"`{row.name}` cannot stand here", annotation.span, help=f"it goes with {places}")
+        ctx.error(
+            "E0701",
+            f"`{row.name}` cannot stand here",
+            annotation.span,
+            help=f"it goes with {places}",
+        )
         return None
     if not row.methods:
         if annotation.value or annotation.arguments is not None:
-            ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help=f"write `with {row.name}`")
+            ctx.error(
+                "E0702",
+                f"`{row.name}` takes no value",
+                annotation.span,
+                help=f"write `with {row.name}`",
+            )
         return Setting(row.name)
     if row.call != (annotation.value is None):
         meant = _written_method(annotation) or row.methods[0].name
         form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
-        ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help=f"write `with {form}`")
+        ctx.error(
+            "E0702",
+            f"`{row.name}` is not written like this",
+            annotation.span,
+            help=f"write `with {form}`",
+        )
         return None
-    method, options = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
+    method, options = (
+        _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
+    )
     return _check_method(row, method, options, annotation.span, ctx)
 
 
@@ -94,7 +115,11 @@ def _check_method(
     if not isinstance(method, Name) or method.name not in methods:
         written = method.name if isinstance(method, Name) else ""
         help = did_you_mean(written, methods) or f"choose one of {', '.join(methods)}"
-        message = f"there is no method `{written}` of `{row.name}`" if written else f"`{row.name}` needs a method"
+        message = (
+            f"there is no method `{written}` of `{row.name}`"
+            if written
+            else f"`{row.name}` needs a method"
+        )
         ctx.error("E0702", message, method.span if method else span, help=help)
         return None
     checked = [_check_option(methods[method.name], option, ctx) for option in options]
@@ -102,17 +127,23 @@ def _check_method(
 
 
 def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[str, Scalar]]:
-    """The option with its value, with each of its values where it takes several, and nothing where it is wrong."""
+    """The option with its value, with each of its values where it takes several, and nothing where
+    it is wrong.
+    """
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
         help = f"it takes {takes}" if takes else "it takes no options"
-        ctx.error("E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help)
+        ctx.error(
+            "E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help
+        )
         return []
     wanted = method.options[option.name]
     reported = len(ctx.facts.report)
     values = _option_values(option.value, wanted, ctx)
     if not values and len(ctx.facts.report) == reported:
-        shown = f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _OPTION_VALUES[wanted]
+        shown = (
+            f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _OPTION_VALUES[wanted]
+        )
         ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)
     return [(option.name, value) for value in values]
 
@@ -130,7 +161,11 @@ _OPTION_VALUES = {
 def _option_values(value: Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
     if wanted in ("name", "names"):
         return _option_names(value, ctx) if wanted == "names" or isinstance(value, Name) else []
-    found = _option_word(value, wanted) if isinstance(wanted, tuple) else _option_number(value, wanted, ctx)
+    found = (
+        _option_word(value, wanted)
+        if isinstance(wanted, tuple)
+        else _option_number(value, wanted, ctx)
+    )
     return [] if found is None else [found]
 
 
@@ -176,45 +211,61 @@ def check_law_settings(
 ) -> None:
     """Annotations that only some distributions can honour."""
     by_name = {setting.name: setting for setting in settings}
-    if "noncentered" in by_name and law.name not in LOCATION_SCALE:
-        help = f"it is for {', '.join(sorted(LOCATION_SCALE))}"
+    if "noncentered" in by_name and not law.facts.location_scale:
+        help = f"it is for {', '.join(names_with('location_scale'))}"
         ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
     if "ordered" in by_name and law.type.whole:
-        ctx.error("E0703", f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered", span)
+        ctx.error(
+            "E0703",
+            f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered",
+            span,
+        )
     if "ordered" in by_name:
         _check_same_law(law, binders, span, ctx)
     grad = by_name.get("grad")
-    row = next(row for row in DISTRIBUTIONS if row.text == law.row)
-    if grad and grad.method == "pathwise" and not row.reparametrised:
+    if grad:
+        method = next(m for m in GRAD_METHODS if m.name == grad.method)
+        _check_method_fits(method, law, span, ctx)
+
+
+def _check_method_fits(method: Method, law: c.Law, span: Span, ctx: Context) -> None:
+    row = law.facts
+    if method.fits(row):
+        return
+    if method.needs == "reparametrised":
+        message = f"a draw of `{law.name}` is not a differentiable function of its parameters"
         help = "use `grad=rloo`, `grad=sfe` or, for a finite support, `grad=enumerate`"
-        ctx.error(
-            "E0703",
-            f"a draw of `{law.name}` is not a differentiable function of its parameters",
-            span,
-            help=help,
-        )
-    method = next((m for m in GRADIENTS if grad and m.name == grad.method), None)
-    if method and method.laws and law.name not in method.laws:
-        ctx.error(
-            "E0703",
-            f"`{method.name}` is not for draws of `{law.name}`",
-            span,
-            help=f"it is for {', '.join(sorted(method.laws))}; here {_fitting(law.name, row)}",
-        )
+    else:
+        message = f"`{method.name}` is not for draws of `{law.name}`"
+        names = sorted({other.name for other in DISTRIBUTIONS if method.fits(other)})
+        help = f"it is for {', '.join(names)}; here {_fitting(row)}"
+    ctx.error("E0703", message, span, help=help)
 
 
-def _fitting(name: str, row: Distribution) -> str:
+def _fitting(row: Distribution) -> str:
     """What fits a distribution, in words."""
-    best = "`grad=pathwise`" if row.reparametrised else "`grad=enumerate`" if name in FINITE else "`grad=rloo`"
-    return f"{best} fits"
+    if row.reparametrised:
+        return "`grad=pathwise` fits"
+    return "`grad=enumerate` fits" if row.finite else "`grad=rloo` fits"
 
 
 def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
     """Draws can be told in order only if they are exchangeable along their last binder."""
     if not binders:
-        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help="`x[k in K] ~ ...`")
+        ctx.error(
+            "E0703",
+            "`ordered` needs a binder to keep the draws in order along",
+            span,
+            help="`x[k in K] ~ ...`",
+        )
     elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
         message = (
-            f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this depends on `{binders[-1].name}`"
+            f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this "
+            f"depends on `{binders[-1].name}`"
         )
-        ctx.error("E0703", message, span, help="keep the order with a cumulative sum of positive steps instead")
+        ctx.error(
+            "E0703",
+            message,
+            span,
+            help="keep the order with a cumulative sum of positive steps instead",
+        )

@@ -1,15 +1,17 @@
-"""Statements with `smooth` and `soft`: whether they can be smoothed as asked, and what in them stays hard."""
+"""Statements with `smooth` and `soft`: whether they can be smoothed as asked, and what in them
+stays hard.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import core as c
 from ..diagnostics import Diagnostic
+from ..graph import core as c
+from ..graph.inputs import is_hard, noisy_inputs, noisy_names, reads
+from ..graph.typed import Definition, Piece, Setting, Typed
+from ..graph.types import IndexOf, Real
 from ..source import Source, Span
-from ..types import IndexOf, Real
-from .inputs import is_hard, noisy_inputs, noisy_names, reads
-from .typed import Definition, Piece, Setting, Typed
 
 MOVING = frozenset({"param", "draw", "latent"})
 SOFTENED = frozenset({"step", "sign", "lookup"})
@@ -25,8 +27,12 @@ class _Report:
         self.source = typed.source
         self.definitions = typed.definitions + typed.guide
         self.moving = _moving(self.definitions)
-        self.selections = {d.name for d in self.definitions if any(_selects(piece.body) for piece in d.pieces)}
-        self.hard_functions = {f.name for f in typed.functions if f.body and any(map(is_hard, c.walk(f.body)))}
+        self.selections = {
+            d.name for d in self.definitions if any(_selects(piece.body) for piece in d.pieces)
+        }
+        self.hard_functions = {
+            f.name for f in typed.functions if f.body and any(map(is_hard, c.walk(f.body)))
+        }
 
     def say(self, code: str, message: str, span: Span, help: str) -> None:
         self.report.append(Diagnostic(code, message, self.source, span, help=help))
@@ -67,9 +73,13 @@ def _report_options(setting: Setting, body: c.Core, context: _Report) -> None:
     given = dict(setting.options)
     if "samples" in given and "panels" in given:
         help = "leave out `samples` for an integral, or `panels` for a mean of samples"
-        context.say("E0702", "`panels` and `samples` are two ways to take one mean", body.span, help)
+        context.say(
+            "E0702", "`panels` and `samples` are two ways to take one mean", body.span, help
+        )
     if "seed" in given and "samples" not in given:
-        context.say("E0702", "`seed` is for `samples`", body.span, "an integral over noise draws nothing")
+        context.say(
+            "E0702", "`seed` is for `samples`", body.span, "an integral over noise draws nothing"
+        )
 
 
 def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
@@ -81,36 +91,70 @@ def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
         context.say("E0704", "a label has no mean, so this cannot be smoothed", body.span, help)
     for name in names:
         if name not in mentioned:
-            context.say("E0704", f"this statement does not mention `{name}`", body.span, _over_help(body))
+            context.say(
+                "E0704", f"this statement does not mention `{name}`", body.span, _over_help(body)
+            )
         elif not isinstance(mentioned[name].domain, Real):
             help = "noise goes to real variables"
-            context.say("E0704", f"`{name}` is {mentioned[name]}, so it cannot be noisy", body.span, help)
+            context.say(
+                "E0704", f"`{name}` is {mentioned[name]}, so it cannot be noisy", body.span, help
+            )
     if not names:
-        context.say("E0704", "there is no real variable here that could be noisy", body.span, "leave `smooth` out")
+        context.say(
+            "E0704",
+            "there is no real variable here that could be noisy",
+            body.span,
+            "leave `smooth` out",
+        )
     if len(context.report) == before:
         _report_dimension(setting, body, names, context)
         _report_lost_derivatives(body, names, context)
 
 
 def _over_help(body: c.Core) -> str:
-    return f"it mentions {', '.join(dict.fromkeys(ref.name for ref, _ in reads(body))) or 'no variable'}"
+    return (
+        "it mentions "
+        f"{', '.join(dict.fromkeys(ref.name for ref, _ in reads(body))) or 'no variable'}"
+    )
 
 
-def _report_dimension(setting: Setting, body: c.Core, names: tuple[str, ...], context: _Report) -> None:
-    """One or two numbers are integrated over; more need samples, and their number is for the user to say."""
+def _report_dimension(
+    setting: Setting, body: c.Core, names: tuple[str, ...], context: _Report
+) -> None:
+    """One or two numbers are integrated over; more need samples, and their number is for the user
+    to say.
+    """
     inputs = noisy_inputs(body, names)
-    if "samples" not in dict(setting.options) and (len(inputs) > 2 or any(i.type.shape for i in inputs)):
-        help = "say `over=x` to let fewer be noisy, or `samples=1000` for a mean of that many samples"
-        message = f"this is a mean over noise in {', '.join(f'`{n}`' for n in names)}: more than two numbers"
+    if "samples" not in dict(setting.options) and (
+        len(inputs) > 2 or any(i.type.shape for i in inputs)
+    ):
+        help = (
+            "say `over=x` to let fewer be noisy, or `samples=1000` for a mean of that many samples"
+        )
+        message = (
+            f"this is a mean over noise in {', '.join(f'`{n}`' for n in names)}: more than "
+            "two numbers"
+        )
         context.say("E0704", message, body.span, help)
 
 
 def _report_lost_derivatives(body: c.Core, names: tuple[str, ...], context: _Report) -> None:
-    """The derivative of the mean by what is not noisy is the mean of a derivative, which misses moving jumps."""
-    lost = [n for n in dict.fromkeys(_moves_jumps(body, context)) if n in context.moving and n not in names]
+    """The derivative of the mean by what is not noisy is the mean of a derivative, which misses
+    moving jumps.
+    """
+    lost = [
+        n
+        for n in dict.fromkeys(_moves_jumps(body, context))
+        if n in context.moving and n not in names
+    ]
     for name in lost:
-        help = f"let `{name}` be noisy too, or compute what is compared as a value of its own and put the noise there"
-        message = f"`{name}` decides where this jumps but is not noisy, so its derivative would be lost"
+        help = (
+            f"let `{name}` be noisy too, or compute what is compared as a value of its own and "
+            "put the noise there"
+        )
+        message = (
+            f"`{name}` decides where this jumps but is not noisy, so its derivative would be lost"
+        )
         context.say("E0704", message, body.span, help)
 
 
@@ -126,8 +170,15 @@ def _moves_jumps(body: c.Core, context: _Report) -> Iterator[str]:
 def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
     """Variables that derivatives are taken by, and all that is computed from them."""
     found = {d.name for d in definitions if d.kind in MOVING}
-    used = {d.name: {ref.name for piece in d.pieces for ref, _ in reads(piece.body)} for d in definitions}
-    while more := {d.name for d in definitions if d.kind == "let" and d.name not in found and used[d.name] & found}:
+    used = {
+        d.name: {ref.name for piece in d.pieces for ref, _ in reads(piece.body)}
+        for d in definitions
+    }
+    while more := {
+        d.name
+        for d in definitions
+        if d.kind == "let" and d.name not in found and used[d.name] & found
+    }:
         found |= more
     return frozenset(found)
 
@@ -136,7 +187,13 @@ def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
 
 
 def _selects(core: c.Core | c.Law) -> bool:
-    name = core.function if isinstance(core, c.Apply) else core.operator if isinstance(core, c.Reduce) else ""
+    name = (
+        core.function
+        if isinstance(core, c.Apply)
+        else core.operator
+        if isinstance(core, c.Reduce)
+        else ""
+    )
     return name in SELECTIONS
 
 
@@ -163,14 +220,22 @@ def _warn_named_index(index: c.Core, context: _Report) -> None:
     ref = index.base if isinstance(index, c.At) else index
     if isinstance(ref, c.Ref) and ref.name in context.selections:
         help = f"write the selection here, in the place of `{ref.name}`: `v[argmax(x)]`"
-        context.say("W0701", f"`{ref.name}` is computed elsewhere, so this index stays hard", index.span, help)
+        context.say(
+            "W0701",
+            f"`{ref.name}` is computed elsewhere, so this index stays hard",
+            index.span,
+            help,
+        )
 
 
 def _stays_hard(core: c.Core | c.Law, context: _Report) -> tuple[str, str] | None:
     """What to say of an operation that `soft` does not smooth, and what to do instead."""
     whole = "smooth the whole statement: `with smooth(gaussian, scale=0.1)`"
     if _selects(core):
-        return "an index by itself is whole, so this stays hard", "use it as an index in this statement: `v[argmax(x)]`"
+        return (
+            "an index by itself is whole, so this stays hard",
+            "use it as an index in this statement: `v[argmax(x)]`",
+        )
     if isinstance(core, c.Call) and core.function in context.hard_functions:
         return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
     if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
@@ -184,7 +249,14 @@ def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _Report) -> 
             (_, inner), *_ = core.arguments
             if not is_soft:
                 help = "add `with soft(logistic, scale=0.1)`"
-                context.say("E0705", "only a soft statement has weights on its branches", core.span, help)
-            elif not isinstance(inner, c.If) and not (isinstance(inner, c.At) and _selects(inner.indices[-1])):
-                help = "write `branch_variance(if ... then ... else ...)` or `branch_variance(v[argmax(x)])`"
+                context.say(
+                    "E0705", "only a soft statement has weights on its branches", core.span, help
+                )
+            elif not isinstance(inner, c.If) and not (
+                isinstance(inner, c.At) and _selects(inner.indices[-1])
+            ):
+                help = (
+                    "write `branch_variance(if ... then ... else ...)` or "
+                    "`branch_variance(v[argmax(x)])`"
+                )
                 context.say("E0705", "this has no branches", inner.span, help)

@@ -1,4 +1,6 @@
-"""Who is called what: every name a program defines, once, with its kind and the statements that define it."""
+"""Who is called what: every name a program defines, once, with its kind and the statements that
+define it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,12 @@ import re
 from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic, Label
-from ..keywords import keywords
+from ..graph.types import Dim
 from ..limits import MAX_DIM
 from ..record import Record
 from ..source import Span
-from ..syntax import (
+from ..text.keywords import keywords
+from ..text.syntax import (
     BrokenStmt,
     DeclStmt,
     DimStmt,
@@ -23,7 +26,6 @@ from ..syntax import (
     Name,
     ObjectiveStmt,
 )
-from ..types import Dim
 from .flatten import Flat
 from .modules import Module
 
@@ -33,7 +35,9 @@ TYPE_WORDS = frozenset({"real", "int", "bool", "simplex", "ordered", "positive_o
 
 
 class Symbol(Record):
-    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case and one more."""
+    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case
+    and one more.
+    """
 
     name: str
     kind: str
@@ -51,8 +55,8 @@ class Symbol(Record):
 class Symbols:
     """The names of a program, and apart from them those of its guide.
 
-    `broken` are names that a statement which could not be read may define: that something of them is missing is
-    no second mistake.
+    `broken` are names that a statement which could not be read may define: that something of them
+    is missing is no second mistake.
     """
 
     def __init__(self) -> None:
@@ -89,7 +93,8 @@ def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnost
                 f"`{local}` is a word of the language and cannot be a name",
                 symbol.module.source,
                 symbol.span,
-                help="choose another name" + (", or put it between backquotes" if local not in TYPE_WORDS else ""),
+                help="choose another name"
+                + (", or put it between backquotes" if local not in TYPE_WORDS else ""),
             )
         )
     known = space.get(symbol.name)
@@ -100,15 +105,25 @@ def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnost
 
 
 def _duplicate(known: Symbol, again: Symbol) -> Diagnostic:
-    also = (Label(known.span, "first defined here"),) if known.module.source is again.module.source else ()
+    also = (
+        (Label(known.span, "first defined here"),)
+        if known.module.source is again.module.source
+        else ()
+    )
     help = "names of dims, variables, factors and functions share one space: rename one of them"
     if {known.kind, again.kind} == {"draw", "let"}:
         help = "a variable has either a distribution (`~`) or a value (`=`), not both"
     elif again.kind == "draw" and known.kind in ("data", "param", "latent"):
         help = {
             "data": f"declare it `observed {known.name}` to give it a density",
-            "param": "a penalty on a parameter is a `factor`; a prior needs no `param`: remove that declaration",
-            "latent": "a drawn variable needs no `latent`: remove that declaration, or use `factor` for it",
+            "param": (
+                "a penalty on a parameter is a `factor`; a prior needs no `param`: remove "
+                "that declaration"
+            ),
+            "latent": (
+                "a drawn variable needs no `latent`: remove that declaration, or use "
+                "`factor` for it"
+            ),
         }[known.kind]
     message = f"`{again.name}` is defined twice"
     return Diagnostic("E0101", message, again.module.source, again.span, help=help, also=also)
@@ -122,7 +137,13 @@ def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> No
     if symbols.title or flat.module.program.statements[0] is not statement:
         help = "`model NAME` stands once, at the top of the file"
         report.append(
-            Diagnostic("E0508", "a second or late `model` line", flat.module.source, statement.span, help=help)
+            Diagnostic(
+                "E0508",
+                "a second or late `model` line",
+                flat.module.source,
+                statement.span,
+                help=help,
+            )
         )
     symbols.title = symbols.title or statement
 
@@ -137,7 +158,13 @@ def _collect_dim(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None
     statement = flat.statement
     assert isinstance(statement, DimStmt)
     prefix, name = flat.module.prefix, statement.name.name
-    if prefix and not statement.size and not statement.labels and name in symbols.model and symbols.model[name].dim:
+    if (
+        prefix
+        and not statement.size
+        and not statement.labels
+        and name in symbols.model
+        and symbols.model[name].dim
+    ):
         symbols.model[prefix + name] = symbols.model[name]
         return
     labels = tuple(label.name for label in statement.labels)
@@ -157,7 +184,9 @@ def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int |
     size = statement.size.value
     if isinstance(size, int) and 0 < size <= MAX_DIM:
         return size
-    message = f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text[:30]}"
+    message = (
+        f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text[:30]}"
+    )
     help = f"leave the size out when it comes with the data: `dim {statement.name.name}`"
     report.append(Diagnostic("E0509", message, flat.module.source, statement.size.span, help=help))
     return None
@@ -171,9 +200,16 @@ def _refuse_sizes_by_name(flats: list[Flat], symbols: Symbols, report: list[Diag
             continue
         known = symbols.model.get(flat.module.prefix + statement.labels[0].name)
         if known and known.kind in NODE_KINDS | {"dim"}:
-            help = f"write `dim {statement.name.name} = 10`, or `dim {statement.name.name}` when it comes with the data"
+            help = (
+                f"write `dim {statement.name.name} = 10`, or `dim {statement.name.name}` when "
+                "it comes with the data"
+            )
             message = "the size of a dim is a number, not a name"
-            report.append(Diagnostic("E0509", message, flat.module.source, statement.labels[0].span, help=help))
+            report.append(
+                Diagnostic(
+                    "E0509", message, flat.module.source, statement.labels[0].span, help=help
+                )
+            )
 
 
 def _check_labels(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> None:
@@ -201,7 +237,9 @@ def _collect_function(flat: Flat, symbols: Symbols, report: list[Diagnostic]) ->
     statement = flat.statement
     assert isinstance(statement, FnStmt)
     kind = "fn" if statement.body else "extern"
-    _define(symbols, _symbol(flat, statement.name, kind).replace(declaration=statement), False, report)
+    _define(
+        symbols, _symbol(flat, statement.name, kind).replace(declaration=statement), False, report
+    )
 
 
 def _collect_definition(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
@@ -212,7 +250,9 @@ def _collect_definition(flat: Flat, symbols: Symbols, report: list[Diagnostic]) 
     symbol = _symbol(flat, statement.target.name, kind).replace(pieces=(flat,))
     space = symbols.space(flat.guide)
     known = space.get(symbol.name)
-    joins = known and (known.kind == kind != "factor" or (known.kind == "observed" and kind == "draw"))
+    joins = known and (
+        known.kind == kind != "factor" or (known.kind == "observed" and kind == "draw")
+    )
     if known and joins:
         space[symbol.name] = known.replace(pieces=(*known.pieces, flat))
     else:
@@ -225,12 +265,21 @@ def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -
             "an imported file cannot bring an objective",
             "state the objective in the importing file",
         )
-        report.append(Diagnostic("E0603", message, flat.module.source, flat.statement.span, help=help))
+        report.append(
+            Diagnostic("E0603", message, flat.module.source, flat.statement.span, help=help)
+        )
     elif symbols.objectives:
         also = (Label(symbols.objectives[0].statement.span, "the first objective"),)
         help = "a model has one objective: add the terms up"
         report.append(
-            Diagnostic("E0506", "a second objective", flat.module.source, flat.statement.span, help=help, also=also)
+            Diagnostic(
+                "E0506",
+                "a second objective",
+                flat.module.source,
+                flat.statement.span,
+                help=help,
+                also=also,
+            )
         )
     else:
         symbols.objectives.append(flat)
@@ -239,14 +288,18 @@ def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -
 def _collect_broken(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
     assert isinstance(statement, BrokenStmt)
-    for name in _names_before_a_sign(flat.module.source.text[statement.span.start : statement.span.end]):
+    for name in _names_before_a_sign(
+        flat.module.source.text[statement.span.start : statement.span.end]
+    ):
         symbol = _symbol(flat, Name(statement.span, name), "broken")
         symbols.broken.add(symbol.name)
         _define(symbols, symbol, flat.guide, report)
 
 
 def _names_before_a_sign(text: str) -> Iterator[str]:
-    """The names a text may define: what stands left of `~`, `=` and `:`, and all of a dim's labels."""
+    """The names a text may define: what stands left of `~`, `=` and `:`, and all of a dim's
+    labels.
+    """
     for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
         is_dim = part.lstrip().startswith("dim ")
         left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
-from .. import core as c
-from .. import syntax as s
 from ..diagnostics import did_you_mean
+from ..graph import core as c
+from ..graph.types import UNKNOWN, Axis, Bool, Dim, IndexOf, Real, Type
 from ..limits import MAX_TABLE
 from ..source import Span
-from ..types import UNKNOWN, Axis, Bool, Dim, IndexOf, Real, Type
+from ..text import syntax as s
 from .calls import check_sum
 from .context import Context
 from .expressions import infer, join_types, unknown
@@ -22,8 +22,13 @@ BERNOULLI_ROW = "Bernoulli(p: unit) -> bool"
 def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     """A number for every combination of the parents: `table a, b { yes, no => 1.5 ... }`."""
     if table.columns:
-        help = "write `x : D ~ table ...`; a table of values has no columns: `table a { yes => 1; no => 2 }`"
-        ctx.error("E0407", "a table with columns is a distribution, not a value", table.span, help=help)
+        help = (
+            "write `x : D ~ table ...`; a table of values has no columns: `table a { yes => 1; "
+            "no => 2 }`"
+        )
+        ctx.error(
+            "E0407", "a table with columns is a distribution, not a value", table.span, help=help
+        )
         return unknown(table.span)
     parents, filled = _fill(table, 1, ctx)
     if filled is None:
@@ -37,7 +42,9 @@ def infer_table_law(table: s.Table, expected: Axis | Bool | None, ctx: Context) 
     """A Categorical whose probabilities are looked up by the parents' values."""
     if not table.columns:
         help = "name the columns: `table a => yes, no { ... }`"
-        ctx.error("E0407", "a table without columns is a value, not a distribution", table.span, help=help)
+        ctx.error(
+            "E0407", "a table without columns is a value, not a distribution", table.span, help=help
+        )
         return None
     domain = _column_domain(table, expected, ctx)
     parents, filled = _fill(table, len(table.columns), ctx)
@@ -53,7 +60,9 @@ def infer_table_law(table: s.Table, expected: Axis | Bool | None, ctx: Context) 
         return c.Law(table.span, "Bernoulli", BERNOULLI_ROW, (("p", lookup),), Type(Bool()))
     simplex = Type(Real(0, 1), (domain,), "simplex")
     lookup = c.Lookup(table.span, simplex, parents, tuple(rows[id(row)] for row in filled))
-    return c.Law(table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), Type(IndexOf(domain)))
+    return c.Law(
+        table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), Type(IndexOf(domain))
+    )
 
 
 def _second(row: c.Core) -> c.Core:
@@ -65,7 +74,9 @@ def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: C
     items = [infer(value, ctx) for value in row.values]
     for item in items:
         if item.type.known and (item.type.shape or not item.type.numeric):
-            ctx.error("E0408", f"an entry of a table is one number, but this is {item.type}", item.span)
+            ctx.error(
+                "E0408", f"an entry of a table is one number, but this is {item.type}", item.span
+            )
             return unknown(row.span)
     axis = domain if not isinstance(domain, Bool) else None
     span = row.values[0].span.to(row.values[-1].span)
@@ -79,7 +90,9 @@ def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: C
 # ---- columns
 
 
-def _column_domain(table: s.Table, expected: Axis | Bool | None, ctx: Context) -> Axis | Bool | None:
+def _column_domain(
+    table: s.Table, expected: Axis | Bool | None, ctx: Context
+) -> Axis | Bool | None:
     names = [key.text for key in table.columns]
     span = table.columns[0].span.to(table.columns[-1].span)
     domain = expected if expected is not None else _dim_with_labels(names, span, ctx)
@@ -105,7 +118,12 @@ def _dim_with_labels(names: list[str], span: Span, ctx: Context) -> Axis | Bool 
     if len(dims) == 1:
         return dims[0]
     problem = "several dims have" if dims else "no dim has"
-    ctx.error("E0409", f"{problem} exactly these labels", span, help="say which is meant: `x : Dim ~ table ...`")
+    ctx.error(
+        "E0409",
+        f"{problem} exactly these labels",
+        span,
+        help="say which is meant: `x : Dim ~ table ...`",
+    )
     return None
 
 
@@ -131,7 +149,9 @@ def _report_label(key: s.Key, domain: Axis | Bool, wanted: tuple[str, ...], ctx:
 # ---- rows
 
 
-def _fill(table: s.Table, width: int, ctx: Context) -> tuple[tuple[c.Core, ...], list[s.Row] | None]:
+def _fill(
+    table: s.Table, width: int, ctx: Context
+) -> tuple[tuple[c.Core, ...], list[s.Row] | None]:
     """For every combination of the parents, in row-major order, the first row that matches it."""
     parents = tuple(infer(parent, ctx) for parent in table.parents)
     domains = [_parent_domain(parent, ctx) for parent in parents]
@@ -157,24 +177,36 @@ def _match_rows(
             if domain is not None and not key.matches_any and key.text not in labels:
                 _report_label(key, domain, labels, ctx)
                 sound = False
-        options = [labels if key.matches_any else (key.text,) for key, labels in zip(row.keys, choices, strict=True)]
+        options = [
+            labels if key.matches_any else (key.text,)
+            for key, labels in zip(row.keys, choices, strict=True)
+        ]
         fresh = [combination for combination in product(*options) if combination not in taken]
         if not fresh:
             message = "this row is never used: rows above match all it matches"
             ctx.error("E0411", message, row.span, help="remove it, or move it up")
             sound = False
         taken.update(dict.fromkeys(fresh, row))
-    missing = [combination for combination in product(*choices) if combination not in taken] if sound else []
+    missing = (
+        [combination for combination in product(*choices) if combination not in taken]
+        if sound
+        else []
+    )
     if missing:
         shown = "; ".join(", ".join(m) for m in missing[:3]) + ("; ..." if len(missing) > 3 else "")
         help = f"add a row for: {shown}" if missing[0] else "add a row"
         ctx.error(
             "E0412",
-            f"{len(missing)} of {prod(map(len, choices))} combinations {'has' if len(missing) == 1 else 'have'} no row",
+            (
+                f"{len(missing)} of {prod(map(len, choices))} combinations "
+                f"{'has' if len(missing) == 1 else 'have'} no row"
+            ),
             table.span,
             help=help,
         )
-    return [taken[combination] for combination in product(*choices)] if sound and not missing else None
+    return (
+        [taken[combination] for combination in product(*choices)] if sound and not missing else None
+    )
 
 
 def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
@@ -186,14 +218,18 @@ def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
     if not parent.type.shape and isinstance(domain, IndexOf) and domain.dim.size is not None:
         return domain.dim
     help = "a parent is bool, or of a dim whose size or labels are in the file"
-    ctx.error("E0408", f"a table cannot have a parent of type {parent.type}", parent.span, help=help)
+    ctx.error(
+        "E0408", f"a table cannot have a parent of type {parent.type}", parent.span, help=help
+    )
     return None
 
 
 def _row_fits(row: s.Row, parents: int, width: int, ctx: Context) -> bool:
     if len(row.keys) != parents:
         message = f"this row has {_count(len(row.keys), 'key')} for {_count(parents, 'parent')}"
-        ctx.error("E0413", message, row.span, help="write one key for each parent; `_` matches any label")
+        ctx.error(
+            "E0413", message, row.span, help="write one key for each parent; `_` matches any label"
+        )
         return False
     if len(row.values) != width:
         message = f"this row has {_count(len(row.values), 'value')} for {_count(width, 'column')}"

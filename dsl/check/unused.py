@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
-from ..parser import children
-from ..syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, Key, LetStmt, Node
+from ..text.parser import children
+from ..text.syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, Key, LetStmt, Node
 from .flatten import Flat
 from .references import mentions
 from .symbols import Symbol, Symbols
@@ -45,7 +45,9 @@ def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -
 
 
 def _is_output(symbol: Symbol) -> bool:
-    return any(isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces)
+    return any(
+        isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces
+    )
 
 
 def _used_names(flat: Flat) -> set[str]:
@@ -57,7 +59,7 @@ def _used_names(flat: Flat) -> set[str]:
         if dot and head in flat.module.aliases:
             found |= {flat.module.prefix + head, flat.module.aliases[head] + rest}
         elif dot:
-            found.add(flat.module.prefix + head)
+            found |= {flat.module.prefix + head, flat.module.prefix + mention.name}
         elif mention.name != own:
             found.add(flat.module.prefix + mention.name)
     found |= {key.text for key in _keys(flat.statement)}

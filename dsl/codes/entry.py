@@ -17,7 +17,9 @@ class Code(Record):
 
 def format_code(code: Code) -> str:
     head = f"{code.code}: {code.title}\n\n{code.text}"
-    return f"{head}\n\nThis is wrong:\n\n{_indent(code.bad)}\n\nThis is right:\n\n{_indent(code.good)}"
+    return (
+        f"{head}\n\nThis is wrong:\n\n{_indent(code.bad)}\n\nThis is right:\n\n{_indent(code.good)}"
+    )
 
 
 def _indent(text: str) -> str:

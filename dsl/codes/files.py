@@ -6,7 +6,10 @@ CODES = (
     Code(
         "E0601",
         "an import that cannot be read",
-        "The file does not exist, is not a text, or may not be read. Paths are relative to the importing file.",
+        (
+            "The file does not exist, is not a text, or may not be read. Paths are relative to the "
+            "importing file."
+        ),
         bad="""
 import "missing.dp" as lib
 y := lib.double(3)
@@ -19,7 +22,10 @@ y := lib.double(3)
     Code(
         "E0602",
         "imports that go round in a circle",
-        "A file cannot import itself, also not by way of another. Move what both need into a third file.",
+        (
+            "A file cannot import itself, also not by way of another. Move what both need into a "
+            "third file."
+        ),
         bad="""
 import "circle.dp" as other
 y := other.x
@@ -32,7 +38,10 @@ y := lib.double(3)
     Code(
         "E0603",
         "an imported file with an objective",
-        "What is minimised or maximised is the question of the whole program, so the importing file states it.",
+        (
+            "What is minimised or maximised is the question of the whole program, so the importing "
+            "file states it."
+        ),
         bad="""
 import "objective.dp" as lib
 y := lib.w

@@ -124,7 +124,10 @@ y := 2 * slope
     Code(
         "E0010",
         "a sign of another language",
-        "The sign is common elsewhere, but not part of this language. The help says what to write for it.",
+        (
+            "The sign is common elsewhere, but not part of this language. The help says what to write "
+            "for it."
+        ),
         bad="""
 data x : real
 y := x**2

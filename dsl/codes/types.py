@@ -167,7 +167,10 @@ y := loop s = 1.0 while s < 100 max 20 do 2 * s
     Code(
         "E0211",
         "an argmax over more than one index",
-        "`argmax[i in D] e` is the index i with the largest e: one binder, and one number for each of its\nmembers.",
+        (
+            "`argmax[i in D] e` is the index i with the largest e: one binder, and one number for "
+            "each of its\nmembers."
+        ),
         bad="""
 dim Row = 3
 dim Col = 3

@@ -1,135 +1,171 @@
-"""The printed program: a module that a person could have written, with jax and numpyro all it needs."""
+"""The printed program: a module that a person could have written, with jax and numpyro all it
+needs.
+"""
 
 from __future__ import annotations
 
-import re
-from textwrap import wrap as wrap_text
+import ast
+from collections.abc import Iterable
+from textwrap import wrap
 
-from ..graph import Graph, Kind, Node
-from ..runtime.source import helper_source
-from ..types import Bool, Real, Type
+from ..graph.graph import Graph, Kind, Node
+from ..graph.typed import Function
+from ..graph.types import Bool, Real, Type
+from ..library.bodies.source import helper_source, helpers, with_uses
+from .code import (
+    Code,
+    Statement,
+    assign,
+    call,
+    const,
+    define,
+    do,
+    entry,
+    fail,
+    index,
+    infix,
+    name,
+    names_read,
+    nested,
+    pack,
+    record,
+    when_run,
+)
 from .expressions import lower
-from .nodes import dtype_text
-from .program import Parts, Program, lower_program
+from .names import parameter_names
+from .nodes import dtype_of
+from .printer import WIDTH, print_statements
+from .program import Program, lower_program
 from .scope import Needs, Scope
-from .wrap import WIDTH, wrap_lines
 
 EXAMPLE_SIZE = 5
-IMPORTS = {
+STANDARD = {
     "Callable": "from collections.abc import Callable",
     "Any": "from typing import Any",
+}
+OTHERS = {
     "jax": "import jax",
     "jnp": "import jax.numpy as jnp",
     "dist": "import numpyro.distributions as dist",
     "lax": "from jax import lax",
 }
-ARRAYS = "Arrays = dict[str, jax.Array]"
+ARRAYS = assign("Arrays", index(name("dict"), name("str"), name("jax.Array")))
 
 
-def runnable(graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()) -> str:
-    """The functions alone: what the compiler itself runs."""
-    program = lower_program(graph, parts, reserved)
-    return "\n".join(
-        [*_imports(" ".join(IMPORTS)), ARRAYS, program.dims, _tables(program), _helpers(program), program.text]
-    )
+def program_text(program: Program) -> str:
+    """The functions alone: what the compiler itself runs, to be read or compared."""
+    return print_statements([*program.dims, *_tables(program), *program.functions]) + "\n"
 
 
 def emit_module(graph: Graph, introduction: str) -> str:
     """The whole file: what it is, its dims and parameters, its functions, and a run of them."""
     program = lower_program(graph)
-    top = "\n\n".join(filter(None, [program.dims, _tables(program), ARRAYS, _constants(graph)]))
-    body = [top, _externs(graph), _helpers(program), program.text, _main(graph, program)]
-    text = "\n\n\n".join("\n".join(wrap_lines(part.strip("\n").split("\n"))) for part in body if part.strip())
-    head = [_docstring(graph, introduction), "from __future__ import annotations", "\n".join(_imports(text))]
-    return "\n\n".join(head) + "\n\n" + text.rstrip() + "\n"
+    examples = _examples(graph, program)
+    data = [assign("DATA", record(examples))] if examples else []
+    top = [program.dims, _tables(program), [ARRAYS], data]
+    stubs = [_stub(function, program) for function in graph.functions if function.body is None]
+    main = _main(graph, program, name("DATA") if examples else record([]))
+    trees = [*(line for part in top for line in part), *stubs, *program.functions, main]
+    sections = [
+        "\n\n".join(print_statements(part) for part in top if part),
+        print_statements(stubs),
+        helper_source(program.helpers).strip("\n") if program.helpers else "",
+        print_statements([*program.functions, main]),
+    ]
+    head = [
+        print_statements([_docstring(graph, introduction)]),
+        "from __future__ import annotations",
+        _imports(trees, program),
+    ]
+    return "\n\n".join(head) + "\n\n" + "\n\n\n".join(filter(None, sections)) + "\n"
 
 
-def _docstring(graph: Graph, introduction: str) -> str:
-    lines = [part for line in introduction.splitlines() for part in wrap_text(line, WIDTH - 3)]
+def _docstring(graph: Graph, introduction: str) -> Statement:
+    lines = [part for line in introduction.splitlines() for part in wrap(line, WIDTH - 3)]
     lines = lines or [f"The model {graph.name}."]
-    text = "\n".join(line.replace("\\", "\\\\").replace('"""', "'''") for line in lines)
-    return f'"""{text}\n\nWritten by dpc; edit it as you like.\n"""'
+    return do(const("\n".join([*lines, "", "Written by dpc; edit it as you like.\n"])))
 
 
-def _imports(text: str) -> list[str]:
-    standard = [line for name, line in list(IMPORTS.items())[:2] if re.search(rf"\b{name}\b", text)]
-    others = [line for name, line in list(IMPORTS.items())[2:] if re.search(rf"\b{name}\b", text)]
-    return [*standard, *([""] if standard and others else []), *others]
+def _imports(trees: Iterable[ast.AST], program: Program) -> str:
+    used = names_read(trees)
+    for helper in with_uses(program.helpers):
+        used |= helpers()[helper].reads if helper in helpers() else set()
+    groups = ([line for key, line in rows.items() if key in used] for rows in (STANDARD, OTHERS))
+    return "\n\n".join("\n".join(group) for group in groups if group)
 
 
-def _helpers(program: Program) -> str:
-    return helper_source(program.helpers) if program.helpers else ""
-
-
-def _tables(program: Program) -> str:
+def _tables(program: Program) -> list[Statement]:
     """Nested lists, not arrays: the precision is that of JAX where they are used."""
-    return "\n".join(f"{name} = {numbers}" for name, numbers in program.constants.items())
+    return [assign(key, nested(numbers)) for key, numbers in program.constants.items()]
 
 
-def _externs(graph: Graph) -> str:
-    """A place for every function that the caller binds."""
-    parts = []
-    for function in graph.functions:
-        if function.body is None:
-            arguments = ", ".join(f"{name}: jax.Array" for name, _ in function.parameters)
-            types = ", ".join(str(type_) for _, type_ in function.parameters)
-            parts.append(
-                f"def {function.name}({arguments}) -> jax.Array:\n"
-                f'    """Yours to write: from {types} to {function.result}."""\n'
-                f'    raise TypeError("{function.name} is yours to write")'
-            )
-    return "\n\n\n".join(parts)
+def _stub(function: Function, program: Program) -> Statement:
+    """A place for a function that the caller binds."""
+    names = parameter_names(function, frozenset())
+    types = ", ".join(str(type_) for _, type_ in function.parameters)
+    return define(
+        program.names[function.name],
+        [*names.values()],
+        [fail("TypeError", f"{function.name} is yours to write")],
+        f"Yours to write: from {types} to {function.result}.",
+        dict.fromkeys(names.values(), "jax.Array"),
+        "jax.Array",
+    )
 
 
 # ---- values of the file
 
 
-def _scope(graph: Graph) -> Scope:
-    return Scope({f"dim {dim.name}": dim.name for dim in graph.dims}, Needs())
-
-
-def _constants(graph: Graph) -> str:
-    """Defaults of the data, and arrays of the right shapes for what has none, to try the program with."""
+def _examples(graph: Graph, program: Program) -> list[tuple[str, Code]]:
+    """Defaults of the data, and arrays of the right shapes for what has none, to try the program
+    with.
+    """
     given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
-    rows = [f'    "{n.name}": {_example(n, graph)},' for n in given]
     inputs = [n for n in given if n.kind is Kind.INPUT]
-    unseen = [d for d in graph.dims if d.size is None and not any(d in n.type.shape for n in inputs)]
-    rows += [f'    "{dim.name}": {EXAMPLE_SIZE},' for dim in unseen]
-    return "\n".join(["DATA = {", *rows, "}"]) if rows else ""
+    unseen = [
+        d for d in graph.dims if d.size is None and not any(d in n.type.shape for n in inputs)
+    ]
+    rows = [(n.name, _example(n, program)) for n in given]
+    return rows + [(dim.name, const(EXAMPLE_SIZE)) for dim in unseen]
 
 
-def _example(node: Node, graph: Graph) -> str:
+def _example(node: Node, program: Program) -> Code:
     if node.default is not None:
-        return _filled(node.type, lower(node.default, _scope(graph)).text, bool(node.default.type.shape))
-    value = "False" if isinstance(node.type.domain, Bool) else "1.0" if isinstance(node.type.domain, Real) else "0"
-    return _filled(node.type, value, False)
+        value = lower(node.default, Scope(program.names, Needs())).code
+        return _filled(node.type, value, bool(node.default.type.shape))
+    plain: dict[type, bool | float] = {Bool: False, Real: 1.0}
+    return _filled(node.type, const(plain.get(type(node.type.domain), 0)), False)
 
 
-def _filled(type_: Type, text: str, is_array: bool) -> str:
-    shape = [str(axis.size or EXAMPLE_SIZE) for axis in type_.shape]
-    if is_array or not shape:
-        return f"jnp.asarray({text}, {dtype_text(type_)})"
-    return f"jnp.full(({', '.join(shape)}{',' if len(shape) == 1 else ''}), {text}, {dtype_text(type_)})"
+def _filled(type_: Type, value: Code, is_array: bool) -> Code:
+    dtype = name(dtype_of(type_))
+    if is_array or not type_.shape:
+        return call("jnp.asarray", value, dtype)
+    shape = pack(const(axis.size or EXAMPLE_SIZE) for axis in type_.shape)
+    return call("jnp.full", shape, value, dtype)
 
 
 # ---- a run
 
 
-def _main(graph: Graph, program: Program) -> str:
+def _main(graph: Graph, program: Program, data: Code) -> Statement:
     """What `python out.py` shows."""
-    defined = set(re.findall(r"^def (\w+)", program.text, re.MULTILINE))
-    data = "DATA" if _constants(graph) else "{}"
-    lines = ['if __name__ == "__main__":', f"    params = init({data})"]
+    lines = [assign("params", call("init", data))]
     observed = [n.name for n in graph.nodes if n.observed and n.pieces]
-    if "sample" in defined:
-        lines += [f"    values = sample(jax.random.key(0), params, {data})", '    print("one draw:", values)']
+    if "sample" in program.defined:
+        key = call("jax.random.key", const(0))
+        lines.append(assign("values", call("sample", key, name("params"), data)))
+        lines.append(do(call("print", const("one draw:"), name("values"))))
         if observed:
-            lines.append(f"    data = {data} | {{name: values[name] for name in {observed!r}}}")
-            data = "data"
+            drawn = record((each, entry("values", each)) for each in observed)
+            lines.append(assign("data", infix(data, "|", drawn)))
+            data = name("data")
     else:
-        zeros = [f'"{n.name}": {_filled(n.type, "0", False)}' for n in graph.nodes if n.undirected]
-        lines.append(f"    values = {{{', '.join(zeros)}}}")
-    for name in ("log_prob", "evaluate", "objective"):
-        if name in defined:
-            lines.append(f'    print("{name}:", {name}(params, values, {data}))')
-    return "\n".join(lines)
+        undirected = [n for n in graph.nodes if n.undirected]
+        zeros = record((n.name, _filled(n.type, const(0), False)) for n in undirected)
+        lines.append(assign("values", zeros))
+    for each in ("log_prob", "evaluate", "objective"):
+        if each in program.defined:
+            found = call(each, name("params"), name("values"), data)
+            lines.append(do(call("print", const(f"{each}:"), found)))
+    return when_run(lines)

@@ -1,39 +1,44 @@
-"""From core expressions to Python text over whole arrays: plates become axes, `x[t-1]` becomes a slice."""
+"""From core expressions to Python code over whole arrays: plates become axes, `x[t-1]` becomes a
+slice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import core as c
-from ..runtime.table import IMPLEMENTATIONS
-from ..signatures.notation import Signature, parse_signature
-from ..types import Bool, IndexOf, Int, Real, Type
+from ..graph import core as c
+from ..graph.types import Bool, IndexOf, Int, Real, Type
+from ..library.functions import functions_by_text
+from ..library.notation import Signature, parse_signature
+from .code import Code, call, const, function, infix, inverted, name, negative
 from .indexing import lower_at
 from .names import free_name
 from .reductions import lower_build, lower_reduce
-from .scope import Scope, range_text, size_text
-from .shapes import as_number, cast, full, mapped
+from .scope import Scope, range_code, size_code
+from .shapes import as_array, as_number, cast, full, mapped
 from .soft import lower_soft
 from .tables import lower_lookup, lower_stack
-from .value import COMPARISON, POWER, PRODUCT, SIGN, SUM, Value, align, joint_axes
+from .value import Value, align, joint_axes
 
-INFIX = {
-    "add": ("+", SUM),
-    "subtract": ("-", SUM),
-    "multiply": ("*", PRODUCT),
-    "divide": ("/", PRODUCT),
-    "power": ("**", POWER),
-    "less": ("<", COMPARISON),
-    "less_equal": ("<=", COMPARISON),
-    "greater": (">", COMPARISON),
-    "greater_equal": (">=", COMPARISON),
-    "equal": ("==", COMPARISON),
-    "not_equal": ("!=", COMPARISON),
-    "and": ("&", 4),
-    "or": ("|", 4),
+COMPARISONS = {
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
 }
-COMPARISONS = frozenset(name for name, (_, level) in INFIX.items() if level == COMPARISON)
+INFIX = {
+    **COMPARISONS,
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "and": "&",
+    "or": "|",
+}
 
 
 def lower(core: c.Core, scope: Scope) -> Value:
@@ -45,19 +50,18 @@ def lower(core: c.Core, scope: Scope) -> Value:
 
 
 def _lower_const(core: c.Const, scope: Scope) -> Value:
-    level = SIGN if not isinstance(core.value, bool) and core.value < 0 else 9
-    return Value(repr(core.value).replace("inf", "jnp.inf"), level=level)
+    return Value(const(core.value))
 
 
 def _lower_var(core: c.Var, scope: Scope) -> Value:
     """A binder alone is the array of its places."""
     if core.name in scope.scalars:
         return scope.scalars[core.name]
-    return Value(range_text(scope.bind(core.name), scope.names), (core.name,))
+    return Value(range_code(scope.bind(core.name), scope.names), (core.name,))
 
 
 def _lower_ref(core: c.Ref, scope: Scope) -> Value:
-    return Value(scope.names[core.name], (), len(core.type.shape))
+    return Value(name(scope.names[core.name]), (), len(core.type.shape))
 
 
 # ---- operators and functions
@@ -69,10 +73,10 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         return _lower_infix(core, values, scope)
     if core.function == "negate":
         operand = as_number(lower(values[0], scope), values[0].type, core.type)
-        return Value(f"-{operand.at_least(SIGN)}", operand.axes, operand.rank, SIGN)
+        return Value(negative(operand.code), operand.axes, operand.rank)
     if core.function == "not":
         operand = lower(values[0], scope)
-        return Value(f"~{operand.at_least(SIGN)}", operand.axes, operand.rank, SIGN)
+        return Value(inverted(operand.code), operand.axes, operand.rank)
     if core.function == "one_hot":
         return _lower_one_hot(values[0], scope)
     if core.function == "matmul":
@@ -84,23 +88,17 @@ def _lower_one_hot(index: c.Core, scope: Scope) -> Value:
     """The length is that of the dim that the index belongs to."""
     position = lower(index, scope)
     assert isinstance(index.type.domain, IndexOf)
-    return Value(f"jax.nn.one_hot({position.text}, {size_text(index.type.domain.dim, scope.names)})", position.axes, 1)
+    length = size_code(index.type.domain.dim, scope.names)
+    return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
 
 
 def _lower_infix(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
-    sign, level = INFIX[core.function]
     wanted = _operand_type(core, values)
     left, right = (as_number(lower(v, scope), v.type, wanted) for v in values)
     axes = joint_axes([left, right], scope.order)
     rank = max(left.rank, right.rank)
     left, right = align(left, axes, rank), align(right, axes, rank)
-    strict = level + 1 if core.function in ("subtract", "divide") or level <= COMPARISON else level
-    first, second = left.at_least(level + (sign in ("**", "&", "|"))), right.at_least(strict if sign != "**" else SIGN)
-    if sign in ("&", "|"):
-        first, second = left.at_least(SUM), right.at_least(SUM)
-    if level == COMPARISON:
-        first = left.at_least(SUM)
-    return Value(f"{first} {sign} {second}", axes, rank, level)
+    return Value(infix(left.code, INFIX[core.function], right.code), axes, rank)
 
 
 def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
@@ -119,36 +117,45 @@ def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
 
 def _lower_function(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
     signature = parse_signature(core.row)
-    path = scope.needs.helper(IMPLEMENTATIONS[core.row])
+    path = scope.needs.helper(functions_by_text()[core.row].body)
     if signature.elementwise:
         return _lower_elementwise(path, core, values, signature, scope)
     return _lower_mapped(path, core, values, scope)
 
 
-_REALS = frozenset({"real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"})
+_REALS = frozenset(
+    {"real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"}
+)
 
 
-def _lower_elementwise(path: str, core: c.Apply, values: list[c.Core], signature: Signature, scope: Scope) -> Value:
+def _lower_elementwise(
+    path: str, core: c.Apply, values: list[c.Core], signature: Signature, scope: Scope
+) -> Value:
     domains = {p.name: p.type.domain for p in signature.params}
     lowered = []
-    for (name, _), v in zip(core.arguments, values, strict=True):
-        wanted = Type(Real()) if domains[name] in _REALS else core.type if domains[name] == "num" else v.type
+    for (key, _), v in zip(core.arguments, values, strict=True):
+        wanted = v.type
+        if domains[key] in _REALS:
+            wanted = Type(Real())
+        elif domains[key] == "num":
+            wanted = core.type
         lowered.append(as_number(lower(v, scope), v.type, wanted))
     axes = joint_axes(lowered, scope.order)
     rank = max((v.rank for v in lowered), default=0)
-    texts = _call_texts(core, [align(v, axes, rank) for v in lowered])
-    return Value(f"{path}({', '.join(texts)})", axes, rank)
+    return Value(_call(path, core, [align(v, axes, rank) for v in lowered]), axes, rank)
 
 
-def _call_texts(core: c.Apply, values: Sequence[Value]) -> list[str]:
-    """By position as long as the order is that of the signature, then by name."""
+def _call(path: str, core: c.Apply, values: Sequence[Value]) -> Code:
+    """Arguments by position as long as the order is that of the signature, then by name."""
     params = [p.name for p in parse_signature(core.row).params] if core.row else []
-    by_name = False
-    texts = []
-    for place, ((name, _), value) in enumerate(zip(core.arguments, values, strict=True)):
-        by_name |= place < len(params) and params[place] != name
-        texts.append(f"{name}={value.text}" if by_name else value.text)
-    return texts
+    by_place: list[Code] = []
+    by_name: dict[str, Code] = {}
+    for place, ((key, _), value) in enumerate(zip(core.arguments, values, strict=True)):
+        if by_name or (place < len(params) and params[place] != key):
+            by_name[key] = value.code
+        else:
+            by_place.append(value.code)
+    return call(path, *by_place, **by_name)
 
 
 def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
@@ -156,20 +163,23 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
     lowered = []
     for v in values:
         if isinstance(v, c.DimRef):
-            lowered.append(Value(size_text(v.dim, scope.names)))
+            lowered.append(Value(size_code(v.dim, scope.names)))
         else:
             value = lower(v, scope)
             lowered.append(cast(value, "float") if _needs_float(core, v) else value)
     axes = joint_axes(lowered, scope.order)
     rank = len(core.type.shape)
     if not axes:
-        return Value(f"{path}({', '.join(_call_texts(core, lowered))})", (), rank)
-    texts = [v.text for v in lowered]
-    return Value(f"{mapped(path, lowered, axes)}({', '.join(texts)})", axes, rank)
+        return Value(_call(path, core, lowered), (), rank)
+    return Value(call(mapped(path, lowered, axes), *(v.code for v in lowered)), axes, rank)
 
 
 def _needs_float(core: c.Apply, value: c.Core) -> bool:
-    return isinstance(core.type.domain, Real) and isinstance(value.type.domain, Int | Bool) and bool(value.type.shape)
+    return (
+        isinstance(core.type.domain, Real)
+        and isinstance(value.type.domain, Int | Bool)
+        and bool(value.type.shape)
+    )
 
 
 def _lower_call(core: c.Call, scope: Scope) -> Value:
@@ -177,48 +187,53 @@ def _lower_call(core: c.Call, scope: Scope) -> Value:
     axes = joint_axes(lowered, scope.order)
     path = scope.names[core.function]
     if core.function in scope.needs.vectorized:
-        texts = ", ".join(align(v, axes, 0).text for v in lowered)
-        return Value(f"{path}({texts})", axes, 0)
-    texts = ", ".join(v.text for v in lowered)
-    return Value(f"{mapped(path, lowered, axes)}({texts})", axes, len(core.type.shape))
+        return Value(call(path, *(align(v, axes, 0).code for v in lowered)), axes, 0)
+    code = call(mapped(path, lowered, axes), *(v.code for v in lowered))
+    return Value(code, axes, len(core.type.shape))
 
 
 # ---- control flow
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
-    condition, then, otherwise = (lower(part, scope) for part in (core.condition, core.then, core.otherwise))
+    condition, then, otherwise = (
+        lower(part, scope) for part in (core.condition, core.then, core.otherwise)
+    )
     then = as_number(then, core.then.type, core.type)
     otherwise = as_number(otherwise, core.otherwise.type, core.type)
     axes = joint_axes([condition, then, otherwise], scope.order)
     rank = len(core.type.shape)
-    texts = [align(v, axes, rank).text for v in (condition, then, otherwise)]
-    return Value(f"jnp.where({', '.join(texts)})", axes, rank)
+    parts = [align(v, axes, rank).code for v in (condition, then, otherwise)]
+    return Value(call("jnp.where", *parts), axes, rank)
 
 
 def _lower_loop(core: c.Loop, scope: Scope) -> Value:
-    return lower_loop(core, scope, "bounded_loop", lambda condition: condition.text)
+    return lower_loop(core, scope, "bounded_loop")
 
 
-def lower_loop(core: c.Loop, scope: Scope, helper: str, keep_going: Callable[[Value], str]) -> Value:
+def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     """The state gets every axis that the start, the condition or the step depends on."""
     rank = len(core.type.shape)
     start = as_number(lower(core.start, scope), core.start.type, core.type)
-    name = free_name(f"{core.variable}_", scope.taken)
+    own = free_name(f"{core.variable}_", scope.taken)
     axes = start.axes
     while True:
-        inside = scope.with_scalars(**{core.variable: Value(name, axes, rank)})
+        inside = scope.with_scalars(**{core.variable: Value(name(own), axes, rank)})
         condition, step = lower(core.condition, inside), lower(core.body, inside)
         wider = joint_axes([start, condition, step], scope.order)
         if wider == axes:
             break
         axes = wider
-    state = full(start, axes, rank, scope, core.type.shape).text if axes else start.text
+    state = full(start, axes, rank, scope, core.type.shape).code if axes else start.code
     step = align(as_number(step, core.body.type, core.type), axes, rank)
-    path = scope.needs.helper(helper)
-    test = keep_going(align(condition, axes, rank))
-    text = f"{path}(lambda {name}: {step.text}, lambda {name}: {test}, jnp.asarray({state}, float), {core.limit})"
-    return Value(text, axes, rank)
+    code = call(
+        scope.needs.helper(helper),
+        function([own], step.code),
+        function([own], align(condition, axes, rank).code),
+        as_array(state, "float"),
+        const(core.limit),
+    )
+    return Value(code, axes, rank)
 
 
 def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:

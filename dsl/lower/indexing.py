@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import core as c
 from ..diagnostics import InternalError
-from ..graph import offset_of
-from ..types import Bool
-from .scope import Carried, Scope, length_text, range_text, slice_text
-from .value import ATOM, Value, align, joint_axes
+from ..graph import core as c
+from ..graph.graph import offset_of
+from ..graph.types import Bool
+from .code import ALL, Code, call, const, index, infix, without_tail
+from .scope import Carried, Scope, length_code, range_code, slice_code
+from .shapes import as_array
+from .value import Value, align, joint_axes
 
 Lower = Callable[[c.Core, Scope], Value]
 
@@ -19,7 +21,7 @@ def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
     if not indices:
         return base
     rank = len(core.type.shape)
-    slices = [_slice(index, scope) for index in indices]
+    slices = [_slice(each, scope) for each in indices]
     names = [*base.axes, *(name for name, _ in filter(None, slices) if name)]
     if None not in slices and len(set(names)) == len(names):
         return _slice_all(base, [s for s in slices if s], rank)
@@ -32,11 +34,13 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
     """Inside the step of a recurrence, a member a few steps back is a variable of its own."""
     indices = core.indices
     if isinstance(core.base, c.Ref):
-        found: str | Carried | None = scope.carried.get(core.base.name)
+        found: Code | Carried | None = scope.carried.get(core.base.name)
         while isinstance(found, Carried):
             below = found.at(offset_of(indices[found.axis]))
             if below is None:
-                raise InternalError(f"{core.base.name} is used in its own recurrence in a way that is not lowered")
+                raise InternalError(
+                    f"{core.base.name} is used in its own recurrence in a way that is not lowered"
+                )
             indices = indices[: found.axis] + indices[found.axis + 1 :]
             found = below
         if found is not None:
@@ -45,53 +49,59 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
     return lower(core.base, scope), indices
 
 
-def _slice(index: c.Core, scope: Scope) -> tuple[str, str] | None:
-    """The binder and the slice it takes, or no binder and a fixed place; None for anything that must be gathered."""
-    offset = offset_of(index)
-    if offset is None or (isinstance(index, c.Var) and index.name in scope.scalars):
+def _slice(core: c.Core, scope: Scope) -> tuple[str, Code] | None:
+    """The binder and the slice it takes, or no binder and a fixed place; None for anything that
+    must be gathered.
+    """
+    offset = offset_of(core)
+    if offset is None or (isinstance(core, c.Var) and core.name in scope.scalars):
         return None
     name, shift = offset
     if name is None:
-        return "", str(shift)
+        return "", const(shift)
     if name in scope.scalars:
         return None
-    return name, slice_text(scope.bind(name), shift)
+    return name, slice_code(scope.bind(name), shift)
 
 
-def _slice_all(base: Value, slices: list[tuple[str, str]], rank: int) -> Value:
-    parts = [":"] * len(base.axes) + [text for _, text in slices]
-    while parts and parts[-1] == ":":
-        parts.pop()
-    text = f"{base.at_least(ATOM)}[{', '.join(parts)}]" if parts else base.text
-    return Value(text, base.axes + tuple(name for name, _ in slices if name), rank, ATOM if parts else base.level)
+def _slice_all(base: Value, slices: list[tuple[str, Code]], rank: int) -> Value:
+    places = without_tail([ALL] * len(base.axes) + [place for _, place in slices])
+    axes = base.axes + tuple(name for name, _ in slices if name)
+    return Value(index(base.code, *places), axes, rank)
 
 
-def _gather(base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower) -> Value:
-    lowered = [_position(index, scope, lower) for index in indices]
+def _gather(
+    base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower
+) -> Value:
+    lowered = [_position(each, scope, lower) for each in indices]
     axes = joint_axes(lowered, scope.order)
-    texts = [align(value, axes, 0).text for value in lowered]
-    return Value(f"{base.at_least(ATOM)}[{', '.join(texts)}]", axes, rank)
+    return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
 
 
-def _position(index: c.Core, scope: Scope, lower: Lower) -> Value:
+def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """An index as a number, or as an array of places."""
-    offset = offset_of(index)
+    offset = offset_of(core)
     if offset and offset[0] and offset[0] not in scope.scalars:
-        text = range_text(scope.bind(offset[0]), scope.names)
-        shift = f" {'+' if offset[1] > 0 else '-'} {abs(offset[1])}" if offset[1] else ""
-        return Value(f"{text}{shift}", (offset[0],))
-    value = lower(index, scope.replace(soft=None))
-    return Value(f"jnp.asarray({value.text}, int)", value.axes) if isinstance(index.type.domain, Bool) else value
+        places = range_code(scope.bind(offset[0]), scope.names)
+        if offset[1]:
+            places = infix(places, "+" if offset[1] > 0 else "-", const(abs(offset[1])))
+        return Value(places, (offset[0],))
+    value = lower(core, scope.replace(soft=None))
+    is_truth = isinstance(core.type.domain, Bool)
+    return Value(as_array(value.code, "int"), value.axes) if is_truth else value
 
 
-def _gather_mapped(base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower) -> Value:
+def _gather_mapped(
+    base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower
+) -> Value:
     """A base that itself depends on binders: those axes are indexed by their own places."""
-    lowered = [_position(index, scope, lower) for index in indices]
+    lowered = [_position(each, scope, lower) for each in indices]
     axes = joint_axes([base, *lowered], scope.order)
-    own = [Value(f"jnp.arange({_length(name, scope)})", (name,)) for name in base.axes]
-    texts = [align(value, axes, 0).text for value in (*own, *lowered)]
-    return Value(f"{base.at_least(ATOM)}[{', '.join(texts)}]", axes, rank)
+    own = [places_along(name, scope) for name in base.axes]
+    places = [align(value, axes, 0).code for value in (*own, *lowered)]
+    return Value(index(base.code, *places), axes, rank)
 
 
-def _length(name: str, scope: Scope) -> str:
-    return length_text(scope.bind(name), scope.names)
+def places_along(axis: str, scope: Scope) -> Value:
+    """0, 1, ... along an axis of an array."""
+    return Value(call("jnp.arange", length_code(scope.bind(axis), scope.names)), (axis,))

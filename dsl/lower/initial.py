@@ -1,14 +1,18 @@
-"""Starting values of parameters: those of the file, which may use the data; a plain value of its type elsewhere."""
+"""Starting values of parameters: those of the file, which may use the data; a plain value of its
+type elsewhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import core as c
-from ..graph import Graph, Kind, Node
-from ..types import Type
+from ..graph import core as c
+from ..graph.graph import Graph, Kind, Node
+from ..graph.types import Type
+from .code import Code, call, const, infix, name, pack
 from .expressions import lower
-from .scope import Scope, size_text
+from .scope import Scope, size_code
+from .shapes import as_array
 
 
 def parameters(graph: Graph) -> tuple[Node, ...]:
@@ -20,29 +24,36 @@ def parameters(graph: Graph) -> tuple[Node, ...]:
 def mentioned(node: Node) -> Iterator[str]:
     """The data that the starting value of a parameter is computed from."""
     if node.default is not None:
-        yield from dict.fromkeys(core.name for core in c.walk(node.default) if isinstance(core, c.Ref))
+        yield from dict.fromkeys(
+            core.name for core in c.walk(node.default) if isinstance(core, c.Ref)
+        )
 
 
-def start_text(node: Node, scope: Scope) -> str:
-    sizes = [size_text(axis, scope.names) for axis in node.type.shape]
-    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+def starting_value(node: Node, scope: Scope) -> Code:
+    sizes = [size_code(axis, scope.names) for axis in node.type.shape]
+    shape = pack(sizes)
     if node.default is not None:
-        value = lower(node.default, scope.replace(owner=node.name)).text
-        return f"jnp.full({shape}, {value}, float)" if sizes and not node.default.type.shape else _number(value)
+        value = lower(node.default, scope.replace(owner=node.name)).code
+        return _filled(shape, value) if sizes and not node.default.type.shape else _real(value)
     if node.type.constraint == "simplex":
-        return f"jnp.full({shape}, 1 / {sizes[-1]})"
+        return call("jnp.full", shape, infix(const(1), "/", sizes[-1]))
     if node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
-        return f"jnp.broadcast_to(jnp.eye({sizes[-1]}), {shape})"
+        return call("jnp.broadcast_to", call("jnp.eye", sizes[-1]), shape)
     if "ordered" in node.type.constraint:
-        return f"jnp.broadcast_to(1.0 + jnp.arange({sizes[-1]}), {shape})"
+        rising = infix(const(1.0), "+", call("jnp.arange", sizes[-1]))
+        return call("jnp.broadcast_to", rising, shape)
     if node.type.constraint == "unit_vector":
-        return f"jnp.full({shape}, {sizes[-1]} ** -0.5)"
-    value = repr(_inside(node.type))
-    return f"jnp.full({shape}, {value}, float)" if sizes else _number(value)
+        return call("jnp.full", shape, infix(sizes[-1], "**", const(-0.5)))
+    value = const(_inside(node.type))
+    return _filled(shape, value) if sizes else _real(value)
 
 
-def _number(value: str) -> str:
-    return f"jnp.asarray({value}, float)"
+def _filled(shape: Code, value: Code) -> Code:
+    return call("jnp.full", shape, value, name("float"))
+
+
+def _real(value: Code) -> Code:
+    return as_array(value, "float")
 
 
 def _inside(type_: Type) -> float:

@@ -1,4 +1,6 @@
-"""Names of the model as names of a Python program: the same wherever Python allows it, and always distinct."""
+"""Names of the model as names of a Python program: the same wherever Python allows it, and always
+distinct.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,17 @@ import re
 import unicodedata
 from collections.abc import Set
 
-from ..graph import Graph
+from ..graph.graph import Graph
+from ..graph.typed import Function
 
-MODULES = "jax jnp lax dist Arrays DATA"
+MODULES = "jax jnp lax dist Arrays DATA Any Callable annotations"
 VARIABLES = "params values data key keys total carry step init log_prob evaluate sample objective"
 TAKEN = frozenset(dir(builtins)) | frozenset(f"{MODULES} {VARIABLES}".split())
 
 
 def python_names(graph: Graph, helpers: frozenset[str]) -> dict[str, str]:
-    """Nodes and functions by their names, dims as `dim NAME`."""
-    wanted = [(f"dim {dim.name}", dim.name) for dim in graph.dims]
+    """Nodes and functions by their names, dims by `dim_key`."""
+    wanted = [(dim_key(dim.name), dim.name) for dim in graph.dims]
     wanted += [(function.name, function.name) for function in graph.functions]
     nodes = [*graph.nodes, *(graph.guide.nodes if graph.guide else ())]
     wanted += [(node.name, node.name) for node in nodes]
@@ -30,14 +33,43 @@ def python_names(graph: Graph, helpers: frozenset[str]) -> dict[str, str]:
     return found
 
 
+def parameter_names(function: Function, taken: frozenset[str]) -> dict[str, str]:
+    """What the program calls the parameters of a function, by their names in the model."""
+    names: dict[str, str] = {}
+    for key, _ in function.parameters:
+        names[key] = free_name(key, taken | set(names.values()))
+    return names
+
+
+def dim_key(name: str) -> str:
+    """No name of a model has a newline in it, so that no node is taken for a dim."""
+    return f"dim\n{name}"
+
+
 def _identifier(name: str) -> str:
-    text = re.sub(r"\W", "_", unicodedata.normalize("NFKC", name))
-    return text if text.isidentifier() else f"_{text}"
+    """Letters of ASCII, digits and underscores. Names that begin with two underscores mean
+    something to Python.
+    """
+    text = "".join(map(_plain, unicodedata.normalize("NFKC", name)))
+    return f"_{text}" if text[:1].isdigit() or not text else re.sub("^__+", "_", text)
+
+
+def _plain(char: str) -> str:
+    """Other letters by their Unicode names, as `alpha` or `e`."""
+    if char.isascii():
+        return char if char.isalnum() else "_"
+    case, letter, rest = unicodedata.name(char, "").partition(" LETTER ")
+    word = re.match("[A-Z]+", rest) if letter else None
+    if word is None:
+        return "_"
+    return word[0].capitalize() if "CAPITAL" in case else word[0].lower()
 
 
 def free_name(name: str, used: Set[str]) -> str:
     """The name as Python writes it, with underscores after it until nothing else is called that."""
     found = _identifier(name)
-    while keyword.iskeyword(found) or keyword.issoftkeyword(found) or found in used or found in TAKEN:
+    while (
+        keyword.iskeyword(found) or keyword.issoftkeyword(found) or found in used or found in TAKEN
+    ):
         found += "_"
     return found

@@ -1,47 +1,68 @@
-"""Nodes as Python statements: values of function nodes, log densities of draws and factors, ancestral draws."""
+"""Nodes as Python statements: values of function nodes, log densities of draws and factors,
+ancestral draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from math import inf
 
-from .. import core as c
-from ..check.typed import Piece
-from ..graph import Node
-from ..types import Bool, IndexOf, Real, Type
+from ..graph import core as c
+from ..graph.graph import Node
+from ..graph.typed import Piece
+from ..graph.types import Bool, IndexOf, Real, Type
+from .code import (
+    Code,
+    Statement,
+    assign,
+    call,
+    const,
+    index,
+    infix,
+    method,
+    name,
+    pack,
+    set_at,
+    without_tail,
+)
 from .expressions import lower
-from .laws import lower_density, lower_law
+from .laws import expanded, lower_density, lower_law
 from .mass import has_mass, lower_log_mass
-from .scope import Scope, length_text, size_text, slice_text
-from .shapes import as_number, full
+from .scope import Scope, length_code, size_code, slice_code
+from .shapes import as_array, as_number, full
 from .smooth import lower_smooth
 from .value import Value, align
 
 
 def piece_scope(node: Node, piece: Piece, scope: Scope) -> Scope:
     """The scope inside one statement: its binders are axes, its soft annotation holds."""
-    binders = tuple(i for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars)
+    binders = tuple(
+        i for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars
+    )
     soft = next((s for s in piece.settings if s.name == "soft"), None)
     return scope.inside(*binders).replace(soft=soft, owner=node.name)
 
 
 def own_axes(piece: Piece, scope: Scope) -> tuple[str, ...]:
-    return tuple(i.name for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars)
+    return tuple(
+        i.name for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars
+    )
 
 
-def place_text(piece: Piece, scope: Scope, skip: int | None = None) -> str:
-    """The part of the variable that a piece defines, as a Python index; empty when it is all of it."""
-    parts = []
-    for axis, index in enumerate(piece.indices):
-        if axis != skip:
-            parts.append(slice_text(index) if isinstance(index, c.Bind) else _fixed(index))
-    while parts and parts[-1] == ":":
-        parts.pop()
-    return f"[{', '.join(parts)}]" if parts else ""
+def places_of(piece: Piece) -> list[Code]:
+    """The part of the variable that a piece defines, as a Python index; empty when it is all of
+    it.
+    """
+    return without_tail(place_along(piece, axis) for axis in range(len(piece.indices)))
 
 
-def _fixed(index: c.Core) -> str:
-    assert isinstance(index, c.Const)
-    return str(int(index.value))
+def place_along(piece: Piece, axis: int) -> Code:
+    """The places of a piece along one axis."""
+    found = piece.indices[axis]
+    if isinstance(found, c.Bind):
+        return slice_code(found)
+    assert isinstance(found, c.Const)
+    return const(int(found.value))
 
 
 # ---- values
@@ -59,106 +80,130 @@ def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
     inside = piece_scope(node, piece, scope)
     assert isinstance(piece.body, c.Core)
     value = as_number(lower_body(piece, inside), piece.body.type, Type(node.type.domain))
-    return full(value, own_axes(piece, scope), len(piece.body.type.shape), inside, piece.body.type.shape)
+    return full(
+        value, own_axes(piece, scope), len(piece.body.type.shape), inside, piece.body.type.shape
+    )
 
 
-def value_statements(node: Node, scope: Scope) -> Iterator[str]:
+def value_statements(node: Node, scope: Scope) -> list[Statement]:
     """One assignment, or one for each piece when there are several."""
-    name = scope.names[node.name]
-    if len(node.pieces) == 1:
-        yield f"{name} = {lower_piece(node.pieces[0], node, scope).text}"
-        return
-    yield f"{name} = {empty_array(node.type, scope)}"
-    for piece in node.pieces:
-        place = place_text(piece, scope)
-        yield f"{name} = {name}.at{place or '[...]'}.set({lower_piece(piece, node, scope).text})"
+    values = [lower_piece(piece, node, scope).code for piece in node.pieces]
+    return piece_statements(node, values, scope)
 
 
-def empty_array(type_: Type, scope: Scope, drop: int | None = None) -> str:
-    sizes = [size_text(axis, scope.names) for k, axis in enumerate(type_.shape) if k != drop]
-    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-    return f"jnp.zeros({shape}, {dtype_text(type_)})"
+def piece_statements(node: Node, values: Sequence[Code], scope: Scope) -> list[Statement]:
+    """The variable, given the value of each of its pieces."""
+    own = scope.names[node.name]
+    if len(values) == 1:
+        return [assign(own, values[0])]
+    lines = [assign(own, empty_array(node.type, scope))]
+    for piece, value in zip(node.pieces, values, strict=True):
+        lines.append(set_at(own, places_of(piece), value))
+    return lines
 
 
-def dtype_text(type_: Type) -> str:
-    return "float" if isinstance(type_.domain, Real) else "bool" if isinstance(type_.domain, Bool) else "int"
+def empty_array(type_: Type, scope: Scope) -> Code:
+    sizes = [size_code(axis, scope.names) for axis in type_.shape]
+    return call("jnp.zeros", pack(sizes), name(dtype_of(type_)))
+
+
+def dtype_of(type_: Type) -> str:
+    if isinstance(type_.domain, Real):
+        return "float"
+    return "bool" if isinstance(type_.domain, Bool) else "int"
 
 
 # ---- densities
 
 
-def density_terms(node: Node, scope: Scope) -> Iterator[str]:
+def density_terms(node: Node, scope: Scope) -> list[Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    for piece in node.pieces:
-        yield _draw_term(node, piece, scope) if isinstance(piece.body, c.Law) else _factor_term(node, piece, scope)
+    return [
+        _draw_term(node, piece, scope)
+        if isinstance(piece.body, c.Law)
+        else _factor_term(node, piece, scope)
+        for piece in node.pieces
+    ]
 
 
-def _draw_term(node: Node, piece: Piece, scope: Scope) -> str:
+def _draw_term(node: Node, piece: Piece, scope: Scope) -> Code:
     assert isinstance(piece.body, c.Law)
     inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
     if has_mass(piece):
-        return _masked_sum(lower_log_mass(node, piece, inside).text, Value("", axes), piece, inside)
-    value = f"{scope.names[node.name]}{place_text(piece, scope)}"
-    if isinstance(node.type.domain, Bool):
-        value = f"jnp.asarray({value}, int)"
-    text = _masked_sum(lower_density(piece.body, value, axes, inside), Value("", axes), piece, inside)
-    return _ordered_term(text, value, axes, inside) if _is_ordered(piece) else text
+        return _masked_sum(lower_log_mass(node, piece, inside).code, axes, piece, inside)
+    value = value_of(node, piece, scope)
+    density = lower_density(piece.body, value, axes, inside)
+    term = _masked_sum(density, axes, piece, inside)
+    return _ordered_term(term, value, axes, inside) if is_ordered(piece) else term
 
 
-def _is_ordered(piece: Piece) -> bool:
+def value_of(node: Node, piece: Piece, scope: Scope) -> Code:
+    """The part of the variable that a piece defines, as distributions take it."""
+    part = index(name(scope.names[node.name]), *places_of(piece))
+    return as_array(part, "int") if isinstance(node.type.domain, Bool) else part
+
+
+def is_ordered(piece: Piece) -> bool:
     return any(setting.name == "ordered" for setting in piece.settings)
 
 
-def _ordered_term(text: str, value: str, axes: tuple[str, ...], scope: Scope) -> str:
-    """K draws of one law, told in order, have K! times the density wherever they increase, and none elsewhere."""
-    size = length_text(scope.bind(axes[-1]), scope.names)
-    count = "".join(f" * {length_text(scope.bind(axis), scope.names)}" for axis in axes[:-1])
-    rising = f"jnp.all(jnp.diff({value}, axis={len(axes) - 1}) > 0)"
-    return f"jnp.where({rising}, {text} + jax.scipy.special.gammaln({size} + 1.0){count}, -jnp.inf)"
+def _ordered_term(term: Code, value: Code, axes: tuple[str, ...], scope: Scope) -> Code:
+    """K draws of one law, told in order, have K! times the density wherever they increase, and none
+    elsewhere.
+    """
+    *outer, size = [length_code(scope.bind(axis), scope.names) for axis in axes]
+    gaps = call("jnp.diff", value, axis=const(len(axes) - 1))
+    rising = call("jnp.all", infix(gaps, ">", const(0)))
+    orders = call("jax.scipy.special.gammaln", infix(size, "+", const(1.0)))
+    for length in outer:
+        orders = infix(orders, "*", length)
+    return call("jnp.where", rising, infix(term, "+", orders), const(-inf))
 
 
-def _masked_sum(text: str, shape: Value, piece: Piece, scope: Scope) -> str:
-    if piece.where is not None:
-        mask = align(lower(piece.where, scope.replace(soft=None)), shape.axes, 0).text
-        text = f"jnp.where({mask}, {text}, 0.0)"
-    return f"jnp.sum({text})" if shape.axes else text
+def _masked_sum(code: Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> Code:
+    code = masked(code, axes, piece, scope)
+    return call("jnp.sum", code) if axes else code
 
 
-def _factor_term(node: Node, piece: Piece, scope: Scope) -> str:
+def masked(code: Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> Code:
+    """Zero where the statement does not hold."""
+    if piece.where is None:
+        return code
+    return call("jnp.where", mask_of(piece.where, axes, scope), code, const(0.0))
+
+
+def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> Code:
+    return align(lower(where, scope.replace(soft=None)), axes, 0).code
+
+
+def _factor_term(node: Node, piece: Piece, scope: Scope) -> Code:
     inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
     value = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
-    return _masked_sum(full(value, axes, 0, inside, ()).text, Value("", axes), piece, inside)
+    return _masked_sum(full(value, axes, 0, inside, ()).code, axes, piece, inside)
 
 
 # ---- draws
 
 
-def draw_text(node: Node, piece: Piece, key: str, scope: Scope) -> str:
+def drawn_value(node: Node, piece: Piece, key: Code, scope: Scope) -> Code:
     """A draw for every place of the piece, independent given the parents."""
     assert isinstance(piece.body, c.Law)
-    inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
-    law = lower_law(piece.body, axes, inside)
-    lengths = [length_text(inside.bind(axis), scope.names) for axis in axes]
-    expand = f".expand(({', '.join(lengths)}{',' if len(lengths) == 1 else ''}))" if axes else ""
-    text = as_domain(f"{law}{expand}.sample({key})", node.type)
-    return f"jnp.sort({text}, axis={len(axes) - 1})" if _is_ordered(piece) else text
+    inside = piece_scope(node, piece, scope)
+    law = expanded(lower_law(piece.body, axes, inside), axes, inside)
+    found = as_domain(method(law, "sample", key), node.type)
+    return call("jnp.sort", found, axis=const(len(axes) - 1)) if is_ordered(piece) else found
 
 
-def as_domain(text: str, type_: Type) -> str:
+def as_domain(code: Code, type_: Type) -> Code:
     """NumPyro draws truth values as integers and some counts as floats."""
     if isinstance(type_.domain, Bool):
-        return f"jnp.asarray({text}, bool)"
-    return text if isinstance(type_.domain, Real | IndexOf) else f"jnp.asarray({text}, int)"
+        return as_array(code, "bool")
+    return code if isinstance(type_.domain, Real | IndexOf) else as_array(code, "int")
 
 
-def draw_statements(node: Node, key: Sequence[str], scope: Scope) -> Iterator[str]:
-    name = scope.names[node.name]
-    if len(node.pieces) == 1:
-        yield f"{name} = {draw_text(node, node.pieces[0], key[0], scope)}"
-        return
-    yield f"{name} = {empty_array(node.type, scope)}"
-    for piece, own in zip(node.pieces, key, strict=True):
-        yield f"{name} = {name}.at{place_text(piece, scope)}.set({draw_text(node, piece, own, scope)})"
+def draw_statements(node: Node, keys: Sequence[Code], scope: Scope) -> list[Statement]:
+    pairs = zip(node.pieces, keys, strict=True)
+    return piece_statements(node, [drawn_value(node, *pair, scope) for pair in pairs], scope)

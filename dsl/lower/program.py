@@ -1,34 +1,70 @@
-"""A graph as one Python module: functions of parameters, values and data, with jax and numpyro the only imports."""
+"""A graph as one Python module: functions of parameters, values and data, with jax and numpyro the
+only imports.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from ast import FunctionDef
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .. import core as c
-from ..check.order import Recurrence, find_recurrences
-from ..check.typed import Function, Piece
-from ..graph import Graph, Kind, Node
+from ..graph import core as c
+from ..graph.dependence import Recurrence, find_recurrences
+from ..graph.graph import Graph, Kind, Node
+from ..graph.lags import lagged_edges
+from ..graph.typed import Function, Piece
+from ..graph.types import Dim
+from ..library.bodies.source import with_uses
 from ..record import Record
-from ..types import Dim
+from .code import (
+    Code,
+    Statement,
+    add_to,
+    assign,
+    attribute,
+    call,
+    const,
+    define,
+    entry,
+    give_back,
+    index,
+    name,
+    names_bound,
+    names_read,
+    number,
+    record,
+)
 from .expressions import lower
-from .initial import mentioned, parameters, start_text
-from .lags import lagged_edges
-from .names import free_name, python_names
-from .nodes import density_terms, draw_statements, draw_text, dtype_text, lower_piece, value_statements
+from .initial import mentioned, parameters, starting_value
+from .names import dim_key, parameter_names, python_names
+from .nodes import (
+    density_terms,
+    draw_statements,
+    drawn_value,
+    dtype_of,
+    lower_piece,
+    value_statements,
+)
 from .recurrences import ValueOf, recurrence_statements
 from .scope import Needs, Scope
-from .shapes import as_number
+from .shapes import as_array, as_number
 from .value import Value
 
 
 class Program(Record):
-    """The text of dims and functions, and the helpers and constants that they use."""
+    """Dims and functions, and the helpers and constants that they use.
 
-    dims: str
-    text: str
+    `names` are the program's names of what the model has, by `python_names`.
+    """
+
+    dims: list[Statement]
+    functions: list[FunctionDef]
     helpers: tuple[str, ...]
-    constants: dict[str, str]
+    constants: dict[str, object]
+    names: dict[str, str]
+
+    @property
+    def defined(self) -> frozenset[str]:
+        return frozenset(function.name for function in self.functions)
 
 
 class Writer:
@@ -41,26 +77,31 @@ class Writer:
 
     # ---- pieces of functions
 
-    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, str]]:
+    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, Statement]]:
         """Every dim without a size in the file is read off the first array that has it."""
         for dim in self.graph.dims:
             if dim.size is None:
-                name = self.names[f"dim {dim.name}"]
-                yield name, f"{name} = {self._size_source(dim, sources)}"
+                own = self.names[dim_key(dim.name)]
+                yield own, assign(own, self._size_source(dim, sources))
 
-    def _size_source(self, dim: Dim, sources: dict[str, str]) -> str:
+    def _size_source(self, dim: Dim, sources: dict[str, str]) -> Code:
         for kind in ("data", "params", "values"):
             for node in self.graph.nodes:
                 if sources.get(node.name) == kind and dim in node.type.shape:
-                    return f'{kind}["{node.name}"].shape[{node.type.shape.index(dim)}]'
-        return f'data["{dim.name}"]'
+                    shape = attribute(entry(kind, node.name), "shape")
+                    return index(shape, const(node.type.shape.index(dim)))
+        return entry("data", dim.name)
 
-    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[str]:
+    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[Statement]:
         for node in self.graph.nodes:
             if node.name in sources and node.name in wanted:
-                yield f'{self.names[node.name]} = {sources[node.name]}["{node.name}"]'
+                yield assign(self.names[node.name], entry(sources[node.name], node.name))
 
-    def computed(self, nodes: list[Node]) -> Iterator[str]:
+    def pairs(self, names: Iterable[str]) -> Code:
+        """The values of nodes, under their names."""
+        return record((each, name(self.names[each])) for each in names)
+
+    def computed(self, nodes: list[Node]) -> Iterator[Statement]:
         """Function nodes in order; those that depend on each other are one scan."""
         functions = [n for n in nodes if n.kind is Kind.FUNCTION]
         groups = self.groups([n.name for n in functions])
@@ -80,15 +121,17 @@ class Writer:
 
     # ---- functions
 
-    def function(self, function: Function) -> list[str]:
-        names = [free_name(name, self.scope.taken) for name, _ in function.parameters]
-        parameters = zip(names, function.parameters, strict=True)
-        scalars = {name: Value(text, (), len(type_.shape)) for text, (name, type_) in parameters}
+    def function(self, function: Function) -> FunctionDef:
+        names = parameter_names(function, self.scope.taken)
+        scalars = {
+            key: Value(name(names[key]), (), len(type_.shape)) for key, type_ in function.parameters
+        }
         assert function.body is not None
         body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
-        head = ["@jnp.vectorize"] if function.name in self.needs.vectorized else []
-        return [*head, f"def {self.names[function.name]}({', '.join(names)}):", f"    return {body.text}"]
+        decorators = ["jnp.vectorize"] if function.name in self.needs.vectorized else []
+        own = self.names[function.name]
+        return define(own, [*names.values()], [give_back(body.code)], decorators=decorators)
 
     def sources(self, sampled: bool = False) -> dict[str, str]:
         """Where each given node is read from."""
@@ -102,8 +145,12 @@ class Writer:
                 found[node.name] = "values"
         return found
 
-    def definition(self, head: str, doc: str, targets: list[str], tail: list[str]) -> list[str]:
-        """A function that reads what is given, computes what the targets need, and ends with `tail`."""
+    def definition(
+        self, head: str, doc: str, targets: list[str], tail: Sequence[Statement]
+    ) -> FunctionDef:
+        """A function that reads what is given, computes what the targets need, and ends with
+        `tail`.
+        """
         sources = self.sources()
         direct = [parent for target in targets for parent in self.graph[target].parents]
         wanted = self.graph.ancestors([*targets, *direct], set(sources))
@@ -111,82 +158,78 @@ class Writer:
         body = [*self.reads(sources, wanted), *self.computed(nodes), *tail]
         return self.finish(head, doc, sources, body)
 
-    def finish(self, head: str, doc: str, sources: dict[str, str], body: list[str]) -> list[str]:
+    def finish(
+        self, head: str, doc: str, sources: dict[str, str], body: list[Statement]
+    ) -> FunctionDef:
         """Sizes that the body mentions come first."""
-        sizes = [line for name, line in self.sizes(sources) if _mentions(body, name)]
-        return [f"def {head}:", f'    """{doc}"""', *(f"    {line}".rstrip() for line in [*sizes, *body])]
+        mentioned = names_read(body)
+        sizes = [line for own, line in self.sizes(sources) if own in mentioned]
+        types, result = SIGNATURES[head]
+        return define(head, list(types), [*sizes, *body], doc, types, result)
 
-    def log_prob(self) -> list[str]:
-        nodes = [n for n in self.graph.nodes if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR]
-        tail = ["total = 0.0"]
+    def log_prob(self) -> FunctionDef:
+        nodes = [
+            n
+            for n in self.graph.nodes
+            if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR
+        ]
+        tail = [assign("total", const(0.0))]
         for node in nodes:
-            tail += [f"total += {term}" for term in density_terms(node, self.scope)]
+            tail += [add_to("total", term) for term in density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
-        doc = "Log density of all draws" + (" plus all log potentials, not normalised." if has_factors else ".")
-        return self.definition(
-            "log_prob(params: Arrays, values: Arrays, data: Arrays) -> jax.Array",
-            doc,
-            [n.name for n in nodes],
-            [*tail, "return total"],
+        doc = "Log density of all draws" + (
+            " plus all log potentials, not normalised." if has_factors else "."
         )
+        targets = [n.name for n in nodes]
+        return self.definition("log_prob", doc, targets, [*tail, give_back(name("total"))])
 
-    def evaluate(self) -> list[str]:
-        nodes = [n for n in self.graph.nodes if n.kind is Kind.FUNCTION]
-        pairs = ", ".join(f'"{n.name}": {self.names[n.name]}' for n in nodes)
-        return self.definition(
-            "evaluate(params: Arrays, values: Arrays, data: Arrays) -> Arrays",
-            "Values of all computed nodes.",
-            [n.name for n in nodes],
-            [f"return {{{pairs}}}"],
-        )
+    def evaluate(self) -> FunctionDef:
+        names = [n.name for n in self.graph.nodes if n.kind is Kind.FUNCTION]
+        doc = "Values of all computed nodes."
+        return self.definition("evaluate", doc, names, [give_back(self.pairs(names))])
 
-    def objective(self) -> list[str]:
+    def objective(self) -> FunctionDef:
         (node,) = self.graph.of_kind(Kind.COST)
-        piece = node.pieces[0]
-        value = lower_piece(piece, node, self.scope)
+        value = lower_piece(node.pieces[0], node, self.scope)
         doc = f"What the model is to {node.name}, given the values of its draws."
-        return self.definition(
-            "objective(params: Arrays, values: Arrays, data: Arrays) -> jax.Array",
-            doc,
-            [node.name],
-            [f"return {value.text}"],
-        )
+        return self.definition("objective", doc, [node.name], [give_back(value.code)])
 
-    def sample(self) -> list[str]:
+    def sample(self) -> FunctionDef:
         draws = [n for n in self.graph.nodes if n.kind is Kind.DRAW]
         sources = self.sources(sampled=True)
         wanted = self.graph.ancestors([n.name for n in draws], set(sources))
         nodes = [n for n in self.graph.nodes if n.name in wanted and n.name not in sources]
-        body = [*self.reads(sources, wanted)]
-        body += [f"keys = jax.random.split(key, {max(1, sum(len(n.pieces) for n in draws))})"]
-        body += self.sampled(nodes)
-        pairs = ", ".join(f'"{n.name}": {self.names[n.name]}' for n in draws)
+        body = [
+            *self.reads(sources, wanted),
+            split_keys(sum(len(n.pieces) for n in draws)),
+            *self.sampled(nodes),
+            give_back(self.pairs(n.name for n in draws)),
+        ]
         doc = "One draw of every random variable, parents before children."
-        return self.finish(
-            "sample(key: jax.Array, params: Arrays, data: Arrays) -> Arrays",
-            doc,
-            sources,
-            [*body, f"return {{{pairs}}}"],
-        )
+        return self.finish("sample", doc, sources, body)
 
-    def init(self) -> list[str]:
+    def init(self) -> FunctionDef:
         nodes = parameters(self.graph)
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
-        rows = [f'    "{n.name}": {start_text(n, self.scope)},' for n in nodes]
-        body = ["return {", *rows, "}"] if rows else ["return {}"]
+        start = record((n.name, starting_value(n, self.scope)) for n in nodes)
         reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
-        return self.finish("init(data: Arrays) -> Arrays", "Starting values of the parameters.", given, [*reads, *body])
+        doc = "Starting values of the parameters."
+        return self.finish("init", doc, given, [*reads, give_back(start)])
 
-    def sampled(self, nodes: list[Node]) -> Iterator[str]:
-        groups = {name: group for group in self.groups([n.name for n in nodes]) for name in group.members}
-        keys = key_texts(nodes)
+    def sampled(self, nodes: list[Node]) -> Iterator[Statement]:
+        groups = {
+            name: group for group in self.groups([n.name for n in nodes]) for name in group.members
+        }
+        keys = draw_keys(nodes)
         seen: set[str] = set()
         for node in nodes:
             group = groups.get(node.name)
             if group is not None:
                 if node.name not in seen:
                     seen |= set(group.members)
-                    yield from recurrence_statements(group, self.graph.by_name, self.scope, drawn_with(keys))
+                    yield from recurrence_statements(
+                        group, self.graph.by_name, self.scope, drawn_with(keys)
+                    )
             elif node.kind is Kind.DRAW:
                 yield from draw_statements(node, keys[node.name], self.scope)
             else:
@@ -198,67 +241,86 @@ def _is_scalar(function: Function) -> bool:
     return bool(function.parameters) and not any(shapes)
 
 
-def _mentions(lines: list[str], name: str) -> bool:
-    return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
+def split_keys(count: int) -> Statement:
+    return assign("keys", call("jax.random.split", name("key"), const(max(1, count))))
 
 
-def key_texts(nodes: list[Node]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def draw_keys(nodes: list[Node]) -> dict[str, list[Code]]:
+    """One of `keys` for each piece of each draw."""
+    found: dict[str, list[Code]] = {}
     count = 0
     for node in nodes:
         if node.kind is Kind.DRAW:
-            found[node.name] = [f"keys[{count + k}]" for k in range(len(node.pieces))]
+            places = range(count, count + len(node.pieces))
+            found[node.name] = [index(name("keys"), const(place)) for place in places]
             count += len(node.pieces)
     return found
 
 
-def _value_of(node: Node, piece: Piece, numbers: tuple[str, ...], scope: Scope) -> str:
-    """A plain number gets the type of the node, because a scan does not change the types that it carries."""
-    text = lower_piece(piece, node, scope).text
-    return f"jnp.asarray({text}, {dtype_text(node.type)})" if _is_number(text) else text
+def _value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
+    """A plain number gets the type of the node, because a scan does not change the types that it
+    carries.
+    """
+    code = lower_piece(piece, node, scope).code
+    return code if number(code) is None else as_array(code, dtype_of(node.type))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text in ("True", "False")
-    return True
+def drawn_with(keys: dict[str, list[Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
+    """Draws of every step have keys of their own; everything else is computed. Frozen draws have no
+    derivatives.
+    """
 
-
-def drawn_with(keys: dict[str, list[str]], frozen: frozenset[str] = frozenset()) -> ValueOf:
-    """Draws of every step have keys of their own; everything else is computed. Frozen draws have no derivatives."""
-
-    def value_of(node: Node, piece: Piece, numbers: tuple[str, ...], scope: Scope) -> str:
+    def value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
         if node.kind is not Kind.DRAW:
             return _value_of(node, piece, numbers, scope)
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
-        for number in numbers:
-            key = f"jax.random.fold_in({key}, {number})"
-        text = draw_text(node, piece, key, scope)
-        return f"lax.stop_gradient({text})" if node.name in frozen else text
+        for step in numbers:
+            key = call("jax.random.fold_in", key, step)
+        drawn = drawn_value(node, piece, key, scope)
+        return call("lax.stop_gradient", drawn) if node.name in frozen else drawn
 
     return value_of
 
 
-Parts = Callable[["Writer"], list[list[str]]]
+_GIVEN = {"params": "Arrays", "values": "Arrays", "data": "Arrays"}
+SIGNATURES: dict[str, tuple[dict[str, str], str]] = {
+    "log_prob": (_GIVEN, "jax.Array"),
+    "evaluate": (_GIVEN, "Arrays"),
+    "objective": (_GIVEN, "jax.Array"),
+    "sample": ({"key": "jax.Array", "params": "Arrays", "data": "Arrays"}, "Arrays"),
+    "init": ({"data": "Arrays"}, "Arrays"),
+}
+
+Parts = Callable[["Writer"], list[FunctionDef]]
 
 
-def lower_program(graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()) -> Program:
-    """Written twice: the first time tells the helpers and constants, so that no variable takes their names."""
-    draft = _write(graph, parts or standard_parts, reserved)
-    return _write(graph, parts or standard_parts, frozenset({*reserved, *draft.helpers, *draft.constants}))
+def lower_program(
+    graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()
+) -> Program:
+    """Helpers and constants are known when all is lowered. Where a variable has taken the name of
+    one, all is lowered again with those names reserved.
+    """
+    program = _lower(graph, parts or standard_parts, reserved)
+    fixed = frozenset({*with_uses(program.helpers), *program.constants})
+    if fixed & names_bound([*program.dims, *program.functions]):
+        return _lower(graph, parts or standard_parts, reserved | fixed)
+    return program
 
 
-def _write(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
+def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
     writer = Writer(graph, reserved)
-    written = [writer.function(f) for f in graph.functions if f.body is not None] + parts(writer)
-    sized = [f"{writer.names[f'dim {d.name}']} = {d.size}" for d in graph.dims if d.size is not None]
-    text = "\n\n\n".join("\n".join(part) for part in written) + "\n"
-    return Program("\n".join(sized), text, tuple(writer.needs.helpers), writer.needs.constants)
+    functions = [writer.function(f) for f in graph.functions if f.body is not None]
+    functions += parts(writer)
+    dims = [
+        assign(writer.names[dim_key(d.name)], const(d.size))
+        for d in graph.dims
+        if d.size is not None
+    ]
+    needs = writer.needs
+    return Program(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
 
 
-def standard_parts(writer: Writer) -> list[list[str]]:
+def standard_parts(writer: Writer) -> list[FunctionDef]:
     """The functions of the printed program, each where the model has something for it to do."""
     graph = writer.graph
     parts = []
@@ -275,4 +337,6 @@ def standard_parts(writer: Writer) -> list[list[str]]:
 
 def _has_bound(graph: Graph) -> bool:
     (cost,) = graph.of_kind(Kind.COST)
-    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(cost.pieces[0].body))
+    return any(
+        isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(cost.pieces[0].body)
+    )

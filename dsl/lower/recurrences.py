@@ -1,36 +1,65 @@
-"""Recurrences as scans: single steps are written out, every longer stretch of steps is one `lax.scan`.
+"""Recurrences as scans: single steps are written out, every longer stretch of steps is one
+`lax.scan`.
 
-x[0] = a; x[t] = f(x[t-1]) for t = 1, 2, ... becomes a carry that holds the last values of every member, however
-long the axis: the program and its compile time do not grow with it. Where a member is given by several ranges, the
-scans follow one another, each starting from what the one before has left.
+x[0] = a; x[t] = f(x[t-1]) for t = 1, 2, ... becomes a carry that holds the last values of every
+member, however long the axis: the program and its compile time do not grow with it. Where a member
+is given by several ranges, the scans follow one another, each starting from what the one before has
+left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from .. import core as c
-from ..check.order import Edge, Recurrence, components, find_recurrences
-from ..check.typed import Piece
-from ..graph import Node, offset_of
+from ..graph import core as c
+from ..graph.dependence import Edge, Recurrence, components, find_recurrences
+from ..graph.graph import Node, offset_of
+from ..graph.lags import lag_along
+from ..graph.typed import Piece
+from ..graph.types import Axis, anchored
 from ..record import Record
-from ..types import Axis, anchored
-from .lags import lag_along
+from .code import (
+    Code,
+    Statement,
+    assign,
+    assign_second,
+    call,
+    const,
+    define,
+    give_back,
+    name,
+    pack,
+    set_at,
+)
 from .names import free_name
-from .nodes import dtype_text, place_text
-from .scope import Carried, Scope, size_text
-from .stretches import Done, Stretch, back_text, covers, cut_value, fixed_text, joined_text, steps_text, stretches
+from .nodes import dtype_of, places_of
+from .scope import Carried, Scope, size_code
+from .stretches import (
+    Done,
+    Stretch,
+    back_code,
+    covers,
+    cut_code,
+    fixed_code,
+    joined_code,
+    steps_code,
+    stretches,
+)
 from .value import Value
 
-ValueOf = Callable[[Node, Piece, tuple[str, ...], Scope], str]
-"""The text of one piece of a node; the third argument are the numbers of the steps, for keys of random draws."""
+ValueOf = Callable[[Node, Piece, tuple[Code, ...], Scope], Code]
+"""The value of one piece of a node; the third argument are the numbers of the steps, for keys of
+random draws.
+"""
 
 
 class Part(Record):
-    """A member with the indices that are still open: those of outer steps are gone from its pieces and axes."""
+    """A member with the indices that are still open: those of outer steps are gone from its pieces
+    and axes. `variable` is what the program calls it.
+    """
 
     node: Node
-    text: str
+    variable: str
     pieces: tuple[Piece, ...]
     axes: tuple[int, ...]
 
@@ -40,7 +69,9 @@ class Part(Record):
 
 
 class _Frame(Record):
-    """The steps along one axis. `outer` are the members as seen from steps around these, `numbers` those steps."""
+    """The steps along one axis. `outer` are the members as seen from steps around these, `numbers`
+    those steps.
+    """
 
     axis: int
     reverse: bool
@@ -48,19 +79,21 @@ class _Frame(Record):
     counter: str
     scope: Scope
     outer: dict[str, Carried] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
-    numbers: tuple[str, ...] = ()
+    numbers: tuple[Code, ...] = ()
 
     @property
     def along(self) -> Axis:
         return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
 
     @property
-    def size(self) -> str:
-        return size_text(self.along, self.scope.names)
+    def size(self) -> Code:
+        return size_code(self.along, self.scope.names)
 
 
 class _Step(Record):
-    """One step, or each step of a stretch: the pieces that hold there, and what they look back to."""
+    """One step, or each step of a stretch: the pieces that hold there, and what they look back
+    to.
+    """
 
     stretch: Stretch
     parts: list[Part]
@@ -71,7 +104,9 @@ class _Step(Record):
 Past = dict[str, list[Done]]
 
 
-def recurrence_statements(group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf) -> list[str]:
+def recurrence_statements(
+    group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf
+) -> list[Statement]:
     parts = [
         Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
         for node in (nodes[name] for name in group.members)
@@ -84,9 +119,17 @@ def _frame(
     parts: list[Part],
     scope: Scope,
     outer: dict[str, Carried] | None = None,
-    numbers: tuple[str, ...] = (),
+    numbers: tuple[Code, ...] = (),
 ) -> _Frame:
-    return _Frame(group.axis, group.reverse, parts, _counter(parts, group.axis, scope), scope, outer or {}, numbers)
+    return _Frame(
+        group.axis,
+        group.reverse,
+        parts,
+        _counter(parts, group.axis, scope),
+        scope,
+        outer or {},
+        numbers,
+    )
 
 
 def _counter(parts: list[Part], axis: int, scope: Scope) -> str:
@@ -119,70 +162,86 @@ class _Writer:
         """A name of the program that no variable of the model has."""
         return free_name("_".join(map(str, words)), self.taken)
 
-    def write(self, frame: _Frame) -> list[str]:
+    def write(self, frame: _Frame) -> list[Statement]:
         """The statements that define every part, whole along the axis of the frame."""
         past: Past = {part.name: [] for part in frame.parts}
         pieces = [piece for part in frame.parts for piece in part.pieces]
-        lines: list[str] = []
+        lines: list[Statement] = []
         scans = 0
         for stretch in stretches(pieces, frame.axis, frame.along.size, frame.reverse):
             scans += stretch.place is None
-            lines += self.scan(frame, stretch, past, scans) if stretch.place is None else self.one(frame, stretch, past)
+            lines += (
+                self.scan(frame, stretch, past, scans)
+                if stretch.place is None
+                else self.one(frame, stretch, past)
+            )
         for part in frame.parts:
-            whole = joined_text(past[part.name], frame.reverse)
-            lines.append(f"{part.text} = " + (f"jnp.moveaxis({whole}, 0, {frame.axis})" if frame.axis else whole))
+            whole = joined_code(past[part.name], frame.reverse)
+            if frame.axis:
+                whole = call("jnp.moveaxis", whole, const(0), const(frame.axis))
+            lines.append(assign(part.variable, whole))
         return lines
 
-    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[str]:
+    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[Statement]:
         label = f"{'last' if stretch.low[0] else ''}{abs(stretch.low[1])}"
-        texts = {part.name: self.fresh(part.text, label) for part in frame.parts}
-        step = _step(frame, stretch, texts)
+        here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
+        step = _step(frame, stretch, here)
         seen = {
-            name: {lag: back_text(past[name], lag, frame.reverse) for lag in lags if lag > 0}
-            for name, lags in step.lags.items()
+            member: {lag: back_code(past[member], lag, frame.reverse) for lag in lags if lag > 0}
+            for member, lags in step.lags.items()
         }
         lines = self.step(frame, step, past, seen)
-        for name, text in texts.items():
-            past[name] = [*past[name], Done(stretch, text)]
+        for member, variable in here.items():
+            past[member] = [*past[member], Done(stretch, name(variable))]
         return lines
 
-    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[str]:
+    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[Statement]:
         suffix = (count,) if count > 1 else ()
-        now = {part.name: self.fresh(part.text, "now") for part in frame.parts}
+        now = {part.name: self.fresh(part.variable, "now") for part in frame.parts}
         step = _step(frame, stretch, now)
-        carried = [(part, lag) for part in frame.parts for lag in range(1, max(step.lags[part.name], default=0) + 1)]
-        seen: dict[str, dict[int, str]] = {part.name: {} for part in frame.parts}
-        for part, lag in carried:
-            seen[part.name][lag] = self.fresh(part.text, lag, "back")
-        body = [f"{_tuple(seen[part.name][lag] for part, lag in carried)} = carry"] if carried else []
+        carried = [
+            (part, lag)
+            for part in frame.parts
+            for lag in range(1, max(step.lags[part.name], default=0) + 1)
+        ]
+        back = {(part.name, lag): self.fresh(part.variable, lag, "back") for part, lag in carried}
+        seen: dict[str, dict[int, Code]] = {part.name: {} for part in frame.parts}
+        for (member, lag), variable in back.items():
+            seen[member][lag] = name(variable)
+        body = [assign(list(back.values()), name("carry"))] if carried else []
         body += self.step(frame, step, past, seen)
-        following = _tuple(now[part.name] if lag == 1 else seen[part.name][lag - 1] for part, lag in carried)
-        body.append(f"return {following}, {_tuple(now.values())}")
-        first = _tuple(back_text(past[part.name], lag, frame.reverse) for part, lag in carried)
-        rests = {part.name: self.fresh(part.text, "rest", *suffix) for part in frame.parts}
+        following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
+        body.append(give_back(pack([_variables(following), _variables(now.values())])))
+        first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
+        rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
-        steps = steps_text(stretch, frame.along, frame.size) + (", reverse=True" if frame.reverse else "")
-        for name, text in rests.items():
-            past[name] = [*past[name], Done(stretch, text)]
+        steps = steps_code(stretch, frame.along, frame.size)
+        backwards = {"reverse": const(True)} if frame.reverse else {}
+        for member, variable in rests.items():
+            past[member] = [*past[member], Done(stretch, name(variable))]
+        scanned = call("lax.scan", name(function), pack(first), steps, **backwards)
         return [
-            "",
-            f"def {function}(carry, {frame.counter}):",
-            *(f"    {line}".rstrip() for line in body),
-            "",
-            f"_, {_tuple(rests.values())} = lax.scan({function}, {first}, {steps})",
+            define(function, ["carry", frame.counter], body),
+            assign_second(list(rests.values()), scanned),
         ]
 
-    def step(self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, str]]) -> list[str]:
+    def step(
+        self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, Code]]
+    ) -> list[Statement]:
         """All members at one step, each after those it uses within the step."""
         place = step.stretch.place
-        number = Value(frame.counter) if place is None else cut_value(step.stretch.low, frame.along, frame.size)
+        number = (
+            name(frame.counter)
+            if place is None
+            else cut_code(step.stretch.low, frame.along, frame.size)
+        )
         here = {part.name: self.view(frame, step, part, past, seen) for part in step.parts}
         outer = _nested(frame.outer, here)
-        scope = frame.scope.with_scalars(**{frame.counter: number})
-        numbers = (*frame.numbers, number.text)
+        scope = frame.scope.with_scalars(**{frame.counter: Value(number)})
+        numbers = (*frame.numbers, number)
         edges = [edge for part in step.parts for edge in _edges(part, frame, outer)]
         inner = {frozenset(group.members): group for group in find_recurrences(here, edges)[0]}
-        lines: list[str] = []
+        lines: list[Statement] = []
         for names in components(here, edges):
             members = [part for part in step.parts if part.name in names]
             group = inner.get(frozenset(names))
@@ -192,56 +251,70 @@ class _Writer:
                 lines += self.assign(members[0], scope.replace(carried=outer), numbers)
         return lines
 
-    def view(self, frame: _Frame, step: _Step, part: Part, past: Past, seen: dict[str, dict[int, str]]) -> Carried:
+    def view(
+        self, frame: _Frame, step: _Step, part: Part, past: Past, seen: dict[str, dict[int, Code]]
+    ) -> Carried:
         """A member as the other members see it at this step."""
         fixed = {
-            value: fixed_text(past[part.name], anchored(value, frame.along.size), frame.along, frame.reverse)
+            value: fixed_code(
+                past[part.name], anchored(value, frame.along.size), frame.along, frame.reverse
+            )
             for value in step.fixed[part.name]
         }
-        texts: dict[int, str | Carried] = {0: part.text, **seen.get(part.name, {})}
-        return Carried(frame.axis, texts, fixed, frame.reverse, frame.counter, _number(step.stretch))
+        back: dict[int, Code | Carried] = {0: name(part.variable), **seen.get(part.name, {})}
+        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.stretch))
 
-    def assign(self, part: Part, scope: Scope, numbers: tuple[str, ...]) -> list[str]:
-        texts = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
-        if len(texts) == 1:
-            return [f"{part.text} = {texts[0]}"]
-        sizes = _tuple(size_text(part.node.type.shape[k], scope.names) for k in part.axes)
-        lines = [f"{part.text} = jnp.zeros({sizes}, {dtype_text(part.node.type)})"]
-        for piece, text in zip(part.pieces, texts, strict=True):
-            lines.append(f"{part.text} = {part.text}.at{place_text(piece, scope) or '[...]'}.set({text})")
+    def assign(self, part: Part, scope: Scope, numbers: tuple[Code, ...]) -> list[Statement]:
+        values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
+        if len(values) == 1:
+            return [assign(part.variable, values[0])]
+        sizes = pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
+        zeros = call("jnp.zeros", sizes, name(dtype_of(part.node.type)))
+        lines = [assign(part.variable, zeros)]
+        for piece, value in zip(part.pieces, values, strict=True):
+            lines.append(set_at(part.variable, places_of(piece), value))
         return lines
 
 
 def _nested(outer: dict[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
-    """Within a step of an outer recurrence, the value of this very step is found along the inner one."""
-    return {**outer, **{name: _deepen(outer[name], view) if name in outer else view for name, view in inner.items()}}
+    """Within a step of an outer recurrence, the value of this very step is found along the inner
+    one.
+    """
+    return {
+        **outer,
+        **{
+            name: _deepen(outer[name], view) if name in outer else view
+            for name, view in inner.items()
+        },
+    }
 
 
 def _deepen(around: Carried, inner: Carried) -> Carried:
-    below = around.texts.get(0)
-    return around.replace(texts={**around.texts, 0: _deepen(below, inner) if isinstance(below, Carried) else inner})
+    below = around.back.get(0)
+    deeper = _deepen(below, inner) if isinstance(below, Carried) else inner
+    return around.replace(back={**around.back, 0: deeper})
 
 
 # ---- what a step looks back to
 
 
-def _step(frame: _Frame, stretch: Stretch, texts: dict[str, str]) -> _Step:
+def _step(frame: _Frame, stretch: Stretch, here: dict[str, str]) -> _Step:
     step = _Step(
         stretch,
-        [_slice_part(part, frame, stretch, texts[part.name]) for part in frame.parts],
+        [_slice_part(part, frame, stretch, here[part.name]) for part in frame.parts],
         {part.name: set() for part in frame.parts},
         {part.name: set() for part in frame.parts},
     )
     view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(stretch))
-    for name in texts:
+    for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):
-            for indices in _uses(piece, name, frame.outer.get(name)):
+            for indices in _uses(piece, member, frame.outer.get(member)):
                 offset = offset_of(indices[frame.axis])
                 lag = view.lag(offset)
                 if lag is not None:
-                    step.lags[name].add(lag)
+                    step.lags[member].add(lag)
                 elif offset is not None:
-                    step.fixed[name].add(offset[1])
+                    step.fixed[member].add(offset[1])
     return step
 
 
@@ -249,21 +322,23 @@ def _number(stretch: Stretch) -> int | None:
     return stretch.place.offset if stretch.place is not None else None
 
 
-def _uses(piece: Piece, name: str, around: str | Carried | None) -> Iterator[tuple[c.Core, ...]]:
+def _uses(piece: Piece, member: str, around: Code | Carried | None) -> Iterator[tuple[c.Core, ...]]:
     """The open indices of every use of a member within the same outer steps."""
     for use in c.walk(piece.body):
-        if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == name:
+        if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == member:
             indices = _open_indices(use.indices, around)
             if indices is not None:
                 yield indices
 
 
-def _open_indices(indices: tuple[c.Core, ...], around: str | Carried | None) -> tuple[c.Core, ...] | None:
+def _open_indices(
+    indices: tuple[c.Core, ...], around: Code | Carried | None
+) -> tuple[c.Core, ...] | None:
     while isinstance(around, Carried):
         if around.lag(offset_of(indices[around.axis])) != 0:
             return None
         indices = indices[: around.axis] + indices[around.axis + 1 :]
-        around = around.texts.get(0)
+        around = around.back.get(0)
     return indices
 
 
@@ -272,14 +347,19 @@ def _edges(part: Part, frame: _Frame, seen: dict[str, Carried]) -> Iterator[Edge
     for piece in part.pieces:
         for other in frame.parts:
             for indices in _uses(piece, other.name, seen[other.name]):
-                lags = tuple(lag_along(own, used) for own, used in zip(piece.indices, indices, strict=False))
+                lags = tuple(
+                    lag_along(own, used) for own, used in zip(piece.indices, indices, strict=False)
+                )
                 yield Edge(part.name, other.name, piece.span, lags)
 
 
-def _slice_part(part: Part, frame: _Frame, stretch: Stretch, text: str) -> Part:
-    """The pieces that hold at these steps, without their index; all call the step by the name of the counter."""
+def _slice_part(part: Part, frame: _Frame, stretch: Stretch, variable: str) -> Part:
+    """The pieces that hold at these steps, without their index; all call the step by the name of
+    the counter.
+    """
     pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, stretch)]
-    return Part(part.node, text, tuple(pieces), part.axes[: frame.axis] + part.axes[frame.axis + 1 :])
+    axes = part.axes[: frame.axis] + part.axes[frame.axis + 1 :]
+    return Part(part.node, variable, tuple(pieces), axes)
 
 
 def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
@@ -290,6 +370,5 @@ def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
     return piece.replace(indices=rest, body=c.rename(piece.body, index.name, frame.counter))
 
 
-def _tuple(texts: Iterable[str]) -> str:
-    items = list(texts)
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+def _variables(variables: Iterable[str]) -> Code:
+    return pack(map(name, variables))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from .. import core as c
-from ..check.typed import Setting
+from ast import Name
+
+from ..graph import core as c
+from ..graph.typed import Setting
+from ..graph.types import Dim, Fixed, Place
 from ..record import Record
-from ..types import Dim, Place
-from .names import free_name
+from .code import ALL, Code, call, const, infix, name, nested, span
+from .names import dim_key, free_name
 from .value import Value
 
 
 class Carried(Record):
-    """A member of a recurrence inside a step along `axis`: the value `lag` steps back is `texts[lag]`.
+    """A member of a recurrence inside a step along `axis`: the value `lag` steps back is
+    `back[lag]`.
 
-    `fixed` are values at places that the statements name, `binder` is what they call the step, `place` the step's
-    number where it is known. Within one step a member may itself be built step by step along another axis: then
-    `texts[0]` is again a Carried.
+    `fixed` are values at places that the statements name, `binder` is what they call the step,
+    `place` the step's number where it is known. Within one step a member may itself be built step
+    by step along another axis: then `back[0]` is again a Carried.
     """
 
     axis: int
-    texts: dict[int, str | Carried]
-    fixed: dict[int, str]
+    back: dict[int, Code | Carried]
+    fixed: dict[int, Code]
     reverse: bool = False
     binder: str = ""
     place: int | None = None
@@ -35,11 +39,11 @@ class Carried(Record):
             steps = self.place - value
         return steps if steps is None or not self.reverse else -steps
 
-    def at(self, offset: tuple[str | None, int] | None) -> str | Carried | None:
-        """The text of the member where an index points, if that is done."""
+    def at(self, offset: tuple[str | None, int] | None) -> Code | Carried | None:
+        """The value of the member where an index points, if that is done."""
         lag = self.lag(offset)
         if lag is not None:
-            return self.texts.get(lag)
+            return self.back.get(lag)
         return self.fixed.get(offset[1]) if offset else None
 
 
@@ -54,29 +58,37 @@ class Needs:
         self.reserved = reserved
         self.helpers: dict[str, None] = {}
         self.vectorized: set[str] = set()
-        self.constants: dict[str, str] = {}
+        self.constants: dict[str, object] = {}
 
     def helper(self, name: str) -> str:
-        """The name as the program writes it: jax paths are there already, others are printed into it."""
+        """The name as the program writes it: jax paths are there already, others are printed into
+        it.
+        """
         if "." not in name:
             self.helpers.setdefault(name)
         return name
 
-    def constant(self, owner: str, text: str) -> str:
-        """Numbers as nested lists: as they are when few, under a name of the owner's when many."""
-        if len(text) <= INLINE or not owner:
-            return text
+    def constant(self, owner: str, numbers: object) -> Code:
+        """Numbers in nested lists: as they are when few, under a name of the owner's when many."""
+        if len(repr(numbers)) <= INLINE or not owner:
+            return nested(numbers)
         stem = free_name(f"{owner.upper()}_TABLE", frozenset())
-        name, count = stem, 1
-        while self.constants.get(name, text) != text:
+        found, count = stem, 1
+        while not _same(self.constants.get(found, numbers), numbers):
             count += 1
-            name = f"{stem}_{count}"
-        self.constants[name] = text
-        return name
+            found = f"{stem}_{count}"
+        self.constants[found] = numbers
+        return name(found)
+
+
+def _same(one: object, other: object) -> bool:
+    """`1` and `1.0` and `True` are equal to Python, and make different arrays."""
+    return one is other or repr(one) == repr(other)
 
 
 class Scope(Record):
-    """`binders` are axes of arrays; `scalars` stand for one value at a time (a step of a scan, a parameter).
+    """`binders` are axes of arrays; `scalars` stand for one value at a time (a step of a scan, a
+    parameter).
 
     `owner` is the node or function whose expressions are lowered: constants have its name.
     """
@@ -92,8 +104,8 @@ class Scope(Record):
     @property
     def taken(self) -> frozenset[str]:
         """What a new variable of the program must not be called."""
-        texts = {value.text for value in self.scalars.values()}
-        return frozenset(self.names.values()) | self.needs.reserved | texts
+        own = {value.code.id for value in self.scalars.values() if isinstance(value.code, Name)}
+        return frozenset(self.names.values()) | self.needs.reserved | own
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -109,43 +121,52 @@ class Scope(Record):
         return self.replace(scalars={**self.scalars, **values})
 
 
-# ---- places and sizes, as text
+# ---- places and sizes
 
 
-def size_text(axis: object, names: dict[str, str]) -> str:
+def size_code(axis: object, names: dict[str, str]) -> Code:
     """A dim by its name in the program, an unnamed axis by its number."""
-    return names[f"dim {axis}"] if isinstance(axis, Dim) else str(axis)
+    if isinstance(axis, Dim):
+        return name(names[dim_key(axis.name)])
+    assert isinstance(axis, Fixed)
+    return const(axis.size)
 
 
-def length_text(bind: c.Bind, names: dict[str, str]) -> str:
+def length_code(bind: c.Bind, names: dict[str, str]) -> Code:
     """How many places a binder runs over."""
     low, high = bind.low, bind.high.shift(1)
-    size = names[f"dim {bind.dim}"]
+    size = size_code(bind.dim, names)
     if low == Place(0) and (high == Place(0, True) or high.offset == bind.dim.size):
         return size
     if low.from_end == high.from_end:
-        return str(high.offset - low.offset)
+        return const(high.offset - low.offset)
     taken = low.offset - high.offset
     if bind.dim.size is not None:
-        return str(bind.dim.size - taken)
-    return size if not taken else f"{size} - {taken}"
+        return const(bind.dim.size - taken)
+    return infix(size, "-", const(taken)) if taken else size
 
 
-def slice_text(bind: c.Bind, shift: int = 0) -> str:
-    """The places of a binder, moved by `shift`, as a Python slice; `:` when that is all of them."""
+def slice_code(bind: c.Bind, shift: int = 0) -> Code:
+    """The places of a binder, moved by `shift`; `ALL` when that is all of them."""
     low, high = bind.low.shift(shift), bind.high.shift(shift + 1)
-    start = "" if (low.offset == 0 and not low.from_end) else str(low.offset)
+    start = None if (low.offset == 0 and not low.from_end) else low.offset
     is_end = (high.from_end and high.offset == 0) or high.offset == bind.dim.size
-    stop = "" if is_end else str(high.offset)
-    return f"{start}:{stop}"
+    stop = None if is_end else high.offset
+    return ALL if start is None and stop is None else span(start, stop)
 
 
-def start_text(bind: c.Bind, names: dict[str, str]) -> str:
+def starts_at_zero(bind: c.Bind) -> bool:
+    return not bind.low.from_end and bind.low.offset == 0
+
+
+def start_code(bind: c.Bind, names: dict[str, str]) -> Code:
     """The first place of a binder."""
-    return f"{names[f'dim {bind.dim}']} - {-bind.low.offset}" if bind.low.from_end else str(bind.low.offset)
+    if not bind.low.from_end:
+        return const(bind.low.offset)
+    return infix(size_code(bind.dim, names), "-", const(-bind.low.offset))
 
 
-def range_text(bind: c.Bind, names: dict[str, str]) -> str:
+def range_code(bind: c.Bind, names: dict[str, str]) -> Code:
     """The places of a binder as an array of whole numbers."""
-    length, low = length_text(bind, names), start_text(bind, names)
-    return f"jnp.arange({length})" if low == "0" else f"({low} + jnp.arange({length}))"
+    count = call("jnp.arange", length_code(bind, names))
+    return count if starts_at_zero(bind) else infix(start_code(bind, names), "+", count)

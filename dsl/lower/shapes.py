@@ -1,20 +1,25 @@
-"""Values made to fit one another: numbers of the right kind, functions mapped over axes, axes at full length."""
+"""Values made to fit one another: numbers of the right kind, functions mapped over axes, axes at
+full length.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import core as c
-from ..types import Bool, Int, Real, Type
-from .scope import Scope, length_text, size_text
+from ..graph import core as c
+from ..graph.types import Bool, Int, Real, Type
+from .code import Code, call, const, name, number, pack
+from .scope import Scope, length_code, size_code
 from .value import Value, align
 
 Lower = Callable[[c.Core, Scope], Value]
 
 
 def as_number(value: Value, type_: Type, wanted: Type) -> Value:
-    """Truth values and positions take part in arithmetic as numbers; JAX is told, never left to guess."""
+    """Truth values and positions take part in arithmetic as numbers; JAX is told, never left to
+    guess.
+    """
     if isinstance(wanted.domain, Real) and not isinstance(type_.domain, Real):
         return cast(value, "float")
     if isinstance(wanted.domain, Int) and isinstance(type_.domain, Bool):
@@ -23,15 +28,21 @@ def as_number(value: Value, type_: Type, wanted: Type) -> Value:
 
 
 def cast(value: Value, dtype: str) -> Value:
-    is_literal = value.text.lstrip("-").isdigit()
-    if is_literal:
-        return value
-    return Value(f"jnp.asarray({value.text}, {dtype})", value.axes, value.rank)
+    return value if is_whole(value) else Value(as_array(value.code, dtype), value.axes, value.rank)
 
 
-def mapped(path: str, values: Sequence[Value], axes: tuple[str, ...]) -> str:
+def is_whole(value: Value) -> bool:
+    """A whole number that is written out fits any kind of number."""
+    return type(number(value.code)) is int
+
+
+def as_array(code: Code, dtype: str) -> Code:
+    return call("jnp.asarray", code, name(dtype))
+
+
+def mapped(function: str | Code, values: Sequence[Value], axes: tuple[str, ...]) -> Code:
     """`jax.vmap(jax.vmap(f, in_axes=...), in_axes=...)`: one map for each axis, innermost first."""
-    text = path
+    found = name(function) if isinstance(function, str) else function
     remaining = [list(v.axes) for v in values]
     layers = []
     for axis in axes:
@@ -40,16 +51,20 @@ def mapped(path: str, values: Sequence[Value], axes: tuple[str, ...]) -> str:
             if axis in r:
                 r.remove(axis)
     for places in reversed(layers):
-        plain = all(place == 0 for place in places)
-        shown = ", ".join(map(str, places)) + ("," if len(places) == 1 else "")
-        text = f"jax.vmap({text})" if plain else f"jax.vmap({text}, in_axes=({shown}))"
-    return text
+        if all(place == 0 for place in places):
+            found = call("jax.vmap", found)
+        else:
+            found = call("jax.vmap", found, in_axes=pack(map(const, places)))
+    return found
 
 
-def full(value: Value, axes: tuple[str, ...], rank: int, scope: Scope, shape: Sequence[Any]) -> Value:
+def full(
+    value: Value, axes: tuple[str, ...], rank: int, scope: Scope, shape: Sequence[Any]
+) -> Value:
     """The value with every axis at its full length, as reductions and arrays need it."""
     if value.axes == axes and value.rank == rank:
         return value
-    lengths = [length_text(scope.bind(a), scope.names) for a in axes] + [size_text(s, scope.names) for s in shape]
-    text = align(value, axes, rank).text
-    return Value(f"jnp.broadcast_to({text}, ({', '.join(lengths)}{',' if len(lengths) == 1 else ''}))", axes, rank)
+    lengths = [length_code(scope.bind(a), scope.names) for a in axes]
+    lengths += [size_code(s, scope.names) for s in shape]
+    code = align(value, axes, rank).code
+    return Value(call("jnp.broadcast_to", code, pack(lengths)), axes, rank)

@@ -1,12 +1,15 @@
-"""The mean of a whole statement over noise in its inputs, where it is `with smooth(...)` (CF17, CV10)."""
+"""The mean of a whole statement over noise in its inputs, where it is `with smooth(...)` (CF17,
+CV10).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from .. import core as c
-from ..check.inputs import is_hard, noisy_inputs, noisy_names, substitute
-from ..check.typed import Setting
+from ..graph import core as c
+from ..graph.inputs import is_hard, noisy_inputs, noisy_names, substitute
+from ..graph.typed import Setting
+from .code import Code, call, const, function, name, pack
 from .expressions import lower
 from .names import free_name
 from .scope import Scope
@@ -26,37 +29,36 @@ class _Input:
         self.centre = lower(core, scope.replace(soft=None))
 
     def inside(self, axes: tuple[str, ...]) -> Value:
-        return Value(self.name, axes, self.rank)
+        return Value(name(self.name), axes, self.rank)
 
 
 def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
-    """A call of the mean over noise: of one or two inputs by an integral, of any number by samples."""
+    """A call of the mean over noise: of one or two inputs by an integral, of any number by
+    samples.
+    """
     options = dict(setting.options)
     inputs = list(_inputs(body, setting, scope))
     body = substitute(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
     axes = _common_axes(body, inputs, scope)
     inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
-    head = f"lambda {', '.join(i.name for i in inputs)}: "
-    function = head + _full_text(body, axes, inside)
-    centres = _tuple_text(full(i.centre, axes, i.rank, scope, i.core.type.shape).text for i in inputs)
-    scale = repr(options.get("scale", 1.0))
+    rank = len(body.type.shape)
+
+    def of_inputs(core: c.Core) -> Code:
+        """A function of the inputs, with every axis at its full length."""
+        value = full(lower(core, inside), axes, len(core.type.shape), inside, core.type.shape)
+        return function([i.name for i in inputs], value.code)
+
+    mean = of_inputs(body)
+    centres = pack(full(i.centre, axes, i.rank, scope, i.core.type.shape).code for i in inputs)
+    scale = const(options.get("scale", 1.0))
     if "samples" in options:
-        helper, counts = f"sample_{setting.method}", f"{options['samples']}, {options.get('seed', 0)}"
-        arguments = f"{function}, {centres}, {len(axes)}, {scale}, {counts}"
-    else:
-        tests = _tuple_text(head + _full_text(test, axes, inside) for test in _tests(body, inputs))
-        helper, arguments = f"smooth_{setting.method}", f"{function}, {tests}, {centres}, {scale}"
-        arguments += f", {options.get('panels', PANELS)}"
-    return Value(f"{scope.needs.helper(helper)}({arguments})", axes, len(body.type.shape))
-
-
-def _tuple_text(items: Iterable[str]) -> str:
-    texts = list(items)
-    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-
-def _full_text(core: c.Core, axes: tuple[str, ...], scope: Scope) -> str:
-    return full(lower(core, scope), axes, len(core.type.shape), scope, core.type.shape).text
+        counts = const(options["samples"]), const(options.get("seed", 0))
+        path = scope.needs.helper(f"sample_{setting.method}")
+        return Value(call(path, mean, centres, const(len(axes)), scale, *counts), axes, rank)
+    tests = pack(of_inputs(test) for test in _tests(body, inputs))
+    panels = const(options.get("panels", PANELS))
+    path = scope.needs.helper(f"smooth_{setting.method}")
+    return Value(call(path, mean, tests, centres, scale, panels), axes, rank)
 
 
 def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
@@ -64,13 +66,15 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
     for core in noisy_inputs(body, noisy_names(body, setting)):
         ref = core.base if isinstance(core, c.At) else core
         assert isinstance(ref, c.Ref)
-        name = free_name(f"{ref.name}_", taken)
-        taken.add(name)
-        yield _Input(core, name, scope)
+        own = free_name(f"{ref.name}_", taken)
+        taken.add(own)
+        yield _Input(core, own, scope)
 
 
 def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[str, ...]:
-    """All binders that the inputs or the statement depend on: each place of them is a mean of its own."""
+    """All binders that the inputs or the statement depend on: each place of them is a mean of its
+    own.
+    """
     centres = [i.centre for i in inputs]
     axes = joint_axes(centres, scope.order)
     inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
@@ -78,7 +82,9 @@ def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[
 
 
 def _tests(body: c.Core, inputs: Sequence[_Input]) -> Iterator[c.Core]:
-    """Hard operations on the inputs: each has its own jumps, which are told apart however close they are."""
+    """Hard operations on the inputs: each has its own jumps, which are told apart however close
+    they are.
+    """
     names = {i.name for i in inputs}
     for core in dict.fromkeys(_hard_parts(body)):
         if any(isinstance(x, c.Var) and x.name in names for x in c.walk(core)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import core as c
-from ..types import Bool, Real
+from ..graph import core as c
+from ..graph.types import Bool, Real
+from .code import Code, call, const, function, infix, name, negative, number, summed
 from .indexing import lower_at
 from .scope import Scope
-from .shapes import full, mapped
-from .value import SUM, Value, align, joint_axes
+from .shapes import as_array, full, is_whole, mapped
+from .value import Value, align, joint_axes
 
 Lower = Callable[[c.Core, Scope], Value]
 
@@ -27,10 +28,9 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     if isinstance(core, c.At) and any(map(_is_soft_index, core.indices)):
         return _soft_at(core, scope, lower)
     if isinstance(core, c.Const) and isinstance(core.value, bool):
-        return Value("1.0" if core.value else "0.0")
+        return Value(const(float(core.value)))
     if isinstance(core, c.Ref | c.At) and isinstance(core.type.domain, Bool):
-        value = lower(core, scope.replace(soft=None))
-        return Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank)
+        return _hard(core, scope, lower)
     if isinstance(core, c.Reduce) and core.operator in ("all", "any"):
         return _soft_quantifier(core, scope, lower)
     return None
@@ -40,8 +40,8 @@ def _options(scope: Scope) -> dict[str, object]:
     return dict(scope.soft.options) if scope.soft else {}
 
 
-def _scale(scope: Scope) -> str:
-    return repr(_options(scope).get("scale", 1.0))
+def _scale(scope: Scope) -> Code:
+    return const(_options(scope).get("scale", 1.0))
 
 
 def _logic(scope: Scope) -> str:
@@ -52,67 +52,79 @@ def _kind(scope: Scope) -> str:
     return scope.soft.method if scope.soft else ""
 
 
-def _operands(core: c.Apply, scope: Scope, lower: Lower) -> tuple[list[str], tuple[str, ...], int]:
+def _operands(core: c.Apply, scope: Scope, lower: Lower) -> tuple[list[Code], tuple[str, ...], int]:
     values = []
     for _, argument in core.arguments:
         value = lower(argument, scope)
-        is_real = isinstance(argument.type.domain, Real | Bool) or value.text.lstrip("-").isdigit()
-        values.append(value if is_real else Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank))
+        is_real = isinstance(argument.type.domain, Real | Bool) or is_whole(value)
+        values.append(value if is_real else _real(value))
     axes = joint_axes(values, scope.order)
     rank = max(v.rank for v in values)
-    return [align(v, axes, rank).text for v in values], axes, rank
+    return [align(v, axes, rank).code for v in values], axes, rank
+
+
+def _real(value: Value) -> Value:
+    return Value(as_array(value.code, "float"), value.axes, value.rank)
 
 
 def _soft_comparison(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    texts, axes, rank = _operands(core, scope, lower)
+    operands, axes, rank = _operands(core, scope, lower)
     if core.function in FLIPPED:
-        texts.reverse()
+        operands.reverse()
     path = scope.needs.helper(f"soft_greater_{_kind(scope)}")
-    return Value(f"{path}({', '.join(texts)}, {_scale(scope)})", axes, rank)
+    return Value(call(path, *operands, _scale(scope)), axes, rank)
 
 
 def _soft_step(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     """step(x) is x > 0, and sign(x) = 2 step(x) - 1."""
-    texts, axes, rank = _operands(core, scope, lower)
-    text = f"{scope.needs.helper(f'soft_greater_{_kind(scope)}')}({texts[0]}, 0.0, {_scale(scope)})"
-    return Value(text if core.function == "step" else f"(2 * {text} - 1)", axes, rank)
+    operands, axes, rank = _operands(core, scope, lower)
+    path = scope.needs.helper(f"soft_greater_{_kind(scope)}")
+    code = call(path, operands[0], const(0.0), _scale(scope))
+    if core.function == "sign":
+        code = infix(infix(const(2), "*", code), "-", const(1))
+    return Value(code, axes, rank)
 
 
 def _soft_equality(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
     if not all(isinstance(a.type.domain, Real) for _, a in core.arguments):
         return _hard(core, scope, lower)
-    texts, axes, rank = _operands(core, scope, lower)
+    operands, axes, rank = _operands(core, scope, lower)
     path = scope.needs.helper(f"soft_equal_{_kind(scope)}")
-    text = f"{path}({', '.join(texts)}, {_scale(scope)})"
-    return Value(text, axes, rank) if core.function == "equal" else Value(f"(1 - {text})", axes, rank)
+    code = call(path, *operands, _scale(scope))
+    return Value(code if core.function == "equal" else _one_less(code), axes, rank)
+
+
+def _one_less(code: Code) -> Code:
+    return infix(const(1), "-", code)
 
 
 def _hard(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """Labels and truth values are equal or not: nothing to smooth."""
-    value = lower(core, scope.replace(soft=None))
-    return Value(f"jnp.asarray({value.text}, float)", value.axes, value.rank)
+    return _real(lower(core, scope.replace(soft=None)))
 
 
 def _soft_logic(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    texts, axes, rank = _operands(core, scope, lower)
+    operands, axes, rank = _operands(core, scope, lower)
     path = scope.needs.helper(f"soft_{core.function}_{_logic(scope)}")
-    return Value(f"{path}({', '.join(texts)})", axes, rank)
+    return Value(call(path, *operands), axes, rank)
 
 
 def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     operand = lower(core.arguments[0][1], scope)
-    return Value(f"(1 - {operand.at_least(6)})", operand.axes, operand.rank)
+    return Value(_one_less(operand.code), operand.axes, operand.rank)
 
 
 def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
-    return _of_branches("soft_if", [lower(part, scope) for part in c.parts(core)], len(core.type.shape), scope)
+    return _of_branches(
+        "soft_if", [lower(part, scope) for part in c.parts(core)], len(core.type.shape), scope
+    )
 
 
 def _of_branches(helper: str, values: list[Value], rank: int, scope: Scope) -> Value:
     """A helper of a weight and two branches."""
     axes = joint_axes(values, scope.order)
-    texts = [align(v, axes, rank).text for v in values]
-    return Value(f"{scope.needs.helper(helper)}({', '.join(texts)})", axes, rank)
+    parts = [align(v, axes, rank).code for v in values]
+    return Value(call(scope.needs.helper(helper), *parts), axes, rank)
 
 
 def _branch_variance(core: c.Apply, scope: Scope, lower: Lower) -> Value:
@@ -120,26 +132,29 @@ def _branch_variance(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
-    """Var = E[Var of the branch] + Var[mean of the branch]; what has no branches has none (CF16, CF20)."""
+    """Var = E[Var of the branch] + Var[mean of the branch]; what has no branches has none (CF16,
+    CF20).
+    """
     if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
         return _at_weights(core, "soft_get_variance", scope, lower)
     if not isinstance(core, c.If):
-        return Value("0.0")
+        return Value(const(0.0))
     rank = len(core.type.shape)
     weight, *means = (lower(part, scope) for part in c.parts(core))
     between = _of_branches("soft_if_variance", [weight, *means], rank, scope)
     inner = [_variance(part, scope, lower) for part in (core.then, core.otherwise)]
-    if all(value.text == "0.0" for value in inner):
+    if all(number(value.code) == 0 for value in inner):
         return between
     within = _of_branches("soft_if", [weight, *inner], rank, scope)
     axes = joint_axes([between, within], scope.order)
-    return Value(f"{align(within, axes, rank).text} + {align(between, axes, rank).text}", axes, rank, SUM)
+    parts = (align(value, axes, rank).code for value in (within, between))
+    return Value(summed([*parts]), axes, rank)
 
 
 def _soft_loop(core: c.Loop, scope: Scope) -> Value:
     from .expressions import lower_loop
 
-    return lower_loop(core, scope, "soft_loop", lambda condition: condition.text)
+    return lower_loop(core, scope, "soft_loop")
 
 
 def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
@@ -147,10 +162,10 @@ def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     own = tuple(b.name for b in core.binders)
     body = lower(core.body, inside)
     outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
-    text = full(body, outer + own, 0, inside, ()).text
+    code = full(body, outer + own, 0, inside, ()).code
     for _ in own:
-        text = f"{scope.needs.helper(f'soft_{core.operator}_{_logic(scope)}')}({text})"
-    return Value(text, outer, 0)
+        code = call(scope.needs.helper(f"soft_{core.operator}_{_logic(scope)}"), code)
+    return Value(code, outer, 0)
 
 
 # ---- soft indices
@@ -158,8 +173,10 @@ def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
 
 def _is_soft_index(index: c.Core) -> bool:
     """An index that is the best of several: softly, a distribution over all of them."""
-    name = index.function if isinstance(index, c.Apply) else index.operator if isinstance(index, c.Reduce) else ""
-    return name in ("argmax", "argmin")
+    best = ("argmax", "argmin")
+    if isinstance(index, c.Apply):
+        return index.function in best
+    return isinstance(index, c.Reduce) and index.operator in best
 
 
 def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
@@ -176,10 +193,11 @@ def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
         scores = lower(index.arguments[0][1], scope)
         lowest = index.function == "argmin"
     helper = scope.needs.helper(f"soft_argmax_{_kind(scope)}")
-    sign = "-" if lowest else ""
-    text = mapped(f"(lambda x: {helper}(x, {_scale(scope)}))", [scores], scores.axes) if scores.axes else helper
-    arguments = f"{sign}{scores.at_least(7)}" + ("" if scores.axes else f", {_scale(scope)}")
-    return Value(f"{text}({arguments})", scores.axes, 1)
+    best = negative(scores.code) if lowest else scores.code
+    if not scores.axes:
+        return Value(call(helper, best, _scale(scope)), (), 1)
+    one = function(["x"], call(helper, name("x"), _scale(scope)))
+    return Value(call(mapped(one, [scores], scores.axes), best), scores.axes, 1)
 
 
 def _soft_at(core: c.At, scope: Scope, lower: Lower) -> Value:
@@ -195,12 +213,15 @@ def _soft_at(core: c.At, scope: Scope, lower: Lower) -> Value:
 def _at_weights(core: c.At, helper: str, scope: Scope, lower: Lower) -> Value:
     """A helper of the elements and their weights, where the last index is soft."""
     weights = _weights(core.indices[-1], scope, lower)
-    base = lower(core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope)
+    base = lower(
+        core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope
+    )
     rank = len(core.type.shape)
     base = base.replace(rank=rank + 1)
     axes = joint_axes([base, weights], scope.order)
     path = scope.needs.helper(helper)
-    return Value(f"{mapped(path, [base, weights], axes)}({base.text}, {weights.text})", axes, rank)
+    code = call(mapped(path, [base, weights], axes), base.code, weights.code)
+    return Value(code, axes, rank)
 
 
 def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
@@ -209,19 +230,25 @@ def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
     place = next((name for name, value in core.arguments if _is_soft_index(value)), None)
     if place is None:
         return None
-    values = [_weights(v, scope, lower) if name == place else lower(v, scope) for name, v in arguments.items()]
+    values = [
+        _weights(v, scope, lower) if name == place else lower(v, scope)
+        for name, v in arguments.items()
+    ]
     axes = joint_axes(values, scope.order)
     helper = scope.needs.helper(f"soft_{core.function}")
-    return Value(f"{mapped(helper, values, axes)}({', '.join(v.text for v in values)})", axes, len(core.type.shape))
+    code = call(mapped(helper, values, axes), *(v.code for v in values))
+    return Value(code, axes, len(core.type.shape))
 
 
 def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     """The value of the nearest key becomes a mean weighted by a kernel of the distances (DS10)."""
     values = [lower(v, scope) for _, v in core.arguments]
     axes = joint_axes(values, scope.order)
+    given = ("keys", "values", "key")
     helper = scope.needs.helper("soft_lookup")
-    function = f"(lambda keys, values, key: {helper}(keys, values, key, {_scale(scope)}))"
-    return Value(f"{mapped(function, values, axes)}({', '.join(v.text for v in values)})", axes, len(core.type.shape))
+    one = function(given, call(helper, *map(name, given), _scale(scope)))
+    code = call(mapped(one, values, axes), *(v.code for v in values))
+    return Value(code, axes, len(core.type.shape))
 
 
 _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {

@@ -1,15 +1,17 @@
-"""The axis of a recurrence, cut where one statement ends and another begins, and the steps that are already done."""
+"""The axis of a recurrence, cut where one statement ends and another begins, and the steps that are
+already done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from .. import core as c
-from ..check.typed import Piece
+from ..graph import core as c
+from ..graph.typed import Piece
+from ..graph.types import Axis, IndexOf, Place
 from ..record import Record
-from ..types import Axis, IndexOf, Place
-from .value import SUM, Value
+from .code import Code, call, const, index, infix, listing
 
 Cut = tuple[bool, int]
 """(False, k) is k steps after the start, (True, -k) is k steps before the end: in this order."""
@@ -57,59 +59,58 @@ def _cut(place: Place) -> Cut:
     return place.from_end, place.offset
 
 
-# ---- as text
+# ---- as code
 
 
-def cut_value(cut: Cut, axis: Axis, size: str) -> Value:
-    """The number of a place, along an axis whose size has this name."""
+def cut_code(cut: Cut, axis: Axis, size: Code) -> Code:
+    """The number of a place, along an axis of this size."""
     from_end, offset = cut
     if cut in ((False, axis.size), (True, 0)):
-        return Value(size)
-    return Value(f"{size} - {-offset}", level=SUM) if from_end else Value(str(offset))
+        return size
+    return infix(size, "-", const(-offset)) if from_end else const(offset)
 
 
-def steps_text(stretch: Stretch, axis: Axis, size: str) -> str:
-    low, high = (cut_value(cut, axis, size).text for cut in (stretch.low, stretch.high))
-    return f"jnp.arange({high})" if low == "0" else f"jnp.arange({low}, {high})"
+def steps_code(stretch: Stretch, axis: Axis, size: Code) -> Code:
+    low, high = (cut_code(cut, axis, size) for cut in (stretch.low, stretch.high))
+    ends = [high] if stretch.low == (False, 0) else [low, high]
+    return call("jnp.arange", *ends)
 
 
 class Done(Record):
-    """Steps that have their values: one under a name of its own, or several along the first axis of an array."""
+    """Steps that have their values: one under a name of its own, or several along the first axis of
+    an array.
+    """
 
     stretch: Stretch
-    text: str
+    code: Code
 
 
-def back_text(done: Sequence[Done], lag: int, reverse: bool) -> str:
+def back_code(done: Sequence[Done], lag: int, reverse: bool) -> Code:
     """The value `lag` steps before the next one."""
     while done[-1].stretch.place is not None:
         if lag == 1:
-            return done[-1].text
+            return done[-1].code
         done, lag = done[:-1], lag - 1
     length = done[-1].stretch.length
-    array = done[-1].text if length and lag <= length else joined_text(done, reverse)
-    return f"{array}[{lag - 1 if reverse else -lag}]"
+    array = done[-1].code if length and lag <= length else joined_code(done, reverse)
+    return index(array, const(lag - 1 if reverse else -lag))
 
 
-def fixed_text(done: Sequence[Done], place: Place, axis: Axis, reverse: bool) -> str:
+def fixed_code(done: Sequence[Done], place: Place, axis: Axis, reverse: bool) -> Code:
     """The value at a place that is done. Steps that run backwards have only the end of the axis."""
     for part in done:
         if part.stretch.place == place:
-            return part.text
+            return part.code
     from_end = reverse and not place.from_end and axis.size is not None
-    return f"{joined_text(done, reverse)}[{place.offset - (axis.size or 0) if from_end else place.offset}]"
+    offset = place.offset - (axis.size or 0) if from_end else place.offset
+    return index(joined_code(done, reverse), const(offset))
 
 
-def joined_text(done: Sequence[Done], reverse: bool) -> str:
-    """All steps so far as one array."""
-    parts: list[str] = []
-    ones: list[str] = []
-    for part in done[::-1] if reverse else done:
-        if part.stretch.place is not None:
-            ones.append(part.text)
-            continue
-        parts += [f"jnp.stack([{', '.join(ones)}])"] if ones else []
-        parts.append(part.text)
-        ones = []
-    parts += [f"jnp.stack([{', '.join(ones)}])"] if ones else []
-    return parts[0] if len(parts) == 1 else f"jnp.concatenate([{', '.join(parts)}])"
+def joined_code(done: Sequence[Done], reverse: bool) -> Code:
+    """All steps so far as one array; single ones that follow one another are stacked."""
+    parts: list[Code] = []
+    in_order = done[::-1] if reverse else done
+    for is_single, run in groupby(in_order, lambda part: part.stretch.place is not None):
+        codes = [part.code for part in run]
+        parts += [call("jnp.stack", listing(codes))] if is_single else codes
+    return parts[0] if len(parts) == 1 else call("jnp.concatenate", listing(parts))

@@ -1,56 +1,70 @@
-"""Arrays written out in the program, and lookups in them: numbers alone become one constant of the program."""
+"""Arrays written out in the program, and lookups in them: numbers alone become one constant of the
+program.
+"""
 
 from __future__ import annotations
 
-from .. import core as c
-from ..types import Bool, IndexOf, Real
-from .scope import Scope, length_text
+from typing import Any
+
+from ..graph import core as c
+from ..graph.types import Bool, IndexOf, Real
+from .code import Code, call, const, index, infix, listing, name
+from .indexing import places_along
+from .scope import Scope
 from .shapes import Lower, as_number, cast, full
-from .value import PRODUCT, Value, align, joint_axes
+from .value import Value, align, joint_axes
+
+Numbers = Any
+"""A number, or nested lists of numbers."""
 
 
 def lower_stack(core: c.Stack, scope: Scope, lower: Lower) -> Value:
     numbers = _literal(core)
     rank = len(core.type.shape) - 1
     if numbers is not None:
-        return Value(_array_text(numbers, core, scope), (), rank + 1)
+        return Value(_array(numbers, core, scope), (), rank + 1)
     items = [as_number(lower(item, scope), item.type, core.type) for item in core.items]
     axes = joint_axes(items, scope.order)
-    texts = [full(item, axes, rank, scope, core.type.shape[1:]).text for item in items]
-    return Value(f"jnp.stack([{', '.join(texts)}], axis={len(axes)})", axes, rank + 1)
+    rows = listing(full(item, axes, rank, scope, core.type.shape[1:]).code for item in items)
+    return Value(call("jnp.stack", rows, axis=const(len(axes))), axes, rank + 1)
 
 
 def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     """The entries as an array over the parents' values, indexed by them."""
-    parents = [_position(lower(parent, scope.replace(soft=None)), parent) for parent in core.parents]
+    parents = [
+        _position(lower(parent, scope.replace(soft=None)), parent) for parent in core.parents
+    ]
     numbers = [_literal(entry) for entry in core.entries]
     sizes = [_parent_size(parent) for parent in core.parents]
-    known = [text for text in numbers if text is not None]
-    if len(known) < len(numbers):
+    if any(row is None for row in numbers):
         entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
         return _lower_computed_lookup(core, parents, entries, sizes, scope)
-    table = _array_text(_nested(known, sizes), core, scope)
+    table = _array(_nested(numbers, sizes), core, scope)
     axes = joint_axes(parents, scope.order)
-    indices = ", ".join(align(parent, axes, 0).text for parent in parents)
-    return Value(f"{table}[{indices}]", axes, len(core.type.shape))
+    places = [align(parent, axes, 0).code for parent in parents]
+    return Value(index(table, *places), axes, len(core.type.shape))
 
 
-def _literal(core: c.Core) -> str | None:
+def _literal(core: c.Core) -> Numbers | None:
     """Numbers alone, as nested lists; None where anything is computed."""
     if isinstance(core, c.Const):
-        return repr(core.value)
-    if isinstance(core, c.Apply) and core.function == "negate" and isinstance(core.arguments[0][1], c.Const):
-        return repr(-core.arguments[0][1].value)
+        return core.value
+    if (
+        isinstance(core, c.Apply)
+        and core.function == "negate"
+        and isinstance(core.arguments[0][1], c.Const)
+    ):
+        return -core.arguments[0][1].value
     if not isinstance(core, c.Stack):
         return None
     items = [_literal(item) for item in core.items]
-    return None if None in items else f"[{', '.join(filter(None, items))}]"
+    return None if any(item is None for item in items) else items
 
 
-def _array_text(numbers: str, core: c.Core, scope: Scope) -> str:
+def _array(numbers: Numbers, core: c.Core, scope: Scope) -> Code:
     """Made an array where it is used: the precision is then that of the caller."""
-    dtype = ", float" if isinstance(core.type.domain, Real) else ""
-    return f"jnp.array({scope.needs.constant(scope.owner, numbers)}{dtype})"
+    dtype = [name("float")] if isinstance(core.type.domain, Real) else []
+    return call("jnp.array", scope.needs.constant(scope.owner, numbers), *dtype)
 
 
 def _lower_computed_lookup(
@@ -59,13 +73,12 @@ def _lower_computed_lookup(
     """Entries that are computed are stacked, and one is taken at every place of the binders."""
     axes = joint_axes([*parents, *entries], scope.order)
     rank = len(core.type.shape)
-    rows = [full(entry, axes, rank, scope, core.type.shape).text for entry in entries]
-    texts = [align(parent, axes, 0).at_least(PRODUCT) for parent in parents]
-    flat = texts[0]
-    for size, text in zip(sizes[1:], texts[1:], strict=True):
-        flat = f"({flat}) * {size} + {text}"
-    places = [align(Value(f"jnp.arange({length_text(scope.bind(a), scope.names)})", (a,)), axes, 0).text for a in axes]
-    return Value(f"jnp.stack([{', '.join(rows)}])[{', '.join([flat, *places])}]", axes, rank)
+    rows = listing(full(entry, axes, rank, scope, core.type.shape).code for entry in entries)
+    flat, *others = [align(parent, axes, 0).code for parent in parents]
+    for size, other in zip(sizes[1:], others, strict=True):
+        flat = infix(infix(flat, "*", const(size)), "+", other)
+    places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
+    return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
 
 
 def _position(value: Value, core: c.Core) -> Value:
@@ -74,11 +87,18 @@ def _position(value: Value, core: c.Core) -> Value:
 
 def _parent_size(parent: c.Core) -> int:
     domain = parent.type.domain
-    return 2 if isinstance(domain, Bool) else domain.dim.size or 0 if isinstance(domain, IndexOf) else 0
+    return (
+        2
+        if isinstance(domain, Bool)
+        else domain.dim.size or 0
+        if isinstance(domain, IndexOf)
+        else 0
+    )
 
 
-def _nested(texts: list[str], sizes: list[int]) -> str:
+def _nested(entries: list[Any], sizes: list[int]) -> Numbers:
     """Row-major entries as nested lists."""
     for size in reversed(sizes):
-        texts = [f"[{', '.join(texts[k : k + size])}]" for k in range(0, len(texts), size)]
-    return texts[0]
+        entries = [entries[k : k + size] for k in range(0, len(entries), size)]
+    found: Numbers = entries[0]
+    return found

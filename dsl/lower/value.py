@@ -1,31 +1,24 @@
-"""A Python expression on its way into the program: its text, and what its axes are.
+"""A Python expression on its way into the program: its code, and what its axes are.
 
-A value computed inside `x[i in D, j in E] = ...` is an array for all i and j at once: `axes` are the binders that it
-depends on, outermost first, and after them come the `rank` axes of the value itself.
+A value computed inside `x[i in D, j in E] = ...` is an array for all i and j at once: `axes` are
+the binders that it depends on, outermost first, and after them come the `rank` axes of the value
+itself.
 """
 
 from __future__ import annotations
 
 from ..record import Record
-
-ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON, LOOSE = 9, 8, 7, 6, 5, 3, 0
+from .code import ALL, NEW_AXIS, Code, call, const, index, pack, without_tail
 
 
 class Value(Record):
-    """`level` is how tightly the text's outermost operator binds in Python."""
-
-    text: str
+    code: Code
     axes: tuple[str, ...] = ()
     rank: int = 0
-    level: int = ATOM
 
     @property
     def is_number(self) -> bool:
         return not self.axes and not self.rank
-
-    def at_least(self, level: int) -> str:
-        """The text, in parentheses unless it binds at least this tightly."""
-        return self.text if self.level >= level else f"({self.text})"
 
 
 def joint_axes(values: list[Value], order: tuple[str, ...]) -> tuple[str, ...]:
@@ -35,19 +28,17 @@ def joint_axes(values: list[Value], order: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def align(value: Value, axes: tuple[str, ...], rank: int) -> Value:
-    """The same value with an axis of length one for every axis that it lacks; plain numbers stay as they are."""
+    """The same value with an axis of length one for every axis that it lacks; plain numbers stay as
+    they are.
+    """
     if value.is_number or (value.axes == axes and value.rank == rank):
         return value
     value = _reorder(value, axes)
-    marks = [":" if axis in value.axes else "None" for axis in axes]
-    gap = ["None"] * (rank - value.rank)
-    tail = [":"] * value.rank
-    if "None" not in marks and not gap:
+    marks = [ALL if axis in value.axes else NEW_AXIS for axis in axes]
+    marks += [NEW_AXIS] * (rank - value.rank)
+    if NEW_AXIS not in marks:
         return value
-    parts = marks + gap + tail
-    while parts and parts[-1] == ":":
-        parts.pop()
-    return Value(f"{value.at_least(ATOM)}[{', '.join(parts)}]", axes, rank)
+    return Value(index(value.code, *without_tail(marks + [ALL] * value.rank)), axes, rank)
 
 
 def _reorder(value: Value, axes: tuple[str, ...]) -> Value:
@@ -57,4 +48,5 @@ def _reorder(value: Value, axes: tuple[str, ...]) -> Value:
         return value
     places = [value.axes.index(axis) for axis in wanted]
     places += range(len(value.axes), len(value.axes) + value.rank)
-    return Value(f"jnp.transpose({value.text}, ({', '.join(map(str, places))}))", wanted, value.rank)
+    order = pack(map(const, places))
+    return Value(call("jnp.transpose", value.code, order), wanted, value.rank)

@@ -1,7 +1,9 @@
-"""Mirrored pairs of a symmetric law: E[f(x)] = E[(f(x) + f(2 centre - x)) / 2], whose odd part has no variance.
+"""Mirrored pairs of a symmetric law: E[f(x)] = E[(f(x) + f(2 centre - x)) / 2], whose odd part has
+no variance.
 
-`antithetic` differentiates the pair's path; `es`, evolution strategies (CV14), weighs it with its score and needs no
-derivative of f: for N(m, sd) with x = m + sd z the slope to m is E[(f(m + sd z) - f(m - sd z)) z / (2 sd)].
+`antithetic` differentiates the pair's path; `es`, evolution strategies (CV14), weighs it with its
+score and needs no derivative of f: for N(m, sd) with x = m + sd z the slope to m is E[(f(m + sd z)
+- f(m - sd z)) z / (2 sd)].
 """
 
 from __future__ import annotations
@@ -11,7 +13,16 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Cauchy, Distribution, Laplace, Logistic, MultivariateNormal, Normal, StudentT, Uniform
+from numpyro.distributions import (
+    Cauchy,
+    Distribution,
+    Laplace,
+    Logistic,
+    MultivariateNormal,
+    Normal,
+    StudentT,
+    Uniform,
+)
 
 from .laws import element_shape, log_prob, peeled
 from .method import Method, Points
@@ -50,7 +61,9 @@ class EvolutionStrategies(Method):
     @classmethod
     def refusal(cls, law: Distribution) -> str:
         return (
-            "" if type(peeled(law)) in SMOOTH else "its density is not both smooth and symmetric about a known centre"
+            ""
+            if type(peeled(law)) in SMOOTH
+            else "its density is not both smooth and symmetric about a known centre"
         )
 
 

@@ -1,9 +1,11 @@
-"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of one uniform u for each element:
+"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of one uniform u for each
+element:
 
-ARM: d E[f(b)] / d logit_i = E[(f(b) - f(b')) (u_i - 1/2)].
-DisARM: the same with E[u_i - 1/2 | b_i, b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2.
+ARM: d E[f(b)] / d logit_i = E[(f(b) - f(b')) (u_i - 1/2)]. DisARM: the same with E[u_i - 1/2 | b_i,
+b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2.
 
-Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with the interval's ends functions of p.
+Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with the interval's ends
+functions of p.
 """
 
 from __future__ import annotations
@@ -43,7 +45,12 @@ class _Pairs(Method):
 
     @abstractmethod
     def slope(
-        self, law: Distribution, uniform: jax.Array, own: jax.Array, other: jax.Array, local: tuple[int, ...]
+        self,
+        law: Distribution,
+        uniform: jax.Array,
+        own: jax.Array,
+        other: jax.Array,
+        local: tuple[int, ...],
     ) -> jax.Array:
         """The slope of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
 
@@ -57,7 +64,12 @@ class Arm(_Pairs):
     name: ClassVar[str] = "arm"
 
     def slope(
-        self, law: Distribution, uniform: jax.Array, own: jax.Array, other: jax.Array, local: tuple[int, ...]
+        self,
+        law: Distribution,
+        uniform: jax.Array,
+        own: jax.Array,
+        other: jax.Array,
+        local: tuple[int, ...],
     ) -> jax.Array:
         yes = yes_probability(law)
         low, high = jnp.where(own > 0, 1 - yes, 0), jnp.where(own > 0, 1, 1 - yes)
@@ -72,9 +84,16 @@ class DisArm(_Pairs):
     name: ClassVar[str] = "disarm"
 
     def slope(
-        self, law: Distribution, uniform: jax.Array, own: jax.Array, other: jax.Array, local: tuple[int, ...]
+        self,
+        law: Distribution,
+        uniform: jax.Array,
+        own: jax.Array,
+        other: jax.Array,
+        local: tuple[int, ...],
     ) -> jax.Array:
-        """The pair of an element has the probability min(p, 1 - p), its mass times the slope is +- p (1 - p) / 2."""
+        """The pair of an element has the probability min(p, 1 - p), its mass times the slope is +-
+        p (1 - p) / 2.
+        """
         yes = yes_probability(law)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
         sign = jnp.asarray(own - other, yes.dtype)

@@ -1,4 +1,5 @@
-"""What is subtracted from the costs before they weigh a score: anything that does not depend on the sample itself.
+"""What is subtracted from the costs before they weigh a score: anything that does not depend on the
+sample itself.
 
 E[(f(x) - b) d log p(x)] = E[f(x) d log p(x)] for every b that is independent of x.
 """
@@ -25,7 +26,9 @@ class Baseline(ABC):
     start: ClassVar[float | None] = None
 
     @abstractmethod
-    def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
+    def values(
+        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
+    ) -> jax.Array:
         """One number for each sample, broadcast against the costs; the samples are along `axis`."""
 
     def update(self, costs: jax.Array, state: Any) -> Any:
@@ -37,7 +40,9 @@ class Baseline(ABC):
 class Constant(Baseline):
     value: float = 0.0
 
-    def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
+    def values(
+        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
+    ) -> jax.Array:
         return jnp.full_like(costs, self.value)
 
 
@@ -48,7 +53,9 @@ class Moving(Baseline):
     decay: float = 0.9
     start: ClassVar[float | None] = 0.0
 
-    def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
+    def values(
+        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
+    ) -> jax.Array:
         return jnp.broadcast_to(jnp.asarray(state, costs.dtype), costs.shape)
 
     def update(self, costs: jax.Array, state: Any) -> Any:
@@ -61,7 +68,9 @@ class LeaveOneOut(Baseline):
 
     needs: ClassVar[int] = 2
 
-    def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
+    def values(
+        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
+    ) -> jax.Array:
         assert axis is not None
         count = costs.shape[axis]
         return (jnp.sum(costs, axis, keepdims=True) - costs) / (count - 1)
@@ -69,12 +78,16 @@ class LeaveOneOut(Baseline):
 
 @dataclass(frozen=True)
 class Optimal(Baseline):
-    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, s = |d log p|^2: the constant of least variance."""
+    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, s = |d log p|^2: the constant of
+    least variance.
+    """
 
     needs: ClassVar[int] = 2
     spread: ClassVar[bool] = True
 
-    def values(self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any) -> jax.Array:
+    def values(
+        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
+    ) -> jax.Array:
         assert axis is not None
         assert spread is not None
         total = jnp.sum(spread * costs, axis, keepdims=True) - spread * costs

@@ -1,7 +1,7 @@
 """Control variates: E[f - a (h - E[h])] = E[f] for every a that is independent of h (DI14).
 
-The mean is the exact E[h], as a function of the parameters: derivatives of all orders then stay right. Inside a program
-this is a cost like any other, f and h being functions of the same draws.
+The mean is the exact E[h], as a function of the parameters: derivatives of all orders then stay
+right. Inside a program this is a cost like any other, f and h being functions of the same draws.
 """
 
 from __future__ import annotations
@@ -10,15 +10,22 @@ import jax
 import jax.numpy as jnp
 
 
-def control_variate(cost: jax.Array, variate: jax.Array, mean: jax.Array, coefficient: jax.Array | float) -> jax.Array:
+def control_variate(
+    cost: jax.Array, variate: jax.Array, mean: jax.Array, coefficient: jax.Array | float
+) -> jax.Array:
     return cost - coefficient * (variate - mean)
 
 
 def leave_one_out_coefficient(costs: jax.Array, variates: jax.Array, axis: int = 0) -> jax.Array:
-    """a_i = cov(f, h) / var(h) over the other samples, the coefficient of least variance; 0 where h does not vary."""
+    """a_i = cov(f, h) / var(h) over the other samples, the coefficient of least variance; 0 where h
+    does not vary.
+    """
     count = costs.shape[axis]
     if count < 3:
-        raise ValueError(f"a coefficient without one's own sample takes at least 3 samples, and there are {count}")
+        raise ValueError(
+            "a coefficient without one's own sample takes at least 3 samples, and there are "
+            f"{count}"
+        )
     f, h = jax.lax.stop_gradient((costs - jnp.mean(costs, axis, keepdims=True), variates))
     h = h - jnp.mean(h, axis, keepdims=True)
     joint = _without_own(f, h, axis)

@@ -1,4 +1,6 @@
-"""Arrays with one entry for each element of a draw: local axes are kept, the others taken together or apart."""
+"""Arrays with one entry for each element of a draw: local axes are kept, the others taken together
+or apart.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
 
 
 def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
-    """The old array with one place of the axes that are not local taken from the new: (places, *shape)."""
+    """The old array with one place of the axes that are not local taken from the new: (places,
+    *shape).
+    """
     shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
     places = 1
     for size in shape:

@@ -29,7 +29,9 @@ LOG2_WAYS = 24
 
 @dataclass(frozen=True)
 class Enumeration(Method):
-    """Along local axes all elements go through the support at once; others are enumerated jointly."""
+    """Along local axes all elements go through the support at once; others are enumerated
+    jointly.
+    """
 
     name: ClassVar[str] = "enumerate"
     single: ClassVar[bool] = False
@@ -41,7 +43,9 @@ class Enumeration(Method):
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
         mass = element_mass(law, values)
-        return Points(values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)]))
+        return Points(
+            values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)])
+        )
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
@@ -65,7 +69,9 @@ def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
-    """Every way to choose a value for each element that is not along a local axis: (ways, *shape), local axes 1."""
+    """Every way to choose a value for each element that is not along a local axis: (ways, *shape),
+    local axes 1.
+    """
     shape = tuple(1 if axis in local else length for axis, length in enumerate(shape))
     elements = math.prod(shape)
     if elements * math.log2(size) > LOG2_WAYS:
@@ -73,4 +79,6 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
             f"{elements} elements of {size} values each have {size}^{elements} joint values, too many to enumerate: "
             "sample some of them, with `rloo` for one"
         )
-    return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(-1, *shape)
+    return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
+        -1, *shape
+    )

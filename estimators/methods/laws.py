@@ -1,4 +1,5 @@
-"""Laws of single numbers: what NumPyro wraps around them is taken off, and their elements are counted along all axes.
+"""Laws of single numbers: what NumPyro wraps around them is taken off, and their elements are
+counted along all axes.
 
 Axes of a wrapped law that belong to the event come after those of the batch, and are never local.
 """
@@ -45,7 +46,9 @@ def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
 
 
 def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
-    """The log density of each element; that of log odds is smooth at even odds, where NumPyro's has no second slope."""
+    """The log density of each element; that of log odds is smooth at even odds, where NumPyro's has
+    no second slope.
+    """
     base = peeled(law)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(law))
     if isinstance(base, BernoulliLogits):
@@ -65,7 +68,9 @@ def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
 
 
 def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
-    """table[..., value], row by row, with rows shared where there are fewer; NumPyro would copy the table for each."""
+    """table[..., value], row by row, with rows shared where there are fewer; NumPyro would copy the
+    table for each.
+    """
     rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
     return table[(*rows, jnp.asarray(value))]
 

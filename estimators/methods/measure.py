@@ -1,7 +1,9 @@
-"""Measure-valued derivatives: d E_p[f(x)] / d theta = c (E_p+[f(x)] - E_p-[f(x)]), where d p / d theta = c (p+ - p-).
+"""Measure-valued derivatives: d E_p[f(x)] / d theta = c (E_p+[f(x)] - E_p-[f(x)]), where d p / d
+theta = c (p+ - p-).
 
-One element at a time is changed into a draw of p+ or of p-, along local axes all at once. The two are made of the same
-noise. Whatever was drawn on the way is boxed in the slope, whose derivatives are those of c E_p+[f] and c E_p-[f].
+One element at a time is changed into a draw of p+ or of p-, along local axes all at once. The two
+are made of the same noise. Whatever was drawn on the way is boxed in the slope, whose derivatives
+are those of c E_p+[f] and c E_p-[f].
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ from .sampling import sample
 
 
 class Side(NamedTuple):
-    """One of the two measures: `size` is c or -c. Without a value of its own it is the law itself, at the draw."""
+    """One of the two measures: `size` is c or -c. Without a value of its own it is the law itself,
+    at the draw.
+    """
 
     parameter: jax.Array
     size: jax.Array
@@ -66,13 +70,21 @@ class MeasureValued(Method):
                 first += together(lean(parameter, size * magic_box(total)), local)
             else:
                 values.append(replaced(draw, value, local))
-                weights.append(apart(lean(parameter, size * magic_box(total - own + log_prob)), local))
+                weights.append(
+                    apart(lean(parameter, size * magic_box(total - own + log_prob)), local)
+                )
         return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        names = "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
-        return "" if type(peeled(law)) in SPLITS else f"no pair of measures is known for it; there is one for {names}"
+        names = (
+            "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
+        )
+        return (
+            ""
+            if type(peeled(law)) in SPLITS
+            else f"no pair of measures is known for it; there is one for {names}"
+        )
 
 
 def _bernoulli(key: jax.Array, law: Distribution) -> Split:
@@ -80,14 +92,20 @@ def _bernoulli(key: jax.Array, law: Distribution) -> Split:
     draw, yes = sample(law, key), yes_probability(law)
     sure = jnp.zeros_like(yes)
     one = jnp.ones_like(yes)
-    return draw, [Side(yes, one, jnp.ones_like(draw), sure), Side(yes, -one, jnp.zeros_like(draw), sure)]
+    return draw, [
+        Side(yes, one, jnp.ones_like(draw), sure),
+        Side(yes, -one, jnp.zeros_like(draw), sure),
+    ]
 
 
 def _categorical(key: jax.Array, law: Distribution) -> Split:
     """d p / d p_k = [x = k]: the slopes of all p_k add up to none."""
     draw, table = sample(law, key), class_probabilities(law)
     sure = jnp.zeros(draw.shape, table.dtype)
-    sides = [Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure) for k in range(table.shape[-1])]
+    sides = [
+        Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure)
+        for k in range(table.shape[-1])
+    ]
     return draw, sides
 
 
@@ -109,7 +127,9 @@ def _binomial(key: jax.Array, law: Distribution) -> Split:
 
 
 def _geometric(key: jax.Array, law: Distribution) -> Split:
-    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p, counting the failures."""
+    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p, counting the
+    failures.
+    """
     probs = jnp.broadcast_to(peeled(law).probs, element_shape(law))
     first, second = jax.random.split(key)
     draw = sample(law, first)
@@ -130,11 +150,16 @@ def _exponential(key: jax.Array, law: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
     rate = jnp.broadcast_to(peeled(law).rate, element_shape(law))
     draw, longer = _and_one_more(key, law, rate)
-    return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer))]
+    return draw, [
+        Side(rate, 1 / rate),
+        Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer)),
+    ]
 
 
 def _gamma(key: jax.Array, law: Distribution) -> Split:
-    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; that to a is the score itself."""
+    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; that to a is the
+    score itself.
+    """
     base, shape = peeled(law), element_shape(law)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
     draw, longer = _and_one_more(key, law, rate)
@@ -146,18 +171,23 @@ def _gamma(key: jax.Array, law: Distribution) -> Split:
     ]
 
 
-def _and_one_more(key: jax.Array, law: Distribution, rate: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _and_one_more(
+    key: jax.Array, law: Distribution, rate: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
     draw = sample(law, first)
-    return draw, jax.lax.stop_gradient(draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate)
+    return draw, jax.lax.stop_gradient(
+        draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate
+    )
 
 
 def _normal(key: jax.Array, law: Distribution) -> Split:
-    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), R Rayleigh; d N / d sd = (mean + sd M - N) / sd.
+    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), R Rayleigh; d N / d sd =
+    (mean + sd M - N) / sd.
 
-    M is Maxwell of both signs. Three normal numbers a, b, c make all: the first is the draw, R = |(b, c)| and
-    M = sign(a) |(a, b, c)|, whose first coordinate a is.
+    M is Maxwell of both signs. Three normal numbers a, b, c make all: the first is the draw, R =
+    |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
     base, shape = peeled(law), element_shape(law)
     mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)

@@ -1,7 +1,8 @@
-"""What an estimator is: how a draw becomes weighted points whose weights and values carry all derivatives.
+"""What an estimator is: how a draw becomes weighted points whose weights and values carry all
+derivatives.
 
-E[f(x)] is estimated by sum over points of weight * f(value). The value of that sum must be an unbiased estimate, and so
-must its derivatives, up to the `order` that the method claims.
+E[f(x)] is estimated by sum over points of weight * f(value). The value of that sum must be an
+unbiased estimate, and so must its derivatives, up to the `order` that the method claims.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from .baselines import Baseline
 
 
 class Points(NamedTuple):
-    """`values[m]` is a draw of all elements. `weights[m]` has the axes of the draw that are local, or is None for 1.
+    """`values[m]` is a draw of all elements. `weights[m]` has the axes of the draw that are local,
+    or is None for 1.
 
-    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic box. `spread` is
-    the squared length of the score of each element, for baselines that ask for it.
+    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic
+    box. `spread` is the squared length of the score of each element, for baselines that ask for it.
     """
 
     values: Any
@@ -33,10 +35,10 @@ class Points(NamedTuple):
 class Method(ABC):
     """One way to differentiate a draw.
 
-    `single`: there is one point, with no axis for points. `free`: the values of the points do not depend on the law's
-    parameters, so that they are the same for all parents. `order`: up to which derivative the estimate is unbiased; 0
-    where it is biased, as `bias` says. `relaxed`: values are real numbers where the draw has truth values, vectors on
-    the simplex where it has an index.
+    `single`: there is one point, with no axis for points. `free`: the values of the points do not
+    depend on the law's parameters, so that they are the same for all parents. `order`: up to which
+    derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`: values are
+    real numbers where the draw has truth values, vectors on the simplex where it has an index.
     """
 
     name: ClassVar[str]
@@ -49,7 +51,9 @@ class Method(ABC):
 
     @abstractmethod
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        """Points of one draw; `local` are the batch axes along which all that is downstream is element by element."""
+        """Points of one draw; `local` are the batch axes along which all that is downstream is
+        element by element.
+        """
 
     @classmethod
     @abstractmethod

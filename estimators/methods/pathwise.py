@@ -1,4 +1,6 @@
-"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (DI20, DI23); implicit where NumPyro's samplers are."""
+"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (DI20, DI23); implicit where NumPyro's
+samplers are.
+"""
 
 from __future__ import annotations
 
@@ -20,4 +22,6 @@ class Pathwise(Method):
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        return "" if law.has_rsample else "its draws are no differentiable function of its parameters"
+        return (
+            "" if law.has_rsample else "its draws are no differentiable function of its parameters"
+        )

@@ -1,8 +1,9 @@
-"""REBAR and RELAX: box(log p(b)) (f(b) - scale c(z')) + scale c(z), a score function with a relaxed control variate.
+"""REBAR and RELAX: box(log p(b)) (f(b) - scale c(z')) + scale c(z), a score function with a relaxed
+control variate.
 
-z are logits with noise, b = [z > 0] or argmax z is the draw, z' is z given b; c(z) = f(relaxed(z)). E[c(z)] and
-E[box(log p(b)) c(z')] are the same function of the parameters, so the estimate is right to every order.
-z' is drawn given b, and z is the same number with the derivative of logits + noise.
+z are logits with noise, b = [z > 0] or argmax z is the draw, z' is z given b; c(z) = f(relaxed(z)).
+E[c(z)] and E[box(log p(b)) c(z')] are the same function of the parameters, so the estimate is right
+to every order. z' is drawn given b, and z is the same number with the derivative of logits + noise.
 """
 
 from __future__ import annotations
@@ -76,12 +77,17 @@ def bend(parameters: Any, noise: jax.Array) -> jax.Array:
     heat, weights, places = (
         jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
     )
-    return noise / heat + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
+    return (
+        noise / heat
+        + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
+    )
 
 
 @dataclass(frozen=True)
 class Relax(_Controlled):
-    """The noise goes through a function of one's own, with its parameters, before it is squashed."""
+    """The noise goes through a function of one's own, with its parameters, before it is
+    squashed.
+    """
 
     name: ClassVar[str] = "relax"
     parameters: Any = field(default_factory=lambda: bend_parameters(4))
@@ -92,8 +98,12 @@ class Relax(_Controlled):
         return softened(self.function(self.parameters, noise), law, 1.0)
 
 
-def _noises(key: jax.Array, law: Distribution, draw: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Logits with noise given the draw, the same as a function of the logits alone, and the draw as real numbers."""
+def _noises(
+    key: jax.Array, law: Distribution, draw: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Logits with noise given the draw, the same as a function of the logits alone, and the draw as
+    real numbers.
+    """
     if isinstance(peeled(law), BERNOULLI):
         logits = log_odds(law)
         given = _logistic_given(key, logits, draw)
@@ -107,14 +117,18 @@ def _noises(key: jax.Array, law: Distribution, draw: jax.Array) -> tuple[jax.Arr
 
 
 def _logistic_given(key: jax.Array, logits: jax.Array, draw: jax.Array) -> jax.Array:
-    """s softplus(noise + softplus(s logit)), s the sign: the logit with logistic noise, given its sign."""
+    """s softplus(noise + softplus(s logit)), s the sign: the logit with logistic noise, given its
+    sign.
+    """
     sign = 2 * jnp.asarray(draw, logits.dtype) - 1
     noise = jax.random.logistic(key, logits.shape, logits.dtype)
     return sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
 
 
 def _gumbels_given(key: jax.Array, logits: jax.Array, hard: jax.Array) -> jax.Array:
-    """-log(e_b + e_k / p_k), and -log(e_b) for k = b: normalised logits with Gumbel noise, given the greatest."""
+    """-log(e_b + e_k / p_k), and -log(e_b) for k = b: normalised logits with Gumbel noise, given
+    the greatest.
+    """
     exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
     greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
     others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))

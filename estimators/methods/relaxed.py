@@ -1,5 +1,6 @@
-"""Relaxations: x = softargmax((logits + Gumbel noise) / temperature) in the place of a one-hot index (CV25), and
-sigmoid((logit + logistic noise) / temperature) in the place of a truth value. Biased: f is averaged over other points.
+"""Relaxations: x = softargmax((logits + Gumbel noise) / temperature) in the place of a one-hot
+index (CV25), and sigmoid((logit + logistic noise) / temperature) in the place of a truth value.
+Biased: f is averaged over other points.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class GumbelSoftmax(Method):
     name: ClassVar[str] = "gumbel_softmax"
     order: ClassVar[int] = 0
     bias: ClassVar[str] = (
-        "value and derivatives are those of E[f(relaxed x)], which tend to the true ones with the temperature"
+        "value and derivatives are those of E[f(relaxed x)], which tend to the true ones with the "
+        "temperature"
     )
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
@@ -42,7 +44,8 @@ class StraightThrough(Method):
     name: ClassVar[str] = "straight_through"
     order: ClassVar[int] = 0
     bias: ClassVar[str] = (
-        "the value is right; derivatives are E[f'(hard x) d(relaxed x)], right for a linear f at most in the limit"
+        "the value is right; derivatives are E[f'(hard x) d(relaxed x)], right for a linear f at "
+        "most in the limit"
     )
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
@@ -69,7 +72,11 @@ def noisy(key: jax.Array, law: Distribution) -> jax.Array:
 def softened(noise: jax.Array, law: Distribution, temperature: float | jax.Array) -> jax.Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
-    return jax.nn.sigmoid(noise / heat) if isinstance(peeled(law), BERNOULLI) else jax.nn.softmax(noise / heat, -1)
+    return (
+        jax.nn.sigmoid(noise / heat)
+        if isinstance(peeled(law), BERNOULLI)
+        else jax.nn.softmax(noise / heat, -1)
+    )
 
 
 def hardened(noise: jax.Array, law: Distribution) -> jax.Array:

@@ -1,4 +1,6 @@
-"""Draws of a law: NumPyro's, but for finite laws, whose inverse cumulative sum is ten times faster than Gumbels."""
+"""Draws of a law: NumPyro's, but for finite laws, whose inverse cumulative sum is ten times faster
+than Gumbels.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def sample(law: Distribution, key: jax.Array) -> Any:
 
 
 def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:
-    """The least k with uniform < p_0 + ... + p_k; values without mass are never drawn. Elements may share a row."""
+    """The least k with uniform < p_0 + ... + p_k; values without mass are never drawn. Elements may
+    share a row.
+    """
     cumulative = jnp.cumsum(probabilities, -1)
     below = cumulative <= uniform[..., None] * cumulative[..., -1:]
     return jnp.sum(below, -1)

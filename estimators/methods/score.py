@@ -1,4 +1,6 @@
-"""The score function: d E[f(x)] = E[f(x) d log p(x)] (DI06), with a baseline that does not depend on x (DI12, DI13)."""
+"""The score function: d E[f(x)] = E[f(x) d log p(x)] (DI06), with a baseline that does not depend
+on x (DI12, DI13).
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,19 @@ class ScoreFunction(Method):
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
         value = sample(law, key)
         spread = squared_score(law, value)[None] if self.baseline and self.baseline.spread else None
-        return Points(jax.tree.map(lambda x: x[None], value), log_prob=log_prob(law, value)[None], spread=spread)
+        return Points(
+            jax.tree.map(lambda x: x[None], value),
+            log_prob=log_prob(law, value)[None],
+            spread=spread,
+        )
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        return "its ends move with its parameters, which no score sees" if isinstance(peeled(law), MOVING_ENDS) else ""
+        return (
+            "its ends move with its parameters, which no score sees"
+            if isinstance(peeled(law), MOVING_ENDS)
+            else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -53,9 +63,13 @@ class LeaveOneOutScore(ScoreFunction):
 
 
 def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
-    """|d log p(x) / d parameters|^2 along the batch axes; elements that share a parameter share its slopes."""
+    """|d log p(x) / d parameters|^2 along the batch axes; elements that share a parameter share its
+    slopes.
+    """
     slopes = jax.grad(lambda law: jnp.sum(log_prob(law, value)), allow_int=True)(law)
-    rank = len(law.base_dist.batch_shape if isinstance(law, ExpandedDistribution) else law.batch_shape)
+    rank = len(
+        law.base_dist.batch_shape if isinstance(law, ExpandedDistribution) else law.batch_shape
+    )
     total = jnp.zeros(law.batch_shape)
     for slope in jax.tree.leaves(slopes):
         if jnp.issubdtype(slope.dtype, jnp.inexact):

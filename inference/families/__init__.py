@@ -1,1 +1,3 @@
-"""Exponential families (PL15 to PL22): one family to a row, one file to a kind; `table.py` lists them."""
+"""Exponential families (PL15 to PL22): one family to a row, one file to a kind; `table.py` lists
+them.
+"""

@@ -1,4 +1,5 @@
-"""Families of indices and counts: Bernoulli, Binomial, Categorical, Multinomial, Poisson, Geometric.
+"""Families of indices and counts: Bernoulli, Binomial, Categorical, Multinomial, Poisson,
+Geometric.
 
 A simplex of k probabilities has k - 1 natural parameters, the log-odds against its last entry.
 """
@@ -28,7 +29,11 @@ def binomial(total_count: int) -> Family:
 
     def mean_log_base(theta: Array) -> Array:
         p, q = jax.nn.sigmoid(theta[0]), jax.nn.sigmoid(-theta[0])
-        return gammaln(jnp.asarray(n + 1, p.dtype)) - binomial_log_factorial(n, p) - binomial_log_factorial(n, q)
+        return (
+            gammaln(jnp.asarray(n + 1, p.dtype))
+            - binomial_log_factorial(n, p)
+            - binomial_log_factorial(n, q)
+        )
 
     return Family(
         name="Binomial",
@@ -55,7 +60,10 @@ def binomial(total_count: int) -> Family:
                 concentration1[None],
                 (concentration1 + concentration0)[None] / n,
             ),
-            to_usual=lambda chi, nu: {"concentration1": chi[0], "concentration0": n * nu[0] - chi[0]},
+            to_usual=lambda chi, nu: {
+                "concentration1": chi[0],
+                "concentration0": n * nu[0] - chi[0],
+            },
             usual_ndims={"concentration1": 0, "concentration0": 0},
         ),
         known={"total_count": n},
@@ -73,7 +81,9 @@ def multinomial(total_count: int, size: int) -> Family:
 
     def mean_log_base(theta: Array) -> Array:
         one: Array = jax.vmap(lambda p: binomial_log_factorial(n, p))
-        return gammaln(jnp.asarray(n + 1, theta.dtype)) - one(jax.nn.softmax(with_zero(theta))).sum()
+        return (
+            gammaln(jnp.asarray(n + 1, theta.dtype)) - one(jax.nn.softmax(with_zero(theta))).sum()
+        )
 
     return Family(
         name="Multinomial",
@@ -202,7 +212,9 @@ def poisson() -> Family:
 
 
 def geometric() -> Family:
-    """exp(theta x + log(1 - exp theta)) for x failures before the first success, theta = log(1 - probs)."""
+    """exp(theta x + log(1 - exp theta)) for x failures before the first success, theta = log(1 -
+    probs).
+    """
 
     def log_partition(theta: Array) -> Array:
         return -jnp.log(-jnp.expm1(theta[0]))
@@ -231,7 +243,10 @@ def geometric() -> Family:
             of="probs",
             pieces=lambda theta: log_partition(theta)[None],
             log_normaliser=lambda chi, nu: betaln(chi[0], nu[0] + 1),
-            from_usual=lambda concentration1, concentration0: (concentration0[None], concentration1[None] - 1),
+            from_usual=lambda concentration1, concentration0: (
+                concentration0[None],
+                concentration1[None] - 1,
+            ),
             to_usual=lambda chi, nu: {"concentration1": nu[0] + 1, "concentration0": chi[0]},
             usual_ndims={"concentration1": 0, "concentration0": 0},
         ),

@@ -11,7 +11,9 @@ from .special import log_bessel
 
 
 def von_mises() -> Family:
-    """exp(theta_1 cos x + theta_2 sin x - log I0(|theta|)) / (2 pi), theta = concentration (cos loc, sin loc)."""
+    """exp(theta_1 cos x + theta_2 sin x - log I0(|theta|)) / (2 pi), theta = concentration (cos
+    loc, sin loc).
+    """
 
     def start(mean: Array) -> Array:
         """Banerjee's approximation of the concentration."""
@@ -33,7 +35,10 @@ def von_mises() -> Family:
         in_domain=lambda theta: jnp.isfinite(theta).all(),
         slack=lambda mean: 1 - mean @ mean,
         from_usual=from_usual,
-        to_usual=lambda theta: {"loc": jnp.arctan2(theta[1], theta[0]), "concentration": jnp.linalg.norm(theta)},
+        to_usual=lambda theta: {
+            "loc": jnp.arctan2(theta[1], theta[0]),
+            "concentration": jnp.linalg.norm(theta),
+        },
         usual_ndims={"loc": 0, "concentration": 0},
         examples=({"loc": 0.3, "concentration": 0.01}, {"loc": -2.0, "concentration": 8.0}),
         start=start,

@@ -17,9 +17,11 @@ from .special import floats
 
 
 def finite(statistics: Array, log_base: Array | None = None) -> Family:
-    """The family on the points 0 to n - 1 with the statistics of each as a row: A = log sum h exp(statistics theta).
+    """The family on the points 0 to n - 1 with the statistics of each as a row: A = log sum h
+    exp(statistics theta).
 
-    Its set of means is the polytope of the rows; `maximise_entropy` says whether moments are inside it.
+    Its set of means is the polytope of the rows; `maximise_entropy` says whether moments are inside
+    it.
     """
     statistics = floats(statistics)
     size = statistics.shape[0]
@@ -53,11 +55,14 @@ def finite(statistics: Array, log_base: Array | None = None) -> Family:
     )
 
 
-def maximise_entropy(statistics: Array, moments: Array, log_base: Array | None = None) -> tuple[Array, Fit]:
-    """argmax_p H(p) + <p, log_base> such that p' statistics = moments; the fit holds the Lagrange multipliers.
+def maximise_entropy(
+    statistics: Array, moments: Array, log_base: Array | None = None
+) -> tuple[Array, Fit]:
+    """argmax_p H(p) + <p, log_base> such that p' statistics = moments; the fit holds the Lagrange
+    multipliers.
 
-    One row of `statistics` to a point, one column to a moment. The probabilities are softargmax(statistics natural +
-    log_base).
+    One row of `statistics` to a point, one column to a moment. The probabilities are
+    softargmax(statistics natural + log_base).
     """
     verify_independent(np.asarray(statistics))
     verify_inside(np.asarray(statistics), np.asarray(moments))
@@ -77,14 +82,23 @@ def verify_independent(statistics: Any) -> None:
 
 
 def verify_inside(statistics: Any, moments: Any) -> None:
-    """Inside the polytope of the rows: max t such that p >= t, p sums to one, p' statistics = moments, has t > 0."""
+    """Inside the polytope of the rows: max t such that p >= t, p sums to one, p' statistics =
+    moments, has t > 0.
+    """
     size, count = statistics.shape
     if moments.shape != (count,):
-        raise InferenceError(f"{count} statistics need moments of shape ({count},), not {moments.shape}")
+        raise InferenceError(
+            f"{count} statistics need moments of shape ({count},), not {moments.shape}"
+        )
     scale = np.abs(statistics - moments).max(axis=0)
     rows = np.vstack([((statistics - moments) / scale).T, np.ones(size)])
     with_t = np.hstack([rows, rows.sum(axis=1, keepdims=True)])
-    found = linprog(np.append(np.zeros(size), -1.0), A_eq=with_t, b_eq=np.append(np.zeros(count), 1.0), method="highs")
+    found = linprog(
+        np.append(np.zeros(size), -1.0),
+        A_eq=with_t,
+        b_eq=np.append(np.zeros(count), 1.0),
+        method="highs",
+    )
     least = found.x[-1] if found.status == 0 else -np.inf
     if least <= 8 * np.finfo(statistics.dtype).eps:
         raise NoMaximumError(

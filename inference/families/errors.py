@@ -6,7 +6,9 @@ from ..errors import InferenceError
 
 
 class NoMaximumError(InferenceError):
-    """The mean of the statistics is on the boundary of the set of means, or outside: no maximum exists."""
+    """The mean of the statistics is on the boundary of the set of means, or outside: no maximum
+    exists.
+    """
 
 
 class OutsideSupportError(InferenceError):

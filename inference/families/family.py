@@ -1,8 +1,9 @@
 """The record of an exponential family: p(x) = h(x) exp(<natural, T(x)> - A(natural)) (PL15).
 
-The functions of a row are written for one point: a value has the shape of one draw, natural and mean parameters are
-vectors of the same length. `features.py` and its neighbours carry them over leading axes. Every row is minimal: its
-statistics are affinely independent, so the natural parameters are unique and the Hessian of A is positive definite.
+The functions of a row are written for one point: a value has the shape of one draw, natural and
+mean parameters are vectors of the same length. `features.py` and its neighbours carry them over
+leading axes. Every row is minimal: its statistics are affinely independent, so the natural
+parameters are unique and the Hessian of A is positive definite.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ Usual = dict[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class Conjugate:
-    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) on the natural parameters, where sum_j A_j = A.
+    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) on the natural parameters,
+    where sum_j A_j = A.
 
-    With more than one piece A_j the family of priors is larger than the canonical one and is updated just as easily.
-    The normaliser is that of the density of the natural parameters, not of the usual ones.
+    With more than one piece A_j the family of priors is larger than the canonical one and is
+    updated just as easily. The normaliser is that of the density of the natural parameters, not of
+    the usual ones.
     """
 
     name: str
@@ -34,10 +37,12 @@ class Conjugate:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A row. `slack(mean)` is positive inside the set of means and zero or less on its boundary, in relative terms.
+    """A row. `slack(mean)` is positive inside the set of means and zero or less on its boundary, in
+    relative terms.
 
-    Either `natural_of_mean` is the inverse of the gradient of A in closed form, or it is None and `start(mean)` is
-    where Newton's method begins. `examples` are usual parameters on which the laws of the row are tested.
+    Either `natural_of_mean` is the inverse of the gradient of A in closed form, or it is None and
+    `start(mean)` is where Newton's method begins. `examples` are usual parameters on which the laws
+    of the row are tested.
     """
 
     name: str

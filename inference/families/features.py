@@ -1,4 +1,6 @@
-"""What follows from the log-partition A alone (PL18 to PL20), over leading axes and under jit, vmap and grad."""
+"""What follows from the log-partition A alone (PL18 to PL20), over leading axes and under jit, vmap
+and grad.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ def from_usual(family: Family, **usual: Array) -> Array:
     """The natural parameters of the parameters that NumPyro takes."""
     names = tuple(family.usual_ndims)
     if set(usual) != set(names):
-        raise TypeError(f"{family.name} takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}")
+        raise TypeError(
+            f"{family.name} takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}"
+        )
     arguments = [(floats(usual[name]), family.usual_ndims[name]) for name in names]
-    return over_leading(lambda *values: family.from_usual(**dict(zip(names, values, strict=True))), *arguments)
+    return over_leading(
+        lambda *values: family.from_usual(**dict(zip(names, values, strict=True))), *arguments
+    )
 
 
 @compiled
@@ -84,7 +90,9 @@ def fisher(family: Family, natural: Array) -> Array:
 
 @compiled
 def entropy(family: Family, natural: Array) -> Array:
-    """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for continuous values."""
+    """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for
+    continuous values.
+    """
 
     def of_one(theta: Array) -> Array:
         value, mu = jax.value_and_grad(family.log_partition)(theta)

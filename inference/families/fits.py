@@ -1,4 +1,6 @@
-"""Maximum likelihood in an exponential family is moment matching (PL21, PL22): grad A(natural) = mean of T."""
+"""Maximum likelihood in an exponential family is moment matching (PL21, PL22): grad A(natural) =
+mean of T.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from .special import floats
 
 @dataclass(frozen=True)
 class Fit:
-    """The natural parameters of highest likelihood, the mean of the statistics they match, and how well they do."""
+    """The natural parameters of highest likelihood, the mean of the statistics they match, and how
+    well they do.
+    """
 
     natural: Array
     mean: Array
@@ -28,7 +32,8 @@ jax.tree_util.register_dataclass(Fit)
 
 
 def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> Fit:
-    """argmax_natural sum_i w_i log p(x_i): the last axis before those of one value counts the observations.
+    """argmax_natural sum_i w_i log p(x_i): the last axis before those of one value counts the
+    observations.
 
     Under a trace nothing can be raised: natural parameters are then NaN where no maximum exists.
     """
@@ -44,7 +49,8 @@ def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> 
 def fit_to_moments(family: Family, moments: Array) -> Fit:
     """The member of the family with E T(X) = moments.
 
-    It has the highest entropy, relative to the base measure, of all distributions with these moments (PL21).
+    It has the highest entropy, relative to the base measure, of all distributions with these
+    moments (PL21).
     """
     natural, certificate = to_natural(family, moments)
     verify_certificate(family, floats(moments), certificate)
@@ -59,12 +65,16 @@ def verify_support(family: Family, values: Array) -> None:
     if is_traced(values):
         return
     if not all(values.shape):
-        raise NoMaximumError(f"no observation to fit {family.name} to: the array of values has shape {values.shape}")
+        raise NoMaximumError(
+            f"no observation to fit {family.name} to: the array of values has shape {values.shape}"
+        )
     inside = np.asarray(contains(family, values))
     if not inside.all():
         where = first(~inside)
         value = np.asarray(values)[where].tolist()
-        raise OutsideSupportError(f"value {value} at {place(where)}: the support of {family.name} is {family.support}")
+        raise OutsideSupportError(
+            f"value {value} at {place(where)}: the support of {family.name} is {family.support}"
+        )
 
 
 def verify_certificate(family: Family, moments: Array, certificate: Certificate) -> None:

@@ -13,7 +13,8 @@ from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, 
 
 
 def wishart(size: int) -> Family:
-    """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration - size - 1) / 2).
+    """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration -
+    size - 1) / 2).
 
     Symmetric matrices are packed by their lower triangle (`special.py`).
     """
@@ -26,13 +27,20 @@ def wishart(size: int) -> Family:
         return multigammaln(half, size) - half * log_det(-dual_symmetric(theta[:-1]))
 
     def in_domain(theta: Array) -> Array:
-        return jnp.isfinite(theta).all() & (theta[-1] > -1) & is_positive_definite(-dual_symmetric(theta[:-1]))
+        return (
+            jnp.isfinite(theta).all()
+            & (theta[-1] > -1)
+            & is_positive_definite(-dual_symmetric(theta[:-1]))
+        )
 
     def from_usual(concentration: Array, scale_matrix: Array) -> Array:
         return jnp.append(dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2)
 
     def to_usual(theta: Array) -> Usual:
-        return {"concentration": 2 * half_count(theta), "scale_matrix": inverse(-2 * dual_symmetric(theta[:-1]))}
+        return {
+            "concentration": 2 * half_count(theta),
+            "scale_matrix": inverse(-2 * dual_symmetric(theta[:-1])),
+        }
 
     def slack(mean: Array) -> Array:
         """log |E X| - E log |X|, positive by Jensen's inequality."""
@@ -64,4 +72,7 @@ def wishart(size: int) -> Family:
 
 def wishart_examples(size: int) -> tuple[dict[str, Any], ...]:
     near = [[0.5 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
-    return {"concentration": size + 0.5, "scale_matrix": near}, {"concentration": size + 9.0, "scale_matrix": near}
+    return {"concentration": size + 0.5, "scale_matrix": near}, {
+        "concentration": size + 9.0,
+        "scale_matrix": near,
+    }

@@ -1,4 +1,6 @@
-"""From mean to natural parameters: maximise <natural, mean> - A(natural), a concave problem (PL20)."""
+"""From mean to natural parameters: maximise <natural, mean> - A(natural), a concave problem
+(PL20).
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ HALVINGS = 60
 class Certificate(NamedTuple):
     """How near the natural parameters are to the maximum of <natural, mean> - A(natural).
 
-    `gradient_norm` is |grad A(natural) - mean|. `gap` is half the squared Newton decrement, g' Fisher^-1 g / 2: the
-    Fenchel-Young gap A(natural) + A*(mean) - <natural, mean>, in nats per observation, up to third order in g.
-    `interior` says that the mean is inside the set of means, without which no maximum exists.
+    `gradient_norm` is |grad A(natural) - mean|. `gap` is half the squared Newton decrement, g'
+    Fisher^-1 g / 2: the Fenchel-Young gap A(natural) + A*(mean) - <natural, mean>, in nats per
+    observation, up to third order in g. `interior` says that the mean is inside the set of means,
+    without which no maximum exists.
     """
 
     gradient_norm: Array
@@ -30,7 +33,9 @@ class Certificate(NamedTuple):
 
     @property
     def holds(self) -> Array:
-        """Within rounding of the maximum: the log-likelihood per observation could not be told from the highest."""
+        """Within rounding of the maximum: the log-likelihood per observation could not be told from
+        the highest.
+        """
         return self.interior & (self.gap <= 4 * float(np.finfo(self.gap.dtype).eps))
 
 
@@ -38,7 +43,8 @@ class Certificate(NamedTuple):
 def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
     """(grad A)^-1 (mean), with its certificate; NaN where the mean is not inside the set of means.
 
-    Raises nothing, so that it may be traced: `fits.py` turns a certificate that does not hold into an error.
+    Raises nothing, so that it may be traced: `fits.py` turns a certificate that does not hold into
+    an error.
     """
     natural, certificate = over_leading(partial(invert, family), (floats(mean), 1))
     return natural, Certificate(*certificate)
@@ -64,10 +70,14 @@ def newton_step(family: Family, natural: Array, gradient: Array) -> Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def solve(family: Family, mean: Array) -> Array:
-    """Newton's method, halving a step until it stays in the domain and lowers A(natural) - <natural, mean> enough."""
+    """Newton's method, halving a step until it stays in the domain and lowers A(natural) -
+    <natural, mean> enough.
+    """
     assert family.start is not None
     state = family.start(mean), jnp.asarray(0), jnp.asarray(True)
-    natural, _, _ = jax.lax.while_loop(lambda s: s[2] & (s[1] < STEPS), partial(advance, family, mean), state)
+    natural, _, _ = jax.lax.while_loop(
+        lambda s: s[2] & (s[1] < STEPS), partial(advance, family, mean), state
+    )
     return natural
 
 
@@ -78,10 +88,13 @@ def solve_jvp(family: Family, primals: tuple[Array], tangents: tuple[Array]) -> 
     return natural, newton_step(family, natural, *tangents)
 
 
-def advance(family: Family, mean: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def advance(
+    family: Family, mean: Array, state: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array]:
     """One damped step; the last entry says whether to go on.
 
-    The full step is taken once the decrement is small: by then the values differ by less than their rounding.
+    The full step is taken once the decrement is small: by then the values differ by less than their
+    rounding.
     """
     natural, count, _ = state
     value, slope = jax.value_and_grad(family.log_partition)(natural)

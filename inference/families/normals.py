@@ -15,7 +15,9 @@ LOG_2PI = math.log(2 * math.pi)
 
 
 def normal_of_known_scale(scale: Any) -> Family:
-    """exp(-(x / scale)^2 / 2) / (sqrt(2 pi) scale) exp(theta x / scale - theta^2 / 2), theta = loc / scale."""
+    """exp(-(x / scale)^2 / 2) / (sqrt(2 pi) scale) exp(theta x / scale - theta^2 / 2), theta = loc
+    / scale.
+    """
 
     def log_base(x: Array) -> Array:
         return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
@@ -40,9 +42,14 @@ def normal_of_known_scale(scale: Any) -> Family:
             name="Normal",
             of="loc",
             pieces=lambda theta: theta**2 / 2,
-            log_normaliser=lambda chi, nu: chi[0] ** 2 / (2 * nu[0]) + (LOG_2PI - jnp.log(nu[0])) / 2,
+            log_normaliser=lambda chi, nu: (
+                chi[0] ** 2 / (2 * nu[0]) + (LOG_2PI - jnp.log(nu[0])) / 2
+            ),
             from_usual=known_scale_prior(scale),
-            to_usual=lambda chi, nu: {"loc": scale * chi[0] / nu[0], "scale": scale / jnp.sqrt(nu[0])},
+            to_usual=lambda chi, nu: {
+                "loc": scale * chi[0] / nu[0],
+                "scale": scale / jnp.sqrt(nu[0]),
+            },
             usual_ndims={"loc": 0, "scale": 0},
         ),
         known={"scale": scale},
@@ -78,7 +85,9 @@ def normal() -> Family:
         contains=jnp.isfinite,
         log_partition=lambda theta: normal_pieces(theta).sum(),
         in_domain=lambda theta: jnp.isfinite(theta).all() & (theta[1] < 0),
-        slack=lambda mean: jnp.where(mean[1] > 0, 1 - mean[0] ** 2 / jnp.where(mean[1] > 0, mean[1], 1), 0),
+        slack=lambda mean: jnp.where(
+            mean[1] > 0, 1 - mean[0] ** 2 / jnp.where(mean[1] > 0, mean[1], 1), 0
+        ),
         from_usual=lambda loc, scale: jnp.stack([loc / scale**2, -0.5 / scale**2]),
         to_usual=usual,
         usual_ndims={"loc": 0, "scale": 0},
@@ -101,19 +110,32 @@ def normal_gamma() -> Conjugate:
         rate = (chi[1] - chi[0] * loc) / 2
         return {"loc": loc, "count": nu[0], "concentration": (nu[1] + 3) / 2, "rate": rate}
 
-    def from_usual(loc: Array, count: Array, concentration: Array, rate: Array) -> tuple[Array, Array]:
-        return jnp.stack([count * loc, 2 * rate + count * loc**2]), jnp.stack([count, 2 * concentration - 3])
+    def from_usual(
+        loc: Array, count: Array, concentration: Array, rate: Array
+    ) -> tuple[Array, Array]:
+        return jnp.stack([count * loc, 2 * rate + count * loc**2]), jnp.stack(
+            [count, 2 * concentration - 3]
+        )
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, a, b = to_usual(chi, nu).values()
         return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
 
     ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
-    return Conjugate("NormalGamma", "loc, 1 / scale^2", normal_pieces, log_normaliser, from_usual, to_usual, ndims)
+    return Conjugate(
+        "NormalGamma",
+        "loc, 1 / scale^2",
+        normal_pieces,
+        log_normaliser,
+        from_usual,
+        to_usual,
+        ndims,
+    )
 
 
 def multivariate_normal(size: int) -> Family:
-    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P = covariance^-1.
+    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P =
+    covariance^-1.
 
     Symmetric matrices are packed by their lower triangle (`special.py`).
     """
@@ -150,7 +172,9 @@ def multivariate_normal(size: int) -> Family:
         mean_log_base=lambda theta: jnp.full_like(theta[0], -size * LOG_2PI / 2),
         contains=lambda x: jnp.isfinite(x).all(),
         log_partition=lambda theta: multivariate_pieces(theta, size).sum(),
-        in_domain=lambda theta: jnp.isfinite(theta).all() & is_positive_definite(precision_of(theta, size)),
+        in_domain=lambda theta: (
+            jnp.isfinite(theta).all() & is_positive_definite(precision_of(theta, size))
+        ),
         slack=slack,
         from_usual=from_usual,
         to_usual=to_usual,
@@ -174,7 +198,10 @@ def precision_of(theta: Array, size: int) -> Array:
 def multivariate_pieces(theta: Array, size: int) -> Array:
     """loc' P loc / 2 and -log |P| / 2."""
     precision = precision_of(theta, size)
-    return jnp.stack([theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -log_det(precision)]) / 2
+    return (
+        jnp.stack([theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -log_det(precision)])
+        / 2
+    )
 
 
 def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
@@ -187,14 +214,23 @@ def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
 
 
 def normal_wishart(size: int) -> Conjugate:
-    """precision ~ Wishart(concentration, scale_matrix), loc ~ MultivariateNormal(loc, (count precision)^-1)."""
+    """precision ~ Wishart(concentration, scale_matrix), loc ~ MultivariateNormal(loc, (count
+    precision)^-1).
+    """
 
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]
         scatter = symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
-        return {"loc": loc, "count": nu[0], "concentration": nu[1] + 2 + size, "scale_matrix": inverse(scatter)}
+        return {
+            "loc": loc,
+            "count": nu[0],
+            "concentration": nu[1] + 2 + size,
+            "scale_matrix": inverse(scatter),
+        }
 
-    def from_usual(loc: Array, count: Array, concentration: Array, scale_matrix: Array) -> tuple[Array, Array]:
+    def from_usual(
+        loc: Array, count: Array, concentration: Array, scale_matrix: Array
+    ) -> tuple[Array, Array]:
         scatter = inverse(scale_matrix) + count * jnp.outer(loc, loc)
         return jnp.append(count * loc, lower(scatter)), jnp.stack([count, concentration - 2 - size])
 

@@ -1,4 +1,6 @@
-"""Families of positive numbers, and the Laplace family, whose distance from its location is one: Exponential, Gamma."""
+"""Families of positive numbers, and the Laplace family, whose distance from its location is one:
+Exponential, Gamma.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Conjugate priors: observing adds the statistics and the counts, and all else is a difference of normalisers.
+"""Conjugate priors: observing adds the statistics and the counts, and all else is a difference of
+normalisers.
 
-The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts) in theta = natural.
+The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts) in
+theta = natural.
 """
 
 from __future__ import annotations
@@ -16,18 +18,25 @@ from .special import floats, over_leading
 
 
 class Prior(NamedTuple):
-    """What was seen before: the sum of the statistics and the number of observations, one for each piece of A."""
+    """What was seen before: the sum of the statistics and the number of observations, one for each
+    piece of A.
+    """
 
     statistic: Array
     counts: Array
 
 
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
-    """The prior in its usual parameters, those of NumPyro where it has that distribution (`conjugate.name`)."""
+    """The prior in its usual parameters, those of NumPyro where it has that distribution
+    (`conjugate.name`).
+    """
     conjugate = closed(family)
     names = tuple(conjugate.usual_ndims)
     if set(usual) != set(names):
-        raise TypeError(f"the {conjugate.name} prior takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}")
+        raise TypeError(
+            f"the {conjugate.name} prior takes {', '.join(names)}, not "
+            f"{', '.join(usual) or 'nothing'}"
+        )
     arguments = [(floats(usual[name]), conjugate.usual_ndims[name]) for name in names]
 
     def of_one(*values: Array) -> tuple[Array, Array]:
@@ -49,9 +58,13 @@ def update(family: Family, prior: Prior, values: Array, weights: Array | None = 
     The last axis before those of one value counts the observations.
     """
     statistics = statistic(family, values)
-    shares = jnp.ones(statistics.shape[:-1], statistics.dtype) if weights is None else floats(weights)
+    shares = (
+        jnp.ones(statistics.shape[:-1], statistics.dtype) if weights is None else floats(weights)
+    )
     total = (shares[..., None] * statistics).sum(axis=-2)
-    seen = jnp.broadcast_to(shares.sum(axis=-1)[..., None], (*shares.shape[:-1], prior.counts.shape[-1]))
+    seen = jnp.broadcast_to(
+        shares.sum(axis=-1)[..., None], (*shares.shape[:-1], prior.counts.shape[-1])
+    )
     return Prior(added(prior.statistic, total), added(prior.counts, seen))
 
 
@@ -61,11 +74,17 @@ def added(x: Array, y: Array) -> Array:
 
 @compiled
 def log_density(family: Family, prior: Prior, natural: Array) -> Array:
-    """The log density of the natural parameters; up to a constant if the normaliser has no closed form."""
+    """The log density of the natural parameters; up to a constant if the normaliser has no closed
+    form.
+    """
     natural = floats(natural)
 
     def of_one(theta: Array, chi: Array, nu: Array) -> Array:
-        pieces = family.conjugate.pieces(theta) if family.conjugate else log_partition(family, theta)[None]
+        pieces = (
+            family.conjugate.pieces(theta)
+            if family.conjugate
+            else log_partition(family, theta)[None]
+        )
         constant = family.conjugate.log_normaliser(chi, nu) if family.conjugate else 0.0
         return jnp.where(in_domain(family, theta), theta @ chi - nu @ pieces - constant, -jnp.inf)
 
@@ -74,7 +93,9 @@ def log_density(family: Family, prior: Prior, natural: Array) -> Array:
 
 @compiled
 def log_normaliser(family: Family, prior: Prior) -> Array:
-    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) over the natural parameters."""
+    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) over the
+    natural parameters.
+    """
     return over_leading(closed(family).log_normaliser, *with_axes(prior))
 
 
@@ -82,7 +103,9 @@ def log_normaliser(family: Family, prior: Prior) -> Array:
 def log_evidence(family: Family, prior: Prior, values: Array) -> Array:
     """log p(x_1, ..., x_n) = B(updated) - B + sum_i log h(x_i)."""
     base = over_leading(family.log_base, (floats(values), family.event_ndim)).sum(axis=-1)
-    return log_normaliser(family, update(family, prior, values)) - log_normaliser(family, prior) + base
+    return (
+        log_normaliser(family, update(family, prior, values)) - log_normaliser(family, prior) + base
+    )
 
 
 @compiled

@@ -1,4 +1,6 @@
-"""Functions that several rows need: over leading axes, packed symmetric matrices, expected log-factorials, log I0."""
+"""Functions that several rows need: over leading axes, packed symmetric matrices, expected
+log-factorials, log I0.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def floats(x: Any) -> Array:
 
 
 def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) -> Any:
-    """The function of one point carried over leading axes; each argument comes with its number of own axes."""
+    """The function of one point carried over leading axes; each argument comes with its number of
+    own axes.
+    """
     arrays = [(jnp.asarray(x), ndim) for x, ndim in arguments]
     lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x, ndim in arrays))
     if not lead:
@@ -33,7 +37,11 @@ def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) ->
 
 def spread(x: Array, lead: tuple[int, ...], ndim: int) -> Array:
     own = x.shape[x.ndim - ndim :]
-    return jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own)) if own else jnp.broadcast_to(x, lead).reshape(-1)
+    return (
+        jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own))
+        if own
+        else jnp.broadcast_to(x, lead).reshape(-1)
+    )
 
 
 def lower(matrix: Array) -> Array:
@@ -45,7 +53,13 @@ def symmetric(packed: Array) -> Array:
     """The inverse of `lower`."""
     size = packed_size(packed.shape[-1])
     rows, columns = np.tril_indices(size)
-    return jnp.zeros((size, size), packed.dtype).at[rows, columns].set(packed).at[columns, rows].set(packed)
+    return (
+        jnp.zeros((size, size), packed.dtype)
+        .at[rows, columns]
+        .set(packed)
+        .at[columns, rows]
+        .set(packed)
+    )
 
 
 def packed_size(length: int) -> int:

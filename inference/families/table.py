@@ -18,7 +18,9 @@ from .simplices import beta, dirichlet
 
 @dataclass(frozen=True)
 class Row:
-    """How a family is made, with what is known beforehand; `example` is that knowledge in the tests."""
+    """How a family is made, with what is known beforehand; `example` is that knowledge in the
+    tests.
+    """
 
     make: Callable[..., Family]
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -52,11 +54,15 @@ NOT_FAMILIES = {
 
 
 def find_family(name: str, **known: Any) -> Family:
-    """The family of that name in the table, with what is known beforehand (`total_count`, `size`, `scale`, `loc`)."""
+    """The family of that name in the table, with what is known beforehand (`total_count`, `size`,
+    `scale`, `loc`).
+    """
     if name in NOT_FAMILIES:
         raise InferenceError(f"{name} is not an exponential family: {NOT_FAMILIES[name]}")
     if name not in FAMILIES:
-        raise InferenceError(f"{name} is not in the table of families, which has {', '.join(FAMILIES)}")
+        raise InferenceError(
+            f"{name} is not in the table of families, which has {', '.join(FAMILIES)}"
+        )
     row = FAMILIES[name]
     if set(known) != set(row.example):
         needed, given = (", ".join(sorted(names)) or "nothing" for names in (row.example, known))

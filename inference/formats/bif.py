@@ -2,10 +2,11 @@
 
     network NAME { property ...; }
     variable NAME { type discrete [ 2 ] { yes, no }; property ...; }
-    probability ( child | parent, ... ) { (state, ...) 0.1, 0.9; default 0.5, 0.5; table ...; property ...; }
+    probability ( child | parent, ... ) { (state, ...) 0.1, 0.9; default 0.5, 0.5; table ...;
+    property ...; }
 
-A `table` lists all numbers, the child's state moving slowest. Comments are // and /* */. Names that hold blanks or
-punctuation stand between double quotes.
+A `table` lists all numbers, the child's state moving slowest. Comments are // and /* */. Names that
+hold blanks or punctuation stand between double quotes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _PLAIN = re.compile(r"[^\s{}()\[\];|\",]+")
 
 @dataclass
 class _Block:
-    """A probability block as written: rows by parents' states, the whole table, the default; and where in the text."""
+    """A probability block as written: rows by parents' states, the whole table, the default; and
+    where in the text.
+    """
 
     place: int
     scope: list[str] = field(default_factory=list)
@@ -98,7 +101,9 @@ class _Reader:
         return found
 
     def numbers(self) -> list[float]:
-        """Read straight from the text up to the next semicolon: tables of half a million numbers are common."""
+        """Read straight from the text up to the next semicolon: tables of half a million numbers
+        are common.
+        """
         end = self.text.find(";", self.place)
         if end < 0:
             raise self.error("the numbers before this are not ended by `;`")
@@ -144,7 +149,9 @@ class _Reader:
             elif word == "probability":
                 blocks.append(self._probability(variables))
             else:
-                raise self.error(f"expected `network`, `variable` or `probability`, found `{word}`", place)
+                raise self.error(
+                    f"expected `network`, `variable` or `probability`, found `{word}`", place
+                )
         tables = tuple(self._table(block, variables) for block in blocks)
         self._verify_one_table_each(variables, blocks)
         return Network(name, tuple(variables.values()), tables, True, tuple(properties))
@@ -248,7 +255,10 @@ class _Reader:
             self.advance()
             block.properties.append(self.property())
         else:
-            raise self.error(f"expected a row `(state, ...)`, `table`, `default` or `property`, found {self._shown()}")
+            raise self.error(
+                "expected a row `(state, ...)`, `table`, `default` or `property`, found "
+                f"{self._shown()}"
+            )
 
     def _after_word(self) -> list[float]:
         self.place += len(self.token)
@@ -270,12 +280,19 @@ class _Reader:
     def _table(self, block: _Block, variables: dict[str, Variable]) -> Table:
         states = [variables[name].states for name in block.scope]
         shape = tuple(map(len, states))
-        values = self._rows(block, states, shape) if block.table is None else self._whole_table(block, shape)
+        values = (
+            self._rows(block, states, shape)
+            if block.table is None
+            else self._whole_table(block, shape)
+        )
         values, wrong = normalise_rows(values)
         if wrong is not None:
             key = tuple(names[place] for names, place in zip(states, wrong, strict=False))
             row = f"the row ({', '.join(key)}) of" if key else "the table of"
-            reason = f"{row} `{block.scope[-1]}` is no distribution: it sums to {float(values[wrong].sum()):g}"
+            reason = (
+                f"{row} `{block.scope[-1]}` is no distribution: it sums to "
+                f"{float(values[wrong].sum()):g}"
+            )
             raise self.error(reason, block.row_places.get(key, block.place))
         return Table(tuple(block.scope), values, tuple(block.properties))
 
@@ -283,7 +300,11 @@ class _Reader:
         assert block.table is not None
         if len(block.table) != prod(shape):
             raise self.error(
-                f"the table of `{block.scope[-1]}` has {len(block.table)} numbers, not {prod(shape)}", block.place
+                (
+                    f"the table of `{block.scope[-1]}` has {len(block.table)} numbers, not "
+                    f"{prod(shape)}"
+                ),
+                block.place,
             )
         return np.moveaxis(np.reshape(block.table, (shape[-1], *shape[:-1])), 0, -1)
 
@@ -347,7 +368,10 @@ def _table_text(table: Table, network: Network) -> str:
         key = ", ".join(_quoted(parent.states[i]) for parent, i in zip(parents, place, strict=True))
         row = ", ".join(map(repr, table.values[place].tolist()))
         lines.append(f"  ({key}) {row};\n" if parents else f"  table {row};\n")
-    return f"probability ( {_quoted(table.child)}{given} ) {{\n{''.join(lines)}{_properties(table.properties)}}}\n"
+    return (
+        f"probability ( {_quoted(table.child)}{given} ) "
+        f"{{\n{''.join(lines)}{_properties(table.properties)}}}\n"
+    )
 
 
 def _quoted(name: str) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors import Factor, FactorGraph, factor_of_values
+from ..factors.factor_graph import Factor, FactorGraph, factor_of_values
 
 Floats = NDArray[np.float64]
 ROUNDED = 1e-4
-"""Rows of printed tables sum to one up to the digits that were printed; what is further off is a mistake."""
+"""Rows of printed tables sum to one up to the digits that were printed; what is further off is a
+mistake.
+"""
 
 
 class FormatError(Exception):
@@ -36,7 +38,9 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`values` has one axis for each name of `scope`: probabilities of the last given the others, or potentials."""
+    """`values` has one axis for each name of `scope`: probabilities of the last given the others,
+    or potentials.
+    """
 
     scope: tuple[str, ...]
     values: Floats
@@ -70,11 +74,15 @@ class Network:
         return FactorGraph(sizes, tuple(self._factor(table) for table in self.tables))
 
     def _factor(self, table: Table) -> Factor:
-        return factor_of_values(table.scope, table.values, table.child if self.is_bayesian else None)
+        return factor_of_values(
+            table.scope, table.values, table.child if self.is_bayesian else None
+        )
 
 
 def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:
-    """Rows along the last axis that sum to exactly one, and the place of a row that is no distribution, if any."""
+    """Rows along the last axis that sum to exactly one, and the place of a row that is no
+    distribution, if any.
+    """
     totals = values.sum(-1)
     wrong = (np.abs(totals - 1) > ROUNDED) | (values < 0).any(-1)
     if wrong.any():
@@ -86,6 +94,8 @@ def same_network(a: Network, b: Network, tolerance: float = 0.0) -> bool:
     """The same variables in the same order, and the same tables; used to prove round trips."""
     heads = [(n.name, n.variables, n.is_bayesian, n.properties, len(n.tables)) for n in (a, b)]
     return heads[0] == heads[1] and all(
-        x.scope == y.scope and x.properties == y.properties and np.allclose(x.values, y.values, rtol=tolerance, atol=0)
+        x.scope == y.scope
+        and x.properties == y.properties
+        and np.allclose(x.values, y.values, rtol=tolerance, atol=0)
         for x, y in zip(a.tables, b.tables, strict=True)
     )

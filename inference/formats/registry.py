@@ -40,7 +40,9 @@ def read_network(path: str) -> Network:
     found = format_of(path)
     if found is None:
         endings = ", ".join(row.ending for row in FORMATS)
-        raise FormatError(path, None, f"not a network file: the endings are {endings}, and each with .gz")
+        raise FormatError(
+            path, None, f"not a network file: the endings are {endings}, and each with .gz"
+        )
     content = Path(path).read_bytes()
     try:
         text = (gzip.decompress(content) if path.endswith(".gz") else content).decode("utf-8")

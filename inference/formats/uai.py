@@ -1,7 +1,8 @@
-"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then one table after another.
+"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then one table
+after another.
 
-Variables have numbers and no names: they are called x0, x1 and so on, and their states 0, 1 and so on. Evidence files
-list a count and then pairs of a variable and its state.
+Variables have numbers and no names: they are called x0, x1 and so on, and their states 0, 1 and so
+on. Evidence files list a count and then pairs of a variable and its state.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class _Numbers:
 
     def next(self, what: str) -> str:
         if self.place >= len(self.words):
-            raise FormatError(self.path, self.text.count("\n") + 1, f"the file ends where {what} should stand")
+            raise FormatError(
+                self.path, self.text.count("\n") + 1, f"the file ends where {what} should stand"
+            )
         self.place += 1
         return self.words[self.place - 1]
 
@@ -69,7 +72,9 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
         raise numbers.error("there is more in the file than its tables")
     if KINDS[kind]:
         _verify_one_table_each(numbers, scopes, len(sizes))
-    variables = tuple(Variable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes))
+    variables = tuple(
+        Variable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
+    )
     return Network("unknown", variables, tables, KINDS[kind])
 
 
@@ -94,7 +99,9 @@ def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayes
     shape = tuple(sizes[v] for v in scope)
     count = numbers.whole("the number of entries of a table")
     if count != prod(shape):
-        raise numbers.error(f"the table over {' '.join(map(str, scope))} has {count} entries, not {prod(shape)}")
+        raise numbers.error(
+            f"the table over {' '.join(map(str, scope))} has {count} entries, not {prod(shape)}"
+        )
     values = np.reshape(numbers.floats(count, f"the table over {' '.join(map(str, scope))}"), shape)
     if not np.isfinite(values).all() or (values < 0).any():
         raise numbers.error("a potential is negative or not finite")
@@ -108,11 +115,17 @@ def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayes
 def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:
     children = sorted(scope[-1] for scope in scopes if scope)
     if children != list(range(count)):
-        raise FormatError(numbers.path, None, "a BAYES file has one table for each variable, the variable named last")
+        raise FormatError(
+            numbers.path,
+            None,
+            "a BAYES file has one table for each variable, the variable named last",
+        )
 
 
 def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
-    """The states of observed variables. Some files of the competitions start with the number of samples, always one."""
+    """The states of observed variables. Some files of the competitions start with the number of
+    samples, always one.
+    """
     numbers = _Numbers(text, path)
     if not numbers.words:
         return {}
@@ -141,7 +154,14 @@ def write_uai(network: Network) -> str:
     lines = ["BAYES" if network.is_bayesian else "MARKOV", str(len(network.variables))]
     lines.append(" ".join(str(len(variable.states)) for variable in network.variables))
     lines.append(str(len(network.tables)))
-    lines += [" ".join([str(len(table.scope)), *(number[name] for name in table.scope)]) for table in network.tables]
+    lines += [
+        " ".join([str(len(table.scope)), *(number[name] for name in table.scope)])
+        for table in network.tables
+    ]
     for table in network.tables:
-        lines += ["", str(table.values.size), " ".join(map(repr, table.values.reshape(-1).tolist()))]
+        lines += [
+            "",
+            str(table.values.size),
+            " ".join(map(repr, table.values.reshape(-1).tolist())),
+        ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,6 @@
-"""XMLBIF 0.3: BIF in XML. The numbers of a table are listed with the child's state moving fastest."""
+"""XMLBIF 0.3: BIF in XML. The numbers of a table are listed with the child's state moving
+fastest.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,12 @@ def _network(element: ElementTree.Element, path: str) -> Network:
     children = [table.child for table in tables]
     for name in by_name:
         if children.count(name) != 1:
-            raise FormatError(path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one")
-    return Network(_text(element, "NAME", "unknown"), tuple(variables), tables, True, _properties(element))
+            raise FormatError(
+                path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one"
+            )
+    return Network(
+        _text(element, "NAME", "unknown"), tuple(variables), tables, True, _properties(element)
+    )
 
 
 def _text(element: ElementTree.Element, tag: str, default: str = "") -> str:
@@ -58,11 +64,15 @@ def _table(element: ElementTree.Element, variables: dict[str, Variable], path: s
     scope = (*((given.text or "").strip() for given in element.findall("GIVEN")), child)
     for name in scope:
         if name not in variables:
-            raise FormatError(path, None, f"the definition of `{child}` names `{name}`, which is no variable")
+            raise FormatError(
+                path, None, f"the definition of `{child}` names `{name}`, which is no variable"
+            )
     shape = tuple(len(variables[name].states) for name in scope)
     words = _text(element, "TABLE").split()
     if len(words) != prod(shape):
-        raise FormatError(path, None, f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}")
+        raise FormatError(
+            path, None, f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
+        )
     try:
         values, wrong = normalise_rows(np.reshape(list(map(float, words)), shape))
     except ValueError as error:

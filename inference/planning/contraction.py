@@ -1,7 +1,9 @@
-"""A contraction tree: pairwise products of tensors, each summed at once over the variables nobody else holds.
+"""A contraction tree: pairwise products of tensors, each summed at once over the variables nobody
+else holds.
 
-Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits, and the axis that goes
-first comes first: what two tensors share and keep lies last, where the inner loops are.
+Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits, and
+the axis that goes first comes first: what two tensors share and keep lies last, where the inner
+loops are.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ ALONE = -1
 
 
 class Step(NamedTuple):
-    """The node `left` times the node `right` (or `left` ALONE), summed over the variables missing from `scope`."""
+    """The node `left` times the node `right` (or `left` ALONE), summed over the variables missing
+    from `scope`.
+    """
 
     left: int
     right: int
@@ -24,7 +28,9 @@ class Step(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Nodes are leaves then steps; `scopes` and `entries` are per node, `work` (entries of the product) per step."""
+    """Nodes are leaves then steps; `scopes` and `entries` are per node, `work` (entries of the
+    product) per step.
+    """
 
     leaf_count: int
     scopes: list[Mask]
@@ -39,9 +45,13 @@ class Tree(NamedTuple):
 
 
 class Builder:
-    """Grows a tree: who holds each variable is counted, so that a product knows what it may sum away."""
+    """Grows a tree: who holds each variable is counted, so that a product knows what it may sum
+    away.
+    """
 
-    def __init__(self, scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, stages: Sequence[Mask]) -> None:
+    def __init__(
+        self, scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, stages: Sequence[Mask]
+    ) -> None:
         self.sizes = sizes
         self.keep = keep
         self.stages = stages
@@ -64,7 +74,9 @@ class Builder:
         return entries
 
     def removable(self, union: Mask, alone: Mask) -> Mask:
-        """What may be summed away here: held by nobody else, and of the earliest stage still in the product."""
+        """What may be summed away here: held by nobody else, and of the earliest stage still in the
+        product.
+        """
         alone &= ~self.keep
         for stage in self.stages:
             if union & stage:
@@ -89,7 +101,9 @@ class Builder:
         if not removed:
             return node
         work = self.entries[node]
-        return self.reduce(self.append(node, ALONE, scope & ~removed, work, work // self.entries_of(removed)))
+        return self.reduce(
+            self.append(node, ALONE, scope & ~removed, work, work // self.entries_of(removed))
+        )
 
     def multiply(self, left: int, right: int) -> int:
         holders, sizes = self.holders, self.sizes
@@ -110,8 +124,12 @@ class Builder:
         return Tree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
 
 
-def tree_by_order(scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()) -> Tree:
-    """Bucket elimination of variables 0, 1, ...: tensors that hold the next variable, smallest first, become one."""
+def tree_by_order(
+    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()
+) -> Tree:
+    """Bucket elimination of variables 0, 1, ...: tensors that hold the next variable, smallest
+    first, become one.
+    """
     builder = Builder(scopes, sizes, keep, stages)
     buckets: list[list[int]] = [[] for _ in sizes]
     roots: list[int] = []
@@ -138,7 +156,9 @@ def tree_by_order(scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, 
 
 
 def absorb(builder: Builder, nodes: list[int]) -> list[int]:
-    """Nodes inside another become part of the smallest such: cheap now, a pass over a large clique later."""
+    """Nodes inside another become part of the smallest such: cheap now, a pass over a large clique
+    later.
+    """
     scopes, entries = builder.scopes, builder.entries
     holding: list[set[int]] = [set() for _ in builder.sizes]
     done: dict[int, None] = {}
@@ -157,8 +177,12 @@ def absorb(builder: Builder, nodes: list[int]) -> list[int]:
     return list(done)
 
 
-def tree_by_path(scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]) -> Tree:
-    """The tree of a contraction path in single-assignment form: pairs of node numbers, each result numbered next."""
+def tree_by_path(
+    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]
+) -> Tree:
+    """The tree of a contraction path in single-assignment form: pairs of node numbers, each result
+    numbered next.
+    """
     builder = Builder(scopes, sizes, keep, ())
     nodes = [builder.reduce(leaf) for leaf in range(len(scopes))]
     alive = set(range(len(nodes)))

@@ -1,7 +1,8 @@
 """Elimination orders: greedy choices on the interaction graph, updated incrementally.
 
-Eliminating v joins its neighbours into a clique. Each heuristic takes next the variable with the smallest score; all
-are cheap, none wins everywhere, so the portfolio tries several and keeps the cheapest.
+Eliminating v joins its neighbours into a clique. Each heuristic takes next the variable with the
+smallest score; all are cheap, none wins everywhere, so the portfolio tries several and keeps the
+cheapest.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Ordered(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)
 def bits(mask: Mask) -> tuple[int, ...]:
-    """Positions of the ones, lowest first; remembered, as the scopes of a plan are read many times."""
+    """Positions of the ones, lowest first; remembered, as the scopes of a plan are read many
+    times.
+    """
     found = []
     while mask:
         low = mask & -mask
@@ -55,12 +58,18 @@ def neighbours_of(count: int, scopes: Sequence[Sequence[int]]) -> Near:
 
 
 def order_by_fill(
-    near: Near, sizes: Sequence[int], late: Mask = 0, weighted: bool = False, noise: random.Random | None = None
+    near: Near,
+    sizes: Sequence[int],
+    late: Mask = 0,
+    weighted: bool = False,
+    noise: random.Random | None = None,
 ) -> Ordered:
-    """min-fill: next is the variable whose elimination adds the fewest edges (or the least product of end sizes).
+    """min-fill: next is the variable whose elimination adds the fewest edges (or the least product
+    of end sizes).
 
-    Adding the edge a-b lowers the fill of their common neighbours by its weight and raises that of a and b by the pairs
-    it opens; then v is simplicial, and leaving lowers the fill of each neighbour u by its pairs (v, w), w not near v.
+    Adding the edge a-b lowers the fill of their common neighbours by its weight and raises that of
+    a and b by the pairs it opens; then v is simplicial, and leaving lowers the fill of each
+    neighbour u by its pairs (v, w), w not near v.
     """
     near = [set(members) for members in near]
     weight = [float(s) for s in sizes] if weighted else [1.0] * len(near)
@@ -102,7 +111,9 @@ def fill_scores(
     weighted: bool,
     noise: random.Random | None,
 ) -> list[float]:
-    """Weighted missing edges among the neighbours; the part below one breaks ties, by clique size or by chance."""
+    """Weighted missing edges among the neighbours; the part below one breaks ties, by clique size
+    or by chance.
+    """
     scores = []
     for v, members in enumerate(near):
         twice = sum([weight[u] * (around_weight[v] - weight[u]) for u in members])
@@ -115,7 +126,13 @@ def fill_scores(
     return scores
 
 
-def connect(near: Near, clique: set[int], score: list[float], weight: list[float], around_weight: list[float]) -> None:
+def connect(
+    near: Near,
+    clique: set[int],
+    score: list[float],
+    weight: list[float],
+    around_weight: list[float],
+) -> None:
     """Makes the clique one, edge by edge, and keeps the scores true."""
     for a in clique:
         near_a = near[a]
@@ -136,9 +153,15 @@ def connect(near: Near, clique: set[int], score: list[float], weight: list[float
 
 
 def order_by_weight(
-    near: Near, sizes: Sequence[int], late: Mask = 0, by_degree: bool = False, noise: random.Random | None = None
+    near: Near,
+    sizes: Sequence[int],
+    late: Mask = 0,
+    by_degree: bool = False,
+    noise: random.Random | None = None,
 ) -> Ordered:
-    """min-weight (or min-degree): next is the variable whose clique has the fewest entries (or members)."""
+    """min-weight (or min-degree): next is the variable whose clique has the fewest entries (or
+    members).
+    """
     near = [set(members) for members in near]
     logs = [log(s) for s in sizes]
     weight = [1.0] * len(near) if by_degree else logs

@@ -1,4 +1,6 @@
-"""The plan of a question: which products in which order, at what cost. Made from names, sizes and scopes alone."""
+"""The plan of a question: which products in which order, at what cost. Made from names, sizes and
+scopes alone.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import MemoryLimitError, PlanMismatchError
-from ..factors import Name
+from ..factors.factor_graph import Name
 from .contraction import ALONE, Tree, tree_by_order, tree_by_path
 from .memory import default_memory_limit, format_bytes
 from .orders import Mask, bits, mask_of
@@ -22,7 +24,9 @@ Scope = tuple[Name, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A contraction tree over `names` (in elimination order), the heuristic that found it, and what it answers."""
+    """A contraction tree over `names` (in elimination order), the heuristic that found it, and what
+    it answers.
+    """
 
     names: tuple[Name, ...]
     sizes: tuple[int, ...]
@@ -52,27 +56,40 @@ class Plan:
         if not work:
             return (), 1
         step = self.tree.steps[work.index(max(work))]
-        union = self.tree.scopes[step.left] | (self.tree.scopes[step.right] if step.right != ALONE else 0)
+        union = self.tree.scopes[step.left] | (
+            self.tree.scopes[step.right] if step.right != ALONE else 0
+        )
         return self.names_in(union), max(work)
 
     @cached_property
     def cache(self) -> dict[Hashable, Any]:
-        """What executors derive from the plan once: index strings and the way down to a set of nodes."""
+        """What executors derive from the plan once: index strings and the way down to a set of
+        nodes.
+        """
         return {}
 
     @cached_property
     def kept(self) -> Mask:
-        return mask_of([i for i, name in enumerate(self.names) if name in self.keep]) if self.keep else 0
+        return (
+            mask_of([i for i, name in enumerate(self.names) if name in self.keep])
+            if self.keep
+            else 0
+        )
 
     def names_in(self, scope: Mask) -> tuple[Name, ...]:
         return tuple([self.names[v] for v in bits(scope)])
 
     def __str__(self) -> str:
         clique, entries = self.largest_clique
-        shown = ", ".join(map(str, clique[:12])) + (f", ... {len(clique) - 12} more" if len(clique) > 12 else "")
+        shown = ", ".join(map(str, clique[:12])) + (
+            f", ... {len(clique) - 12} more" if len(clique) > 12 else ""
+        )
         lines = [
             f"order by {self.method}: {', '.join(map(str, self.names)) or 'nothing to eliminate'}",
-            f"{len(self.scopes)} factors, {len(self.tree.steps)} steps, {len(self.tree.roots)} parts",
+            (
+                f"{len(self.scopes)} factors, {len(self.tree.steps)} steps, {len(self.tree.roots)} "
+                "parts"
+            ),
             f"operations {self.operations:,} per pass, memory {format_bytes(self.bytes)}",
             f"largest clique ({shown}): {entries:,} entries",
         ]
@@ -86,9 +103,11 @@ def plan_contraction(
     last: Collection[Name] = (),
     along: Name | None = None,
 ) -> Plan:
-    """The cheapest plan found that sums everything but `keep`, and everything else before it turns to `last`.
+    """The cheapest plan found that sums everything but `keep`, and everything else before it turns
+    to `last`.
 
-    `along` is a kept axis of repetition (cases): it has no say in the order, as it multiplies every cost alike.
+    `along` is a kept axis of repetition (cases): it has no say in the order, as it multiplies every
+    cost alike.
     """
     scopes = tuple(scopes)
     names = list(dict.fromkeys([name for scope in scopes for name in scope]))
@@ -97,7 +116,9 @@ def plan_contraction(
     indexed = [[position[name] for name in scope] for scope in scopes]
     kept = mask_of([position[name] for name in keep])
     late = mask_of([position[name] for name in last])
-    ordering = indexed if along is None else [[v for v in scope if names[v] != along] for scope in indexed]
+    ordering = (
+        indexed if along is None else [[v for v in scope if names[v] != along] for scope in indexed]
+    )
     found = best_order(ordering, lengths, kept, late)
     method, order = found.method, found.order
     tree = build_tree(indexed, lengths, kept, late, order)
@@ -108,7 +129,9 @@ def plan_contraction(
         if greedy.operations < tree.operations:
             method, order, tree = "greedy pairs", greedy_order, greedy
     ordered = [names[v] for v in order]
-    return Plan(tuple(ordered), tuple([lengths[v] for v in order]), scopes, tuple(keep), method, tree)
+    return Plan(
+        tuple(ordered), tuple([lengths[v] for v in order]), scopes, tuple(keep), method, tree
+    )
 
 
 def build_tree(
@@ -130,10 +153,14 @@ def build_tree(
         return tree_by_path(masks, sizes, keep, path)
     ranked_late = mask_of([rank[v] for v in bits(late)])
     everything = (1 << len(sizes)) - 1
-    return tree_by_order(masks, sizes, keep, (everything & ~ranked_late, ranked_late) if late else ())
+    return tree_by_order(
+        masks, sizes, keep, (everything & ~ranked_late, ranked_late) if late else ()
+    )
 
 
-def order_of_path(indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: Path) -> list[int]:
+def order_of_path(
+    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: Path
+) -> list[int]:
     """The order in which a path sums variables away; kept ones last."""
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)
     order: list[int] = []
@@ -144,7 +171,9 @@ def order_of_path(indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept
 
 
 def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) -> None:
-    """Raises before anything is allocated when the plan needs more than `limit` bytes (half of the free memory)."""
+    """Raises before anything is allocated when the plan needs more than `limit` bytes (half of the
+    free memory).
+    """
     needed = plan.bytes_for(k)
     if needed < SMALL and limit is None:
         return
@@ -153,9 +182,15 @@ def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) 
         clique, entries = plan.largest_clique
         shown = ", ".join(map(str, clique[:20])) + (", ..." if len(clique) > 20 else "")
         raise MemoryLimitError(
-            f"exact inference needs {format_bytes(needed)}, the limit is {format_bytes(allowed)}: its largest "
-            f"clique has {entries:,} entries over {len(clique)} variables ({shown}). "
-            + (instead or "Give more evidence, raise the memory limit, or use an approximate method (bp, gibbs).")
+            f"exact inference needs {format_bytes(needed)}, the limit is {format_bytes(allowed)}: "
+            f"its largest clique has {entries:,} entries over {len(clique)} variables ({shown}). "
+            + (
+                instead
+                or (
+                    "Give more evidence, raise the memory limit, or use an approximate method (bp, "
+                    "gibbs)."
+                )
+            )
         )
 
 
@@ -163,5 +198,6 @@ def verify_plan(plan: Plan, scopes: Sequence[Scope], keep: Sequence[Name]) -> No
     """The plan was made for exactly these scopes and this question."""
     if plan.scopes != tuple(scopes) or plan.keep != tuple(keep):
         raise PlanMismatchError(
-            "the plan was made for other factors, other observed variables or another question; plan again"
+            "the plan was made for other factors, other observed variables or another question; "
+            "plan again"
         )

@@ -24,8 +24,8 @@ class Candidate(NamedTuple):
 class Heuristic(NamedTuple):
     """Tried only while the best order so far costs more than `above` entries per variable.
 
-    An entry costs about three nanoseconds in all passes and a heuristic 20 to 60 microseconds per variable: a search
-    that takes longer than what it could save is not worth making.
+    An entry costs about three nanoseconds in all passes and a heuristic 20 to 60 microseconds per
+    variable: a search that takes longer than what it could save is not worth making.
     """
 
     name: str
@@ -36,13 +36,23 @@ class Heuristic(NamedTuple):
 HEURISTICS = (
     Heuristic("min-fill", -1, order_by_fill),
     Heuristic("min-weight", 1e4, order_by_weight),
-    Heuristic("weighted min-fill", 3e4, lambda near, sizes, late: order_by_fill(near, sizes, late, weighted=True)),
-    Heuristic("min-degree", 3e4, lambda near, sizes, late: order_by_weight(near, sizes, late, by_degree=True)),
+    Heuristic(
+        "weighted min-fill",
+        3e4,
+        lambda near, sizes, late: order_by_fill(near, sizes, late, weighted=True),
+    ),
+    Heuristic(
+        "min-degree",
+        3e4,
+        lambda near, sizes, late: order_by_weight(near, sizes, late, by_degree=True),
+    ),
 )
 RESTART_ABOVE = 3e4
 
 
-def best_order(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask = 0, late: Mask = 0) -> Candidate:
+def best_order(
+    scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask = 0, late: Mask = 0
+) -> Candidate:
     """The cheapest of the portfolio; kept variables come last, or else the `late` ones do."""
     near = neighbours_of(len(sizes), scopes)
     if keep:
@@ -74,5 +84,7 @@ def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mas
     """opt_einsum's greedy pairs of tensors, numbered as they are made."""
     from opt_einsum.paths import ssa_greedy_optimize  # type: ignore[import-untyped]
 
-    path: Path = ssa_greedy_optimize([frozenset(s) for s in scopes], frozenset(bits(keep)), dict(enumerate(sizes)))
+    path: Path = ssa_greedy_optimize(
+        [frozenset(s) for s in scopes], frozenset(bits(keep)), dict(enumerate(sizes))
+    )
     return path

@@ -1,4 +1,6 @@
-"""Proximal operators and Moreau envelopes in NumPy, case by case; vectors by trying every set of entries."""
+"""Proximal operators and Moreau envelopes in NumPy, case by case; vectors by trying every set of
+entries.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def barrier(x: Array, t: Array) -> Array:
 
 
 def onto_l1_ball(x: Array, r: float) -> Array:
-    """The entries of some set are moved by one amount towards 0, all others are 0: the nearest such point."""
+    """The entries of some set are moved by one amount towards 0, all others are 0: the nearest such
+    point.
+    """
     if abs(x).sum() <= r:
         return x
     best = np.zeros_like(x)
@@ -44,7 +48,9 @@ def onto_simplex(x: Array) -> Array:
     return nearest
 
 
-def at_prox(f: Callable[[Array], float], prox: Callable[[Array, float], Array]) -> Callable[[Array, float], float]:
+def at_prox(
+    f: Callable[[Array], float], prox: Callable[[Array, float], Array]
+) -> Callable[[Array, float], float]:
     """t f(u) + |x - u|^2 / 2 at the proximal point."""
 
     def envelope(x: Array, t: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dpc.dsl.build import build_graph
-from dpc.dsl.compiler import check_source
 from dpc.dsl.diagnostics import Diagnostic
-from dpc.dsl.graph import Graph
-from dpc.dsl.parser import parse_program
+from dpc.dsl.graph.build import build_graph
+from dpc.dsl.graph.graph import Graph
 from dpc.dsl.source import Source
-from dpc.dsl.syntax import Expr, LetStmt, Program
+from dpc.dsl.text.parser import parse_program
+from dpc.dsl.text.syntax import Expr, LetStmt, Program
+from dpc.model.check import check_model
 
 
 def parse(text: str) -> Program:
@@ -24,7 +24,7 @@ def parse_expression(text: str) -> Expr:
 
 
 def diagnostics(text: str) -> tuple[Diagnostic, ...]:
-    return check_source(Source("test.dp", text)).diagnostics
+    return check_model(Source("test.dp", text)).diagnostics
 
 
 def codes(text: str) -> list[str]:
@@ -32,6 +32,6 @@ def codes(text: str) -> list[str]:
 
 
 def graph(text: str) -> Graph:
-    result = check_source(Source("test.dp", text))
+    result = check_model(Source("test.dp", text))
     assert result.typed, [f"{d.code} {d.message}" for d in result.diagnostics]
     return build_graph(result.typed)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpc.dsl.draw.chart import (
+from dpc.show.draw.chart import (
     MOST_POINTS,
     Panel,
     Series,
@@ -18,7 +18,7 @@ from dpc.dsl.draw.chart import (
     row_chart,
     write_chart,
 )
-from dpc.dsl.draw.scene import Ellipse, Scene, Stroke, Text
+from dpc.show.draw.scene import Ellipse, Scene, Stroke, Text
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,20 @@ def curves() -> Scene:
         "t",
         "step",
         "loss",
-        [Series("raw", ((1, 5), (2, 1), (3, float("inf"))), True), Series("mean", ((1, 5), (2, 3)))],
+        [
+            Series("raw", ((1, 5), (2, 1), (3, float("inf"))), True),
+            Series("mean", ((1, 5), (2, 3))),
+        ],
     )
 
 
 def test_a_curve_falls_where_its_values_do() -> None:
     """Down is up: the vertical axis of a drawing grows downwards."""
     strokes = {
-        group.says: shape.curve for group in curves().groups for shape in group.shapes if isinstance(shape, Stroke)
+        group.says: shape.curve
+        for group in curves().groups
+        for shape in group.shapes
+        if isinstance(shape, Stroke)
     }
     assert strokes["mean"][0][1] < strokes["mean"][-1][1] < strokes["raw"][-1][1]
     assert len(strokes["raw"]) == 4
@@ -66,7 +72,10 @@ def test_a_curve_falls_where_its_values_do() -> None:
 
 def test_rows_are_on_a_logarithmic_scale_and_zero_is_a_ring() -> None:
     scene = row_chart(
-        "t", "note", ["a", "b", "c", "zero"], [Panel("variance", (0.1, 1.0, 10.0, 0.0), ("p", "q", "r", "s"))]
+        "t",
+        "note",
+        ["a", "b", "c", "zero"],
+        [Panel("variance", (0.1, 1.0, 10.0, 0.0), ("p", "q", "r", "s"))],
     )
     dots = [shape for group in scene.groups for shape in group.shapes if isinstance(shape, Ellipse)]
     first, second, third, ring = dots
@@ -74,7 +83,9 @@ def test_rows_are_on_a_logarithmic_scale_and_zero_is_a_ring() -> None:
     assert ring.rect.left < first.rect.left
     assert ring.ink.stroke
     assert not first.ink.stroke
-    words = {shape.text for group in scene.groups for shape in group.shapes if isinstance(shape, Text)}
+    words = {
+        shape.text for group in scene.groups for shape in group.shapes if isinstance(shape, Text)
+    }
     assert {"a", "zero", "variance", "note", "p", "s"} <= words
 
 
@@ -82,7 +93,9 @@ def test_both_writers(tmp_path: Path) -> None:
     write_chart(curves(), tmp_path / "out.svg")
     write_chart(curves(), tmp_path / "out.png")
     titles = [
-        e.text for e in ElementTree.fromstring((tmp_path / "out.svg").read_text()).iter() if e.tag.endswith("title")
+        e.text
+        for e in ElementTree.fromstring((tmp_path / "out.svg").read_text()).iter()
+        if e.tag.endswith("title")
     ]
     assert titles == ["t", "axes", "raw", "mean"]
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")

@@ -1,4 +1,6 @@
-"""Every code that the compiler can say has an entry, whose bad program gives that code and whose good one nothing."""
+"""Every code that the compiler can say has an entry, whose bad program gives that code and whose
+good one nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from dpc.dsl.build import build_graph
 from dpc.dsl.codes import all_codes, chapters
 from dpc.dsl.codes.entry import Code, format_code
-from dpc.dsl.compiler import check_source
-from dpc.dsl.signatures.distributions import DISTRIBUTIONS
-from dpc.dsl.signatures.functions import FUNCTIONS
+from dpc.dsl.graph.build import build_graph
+from dpc.dsl.library.distributions import DISTRIBUTIONS
+from dpc.dsl.library.functions import FUNCTIONS
 from dpc.dsl.source import Source
+from dpc.model.check import check_model
 
 ROOT = Path(__file__).parent.parent.parent
 CODES = list(all_codes().values())
@@ -35,7 +37,7 @@ LIBRARY = {
 def codes_of(text: str, folder: Path) -> list[str]:
     for name, content in LIBRARY.items():
         (folder / name).write_text(content, encoding="utf-8")
-    result = check_source(Source(str(folder / "main.dp"), text))
+    result = check_model(Source(str(folder / "main.dp"), text))
     if result.typed:
         build_graph(result.typed)
     return [diagnostic.code for diagnostic in result.diagnostics]
@@ -43,12 +45,16 @@ def codes_of(text: str, folder: Path) -> list[str]:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A folder with the files that entries import; the program itself is there for those that import it."""
+    """A folder with the files that entries import; the program itself is there for those that
+    import it.
+    """
     (tmp_path / "main.dp").write_text('import "circle.dp" as other\n', encoding="utf-8")
     return tmp_path
 
 
-@pytest.mark.parametrize("code", [c for c in CODES if c.code not in NOT_SHOWN], ids=lambda c: c.code)
+@pytest.mark.parametrize(
+    "code", [c for c in CODES if c.code not in NOT_SHOWN], ids=lambda c: c.code
+)
 def test_bad_program_gives_exactly_this_code(code: Code, library: Path) -> None:
     assert codes_of(code.bad, library) == [code.code]
 
@@ -59,8 +65,17 @@ def test_good_program_gives_nothing(code: Code, library: Path) -> None:
 
 
 def test_codes_are_those_of_the_sources() -> None:
-    sources = [p for folder in ("dsl", "dpc") for p in (ROOT / folder).rglob("*.py") if p.parent.name != "codes"]
-    emitted = {code for p in sources for code in re.findall(r'"([EW]\d{4})"', p.read_text(encoding="utf-8"))}
+    sources = [
+        p
+        for folder in ("dsl", "dpc")
+        for p in (ROOT / folder).rglob("*.py")
+        if p.parent.name != "codes"
+    ]
+    emitted = {
+        code
+        for p in sources
+        for code in re.findall(r'"([EW]\d{4})"', p.read_text(encoding="utf-8"))
+    }
     assert emitted == set(all_codes())
 
 
@@ -88,6 +103,9 @@ def test_every_function_and_distribution_is_documented() -> None:
 
 def test_documentation_is_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

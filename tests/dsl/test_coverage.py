@@ -35,14 +35,19 @@ def test_tiling(declaration: str, pieces: list[int | tuple[int | None, int | Non
         return
     counts = [sum(k in inside for inside in sets) for k in range(SIZE)]
     expected = ["E0501"] if max(counts) > 1 else ["E0502"] if min(counts) == 0 else []
-    found = codes("\n".join([declaration, *map(text_of, range(len(pieces)), pieces), "y := sum(x)"]))
+    found = codes(
+        "\n".join([declaration, *map(text_of, range(len(pieces)), pieces), "y := sum(x)"])
+    )
     assert bool(found) == bool(expected)
     assert set(found) <= {"E0501", "E0502"}
 
 
 def test_two_axes() -> None:
     head = "dim I = 3\ndim J\n"
-    tiles = "x[0, j in J] = 1.0\nx[i in I[1..], 0] = 2.0\nx[i in I[1..], j in J[1..]] = 3.0\ny := sum(x)\n"
+    tiles = (
+        "x[0, j in J] = 1.0\nx[i in I[1..], 0] = 2.0\nx[i in I[1..], j in J[1..]] = 3.0\ny := "
+        "sum(x)\n"
+    )
     assert codes(head + tiles) == []
     assert codes(head + tiles.replace("x[0, j in J]", "x[0, j in J[1..]]")) == ["E0502"]
     assert codes(head + tiles.replace("I[1..], 0]", "I, 0]")) == ["E0501"]

@@ -1,4 +1,6 @@
-"""What data mean to a model: sizes, labels, defaults, and the same arrays whatever way they come."""
+"""What data mean to a model: sizes, labels, defaults, and the same arrays whatever way they
+come.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from helpers import graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.dsl.data import Bound, bind_data
-from dpc.dsl.data.constraints import CONSTRAINTS
-from dpc.dsl.types import CONSTRAINT_RANK
+from dpc.data import Bound, bind_data
+from dpc.data.constraints import CONSTRAINTS
+from dpc.dsl.graph.types import CONSTRAINT_RANK
 
 
 def bind(lines: str, *sources: Any, **options: Any) -> Bound:
@@ -118,8 +120,13 @@ def test_counted_columns_go_by_number_not_by_place() -> None:
 
 
 def test_kinds_and_shapes() -> None:
-    lines = "dim N\ndata r : real\ndata i[N] : int\ndata b[N] : bool\ndata k[N] : N\ndata m[N, N] : real"
-    bound = bind(lines, {"r": 1, "i": [1.0, -2.0], "b": [1, 0], "k": [1.0, 0.0], "m": np.eye(2, dtype="f4")})
+    lines = (
+        "dim N\ndata r : real\ndata i[N] : int\ndata b[N] : bool\ndata k[N] : N\ndata m[N, N] "
+        ": real"
+    )
+    bound = bind(
+        lines, {"r": 1, "i": [1.0, -2.0], "b": [1, 0], "k": [1.0, 0.0], "m": np.eye(2, dtype="f4")}
+    )
     kinds = {name: (array.dtype.str, array.shape) for name, array in bound.arrays.items()}
     assert kinds == {
         "r": ("<f8", ()), "i": ("<i8", (2,)), "b": ("|b1", (2,)), "k": ("<i8", (2,)), "m": ("<f8", (2, 2)),
@@ -133,7 +140,12 @@ def test_truth(values: list[Any]) -> None:
 
 def test_truth_in_text(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("b\n1\n0\ntrue\nFALSE\n")
-    assert bind("dim N\ndata b[N] : bool", tmp_path / "t.csv").arrays["b"].tolist() == [True, False, True, False]
+    assert bind("dim N\ndata b[N] : bool", tmp_path / "t.csv").arrays["b"].tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 GOOD = {
@@ -176,7 +188,9 @@ def test_defaults() -> None:
     }  # fmt: skip
     assert arrays["list"].dtype == arrays["fill"].astype(float).dtype
     assert arrays["fill"].dtype == np.int64
-    assert bind("dim A = 3\ndata x[A] : real = [1, 2, 3]", {"x": [4, 5, 6]}).arrays["x"].tolist() == [4, 5, 6]
+    assert bind("dim A = 3\ndata x[A] : real = [1, 2, 3]", {"x": [4, 5, 6]}).arrays[
+        "x"
+    ].tolist() == [4, 5, 6]
 
 
 def test_observed_variables_may_be_absent_for_sampling() -> None:
@@ -186,7 +200,9 @@ def test_observed_variables_may_be_absent_for_sampling() -> None:
 
 
 def test_empty_dims() -> None:
-    bound = bind("dim N\ndim K\ndata x[N] : real\ndata k[N] : K", {"x": [], "k": []}, sizes={"K": 2})
+    bound = bind(
+        "dim N\ndim K\ndata x[N] : real\ndata k[N] : K", {"x": [], "k": []}, sizes={"K": 2}
+    )
     assert bound.sizes == {"N": 0, "K": 2}
     assert bound.arrays["k"].dtype == np.int64
 
@@ -198,7 +214,9 @@ def test_empty_table(tmp_path: Path) -> None:
 
 def test_reading_text_imports_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x\n1\n")
-    code = f"import sys, dpc.dsl.data as d; d.read_data({str(tmp_path / 't.csv')!r}); print(*sys.modules)"
+    code = (
+        f"import sys, dpc.data as d; d.read_data({str(tmp_path / 't.csv')!r}); print(*sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"jax", "pandas", "xarray", "pyarrow", "h5py"} & set(run.stdout.split())
 
@@ -219,7 +237,9 @@ CODES = {"low": 0, "mid": 1, "high": 2}
 
 @st.composite
 def random_data(draw: st.DrawFn) -> tuple[str, dict[str, int], dict[str, Any], dict[str, Any]]:
-    """A model, the sizes of its dims, its data as nested lists, and the arrays they should become."""
+    """A model, the sizes of its dims, its data as nested lists, and the arrays they should
+    become.
+    """
     sizes = {"N": draw(st.integers(1, 4)), "M": draw(st.integers(1, 3)), "L": 3, "P": 5}
     lines = ["dim N", "dim M", "dim L = low | mid | high", "dim P = 5"]
     data, expected = {}, {}
@@ -228,13 +248,19 @@ def random_data(draw: st.DrawFn) -> tuple[str, dict[str, int], dict[str, Any], d
         dims = ["N", *draw(st.sampled_from([[], ["M"], ["L"], ["P"]]))]
         shape = tuple(sizes[dim] for dim in dims)
         count = int(np.prod(shape))
-        values = np.array(draw(st.lists(TYPES[type_], min_size=count, max_size=count)), dtype=object).reshape(shape)
+        values = np.array(
+            draw(st.lists(TYPES[type_], min_size=count, max_size=count)), dtype=object
+        ).reshape(shape)
         lines.append(f"data v{k}[{', '.join(dims)}] : {type_}")
         data[f"v{k}"] = values.tolist()
         dtype = {"bool": bool, "int": np.int64, "L": np.int64, "P": np.int64}.get(type_, float)
         codes = np.vectorize(CODES.get, otypes=[object])(values) if type_ == "L" else values
         expected[f"v{k}"] = codes.astype(dtype)
-    unused = {dim for dim in ("N", "M") if not any(f"{dim}]" in line or f"[{dim}" in line for line in lines)}
+    unused = {
+        dim
+        for dim in ("N", "M")
+        if not any(f"{dim}]" in line or f"[{dim}" in line for line in lines)
+    }
     return "\n".join(lines), {dim: sizes[dim] for dim in unused}, data, expected
 
 
@@ -252,17 +278,23 @@ def spread(data: dict[str, Any]) -> pd.DataFrame:
 def labelled(frame: pd.DataFrame, lines: str) -> pd.DataFrame:
     over_labels = [line.split("[")[0].split()[1] for line in lines.splitlines() if "[N, L]" in line]
     return frame.rename(
-        columns={f"{name}.{k}": f"{name}.{label}" for name in over_labels for label, k in CODES.items()}
+        columns={
+            f"{name}.{k}": f"{name}.{label}" for name in over_labels for label, k in CODES.items()
+        }
     )
 
 
 @settings(max_examples=40, deadline=None)
 @given(random_data())
-def test_every_way_leads_to_the_same_arrays(case: tuple[str, dict[str, int], dict[str, Any], dict[str, Any]]) -> None:
+def test_every_way_leads_to_the_same_arrays(
+    case: tuple[str, dict[str, int], dict[str, Any], dict[str, Any]],
+) -> None:
     lines, sizes, data, expected = case
     model = graph(lines + "\nz ~ Normal(0, 1)\n")
     with tempfile.TemporaryDirectory() as folder:
-        json_path, npz_path, csv_path = (Path(folder) / name for name in ("d.json", "d.npz", "d.csv"))
+        json_path, npz_path, csv_path = (
+            Path(folder) / name for name in ("d.json", "d.npz", "d.csv")
+        )
         json_path.write_text(json.dumps(data))
         np.savez(npz_path, **{name: np.array(values) for name, values in data.items()})
         frame = labelled(spread(data), lines)

@@ -14,9 +14,9 @@ import pytest
 import xarray as xr
 from helpers import graph
 
-from dpc.dsl.data import bind_data, read_data
-from dpc.dsl.data.read import FORMATS
-from dpc.dsl.graph import Graph
+from dpc.data import bind_data, read_data
+from dpc.data.read import FORMATS
+from dpc.dsl.graph.graph import Graph
 
 MODEL = """model radon
 dim County
@@ -38,7 +38,9 @@ LABELS = ('An"oka', "Cook, North", "Ramsey")
 
 
 def frame() -> pd.DataFrame:
-    return pd.DataFrame({"county": COUNTY, "x.u": X[:, 0], "x.v": X[:, 1], "basement": BASEMENT, "y": Y})
+    return pd.DataFrame(
+        {"county": COUNTY, "x.u": X[:, 0], "x.v": X[:, 1], "basement": BASEMENT, "y": Y}
+    )
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -51,20 +53,29 @@ def dataset() -> xr.Dataset:
 
 
 def write_json(path: Path) -> None:
-    path.write_text(json.dumps({name: value.tolist() for name, value in arrays().items()} | {"F": ["u", "v"]}))
+    path.write_text(
+        json.dumps({name: value.tolist() for name, value in arrays().items()} | {"F": ["u", "v"]})
+    )
 
 
 def write_groups(path: Path) -> None:
     whole = dataset()
     whole[["y"]].to_netcdf(path, group="observed_data", engine="h5netcdf")
-    whole[["county", "x", "basement"]].to_netcdf(path, group="constant_data", engine="h5netcdf", mode="a")
-    xr.Dataset({"w": ("F", [1.0, 2.0])}).to_netcdf(path, group="posterior", engine="h5netcdf", mode="a")
+    whole[["county", "x", "basement"]].to_netcdf(
+        path, group="constant_data", engine="h5netcdf", mode="a"
+    )
+    xr.Dataset({"w": ("F", [1.0, 2.0])}).to_netcdf(
+        path, group="posterior", engine="h5netcdf", mode="a"
+    )
 
 
 WRITERS: list[tuple[str, Callable[[Path], object]]] = [
     ("d.csv", lambda path: frame().to_csv(path, index=False)),
     ("d.csv.gz", lambda path: frame().to_csv(path, index=False)),
-    ("bom.csv", lambda path: frame().to_csv(path, index=False, encoding="utf-8-sig", lineterminator="\r\n")),
+    (
+        "bom.csv",
+        lambda path: frame().to_csv(path, index=False, encoding="utf-8-sig", lineterminator="\r\n"),
+    ),
     ("d.tsv", lambda path: frame().to_csv(path, index=False, sep="\t")),
     ("D.TSV.GZ", lambda path: frame().to_csv(path, index=False, sep="\t", compression="gzip")),
     ("d.json", write_json),
@@ -124,9 +135,24 @@ def test_every_ending_is_tested() -> None:
         lambda: {**arrays(), "F": ["u", "v"]},
         lambda: {name: value.tolist() for name, value in arrays().items()} | {"F": ("u", "v")},
         lambda: {**arrays(), "x": dataset()["x"].T, "county": pd.Series(COUNTY)},
-        lambda: {**arrays(), "x": [X[0], list(X[1]), tuple(X[2]), X[3]], "F": np.array(["u", "v"], dtype=object)},
+        lambda: {
+            **arrays(),
+            "x": [X[0], list(X[1]), tuple(X[2]), X[3]],
+            "F": np.array(["u", "v"], dtype=object),
+        },
     ],
-    ids=["pandas", "nullable", "shuffled", "arrow", "xarray", "transposed", "arrays", "lists", "mixed", "nested"],
+    ids=[
+        "pandas",
+        "nullable",
+        "shuffled",
+        "arrow",
+        "xarray",
+        "transposed",
+        "arrays",
+        "lists",
+        "mixed",
+        "nested",
+    ],
 )
 def test_python_objects_give_the_same_arrays(source: Callable[[], object], model: Graph) -> None:
     verify(bind_data(model, source()))
@@ -143,15 +169,23 @@ def test_sources_complete_each_other(tmp_path: Path, model: Graph) -> None:
     frame()[["county", "y"]].to_csv(tmp_path / "rows.csv", index=False)
     np.savez(tmp_path / "x.npz", x=X)
     verify(
-        bind_data(model, tmp_path / "rows.csv", read_data(tmp_path / "x.npz"), {"basement": BASEMENT, "F": ["u", "v"]})
+        bind_data(
+            model,
+            tmp_path / "rows.csv",
+            read_data(tmp_path / "x.npz"),
+            {"basement": BASEMENT, "F": ["u", "v"]},
+        )
     )
 
 
 def test_stan_layout(tmp_path: Path) -> None:
     model = graph(
-        "dim N\ndim K\ndata x[N, K] : real\ndata s : real\nobserved y[N] : int\ny[i in N] ~ Poisson(s + x[i, 0])\n"
+        "dim N\ndim K\ndata x[N, K] : real\ndata s : real\nobserved y[N] : int\ny[i in N] ~ "
+        "Poisson(s + x[i, 0])\n"
     )
-    (tmp_path / "stan.json").write_text('{"N": 2, "K": 3, "x": [[1, 2, 3], [4, 5, 6.5]], "s": 0.5, "y": [1, 2]}')
+    (tmp_path / "stan.json").write_text(
+        '{"N": 2, "K": 3, "x": [[1, 2, 3], [4, 5, 6.5]], "s": 0.5, "y": [1, 2]}'
+    )
     bound = bind_data(model, tmp_path / "stan.json")
     assert bound.sizes == {"N": 2, "K": 3}
     assert bound.arrays["x"].tolist() == [[1, 2, 3], [4, 5, 6.5]]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
-from dpc.dsl.data import DataError, raw, read_data
+from dpc.data import DataError, raw, read_data
 
 ENDINGS = [".csv", ".csv.gz", ".tsv", ".json", ".npz", ".nc", ".parquet"]
 
@@ -137,11 +137,16 @@ def test_names_that_come_twice(tmp_path: Path) -> None:
         archive.writestr("x", npy_header("(0,)"))
     assert "`x` comes twice" in refusal(tmp_path / "t.npz")
     for group, mode in (("observed_data", "w"), ("constant_data", "a")):
-        xr.Dataset({"x": 1.0}).to_netcdf(tmp_path / "g.nc", group=group, engine="h5netcdf", mode=mode)
+        xr.Dataset({"x": 1.0}).to_netcdf(
+            tmp_path / "g.nc", group=group, engine="h5netcdf", mode=mode
+        )
     assert "`x` is in both" in refusal(tmp_path / "g.nc")
     xr.Dataset({"x": 1.0}).to_netcdf(tmp_path / "p.nc", group="posterior", engine="h5netcdf")
     assert "neither observed_data nor constant_data" in refusal(tmp_path / "p.nc")
-    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]), tmp_path / "t.parquet")
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]),
+        tmp_path / "t.parquet",
+    )
     assert "`x` comes twice" in refusal(tmp_path / "t.parquet")
 
 

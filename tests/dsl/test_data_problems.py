@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from helpers import graph
 
-from dpc.dsl.data import DataError, bind_data
+from dpc.data import DataError, bind_data
 
 RADON = """model radon
 dim County
@@ -44,56 +44,58 @@ VALUES: list[tuple[str, tuple[str, ...], Any, tuple[str, ...]]] = [
     ("fraction for int", (D, "data x[D] : int"), {"x": [1, 2.5]}, ("`x` is int", "2.5", "x[1]")),
     ("inf for int", ("data x : int",), {"x": float("inf")}, ("`x` is int", "inf")),
     ("huge for int", ("data x : int",), {"x": 1e19}, ("`x` is int", "1e+19")),
-    ("unsigned for int", ("data x : int",), {"x": np.uint64(2**64 - 1)}, ("`x` is int", "18446744073709551615")),
+    (("unsigned for " "int"), (("data x : " "int"),), {"x": np.uint64(2**64 - 1)}, (("`x` is " "int"), "18446744073709551615")),
     ("beyond 64 bits", ("data x : int",), {"x": 2**70}, ("`x`", "64 bits")),
-    ("inexact mixture", (D, "data x[D] : int"), {"x": [2**53 + 1, 0.5]}, ("`x` mixes", "decimal point")),
-    ("two for bool", (D, "data x[D] : bool"), {"x": [0, 1, 2]}, ("`x` is bool", "entry 2", "x[2]", "true or")),
-    ("yes for bool", (D, "data x[D] : bool"), {"x": ["true", "yes"]}, ("`x` is bool", "'yes'", "x[1]")),
-    ("lower", (D, "data x[D] : real(lower=0)"), {"x": [1, -0.5]}, ("-0.5", "lower bound 0", "x[1]")),
+    (("inexact " "mixture"), (D, ("data x[D] : " "int")), {"x": [2**53 + 1, 0.5]}, (("`x` " "mixes"), ("decimal " "point"))),
+    (("two for " "bool"), (D, ("data x[D] : " "bool")), {"x": [0, 1, 2]}, (("`x` is " "bool"), ("entry " "2"), "x[2]", ("true " "or"))),
+    (("yes for " "bool"), (D, ("data x[D] : " "bool")), {"x": ["true", "yes"]}, (("`x` is " "bool"), "'yes'", "x[1]")),
+    ("lower", (D, ("data x[D] : " "real(lower=0)")), {"x": [1, -0.5]}, ("-0.5", ("lower bound " "0"), "x[1]")),
     ("upper", ("data x : int(upper=3)",), {"x": 4}, ("`x` has the entry 4", "upper bound 3")),
-    ("unknown label", (LEVEL, "data x : Level"), {"x": "hihg"}, ("label 'hihg'", "not in `Level`", "mean 'high'")),
-    ("position", (LEVEL, "data x : Level"), {"x": 2}, ("position 2", "`Level` has 2 members", "0 to 1")),
+    (("unknown " "label"), (LEVEL, ("data x : " "Level")), {"x": "hihg"}, (("label " "'hihg'"), ("not in " "`Level`"), ("mean " "'high'"))),
+    ("position", (LEVEL, ("data x : " "Level")), {"x": 2}, (("position " "2"), ("`Level` has 2 " "members"), ("0 to " "1"))),
     ("negative position", (LEVEL, "data x : Level"), {"x": -1}, ("position -1",)),
-    ("bool for index", (LEVEL, "data x : Level"), {"x": True}, ("index of `Level`", "truth values")),
+    (("bool for " "index"), (LEVEL, ("data x : " "Level")), {"x": True}, (("index of " "`Level`"), ("truth " "values"))),
     ("fraction for index", (LEVEL, "data x : Level"), {"x": 0.5}, ("an index of `Level`", "0.5")),
-    ("missing", VECTOR, {"x": [1, None, float("nan")]}, ("2 missing values", "x[1]; the dict, x[2]")),
-    ("missing label", (LEVEL, D, "data x[D] : Level"), {"x": ["low", None]}, ("1 missing value", "x[1]")),
+    ("missing", VECTOR, {"x": [1, None, float("nan")]}, (("2 missing " "values"), ("x[1]; the " "dict, x[2]"))),
+    (("missing " "label"), (LEVEL, D, ("data x[D] : " "Level")), {"x": ["low", None]}, (("1 " "missing value"), "x[1]")),
     ("scalar for array", VECTOR, {"x": 1}, ("shape []", "declared `x[D]`")),
     ("array for scalar", ("data x : real",), {"x": [1]}, ("shape [1]", "single value")),
     ("rank", (D, E, "data x[D, E] : real"), {"x": [1]}, ("shape [1]", "declared `x[D, E]`")),
-    ("shape", ("dim D = 3", "data x[D] : real"), {"x": [1]}, ("shape [1]", "`x[D]` is [3]", "by the model")),
+    ("shape", (("dim D = " "3"), ("data x[D] : " "real")), {"x": [1]}, (("shape " "[1]"), ("`x[D]` " "is [3]"), ("by the " "model"))),
     ("ragged", (D, E, "data x[D, E] : real"), {"x": [[1], [1, 2]]}, ("ragged", "x[1]")),
     ("uneven", VECTOR, {"x": [1, [2]]}, ("lists and values side by side",)),
     ("mixed", VECTOR, {"x": [1, "a"]}, ("mixes whole numbers and text", "x[1]")),
     ("object", ("data x : real",), {"x": {"a": 1}}, ("`x` holds objects",)),
     ("dates", VECTOR, {"x": np.array([0], "M8[D]")}, ("`x` holds datetime64", "neither numbers")),
-    ("too many axes", ("data x : real",), {"x": np.zeros((1,) * 40).tolist()}, ("more than 32 axes",)),
+    (("too many " "axes"), (("data x : " "real"),), {"x": np.zeros((1,) * 40).tolist()}, (("more " "than 32 axes"),)),
     ("name", ("data x : real",), {"x": 1, 3: 2}, ("3 is no name",)),
-    ("absent", (D, "data x[D] : real(lower=0)"), {}, ("the data lack `x`", "`data x[D] : real(lower=0)`")),
-    ("a count for Stan", VECTOR, {"N": 2, "x": [1, 2]}, ("no data called `N`", "2 members of `D`, call it `D`")),
-    ("unknown name", ("data xylo : real",), {"xylo": 1, "Xylo": 1}, ("no data called `Xylo`", "did you mean `xylo`?")),
+    ("absent", (D, ("data x[D] : " "real(lower=0)")), {}, (("the data lack " "`x`"), ("`data x[D] " ": real(lower=0)`"))),
+    (("a count for " "Stan"), VECTOR, {"N": 2, "x": [1, 2]}, (("no data called " "`N`"), ("2 " "members of `D`, call it `D`"))),
+    (("unknown " "name"), (("data xylo : " "real"),), {"xylo": 1, "Xylo": 1}, (("no data called " "`Xylo`"), ("did you mean " "`xylo`?"))),
     ("latent", ("data x : real",), {"x": 1, "z": 1}, ("`z` is a draw", "takes no data")),
     ("dim entry", VECTOR, {"x": [1], "D": 1.5}, ("`D` is a dim", "the list of its labels")),
     ("dim entries differ", VECTOR, {"x": [1], "D": 2}, ("`x[D]` is [2]", "`D` in the dict")),
     ("labels twice", VECTOR, {"x": [1, 2], "D": ["a", "a"]}, ("not distinct", "'a' comes twice")),
-    ("labels differ", LEVELLED, {"x": [1, 2], "Level": ["low", "hgh"]}, ("no label 'hgh'", "mean 'high'")),
+    (("labels " "differ"), LEVELLED, {"x": [1, 2], "Level": ["low", "hgh"]}, (("no label " "'hgh'"), ("mean " "'high'"))),
     ("labels lack", LEVELLED, {"x": [1, 2], "Level": ["low"]}, ("'high' of `Level` is left out",)),
     ("simplex", (D, "data x[D] : simplex"), {"x": [0.5, 0.6]}, ("is a simplex", "sum 1", "1e-06")),
     ("negative simplex", (D, "data x[D] : simplex"), {"x": [1.5, -0.5]}, ("not negative",)),
-    ("ordered", (E, D, "data x[E, D] : ordered"), {"x": [[1, 2], [2, 2]]}, ("`x[1]` is not in increasing",)),
+    ("ordered", (E, D, ("data x[E, D] : " "ordered")), {"x": [[1, 2], [2, 2]]}, (("`x[1]` is not " "in increasing"),)),
     ("positive", (D, "data x[D] : positive_ordered"), {"x": [-1, 2]}, ("not positive",)),
     ("unit", (D, "data x[D] : unit_vector"), {"x": [0.6, 0.9]}, ("not of length 1",)),
-    ("cholesky", (D, "data x[D, D] : cholesky"), {"x": [[1, 1], [0, 1]]}, ("not lower triangular",)),
-    ("corr_cholesky", (D, "data x[D, D] : corr_cholesky"), {"x": [[1, 0], [1, 1]]}, ("rows of length 1",)),
-    ("covariance", (D, "data x[D, D] : covariance"), {"x": [[1, 2], [2, 1]]}, ("not symmetric and positive",)),
-    ("infinite", (D, "data x[D, D] : covariance"), {"x": [[np.inf, 0], [0, 1.0]]}, ("positive definite",)),
-    ("correlation", (D, "data x[D, D] : correlation"), {"x": [[2, 0], [0, 1]]}, ("ones on the diagonal",)),
-    ("not square", (D, "data x[D, D] : covariance"), {"x": [[2, 0]]}, ("shape [1, 2]", "`x[D, D]` is [1, 1]")),
+    ("cholesky", (D, ("data x[D, D] : " "cholesky")), {"x": [[1, 1], [0, 1]]}, (("not lower " "triangular"),)),
+    ("corr_cholesky", (D, ("data x[D, D] : " "corr_cholesky")), {"x": [[1, 0], [1, 1]]}, (("rows " "of length 1"),)),
+    ("covariance", (D, ("data x[D, D] : " "covariance")), {"x": [[1, 2], [2, 1]]}, (("not " "symmetric and positive"),)),
+    ("infinite", (D, ("data x[D, D] : " "covariance")), {"x": [[np.inf, 0], [0, 1.0]]}, (("positive " "definite"),)),
+    ("correlation", (D, ("data x[D, D] : " "correlation")), {"x": [[2, 0], [0, 1]]}, (("ones on " "the diagonal"),)),
+    (("not " "square"), (D, ("data x[D, D] : " "covariance")), {"x": [[2, 0]]}, (("shape [1, " "2]"), ("`x[D, D]` is [1, " "1]"))),
     ("bad default", ("dim D = 2", "data x[D] : simplex = 0.4"), {}, ("is a simplex",)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("lines", "data", "parts"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@pytest.mark.parametrize(
+    ("lines", "data", "parts"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES]
+)
 def test_values(lines: tuple[str, ...], data: dict[str, Any], parts: tuple[str, ...]) -> None:
     said = problems(declared(*lines), data)
     for part in parts:
@@ -103,7 +105,9 @@ def test_values(lines: tuple[str, ...], data: dict[str, Any], parts: tuple[str, 
 def test_the_layout_of_a_message(tmp_path: Path) -> None:
     path = tmp_path / "radon.csv"
     path.write_text("county,y\nRamsey,1\nRamsy,2\n")
-    model = declared("dim County = Ramsey | Anoka", "dim Obs", "data county[Obs] : County", "data y[Obs] : real")
+    model = declared(
+        "dim County = Ramsey | Anoka", "dim Obs", "data county[Obs] : County", "data y[Obs] : real"
+    )
     assert problems(model, path) == (
         "data error: `county` has the label 'Ramsy', which is not in `County`\n"
         "  in radon.csv, line 3, column 1\n"
@@ -115,12 +119,31 @@ def test_all_problems_are_reported_once_each() -> None:
     data = {"county": [1, 2, 85], "floor": [1, 2], "y": [1, None, 3.0], "flor": 2, "a": 3}
     with pytest.raises(DataError) as caught:
         bind_data(graph(RADON), data, sizes={"Country": 3})
-    assert [problem.name for problem in caught.value.problems] == ["flor", "a", "Country", "y", "county", "floor"]
+    assert [problem.name for problem in caught.value.problems] == [
+        "flor",
+        "a",
+        "Country",
+        "y",
+        "county",
+        "floor",
+    ]
 
 
 def test_problems_of_several_entries_and_files(tmp_path: Path) -> None:
-    said = problems(RADON, {"county": [1, "a"], "floor": [[1], []]}, tmp_path / "nothing.csv", 3, tmp_path / "x.xlsx")
-    for part in ("mixes", "ragged", "cannot read nothing.csv: No such file", "from a int", "no ending that is known"):
+    said = problems(
+        RADON,
+        {"county": [1, "a"], "floor": [[1], []]},
+        tmp_path / "nothing.csv",
+        3,
+        tmp_path / "x.xlsx",
+    )
+    for part in (
+        "mixes",
+        "ragged",
+        "cannot read nothing.csv: No such file",
+        "from a int",
+        "no ending that is known",
+    ):
         assert part in said
 
 
@@ -139,8 +162,23 @@ def test_a_name_in_two_sources() -> None:
 @pytest.mark.parametrize(
     ("positions", "parts"),
     [
-        ([1, 85], ("from 1 to 85 with gaps (2 distinct)", "give labels as text", "an entry called `County`")),
-        ([1, 2], ("from 1 to 2 in `county`", "subtract 1", "give labels as text", "an entry called `County`")),
+        (
+            [1, 85],
+            (
+                "from 1 to 85 with gaps (2 distinct)",
+                "give labels as text",
+                "an entry called `County`",
+            ),
+        ),
+        (
+            [1, 2],
+            (
+                "from 1 to 2 in `county`",
+                "subtract 1",
+                "give labels as text",
+                "an entry called `County`",
+            ),
+        ),
         ([0, 2], ("from 0 to 2 with gaps",)),
         ([-1, 0], ("from -1 to 0",)),
     ],
@@ -168,17 +206,24 @@ def test_sizes_that_disagree() -> None:
 
 @pytest.mark.parametrize("size", [-1, 1.5, True, 10**12, "3"])
 def test_sizes_that_are_none(size: Any) -> None:
-    assert "no count of members" in problems(declared("dim N", "data x[N] : real = 0"), sizes={"N": size})
+    assert "no count of members" in problems(
+        declared("dim N", "data x[N] : real = 0"), sizes={"N": size}
+    )
 
 
 def test_a_dim_without_a_size() -> None:
-    said = problems(declared("dim N", "dim Free", "data x[N] : real", "w[f in Free] ~ Normal(0, 1)"), {"x": [1]})
+    said = problems(
+        declared("dim N", "dim Free", "data x[N] : real", "w[f in Free] ~ Normal(0, 1)"), {"x": [1]}
+    )
     assert "nothing says how many members `Free` has" in said
     assert "an entry called `Free`" in said
 
 
 def test_a_dim_below_the_least_size() -> None:
-    model = "dim T\nobserved y[T] : real\nm ~ Normal(0, 1)\ny[t in T] ~ Normal(m, 1)\ns := y[2] - y[0]\n"
+    model = (
+        "dim T\nobserved y[T] : real\nm ~ Normal(0, 1)\ny[t in T] ~ Normal(m, 1)\ns := y[2] - "
+        "y[0]\n"
+    )
     said = problems(model, {"y": [1.0]})
     assert "`T` has 1 member, but the model needs at least 3" in said
 
@@ -195,7 +240,9 @@ def test_labels_whose_order_nobody_gave() -> None:
 
 def test_levels_that_differ() -> None:
     model = declared("dim C", "dim N", "data c[N] : C", "data d[N] : C")
-    frame = pd.DataFrame({"c": pd.Categorical(["a"], ["a", "b"]), "d": pd.Categorical(["a"], ["a", "c"])})
+    frame = pd.DataFrame(
+        {"c": pd.Categorical(["a"], ["a", "b"]), "d": pd.Categorical(["a"], ["a", "c"])}
+    )
     said = problems(model, frame)
     assert "other levels by the levels of `c`" in said
     assert "the same categories" in said
@@ -232,11 +279,15 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "parts"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES])
+@pytest.mark.parametrize(
+    ("text", "parts"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES]
+)
 def test_tables(text: str, parts: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text)
-    said = problems(declared("dim N", "data y[N] : real", "dim M = a | b", "data n[N] : M = a"), path)
+    said = problems(
+        declared("dim N", "data y[N] : real", "dim M = a | b", "data n[N] : M = a"), path
+    )
     for part in parts:
         assert part in said
 
@@ -251,7 +302,9 @@ def test_tables(text: str, parts: tuple[str, ...], tmp_path: Path) -> None:
         ("F", ["x"], ("declared `x[N, F]`", "`x.a`, `x.b`")),
     ],
 )
-def test_spread_columns(dim: str, columns: list[str], parts: tuple[str, ...], tmp_path: Path) -> None:
+def test_spread_columns(
+    dim: str, columns: list[str], parts: tuple[str, ...], tmp_path: Path
+) -> None:
     path = tmp_path / "t.csv"
     pd.DataFrame({name: [1.0, 2.0] for name in columns}).to_csv(path, index=False)
     said = problems(declared("dim N", f"dim {dim}", "data x[N, F] : real"), path)
@@ -275,5 +328,7 @@ def test_a_bad_cell_of_spread_columns(tmp_path: Path) -> None:
 
 
 def test_columns_of_different_kinds() -> None:
-    said = problems(declared("dim N", "dim F", "data x[N, F] : real"), pd.DataFrame({"x.a": [1], "x.b": ["t"]}))
+    said = problems(
+        declared("dim N", "dim F", "data x[N, F] : real"), pd.DataFrame({"x.a": [1], "x.b": ["t"]})
+    )
     assert "columns of different kinds" in said

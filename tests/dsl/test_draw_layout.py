@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.dsl.draw.compose import compose_scene
-from dpc.dsl.draw.geometry import Outline, Point, sampled
-from dpc.dsl.draw.layout import Layout, infer_layout
-from dpc.dsl.draw.orient import acyclic, oriented_edges
-from dpc.dsl.draw.picture import Arrow, Box, Kind, Picture, Plate
-from dpc.dsl.draw.plates import within
-from dpc.dsl.draw.rank import infer_rows
+from dpc.show.draw.compose import compose_scene
+from dpc.show.draw.geometry import Outline, Point, sampled
+from dpc.show.draw.layout import Layout, infer_layout
+from dpc.show.draw.orient import acyclic, oriented_edges
+from dpc.show.draw.picture import Arrow, Box, Kind, Picture, Plate
+from dpc.show.draw.plates import within
+from dpc.show.draw.rank import infer_rows
 
 HOMES = [(), ("N",), ("N", "K"), ("K",), ("M", "N", "K"), ("K", "N")]
 PLATES = (Plate("N", "n in Neighbourhoods"), Plate("K", "k"))
@@ -87,8 +87,13 @@ def border_distance(outline: Outline, point: Point) -> float:
 def verify_arrows_avoid_boxes(layout: Layout) -> None:
     for route in layout.routes:
         for node in layout.nodes:
-            if not route.arrow.lag and node.box.name not in (route.arrow.source, route.arrow.target):
-                assert not any(node.outline.rect.grown(-1).holds(point) for point in sampled(route.curve, 3))
+            if not route.arrow.lag and node.box.name not in (
+                route.arrow.source,
+                route.arrow.target,
+            ):
+                assert not any(
+                    node.outline.rect.grown(-1).holds(point) for point in sampled(route.curve, 3)
+                )
 
 
 def test_border_distance_is_zero_only_on_the_border() -> None:
@@ -142,13 +147,17 @@ def test_a_parent_of_two_stands_between_them() -> None:
 
 def test_recurrences_do_not_shape_the_rows() -> None:
     chain = Picture("", boxes(Kind.DRAW, "x", "y"), arrows("x>y"))
-    looped = Picture("", chain.boxes, (*chain.arrows, Arrow("y", "x", lag="t-1"), Arrow("x", "x", lag="t-1")))
+    looped = Picture(
+        "", chain.boxes, (*chain.arrows, Arrow("y", "x", lag="t-1"), Arrow("x", "x", lag="t-1"))
+    )
     assert oriented_edges(looped) == oriented_edges(chain) == [(0, 1)]
     assert list(heights(looped).values()) == sorted(heights(looped).values())
 
 
 def test_factors_hang_between_what_they_join() -> None:
-    parts = boxes(Kind.PARAM, "J") + boxes(Kind.LATENT, "s", "t") + boxes(Kind.FACTOR, "pair", "single")
+    parts = (
+        boxes(Kind.PARAM, "J") + boxes(Kind.LATENT, "s", "t") + boxes(Kind.FACTOR, "pair", "single")
+    )
     picture = Picture("", parts, arrows("pair>J pair>s pair>t single>t", directed=False))
     y = heights(picture)
     assert y["J"] < y["pair"]
@@ -171,7 +180,9 @@ def test_the_lags_of_a_loop_are_listed_together() -> None:
 
 def ladder(rungs: int) -> Picture:
     names = [f"v{number}" for number in range(rungs)]
-    text = " ".join(f"v{upper}>v{upper + step}" for step in (1, 3, 7) for upper in range(0, rungs - step, step))
+    text = " ".join(
+        f"v{upper}>v{upper + step}" for step in (1, 3, 7) for upper in range(0, rungs - step, step)
+    )
     return Picture("ladder", boxes(Kind.DRAW, *names), arrows(text))
 
 

@@ -1,4 +1,6 @@
-"""Finite draws along a recurrence, summed: value, gradient and Hessian, against the sum over all paths."""
+"""Finite draws along a recurrence, summed: value, gradient and Hessian, against the sum over all
+paths.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ def agree(model: dpc.Model, exact: Any = None, hessian: bool = True) -> None:
     params, keys = model.init(), jax.random.split(jax.random.key(0), 2)
 
     def all_orders(function: Any) -> Any:
-        return function(params), jax.grad(function)(params), jax.hessian(function)(params) if hessian else ()
+        return (
+            function(params),
+            jax.grad(function)(params),
+            jax.hessian(function)(params) if hessian else (),
+        )
 
     found = quickly(jax.vmap(lambda key: all_orders(lambda p: model.surrogate(key, p))), keys)
     true = quickly(lambda: all_orders(exact or brute_force(model)))
@@ -118,7 +124,8 @@ def test_chains_side_by_side_below_a_coin(cost: str, points: int) -> None:
 )
 def test_what_is_no_chain_is_summed_over_paths(draws: str) -> None:
     model = dpc.parse(
-        f"dim T = 4\nparam a : real = 0.3\nparam b : real = -0.8\n{draws}\nminimize sum[t in T] b * z[t]\n"
+        f"dim T = 4\nparam a : real = 0.3\nparam b : real = -0.8\n{draws}\nminimize sum[t in T] b "
+        "* z[t]\n"
     )
     assert chosen(model) == {"z": ("enumerate", 16)}
     agree(model, hessian=False)
@@ -126,7 +133,9 @@ def test_what_is_no_chain_is_summed_over_paths(draws: str) -> None:
 
 @pytest.mark.slow
 def test_a_recurrence_below_a_chain_looks_at_all_its_past() -> None:
-    text = "h[0] = 0.5 * z[0]\nh[t in T[1..]] = w[t] * h[t-1] + s[z[t]]\nminimize sum[t in T] h[t]^2\n"
+    text = (
+        "h[0] = 0.5 * z[0]\nh[t in T[1..]] = w[t] * h[t-1] + s[z[t]]\nminimize sum[t in T] h[t]^2\n"
+    )
     model = dpc.parse(LETTERS.format(T=3) + text)
     assert chosen(model) == {"z": ("enumerate", 27)}
     agree(model, hessian=False)
@@ -161,7 +170,9 @@ ESTIMATES = 2000
 
 
 def agree_in_the_mean(model: dpc.Model, exact: Any) -> None:
-    """Value and gradient to five standard errors, which a right estimate fails once in 1.7 million; seeds are fixed."""
+    """Value and gradient to five standard errors, which a right estimate fails once in 1.7 million;
+    seeds are fixed.
+    """
     params = model.init()
     keys = jax.random.split(jax.random.key(3), ESTIMATES)
     found = quickly(jax.vmap(lambda key: model.value_and_grad(key, params, samples=2)), keys)
@@ -176,14 +187,19 @@ def path_mean(params: Any, steps: int, cost: Any) -> Any:
     z = np.array(list(itertools.product(range(3), repeat=steps))).T
     mass = jax.nn.softmax(params["s"])[z[0]]
     for t in range(1, steps):
-        mass *= jnp.take_along_axis(jax.nn.softmax(params["w"][t] * params["A"][z[t - 1]]), z[t][:, None], 1)[:, 0]
+        mass *= jnp.take_along_axis(
+            jax.nn.softmax(params["w"][t] * params["A"][z[t - 1]]), z[t][:, None], 1
+        )[:, 0]
     return sum(jnp.sum(mass * cost(t, z[t])) for t in range(steps))
 
 
 @pytest.mark.parametrize("grad", ["pathwise", "rloo"])
 def test_real_draws_below_a_chain_are_drawn_for_each_of_its_values(grad: str) -> None:
     """E[(y - 1)^4] of y ~ Normal(m, 1) is m'^4 + 6 m'^2 + 3 with m' = m - 1."""
-    below = f"y[t in T] ~ Normal(w[t] * s[z[t]], 1) with grad={grad}\nminimize sum[t in T] (y[t] - 1)^4\n"
+    below = (
+        f"y[t in T] ~ Normal(w[t] * s[z[t]], 1) with grad={grad}\nminimize sum[t in T] (y[t] "
+        "- 1)^4\n"
+    )
     model = dpc.parse(LETTERS.format(T=3) + below)
     assert chosen(model) == {"z": ("enumerate", 3), "y": (grad, 1)}
 

@@ -1,4 +1,6 @@
-"""Any small finite program: the mean of its objective and the gradient, against the sum over all values of draws."""
+"""Any small finite program: the mean of its objective and the gradient, against the sum over all
+values of draws.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ Scope = dict[str, tuple[str, str]]
 
 
 class Program:
-    """Writes statements that mention what stands above them; every name is a number or an array of numbers.
+    """Writes statements that mention what stands above them; every name is a number or an array of
+    numbers.
 
     Binders have few names, so that those of different statements are often the same.
     """
@@ -47,7 +50,13 @@ class Program:
         self.labels: dict[str, tuple[str, ...]] = {}
         self.values = 1
         self.fresh = 0
-        for name, axes in (("a", ("A",)), ("b", ("B",)), ("k", ("K",)), ("m", ("A", "K")), ("c", ())):
+        for name, axes in (
+            ("a", ("A",)),
+            ("b", ("B",)),
+            ("k", ("K",)),
+            ("m", ("A", "K")),
+            ("c", ()),
+        ):
             self.lines.append(f"param {name}{_square(axes)} : real = {self.parameter(axes)}")
             self.numbers[name] = axes
         self.lines.append("fn f(x: real, y: real) -> real = x * y + 0.5 * x - y^2")
@@ -84,11 +93,15 @@ class Program:
         else:
             label = next(x for x in ("l", "k") if x not in scope)
             inner = {**scope, label: ("K", "K")}
-            self.lines.append(f"{left} ~ Categorical(softargmax([{label} in K] {self.number(inner, 2)}))")
+            self.lines.append(
+                f"{left} ~ Categorical(softargmax([{label} in K] {self.number(inner, 2)}))"
+            )
             self.labels[name] = axes
 
     def add_chain(self) -> None:
-        """Coins one after the other, sometimes in rows: each looks at those one step before it, and at all above."""
+        """Coins one after the other, sometimes in rows: each looks at those one step before it, and
+        at all above.
+        """
         name, dim = f"z{len(self.lines)}", self.pick(["A", "B"])
         rows = self.pick([{}, {}, {"i": ("B", "B")}])
         axes = (*(axis for axis, _ in rows.values()), dim)
@@ -101,7 +114,9 @@ class Program:
         first, scope = self.number(rows, 1), {**rows, "j": (dim, f"{dim}[1..]")}
         self.lines.append(f"{name}{_square([*row, '0'])} ~ Bernoulli(logits={first})")
         later = f"if {before} then {self.number(scope, 1)} else {self.number(scope, 1)}"
-        self.lines.append(f"{name}{_square([*row, f'j in {dim}[1..]'])} ~ Bernoulli(logits={later})")
+        self.lines.append(
+            f"{name}{_square([*row, f'j in {dim}[1..]'])} ~ Bernoulli(logits={later})"
+        )
         self.truths[name] = axes
 
     def add_value(self) -> None:
@@ -122,13 +137,32 @@ class Program:
     def number(self, scope: Scope, depth: int) -> str:
         if depth == 0:
             return self.leaf(scope)
-        forms = [self.reduced, self.reduced, self.summed, self.product, self.product, self.other, self.negated]
+        forms = [
+            self.reduced,
+            self.reduced,
+            self.summed,
+            self.product,
+            self.product,
+            self.other,
+            self.negated,
+        ]
         form = self.pick([*forms, self.whole])
         return form(scope, depth - 1)
 
     def leaf(self, scope: Scope) -> str:
         kind = self.pick(
-            ["number", "number", "value", "value", "value", "truth", "truth", "label", "label", "constant"]
+            [
+                "number",
+                "number",
+                "value",
+                "value",
+                "value",
+                "truth",
+                "truth",
+                "label",
+                "label",
+                "constant",
+            ]
         )
         values = {name: axes for name, axes in self.numbers.items() if name.startswith("v")}
         if kind == "value" and values:
@@ -147,12 +181,16 @@ class Program:
     def index(self, axis: str, scope: Scope) -> str:
         found = ["0", str(self.sizes[axis] - 1)]
         found += 3 * [binder for binder, (dim, _) in scope.items() if dim == axis]
-        found += [f"{binder}-1" for binder, (dim, over) in scope.items() if dim == axis and over == f"{dim}[1..]"]
+        found += [
+            f"{binder}-1"
+            for binder, (dim, over) in scope.items()
+            if dim == axis and over == f"{dim}[1..]"
+        ]
         if axis == "K" and self.labels:
             name = self.pick(self.labels)
-            found += [f"{name}{_square(self.index(axis, scope) for axis in self.labels[name] if axis != 'K')}"] * (
-                "K" not in self.labels[name]
-            )
+            found += [
+                f"{name}{_square(self.index(axis, scope) for axis in self.labels[name] if axis != 'K')}"
+            ] * ("K" not in self.labels[name])
         return self.pick(found)
 
     def reduced(self, scope: Scope, depth: int) -> str:
@@ -163,7 +201,10 @@ class Program:
         over = self.pick([dim, dim, f"{dim}[1..]"]) if self.sizes[dim] > 1 else dim
         where = self.pick(["", "", "", f" where {binder} != 0"])
         word = self.pick(["sum", "sum", "sum", "sum", "mean", "prod"]) if not where else "sum"
-        return f"({word}[{binder} in {over}{where}] ({self.number({**scope, binder: (dim, over)}, depth)}))"
+        return (
+            f"({word}[{binder} in {over}{where}] "
+            f"({self.number({**scope, binder: (dim, over)}, depth)}))"
+        )
 
     def summed(self, scope: Scope, depth: int) -> str:
         return f"({self.number(scope, depth)} {self.pick(['+', '-'])} {self.number(scope, depth)})"
@@ -175,12 +216,16 @@ class Program:
         return f"(-{self.number(scope, depth)})"
 
     def other(self, scope: Scope, depth: int) -> str:
-        form = self.pick(["f({0}, {1})", "({0})^2", "({0}) / 3", "sin({0})", "(if {0} > {1} then 1.5 else {0})"])
+        form = self.pick(
+            ["f({0}, {1})", "({0})^2", "({0}) / 3", "sin({0})", "(if {0} > {1} then 1.5 else {0})"]
+        )
         return form.format(self.number(scope, depth), self.number(scope, 0))
 
     def whole(self, scope: Scope, depth: int) -> str:
         """The sum of an array, or of what is left of it."""
-        arrays = {name: axes for name, axes in (self.numbers | self.truths | self.labels).items() if axes}
+        arrays = {
+            name: axes for name, axes in (self.numbers | self.truths | self.labels).items() if axes
+        }
         name = self.pick(arrays)
         first = [self.index(axis, scope) for axis in arrays[name][: len(arrays[name]) - 1]]
         return f"sum({name}{_square(self.pick([[], first]))})"
@@ -241,7 +286,10 @@ def test_sums_that_are_taken_apart_keep_their_names_apart(rest: str) -> None:
 
 
 def test_names_of_the_model_are_not_those_of_its_steps() -> None:
-    agree("param cost_0 : real = 2\nparam law_v : real = 1\nv ~ Bernoulli(logits=law_v)\nminimize cost_0 * v\n")
+    agree(
+        "param cost_0 : real = 2\nparam law_v : real = 1\nv ~ Bernoulli(logits=law_v)\nminimize "
+        "cost_0 * v\n"
+    )
 
 
 # ---- bounds, against the sum over all values of the guide
@@ -262,14 +310,23 @@ SWAPPED = """
 s[i in T, j in T] ~ Bernoulli(logits=r * a[i, 0] + (sum[k in T] a[j, k]))
 factor fit[i in T] : x[i] * s[i, i] * s[i, 1]
 """
-ORDERED = "s ~ Bernoulli(logits=r)\ny ~ Bernoulli(logits=if s then a[0, 1] else a[1, 0])\nfactor fit : x[2] * r * y * s"
+ORDERED = (
+    "s ~ Bernoulli(logits=r)\ny ~ Bernoulli(logits=if s then a[0, 1] else a[1, 0])\nfactor "
+    "fit : x[2] * r * y * s"
+)
 
 
 @pytest.mark.parametrize(
     ("model", "guide"),
     [
         (STEPS, "s[t in T] ~ Bernoulli(logits=a[t, 0] * x[t])"),
-        (STEPS, "s[0] ~ Bernoulli(logits=r)\ns[t in T[1..]] ~ Bernoulli(logits=a[t, 0] * s[t-1] + x[t])"),
+        (
+            STEPS,
+            (
+                "s[0] ~ Bernoulli(logits=r)\ns[t in T[1..]] ~ Bernoulli(logits=a[t, 0] * s[t-1] + "
+                "x[t])"
+            ),
+        ),
         (SWAPPED, "s[j in T, i in T] ~ Bernoulli(logits=a[j, i])"),
         (SWAPPED, "s[k in T, j in T] ~ Bernoulli(logits=a[k, j])"),
         (ORDERED, "s ~ Bernoulli(logits=x[0])\ny ~ Bernoulli(logits=a[1, 1] * s)"),
@@ -284,7 +341,9 @@ ORDERED = "s ~ Bernoulli(logits=r)\ny ~ Bernoulli(logits=if s then a[0, 1] else 
         "in the other order",
     ],
 )
-def test_a_finite_guide_has_the_bound_of_the_sum_over_all_its_values(model: str, guide: str) -> None:
+def test_a_finite_guide_has_the_bound_of_the_sum_over_all_its_values(
+    model: str, guide: str
+) -> None:
     whole = dpc.parse(GUIDED.format(f"{model}\nguide {{\n{guide}\n}}\nmaximize elbo()"))
     p, q = (dpc.parse(GUIDED.format(part)) for part in (model, guide))
     data, params = whole.bind({}), whole.init()
@@ -297,7 +356,9 @@ def test_a_finite_guide_has_the_bound_of_the_sum_over_all_its_values(model: str,
 
     found = whole.value_and_grad(jax.random.key(0), params, data)
     for one, other in zip(
-        jax.tree.leaves(found), jax.tree.leaves(jax.jit(jax.value_and_grad(exact))(params)), strict=True
+        jax.tree.leaves(found),
+        jax.tree.leaves(jax.jit(jax.value_and_grad(exact))(params)),
+        strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
@@ -305,7 +366,10 @@ def test_a_finite_guide_has_the_bound_of_the_sum_over_all_its_values(model: str,
 # ---- what is refused, and what is chosen
 
 COIN = "param a : real = 0.3\nb ~ Bernoulli(logits=a){}\n"
-BOUND = "observed y : real\nparam a : real = 0.3\nz ~ Normal(0, 1)\nm = z + 1\ny ~ Normal(m, 1)\nguide {{ {} }}\n"
+BOUND = (
+    "observed y : real\nparam a : real = 0.3\nz ~ Normal(0, 1)\nm = z + 1\ny ~ Normal(m, "
+    "1)\nguide {{ {} }}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +379,10 @@ BOUND = "observed y : real\nparam a : real = 0.3\nz ~ Normal(0, 1)\nm = z + 1\ny
         (COIN.format(" with grad=rloo(samples=1)") + "minimize b", "there is one"),
         (BOUND.format("m = a; z ~ Normal(m, 1)") + "maximize elbo()", "name of the model too"),
         (BOUND.format("z ~ Normal(m, 1)") + "maximize elbo()", "a guide sees"),
-        (BOUND.format("z ~ Normal(a, 1) with grad=rloo(samples=2)") + "maximize iwae(samples=2)", "drawn once"),
+        (
+            BOUND.format("z ~ Normal(a, 1) with grad=rloo(samples=2)") + "maximize iwae(samples=2)",
+            "drawn once",
+        ),
     ],
     ids=["factor", "one sample", "name of the model", "value of the model", "samples in a bound"],
 )
@@ -331,6 +398,8 @@ def test_bounds_of_several_samples_draw_what_is_finite() -> None:
 
 
 def test_sizes_that_are_missing_are_asked_for() -> None:
-    model = dpc.parse("dim N\nparam a : real = 0\nb[n in N] ~ Bernoulli(logits=a)\nminimize sum(b)\n")
+    model = dpc.parse(
+        "dim N\nparam a : real = 0\nb[n in N] ~ Bernoulli(logits=a)\nminimize sum(b)\n"
+    )
     with pytest.raises(ValueError, match="size of `N`"):
         model.estimator_choices()

@@ -1,4 +1,6 @@
-"""Laws of the formatter, on programs drawn from the grammar in random layouts with comments everywhere."""
+"""Laws of the formatter, on programs drawn from the grammar in random layouts with comments
+everywhere.
+"""
 
 import re
 from itertools import pairwise
@@ -7,13 +9,35 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.dsl.format import format_program, format_source
-from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
+from dpc.dsl.text.format import format_program, format_source
+from dpc.dsl.text.parser import parse_program
 
-NAMES = ["a", "b", "mu", "long_name_of_a_thing", "`two words`", "`data`", "`if`", "mean", "`a.b`", "été"]
+NAMES = [
+    "a",
+    "b",
+    "mu",
+    "long_name_of_a_thing",
+    "`two words`",
+    "`data`",
+    "`if`",
+    "mean",
+    "`a.b`",
+    "été",
+]
 DIMS = ["D", "Obs", "lib.Site", "`odd dim`"]
-ATOMS = [*NAMES, "0", "1", "0.001", "1_000", "2.5e-3", "123456789", "true", '"no # comment"', "lib.`odd name`"]
+ATOMS = [
+    *NAMES,
+    "0",
+    "1",
+    "0.001",
+    "1_000",
+    "2.5e-3",
+    "123456789",
+    "true",
+    '"no # comment"',
+    "lib.`odd name`",
+]
 KEYS = ["yes", "no", "_", "0", "true", "`very high`", "`_`"]
 REDUCERS = ["sum", "max", "logsumexp"]
 QUANTIFIERS = ["all", "any"]
@@ -53,7 +77,10 @@ class Author:
         chosen = self.chance.randint(0, 9 if depth else 8)
         name, type_ = self.pick(NAMES), self.type()
         if chosen < 3:
-            return f"{self.target()}{self.maybe(f' : {type_}')} {self.pick(['~', '=', ':='])} {self.tail()}"
+            return (
+                f"{self.target()}{self.maybe(f' : {type_}')} {self.pick(['~', '=', ':='])} "
+                f"{self.tail()}"
+            )
         if chosen == 3:
             return f"factor {self.target()} : {self.tail()}"
         if chosen == 4:
@@ -67,7 +94,11 @@ class Author:
             return f"{self.pick(['minimize', 'maximize'])} {self.tail()}"
         if chosen == 8:
             return self.pick(
-                [f"model {name}", f'import "lib.dp" as {name}', f"extern fn {name}({self.parameter()}) -> {type_}"]
+                [
+                    f"model {name}",
+                    f'import "lib.dp" as {name}',
+                    f"extern fn {name}({self.parameter()}) -> {type_}",
+                ]
             )
         header = self.pick(["guide", f"soft({self.arguments()})", f"for {self.binders()}"])
         return f"{header} {{ {self.some(lambda: self.statement(depth - 1), 0, 3, '; ')} }}"
@@ -76,7 +107,9 @@ class Author:
         return self.expr() + self.maybe(f" with {self.some(self.annotation, most=2)}")
 
     def annotation(self) -> str:
-        return self.pick(["noncentered", "soft(logistic, scale=0.1)", "model", f"grad={self.expr(1)}"])
+        return self.pick(
+            ["noncentered", "soft(logistic, scale=0.1)", "model", f"grad={self.expr(1)}"]
+        )
 
     def parameter(self) -> str:
         return f"{self.pick(NAMES)}{self.dims()}: {self.type()}"
@@ -96,7 +129,10 @@ class Author:
 
     def binder(self) -> str:
         bounds = ["", "1", "-1", "10", "1_0"]
-        return f"{self.pick(NAMES)} in {self.pick(DIMS)}{self.maybe(f'[{self.pick(bounds)}..{self.pick(bounds)}]')}"
+        return (
+            f"{self.pick(NAMES)} in "
+            f"{self.pick(DIMS)}{self.maybe(f'[{self.pick(bounds)}..{self.pick(bounds)}]')}"
+        )
 
     # ---- expressions
 
@@ -115,7 +151,9 @@ class Author:
         if chosen == 5:
             return POWER, f"{self.expr(inner, ATOM)} ^ {self.expr(inner, SIGNED)}"
         if chosen == 6:
-            return self.chance.choice([(SIGNED, "-" + self.expr(inner, SIGNED)), (NOT, "not " + self.expr(inner, NOT))])
+            return self.chance.choice(
+                [(SIGNED, "-" + self.expr(inner, SIGNED)), (NOT, "not " + self.expr(inner, NOT))]
+            )
         if chosen == 7:
             return LOOSE, self.control(inner)
         if chosen == 8:
@@ -139,7 +177,9 @@ class Author:
         if chosen == 2:
             return f"({self.expr(depth)})"
         if chosen == 3:
-            return self.pick([f"[{items}]", "[[1, 20], [300, 4]]", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]"])
+            return self.pick(
+                [f"[{items}]", "[[1, 20], [300, 4]]", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]"]
+            )
         columns = self.maybe(f" => {self.some(lambda: self.pick(KEYS))}")
         return f"table {items}{columns} {{ {self.some(self.row, 0, 4, '; ')} }}"
 
@@ -153,7 +193,9 @@ class Author:
 
 # ---- random layout
 
-TOKEN = re.compile(r'\d[\d_]*(?:\.\d+)?(?:[eE][+-]\d+)?|\w+|`[^`]+`|"[^"]*"|:=|==|!=|<=|>=|=>|->|\.\.|\n|\S')
+TOKEN = re.compile(
+    r'\d[\d_]*(?:\.\d+)?(?:[eE][+-]\d+)?|\w+|`[^`]+`|"[^"]*"|:=|==|!=|<=|>=|=>|->|\.\.|\n|\S'
+)
 
 
 def rewrite(text: str, chance: Random) -> str:
@@ -169,19 +211,33 @@ def rewrite(text: str, chance: Random) -> str:
         free = bool(brackets) and brackets[-1] != "{"
         ends = token in ("\n", ";") and not free
         pieces.append("" if ends else token)
-        reduces = token != "in" and (reduces or (token in REDUCERS + QUANTIFIERS and following == "["))
-        pieces.append(chance.choice([" ", "  "]) if reduces else _separator(chance, token, following, free, ends))
+        reduces = token != "in" and (
+            reduces or (token in REDUCERS + QUANTIFIERS and following == "[")
+        )
+        pieces.append(
+            chance.choice([" ", "  "])
+            if reduces
+            else _separator(chance, token, following, free, ends)
+        )
     return "".join(pieces) + chance.choice(["", "\n", "  # last", "\n# last\n\n"])
 
 
 def _separator(chance: Random, token: str, following: str, free: bool, ends: bool) -> str:
-    layout = [f"\n# own {len(token)}\n", f"  # note {len(following)}\n", "#tight\n\n\n  # {{ [ (\r\n"]
+    layout = [
+        f"\n# own {len(token)}\n",
+        f"  # note {len(following)}\n",
+        "#tight\n\n\n  # {{ [ (\r\n",
+    ]
     if ends:
         return chance.choice([";", "\n", "\n\n", "\n\n\n", " ; \n", "\n  ", *layout])
     if token == "{" or following == "}":
-        return chance.choice(["", " ", " ", "\n", "\n\n", *(layout if chance.random() < 0.3 else [])])
+        return chance.choice(
+            ["", " ", " ", "\n", "\n\n", *(layout if chance.random() < 0.3 else [])]
+        )
     if free:
-        return chance.choice([" ", " ", "  ", "\n", "\r\n   ", *(layout if chance.random() < 0.1 else [])])
+        return chance.choice(
+            [" ", " ", "  ", "\n", "\r\n   ", *(layout if chance.random() < 0.1 else [])]
+        )
     return chance.choice([" ", "  ", "\t"])
 
 

@@ -1,4 +1,6 @@
-"""Every form of expression, compiled in one program over all places at once, against the naive twin."""
+"""Every form of expression, compiled in one program over all places at once, against the naive
+twin.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from interpret import Interpreter
 
 import dpc
-from dpc.dsl.interpret import Interpreter
 
 HEAD = """
 dim N
@@ -106,7 +108,10 @@ def test_large_tables_have_names_at_the_top() -> None:
 
 def test_the_same_table_has_one_name_and_other_tables_have_others() -> None:
     rows = "; ".join(f"{k} => {0.1 * (k + 1):.1f}, {0.9 - 0.1 * k:.1f}" for k in range(5))
-    text = f"dim A = 5\ndim B = on | off\na ~ Categorical(ones(A) / 5)\nb : B ~ table a => on, off {{ {rows} }}\n"
+    text = (
+        "dim A = 5\ndim B = on | off\na ~ Categorical(ones(A) / 5)\nb : B ~ table a => on, "
+        f"off {{ {rows} }}\n"
+    )
     program = dpc.parse(text + "B_TABLE ~ Normal(0, 1)\n").program
     assert program.count("B_TABLE = [") == 1
     assert program.count("jnp.array(B_TABLE, float)") == 2  # in the density and in the sampler

@@ -8,12 +8,23 @@ import pytest
 from helpers import parse, parse_expression
 from lark import Lark
 
-from dpc.dsl import syntax
-from dpc.dsl.keywords import GRAMMAR, reducers
-from dpc.dsl.parser import children
-from dpc.dsl.signatures.functions import functions_by_name
-from dpc.dsl.syntax import Binary, Comprehension, Expr, Group, IfExpr, Index, Node, Range, Reduction, Unary
-from dpc.dsl.tables import LARK_OPTIONS
+from dpc.dsl.library.functions import functions_by_name
+from dpc.dsl.text import syntax
+from dpc.dsl.text.keywords import GRAMMAR, reducers
+from dpc.dsl.text.parser import children
+from dpc.dsl.text.syntax import (
+    Binary,
+    Comprehension,
+    Expr,
+    Group,
+    IfExpr,
+    Index,
+    Node,
+    Range,
+    Reduction,
+    Unary,
+)
+from dpc.dsl.text.tables import LARK_OPTIONS
 
 MODELS = sorted((GRAMMAR.parent.parent / "models").rglob("*.dp"))
 
@@ -24,7 +35,9 @@ def test_the_grammar_is_strict_lalr() -> None:
 
 def test_every_statement_rule_has_its_class() -> None:
     rules = re.findall(r"^(\w+_stmt):", GRAMMAR.read_text(), re.MULTILINE)
-    classes = {"".join(part.capitalize() for part in rule.split("_")) for rule in rules} - {"ExternStmt"}
+    classes = {"".join(part.capitalize() for part in rule.split("_")) for rule in rules} - {
+        "ExternStmt"
+    }
     assert classes <= set(vars(syntax))
 
 
@@ -43,7 +56,10 @@ def spelled_out(expr: Expr) -> str:
     if isinstance(expr, Comprehension):
         return f"(all of {spelled_out(expr.body)})"
     if isinstance(expr, IfExpr):
-        return f"(if {spelled_out(expr.condition)} {spelled_out(expr.then)} {spelled_out(expr.otherwise)})"
+        return (
+            f"(if {spelled_out(expr.condition)} {spelled_out(expr.then)} "
+            f"{spelled_out(expr.otherwise)})"
+        )
     if isinstance(expr, Group):
         return spelled_out(expr.inner)
     if isinstance(expr, Index):
@@ -81,7 +97,13 @@ def test_precedence(text: str, meaning: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "low", "high"),
-    [("D", None, None), ("D[1..]", 1, None), ("D[..-1]", None, -1), ("D[2..5]", 2, 5), ("D[-3..-1]", -3, -1)],
+    [
+        ("D", None, None),
+        ("D[1..]", 1, None),
+        ("D[..-1]", None, -1),
+        ("D[2..5]", 2, 5),
+        ("D[-3..-1]", -3, -1),
+    ],
 )
 def test_ranges(text: str, low: int | None, high: int | None) -> None:
     expr = parse_expression(f"sum[i in {text}] i")

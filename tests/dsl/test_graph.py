@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from helpers import graph
 
-from dpc.dsl.build import PASSES, run_passes
-from dpc.dsl.classify import classify
 from dpc.dsl.diagnostics import InternalError
-from dpc.dsl.graph import Graph, Kind, verify_graph
+from dpc.dsl.graph.build import PASSES, run_passes
+from dpc.dsl.graph.classify import classify
+from dpc.dsl.graph.graph import Graph, Kind, verify_graph
 
 TEXT = """
 model m
@@ -66,7 +66,9 @@ def broken(change: str) -> Graph:
         "duplicate": found.replace(nodes=(*found.nodes, w)),
         "order": found.replace(nodes=tuple(reversed(found.nodes))),
         "random": found.replace(nodes=(*others, y.replace(random=False))),
-        "not random": found.replace(nodes=(*others, y, w.replace(name="v", kind=Kind.FUNCTION, pieces=mean.pieces))),
+        "not random": found.replace(
+            nodes=(*others, y, w.replace(name="v", kind=Kind.FUNCTION, pieces=mean.pieces))
+        ),
         "parent": found.replace(nodes=(*others, y.replace(parents=("mean",)))),
         "kind": found.replace(nodes=(*others, y.replace(kind=Kind.FUNCTION))),
         "given": found.replace(nodes=(*others, y.replace(kind=Kind.INPUT))),
@@ -77,7 +79,19 @@ def broken(change: str) -> Graph:
 
 
 @pytest.mark.parametrize(
-    "change", ["duplicate", "order", "random", "not random", "parent", "kind", "given", "empty", "rank", "dim"]
+    "change",
+    [
+        "duplicate",
+        "order",
+        "random",
+        "not random",
+        "parent",
+        "kind",
+        "given",
+        "empty",
+        "rank",
+        "dim",
+    ],
 )
 def test_verify_refuses_a_broken_graph(change: str) -> None:
     with pytest.raises(InternalError):
@@ -91,12 +105,19 @@ def test_verify_refuses_a_broken_graph(change: str) -> None:
         ("x ~ Normal(0, 1)\nminimize x\n", "stochastic computation graph", ()),
         ("dim B = a | b\nx : B ~ Categorical(a=0.5, b=0.5)\n", "Bayesian network", ()),
         (
-            "a ~ Bernoulli(0.5)\nb : bool ~ table a => true, false { true => 0.1, 0.9; false => 0.5, 0.5 }\n",
+            (
+                "a ~ Bernoulli(0.5)\nb : bool ~ table a => true, false { true => 0.1, 0.9; false => "
+                "0.5, 0.5 }\n"
+            ),
             "Bayesian network",
             ("tree (each variable has at most one parent)",),
         ),
         ("latent s : bool\nfactor f : if s then 1 else 0\n", "Markov random field", ()),
-        ("data x : real\nlatent s : bool\nfactor f : if s then x else 0\n", "conditional random field", ()),
+        (
+            "data x : real\nlatent s : bool\nfactor f : if s then x else 0\n",
+            "conditional random field",
+            (),
+        ),
         ("a ~ Bernoulli(0.5)\nlatent s : bool\nfactor f : if s == a then 1 else 0\n", "mixed", ()),
         (
             "dim T\nlatent s[T] : bool\nfactor f[t in T[2..]] : s[t] * s[t-2]\n",

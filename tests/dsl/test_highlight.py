@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dpc.dsl import keywords as words
-from dpc.dsl.keywords import GRAMMAR, keywords, reducers
-from dpc.dsl.parser import parse_program
 from dpc.dsl.source import Source
+from dpc.dsl.text import keywords as words
+from dpc.dsl.text.keywords import GRAMMAR, keywords, reducers
+from dpc.dsl.text.parser import parse_program
 
-highlight = pytest.importorskip("dpc.dsl.highlight")
+highlight = pytest.importorskip("dpc.dsl.text.highlight")
 pygments_token = pytest.importorskip("pygments.token")
 
 EDITORS = Path(__file__).parents[2] / "editors"
@@ -27,13 +27,18 @@ def generator():
 
 
 def kinds(text: str) -> dict[str, str]:
-    return {value: str(kind).removeprefix("Token.") for kind, value in highlight.DpLexer().get_tokens(text)}
+    return {
+        value: str(kind).removeprefix("Token.")
+        for kind, value in highlight.DpLexer().get_tokens(text)
+    }
 
 
 def test_keywords_are_all_of_the_grammars() -> None:
     """Counted another way: the patterns of those terminals that end at a word boundary."""
     text = GRAMMAR.read_text(encoding="utf-8")
-    patterns = [line.split(": /", 1)[1] for line in text.splitlines() if re.match(r"[A-Z]+\.\d+: /", line)]
+    patterns = [
+        line.split(": /", 1)[1] for line in text.splitlines() if re.match(r"[A-Z]+\.\d+: /", line)
+    ]
     assert keywords() == {p.removesuffix("\\b/") for p in patterns if p.endswith("\\b/")}
     assert len(patterns) == len(keywords()) + 2
     assert {"model", "with", "_"} <= keywords()
@@ -102,7 +107,9 @@ def test_pygments_finds_the_lexer() -> None:
 def test_the_textmate_grammar_is_up_to_date() -> None:
     module = generator()
     for target in module.TARGETS:
-        assert target.read_text(encoding="utf-8") == module.emit(), "run: python editors/generate.py"
+        assert target.read_text(encoding="utf-8") == module.emit(), (
+            "run: python editors/generate.py"
+        )
 
 
 def test_the_textmate_grammar_knows_every_word() -> None:

@@ -1,4 +1,6 @@
-"""Whatever is thrown at the compiler, it answers with diagnostics or a graph, soon, and never with a traceback."""
+"""Whatever is thrown at the compiler, it answers with diagnostics or a graph, soon, and never with
+a traceback.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.dsl.build import build_graph
-from dpc.dsl.compiler import check_source
+from dpc.dsl.graph.build import build_graph
 from dpc.dsl.report import diagnostic_as_json, format_diagnostics
 from dpc.dsl.source import Source
+from dpc.model.check import check_model
 
 SEEDS = [
     "model m\ndim T\ndim K = 3\nobserved y[T] : real\npi ~ Dirichlet(ones(K))\nA[j in K] ~ Dirichlet(ones(K))\n"
@@ -27,13 +29,16 @@ SEEDS = [
     "for i in N {\n  a[i] = f(w, i)\n  z[i] ~ Normal(a[i], 1) with grad=pathwise\n}\n"
     "guide { z[i in N] ~ Normal(w[i], 1) }\nmaximize elbo()\n",
 ]  # fmt: skip
-TOKENS = sorted({word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")} | set('()[]{}=~:^@|;,."`#'))
+TOKENS = sorted(
+    {word for seed in SEEDS for word in seed.replace("\n", " \n ").split(" ")}
+    | set('()[]{}=~:^@|;,."`#')
+)
 
 
 def answer(text: str) -> None:
     """Checks, builds and prints; raises on any crash."""
     source = Source("input.dp", text)
-    result = check_source(source)
+    result = check_model(source)
     format_diagnostics(result.diagnostics)
     for diagnostic in result.diagnostics:
         diagnostic_as_json(diagnostic)
@@ -95,7 +100,10 @@ HOSTILE = {
     "unterminated backquote": "`x ~ Normal(0, 1)\n",
     "table of 2^40 rows": "dim B = a | b\n"
     + "".join(f"x{i} : B ~ Categorical(a=0.5, b=0.5)\n" for i in range(40))
-    + f"y : B ~ table {', '.join(f'x{i}' for i in range(40))} => a, b {{ {', '.join('_' * 40)} => 0.5, 0.5 }}\n",
+    + (
+        f"y : B ~ table {', '.join(f'x{i}' for i in range(40))} => a, b {{ {', '.join('_' * 40)} => "
+        "0.5, 0.5 }\n"
+    ),
     "many pieces": "dim D = 1000000\ndim E = 1000000\n"
     + "".join(f"x[{i}, {i}] = 1\n" for i in range(400))
     + "x[i in D, j in E] = 1\n",
@@ -110,5 +118,6 @@ def test_hostile_input_gets_an_answer_soon(name: str) -> None:
     answer("x := 1\n")
     start = time.process_time()
     answer(HOSTILE[name])
-    # A guard against blow-up, far above what is measured in bench/ (a second at most): not a benchmark.
+    # A guard against blow-up, far above what is measured in bench/ (a second at most): not a
+    # benchmark.
     assert time.process_time() - start < 10

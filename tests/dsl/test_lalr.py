@@ -1,8 +1,13 @@
-"""Our automaton against Lark's own parser and contextual lexer: the same trees, and mistakes at the same places."""
+"""Our automaton against Lark's own parser and contextual lexer: the same trees, and mistakes at the
+same places.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,11 +19,11 @@ from hypothesis import strategies as st
 from lark import Lark, Tree, UnexpectedCharacters, UnexpectedInput
 from lark import Token as LarkToken
 
-from dpc.dsl import tables as made
-from dpc.dsl.keywords import grammar_text
-from dpc.dsl.lalr import Automaton
 from dpc.dsl.source import Span
-from dpc.dsl.tokens import Token, TooDeep, Unexpected
+from dpc.dsl.text import tables as made
+from dpc.dsl.text.keywords import grammar_text
+from dpc.dsl.text.lalr import Automaton
+from dpc.dsl.text.tokens import Token, TooDeep, Unexpected
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "models").rglob("*.dp"))
@@ -92,7 +97,9 @@ def theirs(text: str) -> Any:
 
 
 def without_added_newlines(tree: Any) -> Any:
-    """Lark puts the newline it is given where its neighbour stands; positions of empty tokens mean nothing."""
+    """Lark puts the newline it is given where its neighbour stands; positions of empty tokens mean
+    nothing.
+    """
     if isinstance(tree, tuple) and tree[:2] == ("NEWLINE", ""):
         return ("NEWLINE", "")
     return tuple(map(without_added_newlines, tree)) if isinstance(tree, tuple) else tree
@@ -123,7 +130,13 @@ def test_mutilated_programs_stop_where_lark_stops(path: Path, chance: random.Ran
 
 
 def test_what_is_allowed_is_what_lark_accepts() -> None:
-    for text in ("x ~ Normal(0 1)", "dim D = 3 |", "y = if a then b", "factor f[i in D] = 3", "x = (1 + 2"):
+    for text in (
+        "x ~ Normal(0 1)",
+        "dim D = 3 |",
+        "y = if a then b",
+        "factor f[i in D] = 3",
+        "x = (1 + 2",
+    ):
         with pytest.raises(Unexpected) as our:
             automaton().parse(text, Span(0, len(text)))
         with pytest.raises(UnexpectedInput) as their:
@@ -131,14 +144,31 @@ def test_what_is_allowed_is_what_lark_accepts() -> None:
         assert our.value.allowed == frozenset(their.value.accepts or ())
 
 
-def test_a_broken_or_foreign_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("sys.platform", "linux")
-    made.tables.__wrapped__()
-    (cache_file,) = (tmp_path / "dpc").iterdir()
-    for content in (b"", b"junk", cache_file.read_bytes()[:1000], cache_file.read_bytes().replace(b"model", b"muddle")):
-        cache_file.write_bytes(content)
-        remade = made.tables.__wrapped__()
-        tree, _ = Automaton(remade, Recorder()).parse("model m", Span(0, 7))
-        assert plain(tree) == ours("model m")
-        assert made.tables.__wrapped__() == remade, "the second time it is read, not made"
+def test_the_shipped_table_is_the_one_that_lark_makes() -> None:
+    assert made.TABLES.read_text(encoding="utf-8") == made.emit_json(grammar_text()), (
+        "run: python -m dpc.dsl.text.tables"
+    )
+    assert made.tables() == made.analyse(grammar_text())
+
+
+def test_another_grammar_is_analysed_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = made.TABLES.read_bytes()
+    other = grammar_text().replace("/model\\b/", "/muddle\\b/")
+    monkeypatch.setattr(made, "grammar_text", lambda: other)
+    tree, _ = Automaton(made.tables.__wrapped__(), Recorder()).parse("muddle m", Span(0, 8))
+    assert tree[0] == "start"
+    assert made.TABLES.read_bytes() == before
+
+
+def test_parsing_writes_nothing(tmp_path: Path) -> None:
+    """In a home of its own: not one file is left there."""
+    code = "import sys; from dpc.cli import main; sys.exit(main(['check', '-']))"
+    environment = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        input="model m\nx ~ Normal(0, 1)\n",
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -15,12 +15,12 @@ from marks import some_fast
 from scipy import stats
 
 import dpc
-from dpc.dsl.data.errors import DataError
-from dpc.dsl.learn.choose import NotApplicable
-from dpc.dsl.learn.likelihood import Likelihood
-from dpc.dsl.learn.read_cases import read_cases
-from dpc.dsl.learn.stages import halves
-from dpc.dsl.learn.updates import Update, find_updates
+from dpc.data.errors import DataError
+from dpc.learn.choose import NotApplicable
+from dpc.learn.likelihood import Likelihood
+from dpc.learn.read_cases import read_cases
+from dpc.learn.stages import halves
+from dpc.learn.updates import Update, find_updates
 
 MIXTURE = """
 dim N
@@ -85,8 +85,13 @@ def test_the_loss_of_a_conditional_random_field_by_enumeration() -> None:
     params = {"W": rng.normal(size=(2, 2)), "V": rng.normal(size=(2, 2))}
     expected = 0.5 * np.sum(params["V"] ** 2)
     for case in cases:
-        scores = [chain_score(params["W"], params["V"], case["x"], t) for t in product((0, 1), repeat=len(case["tag"]))]
-        expected += np.logaddexp.reduce(scores) - chain_score(params["W"], params["V"], case["x"], case["tag"])
+        scores = [
+            chain_score(params["W"], params["V"], case["x"], t)
+            for t in product((0, 1), repeat=len(case["tag"]))
+        ]
+        expected += np.logaddexp.reduce(scores) - chain_score(
+            params["W"], params["V"], case["x"], case["tag"]
+        )
     assert float(model.loss(params, cases)) == pytest.approx(expected, abs=1e-10)
 
 
@@ -114,7 +119,9 @@ def test_rows_cut_by_a_column_are_the_same_cases() -> None:
     frame["sentence"] = np.repeat(["first", "second", "third"], [3, 2, 3])
     params = {"W": np.ones((2, 2)) / 3, "V": np.arange(4.0).reshape(2, 2)}
     by_list = float(model.loss(params, cases))
-    assert float(model.likelihood(frame, by="sentence").loss(params)) == pytest.approx(by_list, abs=1e-12)
+    assert float(model.likelihood(frame, by="sentence").loss(params)) == pytest.approx(
+        by_list, abs=1e-12
+    )
     with pytest.raises(DataError, match="no column `sentences`"):
         model.likelihood(frame, by="sentences")
 
@@ -130,7 +137,11 @@ def test_missing_entries_are_summed_over(network_rows: dict[str, np.ndarray]) ->
         joint = 0.0
         for i, j in product((0, 1), repeat=2):
             if a in (None, i) and b in (None, bool(j)):
-                p = params["a.p"][i] * (params["b.p"] if j else 1 - params["b.p"]) * params["c.p"][i, j, c]
+                p = (
+                    params["a.p"][i]
+                    * (params["b.p"] if j else 1 - params["b.p"])
+                    * params["c.p"][i, j, c]
+                )
                 joint += float(p)
         expected += np.log(joint)
     assert float(likelihood.log_likelihood(params)) == pytest.approx(expected, abs=1e-12)
@@ -170,7 +181,9 @@ def test_counts_are_relative_frequencies(network_rows: dict[str, np.ndarray]) ->
         assert fit.errors["c.p"][i, j, 0] == pytest.approx(error, abs=1e-15)
 
 
-def test_counts_agree_with_the_gradient_of_the_likelihood(network_rows: dict[str, np.ndarray]) -> None:
+def test_counts_agree_with_the_gradient_of_the_likelihood(
+    network_rows: dict[str, np.ndarray],
+) -> None:
     model = dpc.parse(NETWORK)
     fit, likelihood = model.fit(network_rows), model.likelihood(network_rows)
     assert fit.value == pytest.approx(float(likelihood.log_likelihood(fit.params)), abs=1e-10)
@@ -189,16 +202,22 @@ def test_smoothing_is_a_dirichlet_prior(network_rows: dict[str, np.ndarray]) -> 
     b ~ Bernoulli(q)
     """
     rows = {name: network_rows[name] for name in "ab"}
-    plain = dpc.parse("dim YesNo = yes | no\na : YesNo ~ Categorical(yes=0.3, no=0.7)\nb ~ Bernoulli(0.4)")
+    plain = dpc.parse(
+        "dim YesNo = yes | no\na : YesNo ~ Categorical(yes=0.3, no=0.7)\nb ~ Bernoulli(0.4)"
+    )
     smoothed, fit = plain.fit(rows, smoothing=2.0), dpc.parse(prior).fit(rows)
     assert fit.method == "counts"
     np.testing.assert_allclose(fit.params["p"], smoothed.params["a.p"], atol=1e-15)
     np.testing.assert_allclose(fit.params["q"], smoothed.params["b.p"], atol=1e-15)
-    value = stats.dirichlet.logpdf(fit.params["p"], [3, 3]) + stats.beta.logpdf(fit.params["q"], 3, 3)
+    value = stats.dirichlet.logpdf(fit.params["p"], [3, 3]) + stats.beta.logpdf(
+        fit.params["q"], 3, 3
+    )
     assert fit.log_prior == pytest.approx(value, abs=1e-10)
 
 
-def test_bdeu_spreads_a_sample_over_the_cells_of_each_table(network_rows: dict[str, np.ndarray]) -> None:
+def test_bdeu_spreads_a_sample_over_the_cells_of_each_table(
+    network_rows: dict[str, np.ndarray],
+) -> None:
     """By hand: two cells of a, two of b, eight of c."""
     params = dpc.parse(NETWORK).fit(network_rows, smoothing="bdeu:10").params
     a, b, c = network_rows.values()
@@ -208,7 +227,7 @@ def test_bdeu_spreads_a_sample_over_the_cells_of_each_table(network_rows: dict[s
         rows = (a == i) & (b == j)
         by_hand = (np.sum(rows & (c == k)) + 10 / 8) / (np.sum(rows) + 10 / 4)
         assert params["c.p"][i, j, k] == pytest.approx(by_hand, abs=1e-15)
-    with pytest.raises(ValueError, match="smoothing is a number from 0 up, or `bdeu:N`"):
+    with pytest.raises(ValueError, match="`smoothing=` is a number from 0 up, or `bdeu:N`"):
         dpc.parse(NETWORK).fit(network_rows, smoothing="bdeu:-1")
 
 
@@ -229,7 +248,9 @@ def test_tables_are_tied_over_plates_and_time() -> None:
     fit = dpc.parse(text).fit({"z": z})
     assert fit.method == "counts"
     np.testing.assert_allclose(fit.params["start"][1], z[:, 0].mean(), atol=1e-15)
-    np.testing.assert_allclose(fit.params["step"][1, 1], z[:, 1:][z[:, :-1] == 1].mean(), atol=1e-15)
+    np.testing.assert_allclose(
+        fit.params["step"][1, 1], z[:, 1:][z[:, :-1] == 1].mean(), atol=1e-15
+    )
 
 
 CLOSED = """
@@ -255,23 +276,37 @@ b[i in N] ~ Bernoulli(chance)
 def test_closed_forms_are_means() -> None:
     rng = np.random.default_rng(4)
     g = rng.integers(0, 2, 40)
-    data = {"g": g, "n": rng.poisson(3, 40), "t": rng.exponential(2, 40), "y": rng.normal(1, 2, 40), "b": g == 1}
+    data = {
+        "g": g,
+        "n": rng.poisson(3, 40),
+        "t": rng.exponential(2, 40),
+        "y": rng.normal(1, 2, 40),
+        "b": g == 1,
+    }
     model = dpc.parse(CLOSED)
     fit = model.fit(data, errors=False)
     assert fit.method == "closed form"
     assert fit.converged
     means = [data["y"][g == k].mean() for k in (0, 1)]
-    np.testing.assert_allclose(fit.params["rate"], [data["n"][g == k].mean() for k in (0, 1)], rtol=1e-12)
+    np.testing.assert_allclose(
+        fit.params["rate"], [data["n"][g == k].mean() for k in (0, 1)], rtol=1e-12
+    )
     np.testing.assert_allclose(fit.params["speed"], 1 / data["t"].mean(), rtol=1e-12)
     np.testing.assert_allclose(fit.params["mean"], means, rtol=1e-12)
-    np.testing.assert_allclose(fit.params["sd"], np.sqrt(np.mean((data["y"] - np.take(means, g)) ** 2)), rtol=1e-12)
+    np.testing.assert_allclose(
+        fit.params["sd"], np.sqrt(np.mean((data["y"] - np.take(means, g)) ** 2)), rtol=1e-12
+    )
     np.testing.assert_allclose(fit.params["chance"], g.mean(), rtol=1e-12)
 
 
 def test_each_unknown_has_the_update_that_its_use_allows() -> None:
     model = dpc.load("models/mixture.dp")
     updates = find_updates(model.likelihood({"x": [0.0]}).roles)
-    assert updates == {"weight": Update.PROBABILITIES, "centre": Update.NEWTON, "spread": Update.NEWTON}
+    assert updates == {
+        "weight": Update.PROBABILITIES,
+        "centre": Update.NEWTON,
+        "spread": Update.NEWTON,
+    }
     assert set(find_updates(dpc.parse(MIXTURE).likelihood({"x": [0.0]}).roles).values()) == {
         Update.PROBABILITIES,
         Update.MEAN,
@@ -293,7 +328,9 @@ def mixture_steps() -> Any:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-5, 5), min_size=6, max_size=6, unique=True), st.integers(0, 100))
-def test_expectation_maximisation_never_lowers_the_likelihood(mixture_steps: Any, x: list[float], seed: int) -> None:
+def test_expectation_maximisation_never_lowers_the_likelihood(
+    mixture_steps: Any, x: list[float], seed: int
+) -> None:
     likelihood, start, expect, maximise = mixture_steps
     arrays = [a.replace(shared={**a.shared, "x": jnp.asarray(x)}) for a in likelihood.arrays]
     raw = start(seed)
@@ -301,7 +338,9 @@ def test_expectation_maximisation_never_lowers_the_likelihood(mixture_steps: Any
     for _ in range(5):
         after = maximise(raw, expected, arrays)
         spread = jnp.exp(after["s"])
-        if not jnp.all(spread > 1e-3):  # a component has collapsed on a point: the likelihood has no maximum
+        if not jnp.all(
+            spread > 1e-3
+        ):  # a component has collapsed on a point: the likelihood has no maximum
             return
         raw = after
         higher, expected = expect(raw, arrays)
@@ -365,7 +404,9 @@ def test_pseudo_likelihood_is_the_product_of_conditionals() -> None:
         padded = np.pad(case, 1)
         field = 0.3 * (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:])
         expected += np.log1p(np.exp(-2 * case * field)).sum()
-    assert float(likelihood.field_loss("pseudo", {"J": jnp.asarray(0.3)})) == pytest.approx(expected, abs=1e-10)
+    assert float(likelihood.field_loss("pseudo", {"J": jnp.asarray(0.3)})) == pytest.approx(
+        expected, abs=1e-10
+    )
 
 
 # ---- cases of many lengths
@@ -376,7 +417,9 @@ def test_joined_cases_have_the_likelihood_of_separate_ones(text: str | None) -> 
     rng = np.random.default_rng(8)
     model = dpc.parse(text) if text else dpc.load("models/hmm.dp")
     cases = chain_cases() if text else [{"y": rng.normal(size=t)} for t in (2, 3, 4)]
-    joined, apart = (Likelihood(model.graph, read_cases(model.graph, cases, join=join)) for join in (True, False))
+    joined, apart = (
+        Likelihood(model.graph, read_cases(model.graph, cases, join=join)) for join in (True, False)
+    )
     assert joined.cases.joined == "T"
     assert len(apart.cases.groups) > 1
     params = joined.start(jax.random.key(0))
@@ -385,7 +428,9 @@ def test_joined_cases_have_the_likelihood_of_separate_ones(text: str | None) -> 
 
 
 def test_a_fit_starts_where_scaled_numbers_fail() -> None:
-    """Transitions that span more than floats do are summed in logarithms, until the fit has left them behind."""
+    """Transitions that span more than floats do are summed in logarithms, until the fit has left
+    them behind.
+    """
     model, cases = dpc.parse(CHAIN), chain_cases()
     likelihood = model.likelihood(cases)
     far = {"W": jnp.zeros((2, 2)), "V": jnp.array([[0.0, -900.0], [-900.0, 0.0]])}

@@ -1,4 +1,6 @@
-"""Data without a density: which entry of which case is told, and what is missing as a whole is summed over."""
+"""Data without a density: which entry of which case is told, and what is missing as a whole is
+summed over.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ def test_the_entry_without_a_density_is_named(text: str, data: Any, said: str) -
     fit = dpc.parse(text).fit(data)
     assert not fit.converged
     assert fit.steps == 0
-    assert fit.reason == f"the log density is -inf at the start: {said} Mend the data, or start from other parameters"
+    assert fit.reason == (
+        f"the log density is -inf at the start: {said} Mend the data, or start from other "
+        "parameters"
+    )
 
 
 def test_a_draw_that_some_cases_lack_is_missing_there() -> None:
@@ -64,4 +69,6 @@ def test_a_draw_that_some_cases_lack_is_missing_there() -> None:
     likelihood = dpc.parse(text).likelihood([{"y": 0.3, "z": True}, {"y": -0.5}])
     found = likelihood.log_likelihood({"p": np.asarray(0.7)})
     hidden = 0.7 * stats.norm.pdf(-0.5, 1) + 0.3 * stats.norm.pdf(-0.5, -1)
-    assert float(found) == pytest.approx(np.log(0.7) + stats.norm.logpdf(0.3, 1) + np.log(hidden), abs=1e-12)
+    assert float(found) == pytest.approx(
+        np.log(0.7) + stats.norm.logpdf(0.3, 1) + np.log(hidden), abs=1e-12
+    )

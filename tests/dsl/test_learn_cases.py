@@ -1,4 +1,6 @@
-"""A list of cases: thousands are bound as one long case and cut, which must change nothing but the time."""
+"""A list of cases: thousands are bound as one long case and cut, which must change nothing but the
+time.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.dsl.data.errors import DataError
-from dpc.dsl.learn import read_cases as reading
-from dpc.dsl.learn.cases import Cases
-from dpc.dsl.learn.read_cases import read_cases
+from dpc.data.errors import DataError
+from dpc.learn import read_cases as reading
+from dpc.learn.cases import Cases
+from dpc.learn.read_cases import read_cases
 
 TAGGER = """
 dim T
@@ -56,9 +58,14 @@ def by_number(cases: Cases) -> dict[int, dict[str, Any]]:
     found, numbers = {}, iter(cases.numbers)
     for group in cases.groups:
         held = {**group.shared, **group.stacked}
-        arrays = {name: np.where(group.missing.get(name, False), np.nan, array) for name, array in held.items()}
+        arrays = {
+            name: np.where(group.missing.get(name, False), np.nan, array)
+            for name, array in held.items()
+        }
         for k in range(group.count):
-            own = {name: array[k] if name in group.stacked else array for name, array in arrays.items()}
+            own = {
+                name: array[k] if name in group.stacked else array for name, array in arrays.items()
+            }
             found[next(numbers)] = {**own, "sizes": group.sizes}
     return found
 
@@ -87,7 +94,11 @@ def test_at_once_and_one_by_one_are_the_same(gap: bool, monkeypatch: pytest.Monk
     assert seen == [True]
     monkeypatch.setattr(reading, "bind_at_once", lambda *_: None)
     one_by_one = read_cases(graph, cases, shared, join=False)
-    assert (at_once.given, at_once.labels, at_once.count) == (one_by_one.given, one_by_one.labels, 4)
+    assert (at_once.given, at_once.labels, at_once.count) == (
+        one_by_one.given,
+        one_by_one.labels,
+        4,
+    )
     ours, theirs = by_number(at_once), by_number(one_by_one)
     for number, expected in theirs.items():
         for name, value in expected.items():
@@ -108,7 +119,9 @@ def test_a_wrong_entry_is_found_in_its_case() -> None:
 
 
 def test_cases_whose_values_tell_a_size_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups are numbered anew in each case: these are two and three groups, not three in common."""
+    """Groups are numbered anew in each case: these are two and three groups, not three in
+    common.
+    """
     seen = was_at_once(monkeypatch)
     data = [{"g": np.array([0, 1]), "y": np.zeros(2)}, {"g": np.array([0, 1, 2]), "y": np.zeros(3)}]
     found = read_cases(dpc.parse(GROUPED).graph, data)
@@ -119,7 +132,11 @@ def test_cases_whose_values_tell_a_size_stay_apart(monkeypatch: pytest.MonkeyPat
 def test_data_that_are_held_are_copies_of_their_own() -> None:
     model = dpc.parse("dim N\nobserved y[N] : real\nparam m : real = 0\ny[i in N] ~ Normal(m, 1)")
     y = np.array([1.0, 2.0])
-    bound, cases, likelihood = model.bind({"y": y}), model.cases({"y": y}), model.likelihood({"y": y})
+    bound, cases, likelihood = (
+        model.bind({"y": y}),
+        model.cases({"y": y}),
+        model.likelihood({"y": y}),
+    )
     before = float(likelihood.loss({"m": np.zeros(())}))
     y[:] = 5.0
     assert np.asarray(bound["y"]).tolist() == [1.0, 2.0]

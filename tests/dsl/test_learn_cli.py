@@ -17,9 +17,9 @@ from scipy import optimize, special, stats
 
 import dpc
 from dpc.cli import main
-from dpc.dsl.embed.given import random_ancestors
-from dpc.dsl.learn import stream
-from dpc.inference.learning.information import standard_errors
+from dpc.inference.optimise.information import standard_errors
+from dpc.learn import stream
+from dpc.model.given import random_ancestors
 
 Capture = pytest.CaptureFixture[str]
 
@@ -77,7 +77,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x, y = regression()
     rows = [(*map(float, row), str(bool(label)).lower()) for row, label in zip(x, y, strict=True)]
     write_csv(path / "glm.csv", ["x.age", "x.dose", "y"], rows)
-    write_csv(path / "apart.csv", ["x.age", "x.dose", "y"], [(*row[:2], str(row[0] > 0).lower()) for row in rows])
+    write_csv(
+        path / "apart.csv",
+        ["x.age", "x.dose", "y"],
+        [(*row[:2], str(row[0] > 0).lower()) for row in rows],
+    )
     write_csv(path / "new.csv", ["x.dose", "x.age"], [(1.0, 0.5), (-0.5, 2.0)])
     write_csv(path / "header.csv", ["x.age", "x.dose", "y"], [])
     write_csv(path / "unlike.csv", ["x.age", "x.height"], [(1.0, 0.5)])
@@ -121,8 +125,18 @@ def test_tables_are_shown_with_their_parents(folder: Path, capsys: Capture) -> N
     assert f"log-likelihood {by_hand:.8g} ({by_hand / 10:.6g} for each of 10 cases)" in lines
 
 
-def test_a_stream_gives_the_same_tables(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = "fit", folder / "network.dp", "--data", folder / "network.csv", "--smoothing", "bdeu:5", "--json"
+def test_a_stream_gives_the_same_tables(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "fit",
+        folder / "network.dp",
+        "--data",
+        folder / "network.csv",
+        "--smoothing",
+        "bdeu:5",
+        "--json",
+    )
     whole = json.loads(say(capsys, *words))
     monkeypatch.setattr(stream, "PART", 3)
     parts = json.loads(say(capsys, *words, "--stream"))
@@ -131,8 +145,10 @@ def test_a_stream_gives_the_same_tables(folder: Path, capsys: Capture, monkeypat
     assert parts == whole
 
 
-def test_a_large_file_is_streamed(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpc.commands.fit_data.LARGE", 10)
+def test_a_large_file_is_streamed(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpc.learn.data_fit.LARGE", 10)
     said = say(capsys, "fit", folder / "network.dp", "--data", folder / "network.csv")
     assert "a part of the file at a time" in said
     words = "fit", folder / "glm.dp", "--data", folder / "glm.csv", "--method", "counts"
@@ -181,7 +197,9 @@ def test_a_fit_is_the_maximum_that_scipy_finds(fitted: Path) -> None:
     assert found["converged"]
 
 
-def test_predictions_know_columns_by_their_labels(folder: Path, fitted: Path, capsys: Capture) -> None:
+def test_predictions_know_columns_by_their_labels(
+    folder: Path, fitted: Path, capsys: Capture
+) -> None:
     """The columns of the new data are in another order."""
     words = "predict", folder / "glm.dp", "--fit", fitted, "--data", folder / "new.csv"
     found = json.loads(say(capsys, *words, "--json"))["draws"]["y"]
@@ -197,7 +215,17 @@ def test_predictions_know_columns_by_their_labels(folder: Path, fitted: Path, ca
 
 def test_predictions_as_csv(folder: Path, fitted: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out.csv"
-    say(capsys, "predict", folder / "glm.dp", "--fit", fitted, "--data", folder / "new.csv", "-o", out)
+    say(
+        capsys,
+        "predict",
+        folder / "glm.dp",
+        "--fit",
+        fitted,
+        "--data",
+        folder / "new.csv",
+        "-o",
+        out,
+    )
     lines = out.read_text().splitlines()
     assert lines[0] == "Obs,y,y=false,y=true"
     assert sum(map(float, lines[1].split(",")[2:])) == pytest.approx(1, abs=1e-12)
@@ -214,7 +242,9 @@ def test_separable_data_have_no_maximum(folder: Path, capsys: Capture) -> None:
 
 
 def test_tags_of_sentences_of_many_lengths(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    """The best tags and their probabilities by enumeration; JSON lists, JSON lines and rows by case are the same."""
+    """The best tags and their probabilities by enumeration; JSON lists, JSON lines and rows by case
+    are the same.
+    """
     rng = np.random.default_rng(5)
     cases = [{"x": rng.normal(size=(length, 2)).tolist()} for length in (3, 1, 3, 2)]
     params = {"W": rng.normal(size=(2, 2)).tolist(), "V": rng.normal(size=(2, 2)).tolist()}
@@ -261,39 +291,100 @@ def enumerate_tags(params: Any, x: Any) -> tuple[list[int], Any]:
             "no value of any draw, so there is nothing to learn from\n  help: the model draws `y`",
         ),
         (["glm.dp", "--data", "glm.csv", "--by", "person"], 3, "there is no column `person`"),
-        (["network.dp", "--data", "network.csv", "--test", "part.csv"], 3, "the data lack `rain`, whose probability"),
-        (["glm.dp", "--data", "glm.csv", "--smoothing", "1"], 2, "`newton` counts nothing: write a prior in the file"),
-        (["network.dp", "--data", "network.csv", "--smoothing", "K2"], 2, "--smoothing is a number from 0 up, or"),
+        (
+            ["network.dp", "--data", "network.csv", "--test", "part.csv"],
+            3,
+            "the data lack `rain`, whose probability",
+        ),
+        (
+            ["glm.dp", "--data", "glm.csv", "--smoothing", "1"],
+            2,
+            "`newton` counts nothing: write a prior in the file",
+        ),
+        (
+            ["network.dp", "--data", "network.csv", "--smoothing", "K2"],
+            2,
+            "--smoothing is a number from 0 up, or",
+        ),
         (
             ["glm.dp", "--data", "glm.csv", "--batch", "9"],
             2,
             "`batch` is for stochastic gradients, and this is `newton`",
         ),
         (["glm.dp", "--data", "glm.csv", "--method", "magic"], 2, "there is no method 'magic'"),
-        (["glm.dp", "--data", "glm.csv", "--set", "w=1"], 2, "`w` has shape (2,), but --set gives ()"),
+        (
+            ["glm.dp", "--data", "glm.csv", "--set", "w=1"],
+            2,
+            "`w` has shape (2,), but --set gives ()",
+        ),
         (
             ["mix.dp", "--data", "mix.csv", "--set", "w=[0.5, 0.6]"],
             2,
             "`w` is simplex, positive numbers that sum to one",
         ),
-        (["mix.dp", "--data", "mix.csv", "--set", "w=[1, 0]"], 2, "`w` is simplex, positive numbers that sum to one"),
-        (["mix.dp", "--data", "mix.csv", "--set", "mu=[2, 1]"], 2, "`mu` is ordered, numbers that increase"),
-        (["mix.dp", "--data", "mix.csv", "--method", "stochastic", "--batch", "4"], 2, "cannot be drawn from 3"),
-        (["mix.dp", "--data", "list.json"], 3, "`y` is real, but has the text 'low'\n  in case 2 of list.json"),
+        (
+            ["mix.dp", "--data", "mix.csv", "--set", "w=[1, 0]"],
+            2,
+            "`w` is simplex, positive numbers that sum to one",
+        ),
+        (
+            ["mix.dp", "--data", "mix.csv", "--set", "mu=[2, 1]"],
+            2,
+            "`mu` is ordered, numbers that increase",
+        ),
+        (
+            ["mix.dp", "--data", "mix.csv", "--method", "stochastic", "--batch", "4"],
+            2,
+            "cannot be drawn from 3",
+        ),
+        (
+            ["mix.dp", "--data", "list.json"],
+            3,
+            "`y` is real, but has the text 'low'\n  in case 2 of list.json",
+        ),
         (["chain.dp", "--data", "tags.jsonl"], 3, "the data lack `x`\n  in case 2 of tags.jsonl"),
-        (["glm.dp", "--data", "glm.csv", "--set", "bias=low"], 2, "`bias` is a number, or an array of them"),
-        (["network.dp", "--data", "network.csv", "--tolerance", "nan"], 2, "--tolerance takes a positive number"),
-        (["glm.dp", "--data", "glm.csv", "-o", "fit.txt"], 2, "-o writes .json, or a network with learned tables"),
+        (
+            ["glm.dp", "--data", "glm.csv", "--set", "bias=low"],
+            2,
+            "`bias` is a number, or an array of them",
+        ),
+        (
+            ["network.dp", "--data", "network.csv", "--tolerance", "nan"],
+            2,
+            "--tolerance takes a positive number",
+        ),
+        (
+            ["glm.dp", "--data", "glm.csv", "-o", "fit.txt"],
+            2,
+            "-o writes .json, or a network with learned tables",
+        ),
         (["glm.dp", "--data", "glm.csv", "-o", "none/fit.json"], 2, "there is no folder none"),
         (["glm.dp", "--data", "header.csv"], 3, "header.csv has no rows below its header"),
-        (["glm.dp", "--data", "glm.csv", "--samples", "3"], 2, "--samples is for the objective of a file"),
+        (
+            ["glm.dp", "--data", "glm.csv", "--samples", "3"],
+            2,
+            "--samples is for the objective of a file",
+        ),
         (["glm.dp", "--data", "glm.csv", "--stream"], 2, "streamed for tables alone"),
-        (["network.dp", "--data", "network.csv", "--steps", "9"], 2, "`steps` has no meaning for `counts`"),
-        (["network.dp", "--data", "network.csv", "--checkpoint", "kept"], 2, "tables are counted at once"),
+        (
+            ["network.dp", "--data", "network.csv", "--steps", "9"],
+            2,
+            "`steps` has no meaning for `counts`",
+        ),
+        (
+            ["network.dp", "--data", "network.csv", "--checkpoint", "kept"],
+            2,
+            "tables are counted at once",
+        ),
     ],
 )
 def test_wrong_uses(
-    words: list[str], code: int, said: str, folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    code: int,
+    said: str,
+    folder: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
     assert said in refusal(capsys, "fit", *words, code=code)
@@ -305,11 +396,31 @@ def test_wrong_uses(
         (["glm.dp", "--fit", "none.json", "--data", "new.csv"], 2, "cannot read none.json"),
         (["glm.dp", "--fit", "glm.csv", "--data", "new.csv"], 2, "glm.csv is not a fit from data"),
         (["glm.dp", "--fit", "fit.json"], 2, "there are no --data to predict from"),
-        (["network.dp", "--fit", "fit.json", "--data", "new.csv"], 2, "is nothing in the model: it is of another one"),
-        (["glm.dp", "--fit", "fit.json", "--data", "unlike.csv"], 3, "`Feature` has no label 'height'"),
-        (["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--ask", "w"], 2, "the model draws nothing of that name"),
-        (["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--set", "w=1"], 2, "whose value comes from --fit"),
-        (["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--log-likelihood"], 3, "the data lack `y`"),
+        (
+            ["network.dp", "--fit", "fit.json", "--data", "new.csv"],
+            2,
+            "is nothing in the model: it is of another one",
+        ),
+        (
+            ["glm.dp", "--fit", "fit.json", "--data", "unlike.csv"],
+            3,
+            "`Feature` has no label 'height'",
+        ),
+        (
+            ["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--ask", "w"],
+            2,
+            "the model draws nothing of that name",
+        ),
+        (
+            ["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--set", "w=1"],
+            2,
+            "whose value comes from --fit",
+        ),
+        (
+            ["glm.dp", "--fit", "fit.json", "--data", "new.csv", "--log-likelihood"],
+            3,
+            "the data lack `y`",
+        ),
     ],
 )
 def test_wrong_predictions(
@@ -331,7 +442,7 @@ def test_a_file_with_an_objective_can_be_fitted_to_data(tmp_path: Path, capsys: 
     path.write_text("param a : real = 0\ny ~ Normal(a, 1)\nminimize (a - 5)^2\n")
     write_csv(tmp_path / "y.csv", ["y"], [(1.0,), (2.0,)])
     words = "fit", path, "--data", tmp_path / "y.csv"
-    assert "--method auto leaves that" in refusal(capsys, *words, "--by", "y")
+    assert "--method auto` leaves that" in refusal(capsys, *words, "--by", "y")
     found = json.loads(say(capsys, *words, "--method", "auto", "--json"))
     assert found["params"]["a"] == pytest.approx(1.5)
 
@@ -345,7 +456,10 @@ def test_a_hidden_draw_of_a_case_is_its_own_in_cases_of_many_lengths() -> None:
     model = dpc.parse("dim T\ndim K = 2\nparam w[K] : simplex\nparam mu[K] : real\n" + draws)
     cases = [{"x": [0.5, -1.0]}, {"x": [0.2, 1.5, 0.9]}]
     w, mu = np.array([0.3, 0.7]), np.array([0.0, 1.0])
-    each = [np.log(w @ np.prod(stats.norm.pdf(np.array(case["x"])[:, None], mu), axis=0)) for case in cases]
+    each = [
+        np.log(w @ np.prod(stats.norm.pdf(np.array(case["x"])[:, None], mu), axis=0))
+        for case in cases
+    ]
     found = -float(model.loss({"w": w, "mu": mu}, cases))
     assert found == pytest.approx(sum(each), abs=1e-12)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.dsl.learn.family import Conjugate, NoMaximum, NotAFamily
+from dpc.learn.family import Conjugate, NoMaximum, NotAFamily
 
 TRIANGLE = """
 dim V = 3
@@ -92,8 +92,14 @@ def test_the_conjugate_posterior_is_highest_at_the_mixed_moments(family: Any) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (TRIANGLE.replace("factor pair          : J", "factor pair          : J^2"), "`pair` keeps the model"),
-        (TRIANGLE.replace("param J    : real = 0", "param J : real(lower=0) = 1"), "natural parameters are free"),
+        (
+            TRIANGLE.replace("factor pair          : J", "factor pair          : J^2"),
+            "`pair` keeps the model",
+        ),
+        (
+            TRIANGLE.replace("param J    : real = 0", "param J : real(lower=0) = 1"),
+            "natural parameters are free",
+        ),
         ("param p : real = 0\nb ~ Bernoulli(logits=p)", "its law depends on parameters"),
     ],
 )

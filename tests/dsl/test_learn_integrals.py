@@ -56,7 +56,12 @@ y[t in T] ~ Normal(level[t], noise)
 @pytest.mark.parametrize("text", [FACTORS, FACTORS_BY_CASE], ids=["plate", "cases"])
 def test_factor_analysis_is_a_normal_with_covariance_of_low_rank(text: str) -> None:
     rng = np.random.default_rng(9)
-    x, w, mu, psi = rng.normal(size=(5, 3)), rng.normal(size=(3, 2)), rng.normal(size=3), rng.random(3) + 0.5
+    x, w, mu, psi = (
+        rng.normal(size=(5, 3)),
+        rng.normal(size=(3, 2)),
+        rng.normal(size=3),
+        rng.random(3) + 0.5,
+    )
     likelihood = dpc.parse(text).likelihood({"x": x})
     found = jax.jit(likelihood.log_likelihood)({"W": w, "mu": mu, "psi": psi})
     expected = stats.multivariate_normal(mu, w @ w.T + np.diag(psi**2)).logpdf(x).sum()
@@ -77,7 +82,10 @@ def test_a_linear_state_space_model_is_integrated_exactly() -> None:
 
 
 def test_a_nonlinear_draw_of_a_row_is_estimated() -> None:
-    text = "dim N\nobserved n[N] : int\nparam a : real\nu[i in N] ~ Normal(0, 1)\nn[i in N] ~ Poisson(exp(a + u[i]))"
+    text = (
+        "dim N\nobserved n[N] : int\nparam a : real\nu[i in N] ~ Normal(0, 1)\nn[i in N] ~ "
+        "Poisson(exp(a + u[i]))"
+    )
     roles = dpc.parse(text).likelihood({"n": [1, 2]}).roles
     assert [node.name for node in roles.estimated] == ["u"]
     assert not roles.integrated

@@ -1,4 +1,6 @@
-"""Natural gradients against Newton's method and closed forms, and losses with sparse predictions."""
+"""Natural gradients against Newton's method and closed forms, and losses with sparse
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.dsl.learn.choose import Choice, NotApplicable
-from dpc.dsl.learn.natural import Natural
-from dpc.dsl.learn.stages import loss_of
-from dpc.inference.learning.gauss_newton import GaussNewton
-from dpc.inference.learning.newton import Newton
+from dpc.inference.optimise.gauss_newton import GaussNewton
+from dpc.inference.optimise.newton import Newton
+from dpc.learn.choose import Choice, NotApplicable
+from dpc.learn.natural import Natural
+from dpc.learn.stages import loss_of
 
 MIXTURE = """
 dim N
@@ -76,19 +78,25 @@ def test_fisher_is_gauss_newton_is_the_covariance_of_the_score(regression: Any) 
 
     def product(vector: Any) -> Any:
         out, push = jax.linearize(lambda r: natural.outputs(r, likelihood.arrays), raw)
-        curved = jax.jvp(jax.grad(lambda o: natural.loss(o, likelihood.arrays)), (out,), (push(vector),))[1]
+        curved = jax.jvp(
+            jax.grad(lambda o: natural.loss(o, likelihood.arrays)), (out,), (push(vector),)
+        )[1]
         return jax.linear_transpose(push, raw)(curved)[0]
 
     found = np.stack([jax.jit(product)({"w": e, "v": jnp.zeros(2)})["w"] for e in jnp.eye(2)])
     p = 1 / (1 + np.exp(-x @ raw["w"]))
-    scores = [(np.outer(row, row), (1 - q) ** 2 * q + q**2 * (1 - q)) for row, q in zip(x, p, strict=True)]
+    scores = [
+        (np.outer(row, row), (1 - q) ** 2 * q + q**2 * (1 - q)) for row, q in zip(x, p, strict=True)
+    ]
     np.testing.assert_allclose(found, sum(outer * share for outer, share in scores), atol=1e-10)
 
 
 def test_natural_gradients_find_the_same_maximum(regression: Any) -> None:
     _, data, _ = regression
     model = dpc.parse(GLM)
-    natural, newton = (model.fit(data, method=method, errors=False) for method in ("natural", "newton"))
+    natural, newton = (
+        model.fit(data, method=method, errors=False) for method in ("natural", "newton")
+    )
     assert natural.converged
     assert natural.value == pytest.approx(newton.value, abs=1e-9)
     with pytest.raises(NotApplicable, match="natural gradients need complete data"):
@@ -105,7 +113,9 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     for row, y in zip(theta, (0, 1), strict=True):
         p = min((q for q in simplex_grid(200)), key=lambda q: float(np.sum((q - row) ** 2)))
         expected += p @ row - (p @ p - 1) / 2 - row[y]
-    assert float(loss({"w": jnp.asarray(theta[0])}, likelihood.arrays)) == pytest.approx(expected, abs=1e-4)
+    assert float(loss({"w": jnp.asarray(theta[0])}, likelihood.arrays)) == pytest.approx(
+        expected, abs=1e-4
+    )
     with pytest.raises(NotApplicable, match="it is for laws with logits"):
         dpc.parse("b ~ Bernoulli(0.4)").fit({"b": [True]}, loss="sparsemax")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.dsl.convert.to_network import network_of
-from dpc.dsl.embed.tables import tables_once
-from dpc.dsl.tabulate.discrete import Setting, discrete_model
+from dpc.finite.discrete import Setting, discrete_model
+from dpc.finite.tables import tables_once
+from dpc.finite.to_network import network_of
 
 ALARM = Path(__file__).resolve().parents[2] / "models" / "networks" / "alarm.dp"
 ROWS = 5000
@@ -48,9 +48,13 @@ z[t in T[1..]] ~ Categorical(step[z[t-1]])
 y[t in T]      ~ {law}
 """
 GAUSSIAN = SWITCHING.format(
-    type="real", params="param mu[K] : real\nparam sd[K] : real(lower=0)", law="Normal(mu[z[t]], sd[z[t]])"
+    type="real",
+    params="param mu[K] : real\nparam sd[K] : real(lower=0)",
+    law="Normal(mu[z[t]], sd[z[t]])",
 )
-SYMBOLS = SWITCHING.format(type="S", params="dim S = 3\nparam e[K, S] : simplex", law="Categorical(e[z[t]])")
+SYMBOLS = SWITCHING.format(
+    type="S", params="dim S = 3\nparam e[K, S] : simplex", law="Categorical(e[z[t]])"
+)
 START = {"start": np.array([0.6, 0.4]), "step": np.array([[0.7, 0.3], [0.4, 0.6]])}
 GAUSSIAN_START = {"mu": np.array([-0.5, 1.0]), "sd": np.array([1.0, 1.5])}
 SYMBOLS_START = {"e": np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])}
@@ -105,11 +109,18 @@ def test_coefficients_and_standard_errors_of_statsmodels(law: str) -> None:
     }
     x, y = regression(law)
     type_, body, more = LAWS[law]
-    fit = dpc.parse(GLM.format(type=type_, law=body, more=more)).fit({"x": x, "y": y}, tolerance=1e-12)
+    fit = dpc.parse(GLM.format(type=type_, law=body, more=more)).fit(
+        {"x": x, "y": y}, tolerance=1e-12
+    )
     peer = sm.GLM(y.astype(float), sm.add_constant(x), family=families[law]).fit(tol=1e-14)
     assert fit.converged
-    np.testing.assert_allclose(np.append(fit.params["b"], fit.params["w"]), peer.params, rtol=0, atol=1e-6)
-    if law in ("logistic", "Poisson"):  # elsewhere statsmodels estimates the dispersion by moments, not likelihood
+    np.testing.assert_allclose(
+        np.append(fit.params["b"], fit.params["w"]), peer.params, rtol=0, atol=1e-6
+    )
+    if law in (
+        "logistic",
+        "Poisson",
+    ):  # elsewhere statsmodels estimates the dispersion by moments, not likelihood
         np.testing.assert_allclose(np.append(fit.errors["b"], fit.errors["w"]), peer.bse, rtol=1e-6)
         assert fit.value == pytest.approx(peer.llf, rel=1e-10)
 
@@ -132,8 +143,12 @@ def test_at_least_the_likelihood_of_hmmlearn_on_sequences_of_many_lengths() -> N
     y = np.array([-1.0, 2.0])[z] + np.array([0.7, 1.2])[z] * rng.normal(size=len(z))
     frame = pandas.DataFrame({"y": y, "sequence": np.repeat(np.arange(len(LENGTHS)), LENGTHS)})
     model = dpc.parse(GAUSSIAN)
-    fit = model.fit(frame, by="sequence", start=START | GAUSSIAN_START, errors=False, tolerance=1e-11)
-    peer = hmm.GaussianHMM(2, "diag", init_params="", covars_prior=0, covars_weight=0, n_iter=2000, tol=1e-9)
+    fit = model.fit(
+        frame, by="sequence", start=START | GAUSSIAN_START, errors=False, tolerance=1e-11
+    )
+    peer = hmm.GaussianHMM(
+        2, "diag", init_params="", covars_prior=0, covars_weight=0, n_iter=2000, tol=1e-9
+    )
     peer.startprob_, peer.transmat_ = START["start"], START["step"]
     peer.means_, peer.covars_ = GAUSSIAN_START["mu"][:, None], GAUSSIAN_START["sd"][:, None] ** 2
     peer.fit(y[:, None], LENGTHS)
@@ -152,9 +167,15 @@ def test_at_least_the_likelihood_of_hmmlearn_on_one_sequence_of_symbols() -> Non
     rng = np.random.default_rng(7)
     z = chain_of_symbols(400, rng)
     y = np.where(rng.random(400) < 0.75, 2 * z, 1)
-    fit = dpc.parse(SYMBOLS).fit({"y": y}, start=START | SYMBOLS_START, errors=False, tolerance=1e-11)
+    fit = dpc.parse(SYMBOLS).fit(
+        {"y": y}, start=START | SYMBOLS_START, errors=False, tolerance=1e-11
+    )
     peer = hmm.CategoricalHMM(2, init_params="", n_iter=5000, tol=1e-9, n_features=3)
-    peer.startprob_, peer.transmat_, peer.emissionprob_ = START["start"], START["step"], SYMBOLS_START["e"]
+    peer.startprob_, peer.transmat_, peer.emissionprob_ = (
+        START["start"],
+        START["step"],
+        SYMBOLS_START["e"],
+    )
     peer.fit(y[:, None])
     assert fit.value >= peer.score(y[:, None]) - 1e-9
 
@@ -173,11 +194,15 @@ def sentences() -> list[dict[str, Any]]:
 
 
 def test_the_regularised_optimum_of_crfsuite(tmp_path: Path) -> None:
-    """crfsuite minimises the negative log-likelihood plus c2 times the squares of the weights; here c2 is 0.3."""
+    """crfsuite minimises the negative log-likelihood plus c2 times the squares of the weights; here
+    c2 is 0.3.
+    """
     crfsuite = pytest.importorskip("pycrfsuite")
     cases, model = sentences(), dpc.parse(TAGGER)
     trainer = crfsuite.Trainer("lbfgs", verbose=False)
-    trainer.set_params({"c1": 0.0, "c2": 0.3, "epsilon": 1e-9, "delta": 1e-12, "max_iterations": 1000})
+    trainer.set_params(
+        {"c1": 0.0, "c2": 0.3, "epsilon": 1e-9, "delta": 1e-12, "max_iterations": 1000}
+    )
     trainer.set_params({"feature.possible_states": True, "feature.possible_transitions": True})
     for case in cases:
         tokens = [[f"w{w}", f"s{s}"] for w, s in zip(case["word"], case["shape"], strict=True)]
@@ -219,7 +244,10 @@ class Alarm:
         self.rows: dict[str, Any] = {}
         for name in self.tables:
             self.draw(name, rng)
-        self.labels = {name: np.array(self.network.by_name[name].states)[rows] for name, rows in self.rows.items()}
+        self.labels = {
+            name: np.array(self.network.by_name[name].states)[rows]
+            for name, rows in self.rows.items()
+        }
 
     def draw(self, name: str, rng: Any) -> None:
         table = self.tables[name]
@@ -229,7 +257,9 @@ class Alarm:
         if name not in self.rows:
             chances = table.values[tuple(self.rows[parent] for parent in table.parents)]
             limits = np.cumsum(np.broadcast_to(chances, (ROWS, table.values.shape[-1])), axis=-1)
-            self.rows[name] = np.minimum((limits < rng.random((ROWS, 1))).sum(-1), table.values.shape[-1] - 1)
+            self.rows[name] = np.minimum(
+                (limits < rng.random((ROWS, 1))).sum(-1), table.values.shape[-1] - 1
+            )
 
 
 @pytest.fixture(scope="module")
@@ -238,9 +268,12 @@ def alarm() -> Alarm:
 
 
 @pytest.mark.parametrize(
-    ("smoothing", "prior", "weight"), [(0.5, "useSmoothingPrior", 0.5), ("bdeu:7", "useBDeuPrior", 7.0)]
+    ("smoothing", "prior", "weight"),
+    [(0.5, "useSmoothingPrior", 0.5), ("bdeu:7", "useBDeuPrior", 7.0)],
 )
-def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float | str, prior: str, weight: float) -> None:
+def test_the_smoothed_tables_of_pyagrum(
+    alarm: Alarm, smoothing: float | str, prior: str, weight: float
+) -> None:
     gum, pandas = pytest.importorskip("pyagrum"), pytest.importorskip("pandas")
     bare = gum.BayesNet()
     for variable in alarm.network.variables:
@@ -259,7 +292,9 @@ def test_the_smoothed_tables_of_pyagrum(alarm: Alarm, smoothing: float | str, pr
         np.testing.assert_allclose(params[f"{name}.p"], theirs, rtol=0, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize(("smoothing", "prior"), [(0.0, {}), (1.0, {"prior_type": "K2"}), ("bdeu:7", BDEU)])
+@pytest.mark.parametrize(
+    ("smoothing", "prior"), [(0.0, {}), (1.0, {"prior_type": "K2"}), ("bdeu:7", BDEU)]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_the_tables_of_pgmpy(alarm: Alarm, smoothing: float | str, prior: dict[str, Any]) -> None:
     pytest.importorskip("pgmpy")
@@ -270,10 +305,14 @@ def test_the_tables_of_pgmpy(alarm: Alarm, smoothing: float | str, prior: dict[s
     bare = DiscreteBayesianNetwork([(p, t.child) for t in alarm.network.tables for p in t.parents])
     frame = pandas.DataFrame(alarm.labels)
     states = {variable.name: list(variable.states) for variable in alarm.network.variables}
-    estimator = (BayesianEstimator if prior else MaximumLikelihoodEstimator)(bare, frame, state_names=states)
+    estimator = (BayesianEstimator if prior else MaximumLikelihoodEstimator)(
+        bare, frame, state_names=states
+    )
     params = alarm.model.fit(alarm.rows, smoothing=smoothing).params
     for name, table in alarm.tables.items():
         found = estimator.estimate_cpd(name, **prior)
         theirs = np.transpose(found.values, [found.variables.index(v) for v in table.scope])
         places = [[found.state_names[v].index(state) for state in states[v]] for v in table.scope]
-        np.testing.assert_allclose(params[f"{name}.p"], theirs[np.ix_(*places)], rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            params[f"{name}.p"], theirs[np.ix_(*places)], rtol=0, atol=1e-12, err_msg=name
+        )

@@ -1,4 +1,6 @@
-"""Regressions in NumPy against derivatives of the compiled likelihood; without a certificate, the general way."""
+"""Regressions in NumPy against derivatives of the compiled likelihood; without a certificate, the
+general way.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import dpc
-from dpc.dsl.learn import design
-from dpc.dsl.learn.begin import WrongStart
-from dpc.dsl.learn.design import Design
-from dpc.dsl.learn.regression import estimate, find_regression
+from dpc.learn import design
+from dpc.learn.begin import WrongStart
+from dpc.learn.design import Design
+from dpc.learn.regression import estimate, find_regression
 
 PLAIN = """
 dim Obs
@@ -76,7 +78,9 @@ def test_the_gradient_vanishes_and_the_hessian_gives_the_errors(name: str) -> No
     assert fit.value == pytest.approx(-float(loss(flat)), abs=1e-9)
     assert np.abs(slope).max() < 1e-5
     assert fit.gradient_norm < 1e-5
-    np.testing.assert_allclose(ravel_pytree(fit.errors)[0], np.sqrt(np.diag(np.linalg.inv(curvature))), rtol=1e-6)
+    np.testing.assert_allclose(
+        ravel_pytree(fit.errors)[0], np.sqrt(np.diag(np.linalg.inv(curvature))), rtol=1e-6
+    )
 
 
 TREND = """
@@ -96,7 +100,9 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", [*DATA, *WHOLE])
-def test_rows_are_looked_at_in_pieces_only_where_each_stands_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_looked_at_in_pieces_only_where_each_stands_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same numbers from one piece and from many, which begin with a share of them."""
     text, data = DATA.get(name) or (WHOLE[name], {"u": X[:, 1], "y": DATA["cases"][1]["y"]})
     likelihood = dpc.parse(text).likelihood(data)
@@ -104,7 +110,9 @@ def test_rows_are_looked_at_in_pieces_only_where_each_stands_alone(name: str, mo
     assert found is not None
     whole = estimate(found, likelihood, {}, 100, 1e-12)
     monkeypatch.setattr(design, "PIECE", 3)
-    assert (Design(likelihood, found.draw, found.predictor, found.weights).count == 20) == (name in DATA)
+    assert (Design(likelihood, found.draw, found.predictor, found.weights).count == 20) == (
+        name in DATA
+    )
     cut = estimate(found, likelihood, {}, 100, 1e-12)
     assert whole is not None
     assert cut is not None
@@ -131,7 +139,10 @@ def test_without_a_certificate_the_general_methods_answer() -> None:
     text, data = DATA["linear"]
     exact = dpc.parse(text).fit(data | {"y": 1000 + 3 * data["u"]})
     assert not exact.converged
-    assert exact.reason == "the data are fitted exactly, `s` goes to zero, and the likelihood grows for ever"
+    assert (
+        exact.reason
+        == "the data are fitted exactly, `s` goes to zero, and the likelihood grows for ever"
+    )
     assert exact.params["c"] == pytest.approx(3, abs=1e-12)
 
 
@@ -147,8 +158,12 @@ def test_fewer_rows_than_unknowns_are_told_at_once() -> None:
     """
     found = dpc.parse(text).fit({"x": [2.0], "y": [5.0]})
     assert not found.converged
-    assert found.reason.startswith("there are 3 unknown numbers and 1 of `y`: the data are fitted exactly")
-    assert (found.params["a"], found.params["b"]) == (pytest.approx(1), pytest.approx(2)), "the shortest: 5 (1, 2) / 5"
+    assert found.reason.startswith(
+        "there are 3 unknown numbers and 1 of `y`: the data are fitted exactly"
+    )
+    assert (found.params["a"], found.params["b"]) == (pytest.approx(1), pytest.approx(2)), (
+        "the shortest: 5 (1, 2) / 5"
+    )
     twice = dpc.parse(text).fit({"x": [2.0, 2.0], "y": [5.0, 6.0]})
     assert twice.converged, "the same x twice leaves something"
     assert twice.params["s"] == pytest.approx(0.5, abs=1e-6)
@@ -165,19 +180,28 @@ def test_what_is_not_such_a_regression_is_left_alone() -> None:
     ):
         assert other != text
         assert find_regression(dpc.parse(other).likelihood(data)) is None
-    assert find_regression(dpc.parse(text).likelihood(data | {"y": np.append(np.nan, data["y"][1:])})) is None
+    assert (
+        find_regression(dpc.parse(text).likelihood(data | {"y": np.append(np.nan, data["y"][1:])}))
+        is None
+    )
 
 
 @pytest.mark.parametrize(
     ("start", "says"),
     [
-        ({"w": [0.0]}, r"`w` has shape \(2,\), but `start` gives \(1,\)"),
-        ({"bais": 0.0}, "`start` gives `bais`, which is not an unknown of this fit; did you mean `bias`?"),
+        ({"w": [0.0]}, r"`w` has shape \(2,\), but `start=` gives \(1,\)"),
+        (
+            {"bais": 0.0},
+            "`start=` gives `bais`, which is not an unknown of this fit; did you mean `bias`?",
+        ),
         ({"bias": "low"}, "`bias` is a number"),
     ],
 )
 def test_a_start_that_does_not_fit_is_refused(start: dict[str, Any], says: str) -> None:
-    text = "dim N\ndim F = 2\ndata x[N, F] : real\nobserved y[N] : bool\nparam bias : real = 0\nparam w[F] : real = 0\n"
+    text = (
+        "dim N\ndim F = 2\ndata x[N, F] : real\nobserved y[N] : bool\nparam bias : real = "
+        "0\nparam w[F] : real = 0\n"
+    )
     model = dpc.parse(f"{text}y[i in N] ~ Bernoulli(logits=bias + dot(x[i], w))")
     with pytest.raises(WrongStart, match=says):
         model.fit({"x": np.ones((3, 2)), "y": [True, False, True]}, start=start)

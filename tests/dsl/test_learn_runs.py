@@ -45,7 +45,15 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     (folder / "mixture.dp").write_text(MIXTURE)
     x = rng.normal(size=500) * rng.choice([1, 3], 500)
     (folder / "mixture.csv").write_text("\n".join(["x", *map(str, x.tolist())]) + "\n")
-    return [str(folder / "mixture.dp"), "--data", str(folder / "mixture.csv"), "--method", "em", "--tolerance", "1e-14"]
+    return [
+        str(folder / "mixture.dp"),
+        "--data",
+        str(folder / "mixture.csv"),
+        "--method",
+        "em",
+        "--tolerance",
+        "1e-14",
+    ]
 
 
 def say(capsys: Capture, *words: Any, code: int = 0) -> str:
@@ -53,7 +61,9 @@ def say(capsys: Capture, *words: Any, code: int = 0) -> str:
     return capsys.readouterr().out
 
 
-def test_a_killed_fit_continues_bit_for_bit(mixture: list[str], tmp_path: Path, capsys: Capture) -> None:
+def test_a_killed_fit_continues_bit_for_bit(
+    mixture: list[str], tmp_path: Path, capsys: Capture
+) -> None:
     """kill -9 when the first checkpoint is there."""
     kept = tmp_path / "kept"
     words = ["fit", *mixture, "--steps", "150", "--json"]
@@ -66,8 +76,10 @@ def test_a_killed_fit_continues_bit_for_bit(mixture: list[str], tmp_path: Path, 
 def test_a_fit_continues_in_its_second_stage(
     mixture: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten steps of EM, then L-BFGS: stopped there after twelve steps, and continued up to sixteen."""
-    monkeypatch.setattr("dpc.dsl.learn.fit.EM_STEPS", 10)
+    """Ten steps of EM, then L-BFGS: stopped there after twelve steps, and continued up to
+    sixteen.
+    """
+    monkeypatch.setattr("dpc.learn.fit.EM_STEPS", 10)
     words = "fit", *mixture, "--json", "--steps"
     unbroken = json.loads(say(capsys, *words, "16", code=4))
     kept = "--checkpoint", tmp_path / "kept"
@@ -89,7 +101,7 @@ if len(sys.argv) > 1:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(sys.argv[1], num_processes=2, process_id=int(sys.argv[2]))
 import dpc
-from dpc.inference.learning.sharded import all_devices
+from dpc.inference.optimise.sharded import all_devices
 text = "data x : real\\nparam a : real = 0\\nparam b : real = 0\\ny ~ Bernoulli(logits=a + b * x)\\n"
 rng = np.random.default_rng(0)
 x = rng.normal(size=41)
@@ -104,7 +116,9 @@ def spread(devices: int, *arguments: str) -> subprocess.Popen[str]:
     flags = f"--xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", SPREAD, *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def answer_of(process: subprocess.Popen[str]) -> Any:

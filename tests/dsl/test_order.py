@@ -9,7 +9,7 @@ from helpers import codes, graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpc.dsl.check.order import Edge, components, find_recurrences
+from dpc.dsl.graph.dependence import Edge, components, find_recurrences
 from dpc.dsl.source import Span
 
 NAMES = "abcd"
@@ -40,7 +40,8 @@ def has_cycle_when_unrolled(edges: list[Edge], axes: int) -> bool:
             (edge.used, step)
             for edge in edges
             if edge.user == name
-            and (step := tuple(p - (lag or 0) for p, lag in zip(place, edge.lags, strict=True))) in places
+            and (step := tuple(p - (lag or 0) for p, lag in zip(place, edge.lags, strict=True)))
+            in places
         ]
         for name in NAMES
         for place in places
@@ -86,8 +87,13 @@ def test_components_come_used_before_user(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_second_order_chain() -> None:
-    text = "dim T\nz[0] ~ Normal(0, 1)\nz[1] ~ Normal(z[0], 1)\nz[t in T[2..]] ~ Normal(z[t-1] + z[t-2], 1)\n"
-    assert [(r.members, r.order, r.reverse) for r in graph(text).recurrences] == [(("z",), 2, False)]
+    text = (
+        "dim T\nz[0] ~ Normal(0, 1)\nz[1] ~ Normal(z[0], 1)\nz[t in T[2..]] ~ Normal(z[t-1] + "
+        "z[t-2], 1)\n"
+    )
+    assert [(r.members, r.order, r.reverse) for r in graph(text).recurrences] == [
+        (("z",), 2, False)
+    ]
 
 
 def test_backward_chain() -> None:
@@ -115,7 +121,10 @@ b := a[-1, -1]
         "a := a + 1\n",
         "dim T\nz[t in T] ~ Normal(z[t], 1)\n",
         "dim T\nz[0] ~ Normal(0, 1)\nz[t in T[1..]] ~ Normal(sum(z), 1)\n",
-        "dim T\nz[0] ~ Normal(0, 1)\nz[t in T[1..-1]] ~ Normal(z[t-1] + z[t+1], 1)\nz[-1] ~ Normal(0, 1)\n",
+        (
+            "dim T\nz[0] ~ Normal(0, 1)\nz[t in T[1..-1]] ~ Normal(z[t-1] + z[t+1], 1)\nz[-1] ~ "
+            "Normal(0, 1)\n"
+        ),
     ],
 )
 def test_true_cycles_are_errors(text: str) -> None:

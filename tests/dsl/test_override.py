@@ -48,7 +48,9 @@ def test_a_flag_can_be_taken_away() -> None:
     assert settings_of(dpc.parse(text, settings={"x.noncentered": False}), "x") == []
 
 
-@pytest.mark.parametrize(("written", "scale"), [({}, 0.1), ({"r.soft": "logistic(scale=0.5)"}, 0.5)])
+@pytest.mark.parametrize(
+    ("written", "scale"), [({}, 0.1), ({"r.soft": "logistic(scale=0.5)"}, 0.5)]
+)
 def test_another_scale_gives_other_numbers(written: dict[str, str], scale: float) -> None:
     model = dpc.parse(TEXT, settings=written)
     found = model.evaluate({"theta": 0.3}, {}, {"b": True, "z": 0.0})["r"]
@@ -58,7 +60,10 @@ def test_another_scale_gives_other_numbers(written: dict[str, str], scale: float
 def test_every_statement_of_the_name_is_changed() -> None:
     text = "dim T = 4\nz[0] ~ Normal(0, 1)\nfor t in T[1..] { z[t] ~ Normal(z[t-1], 1) }\n"
     model = dpc.parse(text, settings={"z.grad": "pathwise"})
-    assert [s.method for piece in model.graph["z"].pieces for s in piece.settings] == ["pathwise", "pathwise"]
+    assert [s.method for piece in model.graph["z"].pieces for s in piece.settings] == [
+        "pathwise",
+        "pathwise",
+    ]
 
 
 def test_a_name_of_model_and_guide_is_changed_where_it_is_annotated() -> None:

@@ -1,4 +1,6 @@
-"""`m.posterior`: closed forms, elimination against hand-marginalised models, finite variables, groups, guides."""
+"""`m.posterior`: closed forms, elimination against hand-marginalised models, finite variables,
+groups, guides.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ import pytest
 from scipy.stats import norm
 
 import dpc
-from dpc.inference.posterior.run import Plan, Run
-from dpc.inference.posterior.target import Target
+from dpc.inference.mcmc.run import Plan, Run
+from dpc.inference.mcmc.target import Target
 
 CHAIN = """
 dim T
@@ -68,9 +70,14 @@ def hmm_by_hand() -> None:
 
 def mixture_by_hand() -> None:
     weight = numpyro.sample("weight", dist.Dirichlet(jnp.ones(2)))
-    centre = numpyro.sample("centre", dist.ImproperUniform(dist.constraints.ordered_vector, (), (2,)))
+    centre = numpyro.sample(
+        "centre", dist.ImproperUniform(dist.constraints.ordered_vector, (), (2,))
+    )
     numpyro.factor("prior", jnp.sum(norm_logpdf(centre, 0.0, 5.0)) + jnp.log(2.0))
-    numpyro.factor("seen", jnp.sum(jax.nn.logsumexp(jnp.log(weight) + norm_logpdf(Y[:, None], centre, 1.0), axis=1)))
+    numpyro.factor(
+        "seen",
+        jnp.sum(jax.nn.logsumexp(jnp.log(weight) + norm_logpdf(Y[:, None], centre, 1.0), axis=1)),
+    )
 
 
 def norm_logpdf(x: Any, mean: Any, sd: float) -> jax.Array:
@@ -85,7 +92,9 @@ BY_HAND: dict[str, tuple[str, str, Callable[[], None]]] = {
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_elimination_is_the_hand_marginalised_density(name: str) -> None:
-    """Potential and gradient in unconstrained space at five points: NUTS sees one and the same function."""
+    """Potential and gradient in unconstrained space at five points: NUTS sees one and the same
+    function.
+    """
     text, seen, by_hand = BY_HAND[name]
     model = dpc.parse(text)
     ours, theirs = Target(model.to_numpyro(model.bind({seen: Y}))), Target(by_hand)
@@ -93,7 +102,9 @@ def test_elimination_is_the_hand_marginalised_density(name: str) -> None:
     chance = np.random.default_rng(0)
     functions = [jax.jit(jax.value_and_grad(target.potential)) for target in (ours, theirs)]
     for _ in range(5):
-        point = {site: jnp.asarray(chance.uniform(-2, 2, shape)) for site, shape in ours.shapes.items()}
+        point = {
+            site: jnp.asarray(chance.uniform(-2, 2, shape)) for site, shape in ours.shapes.items()
+        }
         found, expected = (function(point) for function in functions)
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
         for site in point:
@@ -103,7 +114,9 @@ def test_elimination_is_the_hand_marginalised_density(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BY_HAND)
 def test_posterior_is_that_of_the_hand_marginalised_model(name: str) -> None:
-    """Means of all elements within 4.5 Monte Carlo errors of their difference: false alarm below 1 in 10,000."""
+    """Means of all elements within 4.5 Monte Carlo errors of their difference: false alarm below 1
+    in 10,000.
+    """
     text, seen, by_hand = BY_HAND[name]
     model = dpc.parse(text)
     plan = Plan(warmup=1000, chains=4)
@@ -136,7 +149,9 @@ def test_groups_have_the_dims_and_labels_of_the_file(chain: Any) -> None:
     assert list(posterior.coords["State"].values) == ["low", "high"]
     assert posterior["z"].dims == ("chain", "draw", "T")
     assert dict(posterior.sizes) == {"chain": 2, "draw": 150, "State": 2, "T": 8}
-    assert {"diverging", "energy", "acceptance_rate", "tree_depth"} <= set(found.sample_stats.data_vars)
+    assert {"diverging", "energy", "acceptance_rate", "tree_depth"} <= set(
+        found.sample_stats.data_vars
+    )
     assert found.posterior_predictive["y"].shape == (2, 150, 8)
     np.testing.assert_array_equal(found.observed_data["y"], Y)
     np.testing.assert_array_equal(posterior["in_high"], (posterior["z"] == 1).sum("T"))
@@ -178,7 +193,9 @@ def test_recovered_modes_are_exact_given_each_draw(chain: Any) -> None:
 
 
 def test_recovered_draws_have_the_average_marginals(chain: Any, shares: np.ndarray) -> None:
-    """Given the 300 draws, a state is a coin with the average marginal p: within 4.5 sd at 8 steps, 1 in 18,000."""
+    """Given the 300 draws, a state is a coin with the average marginal p: within 4.5 sd at 8 steps,
+    1 in 18,000.
+    """
     _, _, found = chain
     p = shares[..., 1]
     error = np.sqrt((p * (1 - p)).sum(axis=(0, 1))) / 300
@@ -207,7 +224,9 @@ MEAN, SD = Y.sum() / 0.25 / PRECISION, PRECISION**-0.5
 @pytest.mark.parametrize("method", ["laplace", "importance"])
 def test_approximations_of_a_conjugate_model(method: str) -> None:
     """Mean within 4.5 standard errors of 1000 draws: false alarm 1 in 150,000."""
-    found = dpc.parse(GAUSSIAN).posterior({"y": Y}, method, draws=1000, prior=False, predictive=False)
+    found = dpc.parse(GAUSSIAN).posterior(
+        {"y": Y}, method, draws=1000, prior=False, predictive=False
+    )
     m = found.posterior["m"].values
     assert m.shape == (1, 1000)
     assert abs(m.mean() - MEAN) < 4.5 * SD / np.sqrt(1000)
@@ -217,12 +236,16 @@ def test_approximations_of_a_conjugate_model(method: str) -> None:
 
 
 def test_the_guide_of_the_file_is_fitted_and_drawn_from() -> None:
-    """The guide holds the posterior: within a tenth of its sd after 1000 steps, plus 4.5 standard errors."""
-    text = (
-        GAUSSIAN
-        + "param a : real\nparam b : real\nguide { m ~ Normal(a, exp(b)) with grad=pathwise }\nmaximize elbo()\n"
+    """The guide holds the posterior: within a tenth of its sd after 1000 steps, plus 4.5 standard
+    errors.
+    """
+    text = GAUSSIAN + (
+        "param a : real\nparam b : real\nguide { m ~ Normal(a, exp(b)) with grad=pathwise "
+        "}\nmaximize elbo()\n"
     )
-    found = dpc.parse(text).posterior({"y": Y}, "svi", draws=1000, steps=1500, prior=False, predictive=False)
+    found = dpc.parse(text).posterior(
+        {"y": Y}, "svi", draws=1000, steps=1500, prior=False, predictive=False
+    )
     m = found.posterior["m"].values
     assert abs(m.mean() - MEAN) < (0.1 + 4.5 / np.sqrt(1000)) * SD
     assert abs(m.std() / SD - 1) < 0.1 + 4.5 / np.sqrt(2 * 1000)
@@ -239,7 +262,9 @@ def test_a_count_without_bounds_is_refused_by_name() -> None:
 
 
 def test_a_network_has_nothing_to_move_along() -> None:
-    model = dpc.parse("observed b : bool\na ~ Bernoulli(0.3)\nb ~ Bernoulli(if a then 0.9 else 0.2)\n")
+    model = dpc.parse(
+        "observed b : bool\na ~ Bernoulli(0.3)\nb ~ Bernoulli(if a then 0.9 else 0.2)\n"
+    )
     with pytest.raises(ValueError, match="nothing in this model is continuous"):
         model.posterior({"b": True})
 
@@ -250,7 +275,7 @@ def test_unknown_methods_are_told() -> None:
 
 
 def test_centred_hierarchies_are_told_from_others() -> None:
-    from dpc.dsl.posterior.labels import centred_draws
+    from dpc.posterior.labels import centred_draws
 
     head = "dim J = 3\nmu ~ Normal(0, 1)\ntau ~ HalfNormal(1)\n"
     for line, expected in {

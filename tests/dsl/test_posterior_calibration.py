@@ -1,7 +1,9 @@
-"""Simulation-based calibration (Talts et al. 2018): parameters from the prior, data from them, draws given the data.
+"""Simulation-based calibration (Talts et al. 2018): parameters from the prior, data from them,
+draws given the data.
 
-Among the draws the true value has every rank equally often. 200 simulations, 19 nearly independent draws each: the 20
-ranks are tested by chi-square, one test for each number, all together at a false-alarm rate of 1 in 1000.
+Among the draws the true value has every rank equally often. 200 simulations, 19 nearly independent
+draws each: the 20 ranks are tested by chi-square, one test for each number, all together at a
+false-alarm rate of 1 in 1000.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpyro.infer import NUTS
 from scipy.stats import chi2
 
 import dpc
-from dpc.inference.posterior.target import Target
+from dpc.inference.mcmc.target import Target
 
 SIMULATIONS, DRAWS, THINNING, WARMUP = 200, 19, 8, 400
 RATE = 1e-3
@@ -49,7 +51,11 @@ level[0]           ~ Normal(0, 1)
 level[t in T[1..]] ~ Normal(pull * level[t-1], noise)
 y[t in T]          ~ Normal(level[t], 0.5)
 """
-CASES = {"schools": (SCHOOLS, {}), "mixture": (CLUSTERS, {"Point": 20}), "series": (SERIES, {"T": 10})}
+CASES = {
+    "schools": (SCHOOLS, {}),
+    "mixture": (CLUSTERS, {"Point": 20}),
+    "series": (SERIES, {"T": 10}),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -58,14 +64,19 @@ def _in_double_precision() -> Iterator[None]:
         yield
 
 
-def simulate(model: dpc.Model, blank: dict[str, Any], key: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def simulate(
+    model: dpc.Model, blank: dict[str, Any], key: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """True values, and DRAWS draws given data that were made from them."""
     first, second, third = jax.random.split(key, 3)
     truth = model.sample(first, {}, blank)
     seen = [node.name for node in model.graph.nodes if node.observed]
     data = {**blank, **{name: truth[name] for name in seen}}
     target = Target(lambda: model.to_numpyro()(data))
-    raw = {name: jax.random.uniform(second, shape, minval=-1, maxval=1) for name, shape in target.shapes.items()}
+    raw = {
+        name: jax.random.uniform(second, shape, minval=-1, maxval=1)
+        for name, shape in target.shapes.items()
+    }
     kernel = NUTS(potential_fn=target.potential, target_accept_prob=0.9, max_tree_depth=8)
     state = kernel.init(third, WARMUP, raw, (), {})
     step = lambda _, state: kernel.sample(state, (), {})  # noqa: E731
@@ -82,11 +93,15 @@ def test_ranks_are_uniform(name: str) -> None:
     model = dpc.parse(text)
     blank = dict(model.bind({}, partial=True, **sizes))
     keys = jax.random.split(jax.random.PRNGKey(7), SIMULATIONS)
-    truth, draws = jax.jit(lambda keys: jax.lax.map(lambda key: simulate(model, blank, key), keys))(keys)
+    truth, draws = jax.jit(lambda keys: jax.lax.map(lambda key: simulate(model, blank, key), keys))(
+        keys
+    )
     numbers = {}
     for site in draws:
         if site in truth:
-            ranks = np.asarray(jnp.sum(draws[site] < truth[site][:, None], axis=1)).reshape(SIMULATIONS, -1)
+            ranks = np.asarray(jnp.sum(draws[site] < truth[site][:, None], axis=1)).reshape(
+                SIMULATIONS, -1
+            )
             numbers |= {f"{site}[{k}]": ranks[:, k] for k in range(ranks.shape[1])}
     for number, ranks in numbers.items():
         counts = np.bincount(ranks, minlength=DRAWS + 1)

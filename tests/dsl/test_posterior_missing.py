@@ -1,4 +1,6 @@
-"""Missing entries of observed draws: the density is that of the other rows, or the sum over what may have been."""
+"""Missing entries of observed draws: the density is that of the other rows, or the sum over what
+may have been.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 from scipy.integrate import quad
 
 import dpc
-from dpc.inference.posterior.target import Target
+from dpc.inference.mcmc.target import Target
 
 Values = dict[str, Any]
 REGRESSION = """
@@ -80,8 +82,12 @@ def test_a_leaf_that_is_missing_is_left_out() -> None:
     data = {"x": x, "y": [0.5, None, 2.0], "hit": [True, False, None]}
     hits = 1 / (1 + np.exp(-(b + x)))
     prior = norm.logpdf(b) + norm.logpdf(s) + np.log(2) + 0.2
-    seen = norm.logpdf(0.5, b, s) + norm.logpdf(2.0, 3 * b, s) + np.log(hits[0]) + np.log(1 - hits[1])
-    np.testing.assert_allclose(log_density(REGRESSION, data, {"b": b, "s": 0.2}), prior + seen, rtol=1e-9)
+    seen = (
+        norm.logpdf(0.5, b, s) + norm.logpdf(2.0, 3 * b, s) + np.log(hits[0]) + np.log(1 - hits[1])
+    )
+    np.testing.assert_allclose(
+        log_density(REGRESSION, data, {"b": b, "s": 0.2}), prior + seen, rtol=1e-9
+    )
 
 
 def test_a_finite_value_that_others_depend_on_is_summed_over() -> None:
@@ -113,7 +119,9 @@ def test_rows_that_are_drawn_together_are_left_out_whole_and_filled_in_part() ->
 
 
 def test_the_posterior_of_what_is_missing_is_that_of_quadrature() -> None:
-    """y[1] given its neighbours, a integrated out; the mean within 4.5 errors: false alarm 1 in 150,000."""
+    """y[1] given its neighbours, a integrated out; the mean within 4.5 errors: false alarm 1 in
+    150,000.
+    """
     import arviz as az
 
     data = {"y": [0.5, None, 2.0, 1.0]}
@@ -146,7 +154,7 @@ def test_groups_show_the_gaps() -> None:
 
 REFUSED = {
     "whole": ("dim T\nobserved y[T] : int(lower=0)\na ~ HalfNormal(1)\ny[0] ~ Poisson(2)\n"
-              "y[t in T[1..]] ~ Poisson(a + y[t-1])\n", "whole numbers without bounds cannot be summed over"),
+              "y[t in T[1..]] ~ Poisson(a + y[t-1])\n", ("whole numbers without bounds cannot be " "summed over")),
     "ends": ("dim T\nobserved y[T] : real\na ~ HalfNormal(1)\ny[0] ~ Uniform(0, a)\n"
              "y[t in T[1..]] ~ Uniform(0, a + y[t-1])\n", "which values are possible is not fixed"),
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Recurrences as scans against the naive twin: several ranges, several axes, both directions, awkward names."""
+"""Recurrences as scans against the naive twin: several ranges, several axes, both directions,
+awkward names.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from interpret import Interpreter
 
 import dpc
-from dpc.dsl.graph import Graph, Kind
-from dpc.dsl.interpret import Interpreter
+from dpc.dsl.graph.graph import Graph, Kind
 
 SIZE = 8
 WRITTEN = """
@@ -188,7 +190,9 @@ def _in_double_precision() -> Iterator[None]:
 
 def given_arrays(found: Graph) -> dict[str, Any]:
     chance = np.random.default_rng(0)
-    shapes = {n.name: [axis.size or SIZE for axis in n.type.shape] for n in found.of_kind(Kind.INPUT)}
+    shapes = {
+        n.name: [axis.size or SIZE for axis in n.type.shape] for n in found.of_kind(Kind.INPUT)
+    }
     return {dim.name: SIZE for dim in found.dims if dim.size is None} | {
         name: chance.normal(size=shape) for name, shape in shapes.items()
     }
@@ -212,7 +216,9 @@ def test_a_recurrence_agrees_with_its_twin(name: str) -> None:
 
 
 def test_every_draw_has_noise_of_its_own() -> None:
-    """Along both axes, and in pieces that share a step: no two of the standard draws are the same."""
+    """Along both axes, and in pieces that share a step: no two of the standard draws are the
+    same.
+    """
     text = "dim A = 3\ndim B = 4\nx[0, j in B] ~ Normal(0, 1)\nx[i in A[1..], 0] ~ Normal(0, 1)\n"
     text += "x[i in A[1..], j in B[1..]] ~ Normal(0 * (x[i-1, j] + x[i, j-1]), 1)\n"
     x = dpc.parse(text).sample(jax.random.key(0), {})["x"]
@@ -220,7 +226,9 @@ def test_every_draw_has_noise_of_its_own() -> None:
 
 
 def test_the_program_does_not_grow_with_the_axis() -> None:
-    short, long = (PROGRAMS["a fixed place between"].replace("T = 9", f"T = {n}") for n in (9, 9000))
+    short, long = (
+        PROGRAMS["a fixed place between"].replace("T = 9", f"T = {n}") for n in (9, 9000)
+    )
     program = [dpc.parse(text).program for text in (short, long)]
     assert program[0].replace("T = 9", "T = 9000") == program[1]
     assert program[0].count("lax.scan(") == 2
@@ -242,19 +250,28 @@ def programs(draw: st.DrawFn) -> str:
         for low, high in pairwise(edges):
             lines.append(f"{name}[t in T[{low}..{high}]] = {draw(_body(names, name, int(low)))}")
         if edges[-1]:
-            lines.append(f"{name}[t in T[{edges[-1]}..]] = {draw(_body(names, name, 2, fixed=False))}")
+            lines.append(
+                f"{name}[t in T[{edges[-1]}..]] = {draw(_body(names, name, 2, fixed=False))}"
+            )
     return "\n".join(lines) + "\n"
 
 
 def _body(names: str, own: str, low: int, fixed: bool = True) -> st.SearchStrategy[str]:
-    """Places counted from the start are earlier than a range only where that starts from there, too."""
+    """Places counted from the start are earlier than a range only where that starts from there,
+    too.
+    """
     lags = st.sampled_from([f"{name}[t-{lag}]" for name in names for lag in range(1, low + 1)])
     same = st.just("a[t]") if own == "b" else lags
     places = st.sampled_from([f"{own}[{k}]" for k in range(low)] if fixed else ["x[0]"])
     return st.tuples(lags, same, places).map(lambda u: f"0.5 * {u[0]} - {u[1]} + {u[2]} + x[t]")
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], derandomize=True)
+@settings(
+    max_examples=15,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    derandomize=True,
+)
 @given(programs())
 def test_any_recurrence_agrees_with_its_twin(text: str) -> None:
     verify_agreement(text)

@@ -12,18 +12,33 @@ import scipy.special as sp
 import scipy.stats
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.runtime import arrays, elementary, entmax, entropies, kernels, lists, smooth, special
+from dpc.dsl.library.bodies import (
+    arrays,
+    elementary,
+    entmax,
+    entropies,
+    kernels,
+    lists,
+    smooth,
+    special,
+)
 
 INF = np.inf
 slow = pytest.mark.slow
-ENTMAX, ENTARGMAX = (pytest.param(function, marks=slow) for function in (entmax.entmax, entmax.entargmax))
+ENTMAX, ENTARGMAX = (
+    pytest.param(function, marks=slow) for function in (entmax.entmax, entmax.entargmax)
+)
 
 
-def value_and_grad(function: Callable[..., jax.Array], *at: object) -> tuple[np.ndarray, list[np.ndarray]]:
+def value_and_grad(
+    function: Callable[..., jax.Array], *at: object
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """The sum of the results, and its gradient in every argument."""
     values = [jnp.asarray(v, float) for v in at]
     places = tuple(range(len(at)))
-    value, gradients = jax.jit(jax.value_and_grad(lambda *v: jnp.sum(function(*v)), argnums=places))(*values)
+    value, gradients = jax.jit(
+        jax.value_and_grad(lambda *v: jnp.sum(function(*v)), argnums=places)
+    )(*values)
     return np.asarray(value), [np.asarray(g) for g in gradients]
 
 
@@ -31,7 +46,9 @@ def value_and_grad(function: Callable[..., jax.Array], *at: object) -> tuple[np.
 
 
 @pytest.mark.parametrize("function", [smooth.logsumexp, smooth.softmax, smooth.sparsemax, ENTMAX])
-def test_the_maximum_of_nothing_is_minus_infinity_without_slope(function: Callable[..., jax.Array]) -> None:
+def test_the_maximum_of_nothing_is_minus_infinity_without_slope(
+    function: Callable[..., jax.Array],
+) -> None:
     value, (slope,) = value_and_grad(function, [-INF, -INF, -INF])
     assert value == -INF
     np.testing.assert_array_equal(slope, 0)
@@ -64,16 +81,22 @@ def test_large_scores_do_not_overflow(function: Callable[..., jax.Array]) -> Non
 
 def test_cumlogsumexp_of_leading_minus_infinities() -> None:
     x = [-INF, -INF, 0.0, -INF, 1.0]
-    np.testing.assert_allclose(arrays.cumlogsumexp(jnp.asarray(x)), [-INF, -INF, 0, 0, np.logaddexp(0, 1)], rtol=1e-15)
+    np.testing.assert_allclose(
+        arrays.cumlogsumexp(jnp.asarray(x)), [-INF, -INF, 0, 0, np.logaddexp(0, 1)], rtol=1e-15
+    )
     _, (slope,) = value_and_grad(lambda v: arrays.cumlogsumexp(v)[-1], x)
     np.testing.assert_allclose(slope, [0, 0, sp.expit(-1), 0, sp.expit(1)], rtol=1e-14)
 
 
 def test_logsumexp_of_two() -> None:
-    value, slopes = value_and_grad(elementary.logaddexp, [-INF, -INF, 0, 0, 1000], [-INF, 0, -INF, 0, -1000])
+    value, slopes = value_and_grad(
+        elementary.logaddexp, [-INF, -INF, 0, 0, 1000], [-INF, 0, -INF, 0, -1000]
+    )
     assert value == -INF
     np.testing.assert_array_equal(slopes, [[0, 0, 1, 0.5, 1], [0, 1, 0, 0.5, 0]])
-    np.testing.assert_allclose(elementary.logaddexp(jnp.float64(0), jnp.float64(-40)), np.exp(-40), rtol=1e-14)
+    np.testing.assert_allclose(
+        elementary.logaddexp(jnp.float64(0), jnp.float64(-40)), np.exp(-40), rtol=1e-14
+    )
 
 
 @slow
@@ -84,11 +107,15 @@ def test_logsumexp_of_two_bends_at_equality() -> None:
 def test_logdiffexp() -> None:
     a, b = [0.0, -1000.0, 1e-20, 3.0], [-INF, -1001.0, 0.0, -1000.0]
     expected = [0, -1000 + np.log(1 - np.exp(-1)), np.log(1e-20), 3]
-    np.testing.assert_allclose(elementary.logdiffexp(jnp.asarray(a), jnp.asarray(b)), expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        elementary.logdiffexp(jnp.asarray(a), jnp.asarray(b)), expected, rtol=1e-14
+    )
     _, slopes = value_and_grad(elementary.logdiffexp, a, b)
     difference = np.subtract(a, b)
     np.testing.assert_allclose(slopes[0], 1 / -np.expm1(-difference), rtol=1e-12)
-    np.testing.assert_allclose(slopes[1], -1 / np.expm1(difference.clip(max=700)), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(
+        slopes[1], -1 / np.expm1(difference.clip(max=700)), rtol=1e-12, atol=1e-300
+    )
     for both in (-INF, 1.0):
         value, slopes = value_and_grad(elementary.logdiffexp, both, both)
         assert value == -INF
@@ -135,7 +162,13 @@ def test_kl_at_zeros() -> None:
     assert entropies.kl(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])) == INF
 
 
-LENGTHS = [elementary.magnitude, arrays.norm, arrays.norm1, arrays.deviation, arrays.group_soft_threshold]
+LENGTHS = [
+    elementary.magnitude,
+    arrays.norm,
+    arrays.norm1,
+    arrays.deviation,
+    arrays.group_soft_threshold,
+]
 
 
 @pytest.mark.parametrize("function", LENGTHS)
@@ -164,19 +197,25 @@ KERNELS = [kernels.gp_exponential, *(pytest.param(kernel, marks=slow) for kernel
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_kernels_are_symmetric_with_finite_slopes_where_points_meet(kernel: Callable[..., jax.Array]) -> None:
+def test_kernels_are_symmetric_with_finite_slopes_where_points_meet(
+    kernel: Callable[..., jax.Array],
+) -> None:
     x = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, -1.0], [0.3, 0.2]])
     matrix = np.asarray(kernel(jnp.asarray(x), 1.5, 0.7))
     np.testing.assert_array_equal(matrix, matrix.T)
     np.testing.assert_array_equal(np.diagonal(matrix), 1.5**2)
     assert np.linalg.eigvalsh(matrix).min() > -1e-14
-    _, slopes = value_and_grad(lambda x, s, r: kernel(x, s, r) * jnp.arange(16.0).reshape(4, 4), x, 1.5, 0.7)
+    _, slopes = value_and_grad(
+        lambda x, s, r: kernel(x, s, r) * jnp.arange(16.0).reshape(4, 4), x, 1.5, 0.7
+    )
     assert all(np.all(np.isfinite(s)) for s in slopes)
 
 
 @slow
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_distinct_points_have_a_positive_definite_covariance(kernel: Callable[..., jax.Array]) -> None:
+def test_distinct_points_have_a_positive_definite_covariance(
+    kernel: Callable[..., jax.Array],
+) -> None:
     x = np.random.default_rng(0).normal(size=(6, 3))
     assert np.linalg.eigvalsh(np.asarray(kernel(jnp.asarray(x), 1.0, 1.0))).min() > 0
 
@@ -188,7 +227,9 @@ def test_distinct_points_have_a_positive_definite_covariance(kernel: Callable[..
 def test_lchoose() -> None:
     n, k = [5, 5, 5, 0, 1e6, 5], [0, 5, 2, 0, 3, 6]
     expected = [0, 0, np.log(10), 0, np.log(1e6 * (1e6 - 1) * (1e6 - 2) / 6), -INF]
-    np.testing.assert_allclose(elementary.lchoose(jnp.asarray(n, float), jnp.asarray(k, float)), expected, atol=1e-13)
+    np.testing.assert_allclose(
+        elementary.lchoose(jnp.asarray(n, float), jnp.asarray(k, float)), expected, atol=1e-13
+    )
     _, slopes = value_and_grad(elementary.lchoose, 5, 6)
     assert np.all(np.isfinite(slopes))
 
@@ -197,16 +238,24 @@ BETAINC_SLOPES = jax.jit(jax.vmap(jax.grad(special.betainc, argnums=(0, 1, 2)), 
 
 
 @slow
-@pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (2.0, 3.0), (300.0, 200.0), (0.2, 50.0), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(0.5, 0.5), (2.0, 3.0), (300.0, 200.0), (0.2, 50.0), (1.0, 1.0)]
+)
 def test_betainc_moves_with_its_parameters(a: float, b: float) -> None:
     x = scipy.stats.beta(a, b).ppf([0.03, 0.5, 0.98])
     slope_a, slope_b, slope_x = BETAINC_SLOPES(a, b, jnp.asarray(x))
     step_a, step_b = 1e-5 * a, 1e-5 * b
     np.testing.assert_allclose(
-        slope_a, (sp.betainc(a + step_a, b, x) - sp.betainc(a - step_a, b, x)) / (2 * step_a), rtol=2e-6, atol=1e-9
+        slope_a,
+        (sp.betainc(a + step_a, b, x) - sp.betainc(a - step_a, b, x)) / (2 * step_a),
+        rtol=2e-6,
+        atol=1e-9,
     )
     np.testing.assert_allclose(
-        slope_b, (sp.betainc(a, b + step_b, x) - sp.betainc(a, b - step_b, x)) / (2 * step_b), rtol=2e-6, atol=1e-9
+        slope_b,
+        (sp.betainc(a, b + step_b, x) - sp.betainc(a, b - step_b, x)) / (2 * step_b),
+        rtol=2e-6,
+        atol=1e-9,
     )
     np.testing.assert_allclose(slope_x, scipy.stats.beta(a, b).pdf(x), rtol=1e-9)
 
@@ -240,7 +289,9 @@ def test_rank_keeps_the_order_of_equals() -> None:
 
 @slow
 def test_soft_insert_gives_weight_zero_to_what_does_not_exist() -> None:
-    ends = [lists.soft_insert(jnp.array([1.0, 2.0]), jnp.eye(3)[i], jnp.float64(9)) for i in range(3)]
+    ends = [
+        lists.soft_insert(jnp.array([1.0, 2.0]), jnp.eye(3)[i], jnp.float64(9)) for i in range(3)
+    ]
     np.testing.assert_array_equal(ends, [[9, 1, 2], [1, 9, 2], [1, 2, 9]])
 
 
@@ -265,7 +316,9 @@ def test_attention_is_lookup_for_keys_of_unit_length() -> None:
     keys = jnp.array([[1.0, 0.0], [0.6, 0.8], [0.0, -1.0]])
     values, query = jnp.array([[1.0], [2.0], [4.0]]), jnp.array([0.3, 0.9])
     soft = lists.soft_lookup(keys, values, query, 0.8)
-    np.testing.assert_allclose(lists.attention(query[None], keys, values, 0.8**2)[0], soft, rtol=1e-13)
+    np.testing.assert_allclose(
+        lists.attention(query[None], keys, values, 0.8**2)[0], soft, rtol=1e-13
+    )
 
 
 def test_masks_hide_huge_scores_and_may_be_empty() -> None:
@@ -273,8 +326,12 @@ def test_masks_hide_huge_scores_and_may_be_empty() -> None:
     values = jnp.array([[7.0], [2.0], [3.0]])
     mask = jnp.array([[False, True, True], [False, False, False]])
     expected = sp.softmax([1, 1.5]) @ [2, 3]
-    np.testing.assert_allclose(lists.masked_attention(queries, keys, values, mask), [[expected], [0]], rtol=1e-14)
-    _, gradients = value_and_grad(lambda *given: lists.masked_attention(*given, mask), queries, keys, values)
+    np.testing.assert_allclose(
+        lists.masked_attention(queries, keys, values, mask), [[expected], [0]], rtol=1e-14
+    )
+    _, gradients = value_and_grad(
+        lambda *given: lists.masked_attention(*given, mask), queries, keys, values
+    )
     assert all(np.all(np.isfinite(g)) for g in gradients)
 
 
@@ -283,4 +340,6 @@ def test_a_mask_may_be_a_probability() -> None:
     queries, keys, values = jnp.ones((1, 1)), jnp.array([[0.0], [1.0]]), jnp.array([[1.0], [2.0]])
     mask = jnp.array([[0.25, 1.0]])
     expected = np.array([0.25, np.e]) / (0.25 + np.e) @ [1, 2]
-    np.testing.assert_allclose(lists.masked_attention(queries, keys, values, mask), [[expected]], rtol=1e-14)
+    np.testing.assert_allclose(
+        lists.masked_attention(queries, keys, values, mask), [[expected]], rtol=1e-14
+    )

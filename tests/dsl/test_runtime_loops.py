@@ -1,4 +1,6 @@
-"""Loops against plain Python: the hard one stops where Python stops, the soft one is a mean over stopping times."""
+"""Loops against plain Python: the hard one stops where Python stops, the soft one is a mean over
+stopping times.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.runtime.loops import bounded_loop, soft_loop, soft_loop_weights
-from dpc.dsl.runtime.soft import soft_greater_logistic, soft_greater_sparse
+from dpc.dsl.library.bodies.loops import bounded_loop, soft_loop, soft_loop_weights
+from dpc.dsl.library.bodies.soft import soft_greater_logistic, soft_greater_sparse
 
 quickly = settings(deadline=None, max_examples=40)
 
@@ -57,7 +59,9 @@ def soft_root(x: jax.Array, tol: jax.Array, scale: jax.Array) -> tuple[jax.Array
     def keep_going(s: jax.Array) -> jax.Array:
         return soft_greater_logistic(error(s, x), tol, scale)
 
-    return soft_loop(newton(x), keep_going, 1.0, 5), soft_loop_weights(newton(x), keep_going, 1.0, 5)
+    return soft_loop(newton(x), keep_going, 1.0, 5), soft_loop_weights(
+        newton(x), keep_going, 1.0, 5
+    )
 
 
 @given(x=st.floats(0.5, 9), tol=st.floats(1e-9, 2))
@@ -78,11 +82,15 @@ def test_the_soft_loop_is_the_mean_over_its_stops(x: float, tol: float, scale: f
 
 def test_a_small_scale_recovers_the_hard_loop() -> None:
     for tol in (0.3, 0.01, 1e-4):
-        np.testing.assert_allclose(soft_root(2.0, tol, 1e-7)[0], plain_loop(2.0, tol, 5), rtol=1e-12)
+        np.testing.assert_allclose(
+            soft_root(2.0, tol, 1e-7)[0], plain_loop(2.0, tol, 5), rtol=1e-12
+        )
 
 
 def test_the_weights_are_the_markov_chain_of_the_stops() -> None:
-    """CF28: from state j the chain stays with P(stop) and else moves to j + 1; start in 0, run to the end."""
+    """CF28: from state j the chain stays with P(stop) and else moves to j + 1; start in 0, run to
+    the end.
+    """
     _, weights = soft_root(2.0, 0.1, 0.2)
     s, stops = 1.0, []
     for _ in range(5):
@@ -100,8 +108,12 @@ def test_the_weights_are_the_markov_chain_of_the_stops() -> None:
 def test_the_soft_loop_moves_with_its_tolerance() -> None:
     slope = jax.jit(jax.grad(lambda x, tol: soft_root(x, tol, 0.1)[0], argnums=(0, 1)))(2.0, 0.1)
     step = 1e-6
-    in_x = (mean_over_stops(2 + step, 0.1, 0.1, 5)[0] - mean_over_stops(2 - step, 0.1, 0.1, 5)[0]) / (2 * step)
-    in_tol = (mean_over_stops(2, 0.1 + step, 0.1, 5)[0] - mean_over_stops(2, 0.1 - step, 0.1, 5)[0]) / (2 * step)
+    in_x = (
+        mean_over_stops(2 + step, 0.1, 0.1, 5)[0] - mean_over_stops(2 - step, 0.1, 0.1, 5)[0]
+    ) / (2 * step)
+    in_tol = (
+        mean_over_stops(2, 0.1 + step, 0.1, 5)[0] - mean_over_stops(2, 0.1 - step, 0.1, 5)[0]
+    ) / (2 * step)
     np.testing.assert_allclose(slope, [in_x, in_tol], rtol=1e-7)
     assert abs(in_tol) > 1e-3
 
@@ -139,7 +151,9 @@ def test_a_state_may_be_an_array_and_a_loop_may_stand_in_a_batch() -> None:
     start = jnp.array([[1.0, 2.0], [4.0, 8.0]])
     halve = jax.vmap(lambda s: bounded_loop(lambda v: v / 2, lambda v: jnp.sum(v) > 2.0, s, 10))
     np.testing.assert_array_equal(halve(start), [[0.5, 1.0], [0.5, 1.0]])
-    soft = jax.vmap(lambda s: soft_loop(lambda v: v / 2, lambda v: jnp.where(jnp.sum(v) > 2.0, 1.0, 0.0), s, 10))
+    soft = jax.vmap(
+        lambda s: soft_loop(lambda v: v / 2, lambda v: jnp.where(jnp.sum(v) > 2.0, 1.0, 0.0), s, 10)
+    )
     np.testing.assert_array_equal(soft(start), [[0.5, 1.0], [0.5, 1.0]])
 
 

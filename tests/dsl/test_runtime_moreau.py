@@ -1,4 +1,6 @@
-"""Proximal points and envelopes against a search for the minimum, and the laws that tie them together (SM02)."""
+"""Proximal points and envelopes against a search for the minimum, and the laws that tie them
+together (SM02).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.runtime import arrays as linear
-from dpc.dsl.runtime import elementary, moreau
+from dpc.dsl.library.bodies import arrays as linear
+from dpc.dsl.library.bodies import elementary, moreau
 
 Array = np.ndarray
 POINTS = [-2.3, -0.4, 0.0, 0.2, 0.7, 1.9]
@@ -32,7 +34,10 @@ def compiled(function: Callable[..., jax.Array]) -> Callable[..., Array]:
 # ---- numbers: the minimum by a search on a line
 
 
-NUMBERS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[Array], Array], tuple[float, float]]] = {
+NUMBERS: dict[
+    str,
+    tuple[Callable[..., Any], Callable[..., Any], Callable[[Array], Array], tuple[float, float]],
+] = {
     "abs": (elementary.soft_threshold, elementary.huber, np.abs, (-9, 9)),
     "relu": (moreau.prox_relu, moreau.moreau_relu, lambda u: np.maximum(u, 0), (-9, 9)),
     "barrier": (moreau.prox_barrier, moreau.moreau_barrier, lambda u: -np.log(u), (1e-9, 9)),
@@ -123,7 +128,9 @@ SETS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[Array, f
 @pytest.mark.parametrize("name", SETS)
 @given(x=arrays(float, 3, elements=st.floats(-3, 3)), y=arrays(float, 3, elements=st.floats(-1, 1)))
 @settings(deadline=None, max_examples=40)
-def test_a_projection_is_in_the_set_and_makes_no_acute_angle_with_it(name: str, x: Array, y: Array) -> None:
+def test_a_projection_is_in_the_set_and_makes_no_acute_angle_with_it(
+    name: str, x: Array, y: Array
+) -> None:
     """p is the nearest point to x just when (x - p)(y - p) <= 0 for all y of the set."""
     prox, envelope, is_inside = RUN[name]
     p = prox(x, 0.8)
@@ -133,7 +140,10 @@ def test_a_projection_is_in_the_set_and_makes_no_acute_angle_with_it(name: str, 
     np.testing.assert_allclose(envelope(x, 0.8), np.sum((x - p) ** 2) / 2, atol=1e-12)
 
 
-RUN = {name: (compiled(prox), compiled(envelope), inside) for name, (prox, envelope, inside) in SETS.items()}
+RUN = {
+    name: (compiled(prox), compiled(envelope), inside)
+    for name, (prox, envelope, inside) in SETS.items()
+}
 
 
 # ---- laws
@@ -162,4 +172,6 @@ def test_a_small_weight_recovers_the_function() -> None:
         np.testing.assert_allclose(envelope(jnp.asarray(x), t) / t, hard[name], atol=1e-6)
     for name in ("abs", "relu"):
         _, envelope, f, _ = NUMBERS[name]
-        np.testing.assert_allclose(envelope(jnp.array(POINTS), t) / t, f(np.array(POINTS)), atol=1e-6)
+        np.testing.assert_allclose(
+            envelope(jnp.array(POINTS), t) / t, f(np.array(POINTS)), atol=1e-6
+        )

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.runtime import entmax as e
-from dpc.dsl.runtime import entropies as h
-from dpc.dsl.runtime import losses, smooth
+from dpc.dsl.library.bodies import entmax as e
+from dpc.dsl.library.bodies import entropies as h
+from dpc.dsl.library.bodies import losses, smooth
 
 N = 5
 SCORES = arrays(np.float64, N, elements=st.floats(-20, 20, width=32))
@@ -61,7 +61,9 @@ families = pytest.mark.parametrize(
 @families
 @given(x=SCORES, t=TEMPERATURES)
 @quickly
-def test_the_probabilities_sum_to_one_and_attain_the_value(family: Family, x: np.ndarray, t: float) -> None:
+def test_the_probabilities_sum_to_one_and_attain_the_value(
+    family: Family, x: np.ndarray, t: float
+) -> None:
     value, weights, entropy = family
     p = weights(x, t)
     assert p.min() >= 0
@@ -72,7 +74,9 @@ def test_the_probabilities_sum_to_one_and_attain_the_value(family: Family, x: np
 @families
 @given(x=SCORES, t=TEMPERATURES, q=TARGETS)
 @quickly
-def test_no_other_probabilities_reach_higher(family: Family, x: np.ndarray, t: float, q: np.ndarray) -> None:
+def test_no_other_probabilities_reach_higher(
+    family: Family, x: np.ndarray, t: float, q: np.ndarray
+) -> None:
     value, _, entropy = family
     assert value(x, t) >= q @ x + t * entropy(q) - 1e-9
 
@@ -91,7 +95,9 @@ def test_the_value_lies_between_the_maximum_and_that_plus_the_largest_entropy(
 @families
 @given(x=SCORES, t=TEMPERATURES, c=st.floats(-50, 50))
 @quickly
-def test_a_shift_moves_the_value_and_not_the_probabilities(family: Family, x: np.ndarray, t: float, c: float) -> None:
+def test_a_shift_moves_the_value_and_not_the_probabilities(
+    family: Family, x: np.ndarray, t: float, c: float
+) -> None:
     value, weights, _ = family
     np.testing.assert_allclose(value(x + c, t), value(x, t) + c, atol=1e-9)
     np.testing.assert_allclose(weights(x + c, t), weights(x, t), atol=1e-9 / t)
@@ -100,7 +106,9 @@ def test_a_shift_moves_the_value_and_not_the_probabilities(family: Family, x: np
 @families
 @given(x=SCORES, t=TEMPERATURES, seed=st.integers(0, 99))
 @quickly
-def test_the_order_of_the_scores_does_not_matter(family: Family, x: np.ndarray, t: float, seed: int) -> None:
+def test_the_order_of_the_scores_does_not_matter(
+    family: Family, x: np.ndarray, t: float, seed: int
+) -> None:
     value, weights, _ = family
     order = np.random.default_rng(seed).permutation(N)
     np.testing.assert_allclose(value(x[order], t), value(x, t), rtol=1e-12, atol=1e-12)
@@ -146,7 +154,9 @@ def test_entargmax_meets_the_conditions_of_its_maximum(x: np.ndarray, alpha: flo
 @given(x=SCORES)
 @quickly
 def test_entmax_is_softmax_at_one_and_sparsemax_at_two(x: np.ndarray) -> None:
-    np.testing.assert_allclose(ENTARGMAX(x, 1.0), FAMILIES["shannon"][1](x, 1.0), rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(
+        ENTARGMAX(x, 1.0), FAMILIES["shannon"][1](x, 1.0), rtol=1e-10, atol=1e-14
+    )
     np.testing.assert_allclose(ENTARGMAX(x, 2.0), FAMILIES["gini"][1](x, 1.0), atol=1e-12)
 
 
@@ -167,7 +177,9 @@ JACOBIAN, HESSIAN = compiled(jax.jacfwd(e.entargmax)), compiled(jax.hessian(e.en
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.7, 1.0, 1.5, 1.9])
 def test_entmax_can_be_differentiated_twice(alpha: float) -> None:
-    """The Hessian of the value is the Jacobian of the probabilities: diag(w) - w w^T / sum(w), w = p^(2 - alpha)."""
+    """The Hessian of the value is the Jacobian of the probabilities: diag(w) - w w^T / sum(w), w =
+    p^(2 - alpha).
+    """
     x = jnp.array([0.3, -0.2, 0.5])
     w = ENTARGMAX(x, alpha) ** (2 - alpha)
     expected = np.diag(w) - np.outer(w, w) / w.sum()
@@ -198,7 +210,9 @@ COMPILED_LOSSES = {
 }
 
 
-@pytest.mark.parametrize("name", ["logistic", "sparsemax", pytest.param("entmax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["logistic", "sparsemax", pytest.param("entmax", marks=pytest.mark.slow)]
+)
 @given(x=SCORES, q=TARGETS, label=st.integers(0, N - 1))
 @quickly
 def test_losses_are_fenchel_young(name: str, x: np.ndarray, q: np.ndarray, label: int) -> None:

@@ -1,4 +1,6 @@
-"""Soft operations are expectations of hard ones under noise, and become them as the scale goes to 0."""
+"""Soft operations are expectations of hard ones under noise, and become them as the scale goes to
+0.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.runtime import soft
+from dpc.dsl.library.bodies import soft
 
 KINDS = ("logistic", "gaussian", "sparse")
 LOGICS = ("product", "extremum", "lukasiewicz")
@@ -32,8 +34,12 @@ def operation(name: str, which: str) -> Callable[..., np.ndarray]:
     return lambda *given: np.asarray(function(*(jnp.asarray(v, float) for v in given)))
 
 
-GREATER, EQUAL, ARGMAX = ({kind: operation(name, kind) for kind in KINDS} for name in ("greater", "equal", "argmax"))
-AND, OR, ALL, ANY = ({logic: operation(name, logic) for logic in LOGICS} for name in ("and", "or", "all", "any"))
+GREATER, EQUAL, ARGMAX = (
+    {kind: operation(name, kind) for kind in KINDS} for name in ("greater", "equal", "argmax")
+)
+AND, OR, ALL, ANY = (
+    {logic: operation(name, logic) for logic in LOGICS} for name in ("and", "or", "all", "any")
+)
 
 
 # ---- comparisons
@@ -45,13 +51,17 @@ def test_greater_is_the_mean_of_the_hard_comparison_under_noise(kind: str, scale
     """CF03: P(a + s z >= b), by quadrature over the density of the noise."""
     for d in POINTS:
         jump = float(np.clip(-d / scale, -40, 40))
-        expected = si.quad(NOISE[kind].pdf, jump, 40, points=[-1, 1] if jump < -1 else None, limit=200)[0]
+        expected = si.quad(
+            NOISE[kind].pdf, jump, 40, points=[-1, 1] if jump < -1 else None, limit=200
+        )[0]
         np.testing.assert_allclose(GREATER[kind](0.4 + d, 0.4, scale), expected, atol=1e-8)
 
 
 @kinds
 def test_greater_and_less_share_one_chance(kind: str) -> None:
-    np.testing.assert_allclose(GREATER[kind](POINTS, 0.1, 0.5) + GREATER[kind](0.1, POINTS, 0.5), 1, rtol=1e-14)
+    np.testing.assert_allclose(
+        GREATER[kind](POINTS, 0.1, 0.5) + GREATER[kind](0.1, POINTS, 0.5), 1, rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("kind", ["logistic", "gaussian"])
@@ -89,7 +99,9 @@ def test_sparse_comparisons_are_exact_outside_the_band() -> None:
 @pytest.mark.parametrize("name", ["greater", "equal"])
 def test_comparisons_have_the_slopes_of_finite_differences(kind: str, name: str) -> None:
     function = getattr(soft, f"soft_{name}_{kind}")
-    slopes = jax.jit(jax.vmap(jax.grad(function, argnums=(0, 1, 2)), (0, None, None)))(jnp.asarray(POINTS), 0.13, 0.4)
+    slopes = jax.jit(jax.vmap(jax.grad(function, argnums=(0, 1, 2)), (0, None, None)))(
+        jnp.asarray(POINTS), 0.13, 0.4
+    )
     run, step = {"greater": GREATER, "equal": EQUAL}[name][kind], 1e-5
     for place, slope in enumerate(slopes):
         up, down = ([POINTS, 0.13, 0.4] for _ in range(2))
@@ -111,11 +123,15 @@ def test_logic_of_certain_truths_is_boolean(logic: str) -> None:
 @given(p=UNIT, q=UNIT, r=UNIT)
 @quickly
 def test_laws_of_t_norms(logic: str, p: float, q: float, r: float) -> None:
-    """CF13: commutative, associative, monotone, with 1 as the unit of `and`; De Morgan gives `or`."""
+    """CF13: commutative, associative, monotone, with 1 as the unit of `and`; De Morgan gives
+    `or`.
+    """
     conj, disj = AND[logic], OR[logic]
     np.testing.assert_allclose(conj(p, q), conj(q, p), atol=1e-15)
     np.testing.assert_allclose(conj(conj(p, q), r), conj(p, conj(q, r)), atol=1e-15)
-    np.testing.assert_allclose([conj(p, 1), conj(p, 0), disj(p, 0), disj(p, 1)], [p, 0, p, 1], atol=1e-15)
+    np.testing.assert_allclose(
+        [conj(p, 1), conj(p, 0), disj(p, 0), disj(p, 1)], [p, 0, p, 1], atol=1e-15
+    )
     assert conj(min(p, r), q) <= conj(max(p, r), q) + 1e-15
     np.testing.assert_allclose(1 - conj(p, q), disj(1 - p, 1 - q), atol=1e-15)
 
@@ -137,7 +153,10 @@ def test_logic_takes_truths_and_single_precision(logic: str) -> None:
     assert conj(jnp.float32(0.5), jnp.float32(0.75)).dtype == jnp.float32
     with jax.numpy_dtype_promotion("standard"):
         for name in ("and", "or"):
-            assert getattr(soft, f"soft_{name}_{logic}")(jnp.array([True]), jnp.array([True]))[0] == 1.0
+            assert (
+                getattr(soft, f"soft_{name}_{logic}")(jnp.array([True]), jnp.array([True]))[0]
+                == 1.0
+            )
 
 
 # ---- branches
@@ -148,7 +167,9 @@ def test_logic_takes_truths_and_single_precision(logic: str) -> None:
 def test_soft_if_has_the_mean_and_variance_of_a_random_branch(p: float, a: float, b: float) -> None:
     mean, variance = IF(p, a, b), VARIANCE(p, a, b)
     np.testing.assert_allclose(mean, p * a + (1 - p) * b, atol=1e-14)
-    np.testing.assert_allclose(variance, p * (a - mean) ** 2 + (1 - p) * (b - mean) ** 2, atol=1e-12)
+    np.testing.assert_allclose(
+        variance, p * (a - mean) ** 2 + (1 - p) * (b - mean) ** 2, atol=1e-12
+    )
 
 
 IF, VARIANCE = jax.jit(soft.soft_if), jax.jit(soft.soft_if_variance)
@@ -163,7 +184,9 @@ def test_a_branch_without_weight_may_be_infinite() -> None:
     value, slopes = jax.value_and_grad(soft.soft_if, argnums=(0, 1, 2))(1.0, 2.0, -jnp.inf)
     assert value == 2
     assert np.all(np.isfinite(slopes))
-    np.testing.assert_array_equal(jax.grad(soft.soft_if, argnums=(0, 1, 2))(1.0, 2.0, 5.0), [-3, 1, 0])
+    np.testing.assert_array_equal(
+        jax.grad(soft.soft_if, argnums=(0, 1, 2))(1.0, 2.0, 5.0), [-3, 1, 0]
+    )
 
 
 # ---- argmax
@@ -188,7 +211,9 @@ def gaussian_argmax(x: np.ndarray, scale: float) -> list[float]:
 @kinds
 def test_argmax_of_two_is_greater(kind: str) -> None:
     for d in POINTS:
-        np.testing.assert_allclose(ARGMAX[kind]([d, 0.0], 0.5)[0], GREATER[kind](d, 0.0, 0.5), atol=1e-13)
+        np.testing.assert_allclose(
+            ARGMAX[kind]([d, 0.0], 0.5)[0], GREATER[kind](d, 0.0, 0.5), atol=1e-13
+        )
 
 
 @kinds
@@ -196,11 +221,17 @@ def test_argmax_is_a_distribution_and_hard_at_small_scales(kind: str) -> None:
     x = [0.3, -1.0, 0.9, 0.85]
     np.testing.assert_allclose(ARGMAX[kind](x, 0.7).sum(), 1, rtol=1e-14)
     np.testing.assert_allclose(ARGMAX[kind](x, 1e-3), [0, 0, 1, 0], atol=1e-12)
-    np.testing.assert_allclose(ARGMAX[kind]([-np.inf, 0.5, -np.inf, 0.5], 0.7), [0, 0.5, 0, 0.5], atol=1e-15)
+    np.testing.assert_allclose(
+        ARGMAX[kind]([-np.inf, 0.5, -np.inf, 0.5], 0.7), [0, 0.5, 0, 0.5], atol=1e-15
+    )
 
 
 def test_gaussian_argmax_is_that_of_normal_noise_by_quadrature() -> None:
-    for x in (np.array([0.3, -1.0, 0.9, 0.85]), np.linspace(-1, 1, 4), np.array([3.0, 0.0, 0.0, -8.0])):
+    for x in (
+        np.array([0.3, -1.0, 0.9, 0.85]),
+        np.linspace(-1, 1, 4),
+        np.array([3.0, 0.0, 0.0, -8.0]),
+    ):
         np.testing.assert_allclose(ARGMAX["gaussian"](x, 0.7), gaussian_argmax(x, 0.7), atol=1e-10)
 
 
@@ -211,7 +242,9 @@ def test_gaussian_argmax_of_many() -> None:
 
 
 def test_logistic_argmax_is_that_of_gumbel_noise() -> None:
-    """CV19, with 4 standard errors of the count: a false alarm in 16 000 for each of three entries."""
+    """CV19, with 4 standard errors of the count: a false alarm in 16 000 for each of three
+    entries.
+    """
     x, scale, n = np.array([0.3, -0.5, 0.6]), 0.7, 200_000
     noise = np.random.default_rng(0).gumbel(size=(n, 3))
     counts = np.bincount(np.argmax(x + scale * noise, axis=1), minlength=3) / n
@@ -223,8 +256,10 @@ def test_logistic_argmax_is_that_of_gumbel_noise() -> None:
 @kinds
 def test_argmax_has_the_slopes_of_finite_differences(kind: str) -> None:
     x, direction, step = np.array([0.3, -0.1, 0.6]), np.array([0.2, -0.7, 1.0]), 1e-5
-    _, slope = jax.jit(lambda v, d: jax.jvp(lambda u: getattr(soft, f"soft_argmax_{kind}")(u, 0.8), (v,), (d,)))(
-        jnp.asarray(x), jnp.asarray(direction)
-    )
-    numeric = (ARGMAX[kind](x + step * direction, 0.8) - ARGMAX[kind](x - step * direction, 0.8)) / (2 * step)
+    _, slope = jax.jit(
+        lambda v, d: jax.jvp(lambda u: getattr(soft, f"soft_argmax_{kind}")(u, 0.8), (v,), (d,))
+    )(jnp.asarray(x), jnp.asarray(direction))
+    numeric = (
+        ARGMAX[kind](x + step * direction, 0.8) - ARGMAX[kind](x - step * direction, 0.8)
+    ) / (2 * step)
     np.testing.assert_allclose(slope, numeric, atol=1e-8)

@@ -1,4 +1,5 @@
-"""The numbers of every row against NumPy, SciPy and brute force, and its gradients against finite differences.
+"""The numbers of every row against NumPy, SciPy and brute force, and its gradients against finite
+differences.
 
 All rows are compiled together, because that is much faster than one by one.
 """
@@ -17,11 +18,18 @@ import scipy.optimize as so
 import scipy.special as sp
 from envelopes import ENVELOPES
 from scipy.spatial.distance import cdist
-from test_runtime_rows import SMOOTH_ROWS, arguments, by_text, call, check_type, of_floats, strict_jax  # noqa: F401
+from test_runtime_rows import (  # noqa: F401
+    SMOOTH_ROWS,
+    arguments,
+    by_text,
+    call,
+    check_type,
+    of_floats,
+    strict_jax,
+)
 
-from dpc.dsl.runtime.source import helpers
-from dpc.dsl.runtime.table import IMPLEMENTATIONS
-from dpc.dsl.signatures.functions import FUNCTIONS, Function
+from dpc.dsl.library.bodies.source import helpers
+from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_text
 
 Array = np.ndarray
 COMPUTED = [row for row in FUNCTIONS if row.name != "size"]
@@ -29,10 +37,14 @@ COMPUTED = [row for row in FUNCTIONS if row.name != "size"]
 
 def is_delicate(row: Function) -> bool:
     """Its own code chooses between cases, or solves an equation. (betainc compiles long.)"""
-    own = helpers().get(IMPLEMENTATIONS[row.text])
+    own = helpers().get(functions_by_text()[row.text].body)
     if own is None or row.name == "betainc":
         return False
-    return row.name in {"entmax", "sparsemax"} or "jnp.where" in own.text or "stop_gradient" in own.text
+    return (
+        row.name in {"entmax", "sparsemax"}
+        or "jnp.where" in own.text
+        or "stop_gradient" in own.text
+    )
 
 
 DELICATE = [row for row in SMOOTH_ROWS if is_delicate(row)]
@@ -117,7 +129,10 @@ def attention(q: Array, k: Array, v: Array, t: float) -> Array:
 
 def masked_attention(q: Array, k: Array, v: Array, mask: Array, t: float) -> Array:
     return np.stack(
-        [sp.softmax(row @ k[m].T / t) @ v[m] if m.any() else 0 * v[0] for row, m in zip(q, mask, strict=True)]
+        [
+            sp.softmax(row @ k[m].T / t) @ v[m] if m.any() else 0 * v[0]
+            for row, m in zip(q, mask, strict=True)
+        ]
     )
 
 
@@ -235,7 +250,9 @@ LISTS: dict[str, Callable[..., Array]] = {
     "pop_left": lambda items: items[1:],
     "pop_right": lambda items: items[:-1],
     "concat": lambda a, b: np.array([*a, *b]),
-    "soft_get": lambda items, p, *q: mean_over(p, lambda i: mean_over(q[0], lambda j: items[i, j]) if q else items[i]),
+    "soft_get": lambda items, p, *q: mean_over(
+        p, lambda i: mean_over(q[0], lambda j: items[i, j]) if q else items[i]
+    ),
     "soft_set": lambda items, p, v: mean_over(p, lambda i: replace(items, i, v)),
     "soft_insert": lambda items, p, v: mean_over(p, lambda i: insert(items, i, v)),
     "lookup": lambda keys, values, key: values[np.argmin(distances(keys, key))],
@@ -274,7 +291,9 @@ def compute(dtype: type) -> dict[str, Array]:
         found = {}
         for row in COMPUTED:
             left = iter(arrays[row.text])
-            found[row.text] = call(row, [v if isinstance(v, int) else next(left) for v in given[row.text]])
+            found[row.text] = call(
+                row, [v if isinstance(v, int) else next(left) for v in given[row.text]]
+            )
         return found
 
     return {text: np.asarray(value) for text, value in jax.jit(every)(traced).items()}
@@ -324,19 +343,25 @@ POINTS = STEP * np.array([0, 1, -1, 2, -2])
 
 
 def along(row: Function) -> Callable[[jax.Array], jax.Array]:
-    """A weighted sum of the row's results as a function of the distance moved in a random direction."""
+    """A weighted sum of the row's results as a function of the distance moved in a random
+    direction.
+    """
     function, floats = of_floats(row, arguments(row))
     rng = np.random.default_rng(7)
     directions = [rng.normal(size=v.shape) for v in floats]
     if row.name == "solve_triangular":
         directions[0] = np.tril(directions[0])
     weights = rng.normal(size=jax.eval_shape(function, *floats).shape)
-    return lambda t: jnp.sum(weights * function(*(v + t * d for v, d in zip(floats, directions, strict=True))))
+    return lambda t: jnp.sum(
+        weights * function(*(v + t * d for v, d in zip(floats, directions, strict=True)))
+    )
 
 
 def check_gradients(rows: Iterable[Function]) -> None:
     functions = {row.text: jax.vmap(jax.value_and_grad(along(row))) for row in rows}
-    compiled = jax.jit(lambda points: {text: function(points) for text, function in functions.items()})
+    compiled = jax.jit(
+        lambda points: {text: function(points) for text, function in functions.items()}
+    )
     for text, (at, slopes) in compiled(jnp.asarray(POINTS)).items():
         numeric = (8 * (at[1] - at[2]) - (at[3] - at[4])) / (12 * STEP)
         np.testing.assert_allclose(slopes[0], numeric, rtol=1e-6, atol=1e-8, err_msg=text)

@@ -1,4 +1,6 @@
-"""The signature tables: their notation, and what every row claims, held against NumPyro and SciPy."""
+"""The signature tables: their notation, and what every row claims, held against NumPyro and
+SciPy.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ import scipy.special as sp
 import scipy.stats as st
 from envelopes import ENVELOPES
 
-from dpc.dsl.signatures.distributions import DISTRIBUTIONS, Distribution, distributions_by_name
-from dpc.dsl.signatures.functions import FUNCTIONS, Function, functions_by_name
-from dpc.dsl.signatures.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec
+from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
+from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_name
+from dpc.dsl.library.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec
+from dpc.dsl.library.rows import Distribution
 
 Values = dict[str, np.ndarray | int]
 Row = Function | Distribution
@@ -30,9 +33,13 @@ MATRICES = {"cholesky", "corr_cholesky", "covariance", "correlation"}
 SIZES = {"N": 3, "M": 2, "K": 2, "D": 3}
 
 
-def by_text(rows: Iterable[Row], slow: Callable[[Row], bool] = lambda row: False) -> pytest.MarkDecorator:
+def by_text(
+    rows: Iterable[Row], slow: Callable[[Row], bool] = lambda row: False
+) -> pytest.MarkDecorator:
     marks = {True: [pytest.mark.slow], False: []}
-    return pytest.mark.parametrize("row", [pytest.param(r, marks=marks[slow(r)], id=r.text) for r in rows])
+    return pytest.mark.parametrize(
+        "row", [pytest.param(r, marks=marks[slow(r)], id=r.text) for r in rows]
+    )
 
 
 def call_form(row: Row) -> str:
@@ -79,7 +86,9 @@ def test_num_and_item_in_a_result_are_those_of_a_parameter() -> None:
     for row in ROWS:
         word = row.signature.result.domain
         assert word != "dim", row.text
-        assert word not in {"num", "item"} or word in {p.type.domain for p in row.signature.params}, row.text
+        assert word not in {"num", "item"} or word in {
+            p.type.domain for p in row.signature.params
+        }, row.text
 
 
 def test_optional_parameters_come_last_with_values_of_their_domain() -> None:
@@ -105,7 +114,10 @@ def test_every_domain_word_but_those_of_declarations_is_used() -> None:
 
 
 def told_apart_by(signature: Signature) -> tuple[object, ...]:
-    return tuple((p.type.domain in WHOLE, p.type.axes == ("...",) or len(p.type.axes)) for p in signature.params)
+    return tuple(
+        (p.type.domain in WHOLE, p.type.axes == ("...",) or len(p.type.axes))
+        for p in signature.params
+    )
 
 
 def test_rows_of_one_function_are_told_apart_without_bounds() -> None:
@@ -125,7 +137,8 @@ def test_rows_of_one_distribution_are_told_apart_by_name() -> None:
 
 def size(axis: str) -> int:
     return sum(
-        (-1 if sign == "-" else 1) * (SIZES.get(part) or int(part)) for sign, part in re.findall(r"([+-]?)(\w+)", axis)
+        (-1 if sign == "-" else 1) * (SIZES.get(part) or int(part))
+        for sign, part in re.findall(r"([+-]?)(\w+)", axis)
     )
 
 
@@ -175,7 +188,9 @@ def draw_value(param: ParamSpec, rng: np.random.Generator) -> np.ndarray | int:
         return SIZES[param.name]
     if word in WHOLE:
         return {"lower": -2, "upper": 3}.get(param.name, 7)
-    ends = {"df": (5, 7), "lower": (0.2, 0.6), "upper": (1.5, 2.5), "shape": (1.5, 3)}.get(param.name)
+    ends = {"df": (5, 7), "lower": (0.2, 0.6), "upper": (1.5, 2.5), "shape": (1.5, 3)}.get(
+        param.name
+    )
     if word == "unit":
         return rng.uniform(0.2, 0.8, dims)
     if ends or word in {"positive", "nonnegative"}:
@@ -202,7 +217,10 @@ def log1mexp(x: np.ndarray) -> np.ndarray:
 
 
 ARCS = ("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")
-NUMPY_NAMES = {name: getattr(np, "arc" + name[1:]) for name in ARCS} | {"min": np.minimum, "max": np.maximum}
+NUMPY_NAMES = {name: getattr(np, "arc" + name[1:]) for name in ARCS} | {
+    "min": np.minimum,
+    "max": np.maximum,
+}
 SCIPY_NAMES = {
     "Phi": sp.ndtr,
     "Phi_inverse": sp.ndtri,
@@ -263,7 +281,14 @@ def test_hard_functions_are_those_whose_derivative_misses_a_jump(row: Function) 
     grid = np.linspace(-2.7, 2.9, 20_001)
     if row.signature.params[0].type.domain not in {"real", "num"} or row.name in WITHIN_ONE:
         grid = np.linspace(0.05, 0.9, 20_001) + (1.3 if row.name in ABOVE_ONE else 0)
-    others = {"pow": [2.0], "clip": [-1.0, 1.0], "mod": [1.0], "lchoose": [0.5], "logdiffexp": [-5.0]}
+    others = {
+        "pow": [2.0],
+        "atan2": [-0.5],
+        "clip": [-1.0, 1.0],
+        "mod": [1.0],
+        "lchoose": [0.5],
+        "logdiffexp": [-5.0],
+    }
     rest = others.get(row.name, [0.5] * (len(row.signature.params) - 1))
     if row.name == "tan":
         grid = grid / 2
@@ -276,7 +301,11 @@ def test_hard_functions_are_those_whose_derivative_misses_a_jump(row: Function) 
 
 
 def construct(row: Distribution, values: Values) -> nd.Distribution:
-    functions = {"exp": jax.numpy.exp, "sqrt": jax.numpy.sqrt, "cholesky": jax.numpy.linalg.cholesky}
+    functions = {
+        "exp": jax.numpy.exp,
+        "sqrt": jax.numpy.sqrt,
+        "cholesky": jax.numpy.linalg.cholesky,
+    }
     return eval(row.numpyro, vars(nd) | functions, dict(values))
 
 
@@ -301,7 +330,9 @@ def truncated(law: object, lower: float, upper: float, x: float) -> float:
 
 
 def concrete(logits: float, temperature: float, x: float) -> float:
-    return st.logistic(logits / temperature, 1 / temperature).logpdf(sp.logit(x)) - np.log(x * (1 - x))
+    return st.logistic(logits / temperature, 1 / temperature).logpdf(sp.logit(x)) - np.log(
+        x * (1 - x)
+    )
 
 
 def quantile_laplace(location: float, scale: float, q: float, x: float) -> float:
@@ -314,7 +345,9 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "StudentT(df, location, scale)": lambda x, df, m, s: st.t(df, m, s).logpdf(x),
     "Cauchy(location, scale)": lambda x, m, s: st.cauchy(m, s).logpdf(x),
     "Laplace(location, scale)": lambda x, m, s: st.laplace(m, s).logpdf(x),
-    "AsymmetricLaplace(location, scale, asymmetry)": lambda x, m, s, k: st.laplace_asymmetric(k, m, s).logpdf(x),
+    "AsymmetricLaplace(location, scale, asymmetry)": lambda x, m, s, k: st.laplace_asymmetric(
+        k, m, s
+    ).logpdf(x),
     "AsymmetricLaplace(location, scale, quantile)": lambda x, m, s, q: quantile_laplace(m, s, q, x),
     "Logistic(location, scale)": lambda x, m, s: st.logistic(m, s).logpdf(x),
     "Gumbel(location, scale)": lambda x, m, s: st.gumbel_r(m, s).logpdf(x),
@@ -322,15 +355,29 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "VonMises(location, concentration)": lambda x, m, k: st.vonmises(k, m).logpdf(x),
     "Uniform(lower, upper)": lambda x, a, b: st.uniform(a, b - a).logpdf(x),
     "LogUniform(lower, upper)": lambda x, a, b: st.loguniform(a, b).logpdf(x),
-    "TruncatedNormal(location, scale, lower)": lambda x, m, s, a: truncated(st.norm(m, s), a, inf, x),
-    "TruncatedNormal(location, scale, upper)": lambda x, m, s, b: truncated(st.norm(m, s), -inf, b, x),
-    "TruncatedNormal(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(st.norm(m, s), a, b, x),
-    "TruncatedCauchy(location, scale, lower)": lambda x, m, s, a: truncated(st.cauchy(m, s), a, inf, x),
-    "TruncatedCauchy(location, scale, upper)": lambda x, m, s, b: truncated(st.cauchy(m, s), -inf, b, x),
-    "TruncatedCauchy(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(st.cauchy(m, s), a, b, x),
+    "TruncatedNormal(location, scale, lower)": lambda x, m, s, a: truncated(
+        st.norm(m, s), a, inf, x
+    ),
+    "TruncatedNormal(location, scale, upper)": lambda x, m, s, b: truncated(
+        st.norm(m, s), -inf, b, x
+    ),
+    "TruncatedNormal(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(
+        st.norm(m, s), a, b, x
+    ),
+    "TruncatedCauchy(location, scale, lower)": lambda x, m, s, a: truncated(
+        st.cauchy(m, s), a, inf, x
+    ),
+    "TruncatedCauchy(location, scale, upper)": lambda x, m, s, b: truncated(
+        st.cauchy(m, s), -inf, b, x
+    ),
+    "TruncatedCauchy(location, scale, lower, upper)": lambda x, m, s, a, b: truncated(
+        st.cauchy(m, s), a, b, x
+    ),
     "Beta(a, b)": lambda x, a, b: st.beta(a, b).logpdf(x),
     "Beta(mean, concentration)": lambda x, m, k: st.beta(m * k, (1 - m) * k).logpdf(x),
-    "Kumaraswamy(a, b)": lambda x, a, b: np.log(a * b) + (a - 1) * np.log(x) + (b - 1) * np.log1p(-(x**a)),
+    "Kumaraswamy(a, b)": lambda x, a, b: (
+        np.log(a * b) + (a - 1) * np.log(x) + (b - 1) * np.log1p(-(x**a))
+    ),
     "RelaxedBernoulli(p, temperature)": lambda x, p, t: concrete(sp.logit(p), t, x),
     "RelaxedBernoulli(logits, temperature)": lambda x, logits, t: concrete(logits, t, x),
     "HalfNormal(scale)": lambda x, s: st.halfnorm(scale=s).logpdf(x),
@@ -344,21 +391,31 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "InverseGamma(shape, scale)": lambda x, a, s: st.invgamma(a, scale=s).logpdf(x),
     "ChiSquared(df)": lambda x, df: st.chi2(df).logpdf(x),
     "InverseChiSquared(df)": lambda x, df: st.chi2(df).logpdf(1 / x) - 2 * np.log(x),
-    "ScaledInverseChiSquared(df, scale)": lambda x, df, s: st.chi2(df).logpdf(df * s**2 / x) + np.log(df * s**2 / x**2),
+    "ScaledInverseChiSquared(df, scale)": lambda x, df, s: (
+        st.chi2(df).logpdf(df * s**2 / x) + np.log(df * s**2 / x**2)
+    ),
     "Weibull(shape, scale)": lambda x, a, s: st.weibull_min(a, scale=s).logpdf(x),
     "Rayleigh(scale)": lambda x, s: st.rayleigh(scale=s).logpdf(x),
     "Gompertz(shape, rate)": lambda x, a, r: st.gompertz(a, scale=1 / r).logpdf(x),
     "Pareto(lower, shape)": lambda x, a, k: st.pareto(k, scale=a).logpdf(x),
     "MultivariateNormal(mean, cov)": lambda x, m, c: st.multivariate_normal(m, c).logpdf(x),
     "MultivariateNormal(mean, chol)": lambda x, m, c: st.multivariate_normal(m, c @ c.T).logpdf(x),
-    "MultivariateNormal(mean, precision)": lambda x, m, c: st.multivariate_normal(m, np.linalg.inv(c)).logpdf(x),
+    "MultivariateNormal(mean, precision)": lambda x, m, c: st.multivariate_normal(
+        m, np.linalg.inv(c)
+    ).logpdf(x),
     "LowRankMultivariateNormal(mean, factor, diagonal)": lambda x, m, f, d: st.multivariate_normal(
         m, f @ f.T + np.diag(d)
     ).logpdf(x),
-    "MultivariateStudentT(df, location, scale)": lambda x, df, m, c: st.multivariate_t(m, c, df).logpdf(x),
-    "MultivariateStudentT(df, location, chol)": lambda x, df, m, c: st.multivariate_t(m, c @ c.T, df).logpdf(x),
+    "MultivariateStudentT(df, location, scale)": lambda x, df, m, c: st.multivariate_t(
+        m, c, df
+    ).logpdf(x),
+    "MultivariateStudentT(df, location, chol)": lambda x, df, m, c: st.multivariate_t(
+        m, c @ c.T, df
+    ).logpdf(x),
     "Dirichlet(concentration)": lambda x, a: st.dirichlet(a).logpdf(x / x.sum()),
-    "MatrixNormal(mean, chol_row, chol_column)": lambda x, m, r, c: st.matrix_normal(m, r @ r.T, c @ c.T).logpdf(x),
+    "MatrixNormal(mean, chol_row, chol_column)": lambda x, m, r, c: st.matrix_normal(
+        m, r @ r.T, c @ c.T
+    ).logpdf(x),
     "Wishart(df, scale)": lambda x, df, c: st.wishart(float(df), c).logpdf(x),
     "InverseWishart(df, scale)": lambda x, df, c: st.invwishart(float(df), c).logpdf(x),
     "Bernoulli(p)": lambda x, p: st.bernoulli(p).logpmf(x),
@@ -369,13 +426,17 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "Binomial(n, p)": lambda x, n, p: st.binom(n, p).logpmf(x),
     "Binomial(n, logits)": lambda x, n, t: st.binom(n, sp.expit(t)).logpmf(x),
     "BetaBinomial(n, a, b)": lambda x, n, a, b: st.betabinom(n, a, b).logpmf(x),
-    "BetaBinomial(n, p, concentration)": lambda x, n, p, k: st.betabinom(n, p * k, (1 - p) * k).logpmf(x),
+    "BetaBinomial(n, p, concentration)": lambda x, n, p, k: st.betabinom(
+        n, p * k, (1 - p) * k
+    ).logpmf(x),
     "Poisson(rate)": lambda x, r: st.poisson(r).logpmf(x),
     "Poisson(log_rate)": lambda x, r: st.poisson(np.exp(r)).logpmf(x),
     "Geometric(p)": lambda x, p: st.nbinom(1, p).logpmf(x),
     "Geometric(logits)": lambda x, t: st.nbinom(1, sp.expit(t)).logpmf(x),
     "NegativeBinomial(mean, concentration)": lambda x, m, k: st.nbinom(k, k / (k + m)).logpmf(x),
-    "NegativeBinomial(log_mean, concentration)": lambda x, m, k: st.nbinom(k, k / (k + np.exp(m))).logpmf(x),
+    "NegativeBinomial(log_mean, concentration)": lambda x, m, k: st.nbinom(
+        k, k / (k + np.exp(m))
+    ).logpmf(x),
     "NegativeBinomial(shape, rate)": lambda x, a, r: st.nbinom(a, r / (1 + r)).logpmf(x),
     "NegativeBinomial(n, p)": lambda x, n, p: st.nbinom(n, p).logpmf(x),
     "ZeroInflatedPoisson(p_zero, rate)": lambda x, g, r: zero_inflated(g, st.poisson(r), x),
@@ -386,7 +447,9 @@ LOG_DENSITIES: dict[str, Callable[..., float]] = {
     "DiscreteUniform(lower, upper)": lambda x, a, b: st.randint(a, b + 1).logpmf(x),
     "Multinomial(n, p)": lambda x, n, p: st.multinomial(n, p).logpmf(x),
     "Multinomial(n, logits)": lambda x, n, t: st.multinomial(n, sp.softmax(t)).logpmf(x),
-    "DirichletMultinomial(n, concentration)": lambda x, n, a: st.dirichlet_multinomial(a, n).logpmf(x),
+    "DirichletMultinomial(n, concentration)": lambda x, n, a: st.dirichlet_multinomial(a, n).logpmf(
+        x
+    ),
 }
 WITHOUT_PEER = {
     "ZeroSumNormal",
@@ -434,9 +497,13 @@ def test_mean_and_sd_are_those_of_the_draw(row: Distribution) -> None:
 
 
 def passes_gradient(row: Distribution, values: Values, name: str) -> bool:
-    """The derivative of a draw by one parameter, with the noise held fixed, is finite and not zero."""
+    """The derivative of a draw by one parameter, with the noise held fixed, is finite and not
+    zero.
+    """
     at = jax.numpy.asarray(values[name])
-    _, tangent = jax.jvp(lambda v: draw(row, {**values, name: v}), (at,), (jax.numpy.ones_like(at),))
+    _, tangent = jax.jvp(
+        lambda v: draw(row, {**values, name: v}), (at,), (jax.numpy.ones_like(at),)
+    )
     return bool(np.all(np.isfinite(tangent)) and np.any(tangent != 0))
 
 

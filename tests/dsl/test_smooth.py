@@ -1,4 +1,6 @@
-"""Global smoothing is the mean of the hard statement under noise, with the derivatives of that mean (CF17, CV10)."""
+"""Global smoothing is the mean of the hard statement under noise, with the derivatives of that mean
+(CF17, CV10).
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ import pytest
 from scipy import integrate, special, stats
 
 import dpc
-from dpc.dsl.build import build_graph
-from dpc.dsl.compiler import check_source
+from dpc.dsl.graph.build import build_graph
 from dpc.dsl.lower.emit import emit_module
 from dpc.dsl.source import Source
+from dpc.model.check import check_model
 
 SCALE = 0.5
 NOISE = {
@@ -25,7 +27,8 @@ NOISE = {
     "gumbel": stats.gumbel_r(loc=-np.euler_gamma * SCALE, scale=SCALE),
 }
 kinds = pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind != "gaussian" else []) for kind in NOISE]
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.slow] if kind != "gaussian" else []) for kind in NOISE],
 )
 
 
@@ -66,15 +69,24 @@ def values_of(model: dpc.Model) -> dict[str, jax.Array]:
 BODIES: dict[str, tuple[Callable[[float], float], list[float]]] = {
     "if x > a and x < b then 1 else 0": (lambda u: float(-1 < u < 1), [-1, 1]),
     "gate(x)": (lambda u: float(-1 < u < 1), [-1, 1]),
-    "if x > 0.2 and x < 0.2001 then 1000 else 0": (lambda u: 1000.0 * (0.2 < u < 0.2001), [0.2, 0.2001]),
-    "step(x) + floor(3 * x)": (lambda u: (u >= 0) + np.floor(3 * u), [k / 3 for k in range(-30, 31)]),
+    "if x > 0.2 and x < 0.2001 then 1000 else 0": (
+        lambda u: 1000.0 * (0.2 < u < 0.2001),
+        [0.2, 0.2001],
+    ),
+    "step(x) + floor(3 * x)": (
+        lambda u: (u >= 0) + np.floor(3 * u),
+        [k / 3 for k in range(-30, 31)],
+    ),
     "relu(x) * exp(-x^2)": (lambda u: max(u, 0) * np.exp(-(u**2)), [0]),
     "abs(x - 0.3) + max(x, w)": (lambda u: abs(u - 0.3) + max(u, 0.3), [0.3]),
     "loop s = x while s < 1 max 3 do s + 1": (
         lambda u: u + np.clip(np.ceil(1 - u), 0, 3),
         [1.0, 0.0, -1.0],
     ),
-    "[5.0, 1.0, 2.0][argmax([x, 0.3, 1 - x])]": (lambda u: [5.0, 1.0, 2.0][int(np.argmax([u, 0.3, 1 - u]))], [0.5]),
+    "[5.0, 1.0, 2.0][argmax([x, 0.3, 1 - x])]": (
+        lambda u: [5.0, 1.0, 2.0][int(np.argmax([u, 0.3, 1 - u]))],
+        [0.5],
+    ),
 }
 
 
@@ -83,11 +95,16 @@ def mean_by_quadrature(f: Callable[[float], float], cuts: list[float], law: Any,
     places = sorted({*np.linspace(x - 20, x + 20, 41), *cuts})
     function = np.vectorize(f, otypes=[float])
     pieces = pairwise(places)
-    return sum(integrate.fixed_quad(lambda u: function(u) * law.pdf(u - x), *piece, n=40)[0] for piece in pieces)
+    return sum(
+        integrate.fixed_quad(lambda u: function(u) * law.pdf(u - x), *piece, n=40)[0]
+        for piece in pieces
+    )
 
 
 @kinds
-def test_an_integral_over_one_input_is_that_of_quadrature_and_so_is_its_derivative(kind: str) -> None:
+def test_an_integral_over_one_input_is_that_of_quadrature_and_so_is_its_derivative(
+    kind: str,
+) -> None:
     many = ", panels=150"
     statements = [
         f"y{k} := {body} with smooth({kind}, scale=0.5, over=x{many if 'floor' in body else ''})"
@@ -95,10 +112,14 @@ def test_an_integral_over_one_input_is_that_of_quadrature_and_so_is_its_derivati
     ]
     model = model_of(*statements)
     params, data, h = model.init(), model.bind(), 1e-3
-    at_x = jax.jit(lambda x: jax.jvp(lambda u: model.evaluate({**params, "x": u}, data), (x,), (1.0,)))
+    at_x = jax.jit(
+        lambda x: jax.jvp(lambda u: model.evaluate({**params, "x": u}, data), (x,), (1.0,))
+    )
     values, slopes = at_x(params["x"])
     for k, (body, (f, cuts)) in enumerate(BODIES.items()):
-        around = {j: mean_by_quadrature(f, cuts, NOISE[kind], 0.4 + j * h) for j in (-2, -1, 0, 1, 2)}
+        around = {
+            j: mean_by_quadrature(f, cuts, NOISE[kind], 0.4 + j * h) for j in (-2, -1, 0, 1, 2)
+        }
         expected = (8 * (around[1] - around[-1]) - (around[2] - around[-2])) / (12 * h)
         np.testing.assert_allclose(values[f"y{k}"], around[0], rtol=1e-7, atol=1e-8, err_msg=body)
         np.testing.assert_allclose(slopes[f"y{k}"], expected, rtol=1e-6, atol=1e-6, err_msg=body)
@@ -125,7 +146,10 @@ def test_what_is_not_noisy_keeps_its_own_derivative() -> None:
 
 @kinds
 def test_a_small_scale_recovers_the_hard_statement(kind: str) -> None:
-    statements = [f"y{k} := {body} with smooth({kind}, scale=0.000001, over=x)" for k, body in enumerate(BODIES)]
+    statements = [
+        f"y{k} := {body} with smooth({kind}, scale=0.000001, over=x)"
+        for k, body in enumerate(BODIES)
+    ]
     model = model_of(*statements, f"m := max(v) with smooth({kind}, scale=0.000001, samples=20)")
     found = values_of(model)
     for k, (f, _) in enumerate(BODIES.values()):
@@ -137,7 +161,9 @@ def test_a_small_scale_recovers_the_hard_statement(kind: str) -> None:
 
 
 def test_the_larger_of_two_under_gumbel_noise_is_softmax() -> None:
-    """CV20, with noise of mean 0: E max(x + s z) = s logsumexp(x / s), whose gradient is softargmax."""
+    """CV20, with noise of mean 0: E max(x + s z) = s logsumexp(x / s), whose gradient is
+    softargmax.
+    """
     model = model_of("y := max(x, w) with smooth(gumbel, scale=0.5)")
     at, scores = run(model, "y"), np.array([0.4, 0.3]) / SCALE
     np.testing.assert_allclose(at(model.init()), SCALE * special.logsumexp(scores), rtol=1e-9)
@@ -146,9 +172,12 @@ def test_the_larger_of_two_under_gumbel_noise_is_softmax() -> None:
 
 
 def test_a_comparison_of_two_noisy_numbers_has_the_noise_of_their_difference() -> None:
-    """CF03: P(x + s z1 > w + s z2) = Phi((x - w) / (s sqrt 2)), and logistic under Gumbel noise (CV18)."""
+    """CF03: P(x + s z1 > w + s z2) = Phi((x - w) / (s sqrt 2)), and logistic under Gumbel noise
+    (CV18).
+    """
     model = model_of(
-        "y := x > w with smooth(gaussian, scale=0.5)", "g := if x > w then 1 else 0 with smooth(gumbel, scale=0.5)"
+        "y := x > w with smooth(gaussian, scale=0.5)",
+        "g := if x > w then 1 else 0 with smooth(gumbel, scale=0.5)",
     )
     found = values_of(model)
     np.testing.assert_allclose(found["y"], special.ndtr(0.1 / (SCALE * np.sqrt(2))), rtol=1e-7)
@@ -159,8 +188,14 @@ def test_a_comparison_of_two_noisy_numbers_has_the_noise_of_their_difference() -
 def test_every_place_of_a_plate_is_a_mean_of_its_own() -> None:
     model = model_of(
         "y[i in N] := v[i] > a with smooth(gaussian, scale=0.5, over=v)",
-        "g[i in N] := if v[which[i]] > a then v[which[i]] else 0 with smooth(gaussian, scale=0.5, over=v, panels=8)",
-        "t[i in N, j in N] := if x > v[j] * i then 1 else 0 with smooth(gaussian, scale=0.5, over=[x, v])",
+        (
+            "g[i in N] := if v[which[i]] > a then v[which[i]] else 0 with smooth(gaussian, scale=0.5, "
+            "over=v, panels=8)"
+        ),
+        (
+            "t[i in N, j in N] := if x > v[j] * i then 1 else 0 with smooth(gaussian, scale=0.5, "
+            "over=[x, v])"
+        ),
         "r[i in N] := [x, step(x), 2 * x] with smooth(gaussian, scale=0.5)",
     )
     v = np.array([0.4, 1, -2])
@@ -170,7 +205,9 @@ def test_every_place_of_a_plate_is_a_mean_of_its_own() -> None:
     whole = v * special.ndtr(z) + SCALE * stats.norm.pdf(z)
     np.testing.assert_allclose(found["g"], whole[[2, 0, 0]], rtol=1e-8)
     i = np.arange(3)[:, None]
-    np.testing.assert_allclose(found["t"], special.ndtr((0.4 - i * v) / (SCALE * np.sqrt(1 + i**2))), atol=1e-7)
+    np.testing.assert_allclose(
+        found["t"], special.ndtr((0.4 - i * v) / (SCALE * np.sqrt(1 + i**2))), atol=1e-7
+    )
     np.testing.assert_allclose(found["r"], [[0.4, special.ndtr(0.8), 0.8]] * 3, rtol=1e-9)
     slopes = jax.jacobian(run(model, "y"))(model.init())["v"]
     np.testing.assert_allclose(slopes, np.diag(stats.norm.pdf(z) / SCALE), atol=1e-10)
@@ -184,7 +221,11 @@ def test_a_recurrence_is_smoothed_step_by_step() -> None:
     )
     s, whole = [0.4], np.arange(-20, 21)
     for _ in range(3):
-        s.append(whole @ (special.ndtr((whole + 1 - s[-1]) / SCALE) - special.ndtr((whole - s[-1]) / SCALE)) + 0.7)
+        s.append(
+            whole
+            @ (special.ndtr((whole + 1 - s[-1]) / SCALE) - special.ndtr((whole - s[-1]) / SCALE))
+            + 0.7
+        )
     np.testing.assert_allclose(model.evaluate(model.init(), model.bind())["s"], s, rtol=1e-9)
 
 
@@ -197,14 +238,16 @@ def test_factors_and_objectives_can_be_smoothed() -> None:
     params = model.init()
     found = model.log_prob(params, {"z": jnp.asarray(0.2)})
     np.testing.assert_allclose(found, stats.norm.logpdf(0.2) + special.ndtr(0.4), rtol=1e-10)
-    np.testing.assert_allclose(model.grad(params)["x"], stats.norm.pdf(0.8) / SCALE, rtol=1e-9)
+    np.testing.assert_allclose(model.gradient(params)["x"], stats.norm.pdf(0.8) / SCALE, rtol=1e-9)
 
 
 # ---- many inputs: samples
 
 
 def test_samples_have_the_mean_and_the_gradient_of_the_integral() -> None:
-    """CV20, CV22, CV12, within 5 times a bound on the standard error: at most a false alarm in 1.7 million for each."""
+    """CV20, CV22, CV12, within 5 times a bound on the standard error: at most a false alarm in 1.7
+    million for each.
+    """
     n = 20_000
     model = model_of(
         f"m := max(v) with smooth(gumbel, scale=0.5, samples={n})",
@@ -216,7 +259,9 @@ def test_samples_have_the_mean_and_the_gradient_of_the_integral() -> None:
     found = values_of(model)
     slopes = jax.jacobian(lambda params: model.evaluate(params, model.bind()))(model.init())
     error = 5 / np.sqrt(n)
-    assert abs(found["m"] - SCALE * special.logsumexp(v / SCALE)) < error * SCALE * np.pi / np.sqrt(6)
+    assert abs(found["m"] - SCALE * special.logsumexp(v / SCALE)) < error * SCALE * np.pi / np.sqrt(
+        6
+    )
     assert abs(found["k"] - p @ [1, 2, 5]) < error * 2
     np.testing.assert_array_less(abs(found["y"] - special.ndtr(v / SCALE)), error / 2)
     bound = 3 / SCALE
@@ -224,11 +269,18 @@ def test_samples_have_the_mean_and_the_gradient_of_the_integral() -> None:
     np.testing.assert_array_less(
         abs(slopes["k"]["v"] - (np.diag(p) - np.outer(p, p)) @ [1, 2, 5] / SCALE), error * 4 * bound
     )
-    np.testing.assert_array_less(abs(slopes["y"]["v"] - np.diag(stats.norm.pdf(v / SCALE) / SCALE)), error * bound)
+    np.testing.assert_array_less(
+        abs(slopes["y"]["v"] - np.diag(stats.norm.pdf(v / SCALE) / SCALE)), error * bound
+    )
 
 
 def test_samples_are_the_same_every_time_and_others_with_another_seed() -> None:
-    model = model_of(*(f"y{k} := max(v) with smooth(gaussian, samples=10, seed={s})" for k, s in enumerate((3, 3, 4))))
+    model = model_of(
+        *(
+            f"y{k} := max(v) with smooth(gaussian, samples=10, seed={s})"
+            for k, s in enumerate((3, 3, 4))
+        )
+    )
     found = values_of(model)
     assert found["y0"] == found["y1"] != found["y2"]
 
@@ -242,7 +294,7 @@ def test_the_printed_program_computes_the_same() -> None:
         "y := if x > -1 and x < 1 then 1 else 0 with smooth(logistic, scale=0.5)\n"
         "m := max(v) + x with smooth(gumbel, scale=0.5, samples=50)\n"
     )
-    typed = check_source(Source("test.dp", text)).typed
+    typed = check_model(Source("test.dp", text)).typed
     assert typed
     space: dict[str, Any] = {"__name__": "printed"}
     exec(compile(emit_module(build_graph(typed), ""), "<printed>", "exec"), space)

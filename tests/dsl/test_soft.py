@@ -1,4 +1,6 @@
-"""Soft programs: the limits recover the hard program, values are expectations, derivatives are right."""
+"""Soft programs: the limits recover the hard program, values are expectations, derivatives are
+right.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ def _in_double_precision() -> Iterator[None]:
         yield
 
 
-def values(body: str, kind: str = "logistic", scale: float = 0.1, extra: str = "", **data: Any) -> Any:
+def values(
+    body: str, kind: str = "logistic", scale: float = 0.1, extra: str = "", **data: Any
+) -> Any:
     """The node `y` of a program with data a, b : real and v[N] : real, softened."""
-    text = "dim N = 4\ndata a : real = 0.3\ndata b : real = 0.1\ndata v[N] : real = [0.5, 2, -1, 1.2]\n"
+    text = (
+        "dim N = 4\ndata a : real = 0.3\ndata b : real = 0.1\ndata v[N] : real = [0.5, 2, -1, "
+        "1.2]\n"
+    )
     text += f"y := {body} with soft({kind}, scale={scale}{extra})\n"
     model = dpc.parse(text)
     return model.evaluate({}, model.bind(data or None) if data else model.bind())["y"]
@@ -63,7 +70,9 @@ def test_a_small_scale_recovers_the_hard_program(body: str, kind: str) -> None:
     ids=["logistic", "gaussian"],
 )
 def test_a_soft_comparison_is_the_mean_of_the_hard_one_under_noise(kind: str, noise: Any) -> None:
-    expected, _ = integrate.quad(lambda z: noise.pdf(z) * (0.3 + z > 0.1), -8, 8, points=[-0.2], limit=200)
+    expected, _ = integrate.quad(
+        lambda z: noise.pdf(z) * (0.3 + z > 0.1), -8, 8, points=[-0.2], limit=200
+    )
     np.testing.assert_allclose(values("if a > b then 1 else 0", kind, 0.2), expected, atol=1e-8)
 
 
@@ -99,7 +108,8 @@ def test_a_soft_loop_is_a_mixture_over_its_stopping_times() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["if a > b then a^2 else b", "v[argmax(v)] * a", "loop s = a while s < 1 max 5 do s * 1.5"]
+    "body",
+    ["if a > b then a^2 else b", "v[argmax(v)] * a", "loop s = a while s < 1 max 5 do s * 1.5"],
 )
 def test_derivatives_are_those_of_differences(body: str) -> None:
     model = dpc.parse(
@@ -107,9 +117,13 @@ def test_derivatives_are_those_of_differences(body: str) -> None:
         f"y = {body} with soft(logistic, scale=0.3)\nminimize y + 0 * (a + b + sum(v))\n"
     )
     params = model.init()
-    slope = model.grad(params)
-    step = jax.tree.map(lambda x: 1e-6 * jnp.cos(jnp.arange(x.size, dtype=float)).reshape(x.shape), params)
-    up, down = (model.value(jax.tree.map(lambda x, d, s=sign: x + s * d, params, step)) for sign in (1, -1))
+    slope = model.gradient(params)
+    step = jax.tree.map(
+        lambda x: 1e-6 * jnp.cos(jnp.arange(x.size, dtype=float)).reshape(x.shape), params
+    )
+    up, down = (
+        model.value(jax.tree.map(lambda x, d, s=sign: x + s * d, params, step)) for sign in (1, -1)
+    )
     along = sum(jnp.sum(slope[name] * 2 * step[name]) for name in params)
     np.testing.assert_allclose(along, up - down, rtol=1e-6, atol=1e-13)
 
@@ -141,7 +155,9 @@ def test_the_variance_over_a_selection(kind: str) -> None:
     np.testing.assert_allclose(found, spread_of(weights, v), rtol=1e-12)
     inside = values("branch_variance(if a > b then v[argmax(v)] else 3)", kind, 1.0)
     p = 1 / (1 + np.exp(-0.2)) if kind == "logistic" else 0.6
-    np.testing.assert_allclose(inside, spread_of([*(p * np.array(weights)), 1 - p], [*v, 3]), rtol=1e-12)
+    np.testing.assert_allclose(
+        inside, spread_of([*(p * np.array(weights)), 1 - p], [*v, 3]), rtol=1e-12
+    )
 
 
 def test_the_variance_in_a_plate_has_a_variance_for_every_place() -> None:
@@ -151,7 +167,9 @@ def test_the_variance_in_a_plate_has_a_variance_for_every_place() -> None:
     )
     v = np.array([0.5, 2, -1])
     p, q = special.expit(v), special.expit(-0.5)
-    expected = [spread_of([w, (1 - w) * q, (1 - w) * (1 - q)], [x, 9, 4]) for w, x in zip(p, v, strict=True)]
+    expected = [
+        spread_of([w, (1 - w) * q, (1 - w) * (1 - q)], [x, 9, 4]) for w, x in zip(p, v, strict=True)
+    ]
     np.testing.assert_allclose(model.evaluate({}, model.bind())["y"], expected, rtol=1e-12)
 
 

@@ -102,7 +102,13 @@ def test_what_does_not_agree_is_an_error(expression: str, code: str) -> None:
     assert codes(f"{HEAD}\ny := {expression}\n") == [code]
 
 
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": operator.pow}
+OPERATIONS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "^": operator.pow,
+}
 numbers = st.floats(-100, 100, allow_nan=False).map(lambda v: round(v, 3))
 intervals = st.tuples(numbers, numbers).map(lambda pair: (min(pair), max(pair)))
 
@@ -112,9 +118,13 @@ def test_intervals_contain_what_they_stand_for(
     sign: str, a: tuple[float, float], b: tuple[float, float], at: float, bt: float
 ) -> None:
     x, y = a[0] + at * (a[1] - a[0]), b[0] + bt * (b[1] - b[0])
-    operation = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": operator.pow}[
-        sign
-    ]
+    operation = {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "^": operator.pow,
+    }[sign]
     try:
         value = operation(x, y)
     except (ZeroDivisionError, OverflowError):

@@ -1,4 +1,6 @@
-"""Small programs whose expected cost is known another way: as a sum over all outcomes, written by hand."""
+"""Small programs whose expected cost is known another way: as a sum over all outcomes, written by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,18 @@ from dpc.estimators.methods.method import Method
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """`breaks`: between which uniform numbers no draw changes, for each step. `laws`: those of the draws."""
+    """`breaks`: between which uniform numbers no draw changes, for each step. `laws`: those of the
+    draws.
+    """
 
     name: str
     theta: np.ndarray
     steps: Callable[[jax.Array, Sequence[Method]], list[Step]]
     truth: Callable[[jax.Array], jax.Array]
     laws: tuple[dist.Distribution, ...]
-    breaks: Callable[[Slot, Mapping[Slot, np.ndarray]], np.ndarray] = lambda slot, earlier: np.zeros(0)
+    breaks: Callable[[Slot, Mapping[Slot, np.ndarray]], np.ndarray] = lambda slot, earlier: (
+        np.zeros(0)
+    )
     rules: Rules = field(default_factory=dict)
     fineness: int = 40
 
@@ -57,7 +63,14 @@ def coin(logit: float) -> Case:
     p = 1 / (1 + np.exp(-logit))
     breaks = _both(p)
     name = f"coin {logit}"
-    return Case(name, np.array([logit]), steps, _coin_truth, (dist.Bernoulli(logits=0.1),), lambda *_: breaks)
+    return Case(
+        name,
+        np.array([logit]),
+        steps,
+        _coin_truth,
+        (dist.Bernoulli(logits=0.1),),
+        lambda *_: breaks,
+    )
 
 
 def _probability_steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
@@ -110,7 +123,13 @@ def _die_truth(theta: jax.Array) -> jax.Array:
 _DIE = np.array([0.3, -0.5, 1.0])
 _DIE_BREAKS = np.cumsum(np.exp(_DIE) / np.exp(_DIE).sum())[:2]
 DIE = Case(
-    "die", _DIE, _die_steps, _die_truth, (dist.Categorical(logits=jnp.zeros(3)),), lambda *_: _DIE_BREAKS, fineness=80
+    "die",
+    _DIE,
+    _die_steps,
+    _die_truth,
+    (dist.Categorical(logits=jnp.zeros(3)),),
+    lambda *_: _DIE_BREAKS,
+    fineness=80,
 )
 
 # ---- a coin and a die that depends on it
@@ -132,8 +151,14 @@ def _chain_steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
     return [
         Draw("b", (), lambda v: dist.Bernoulli(logits=theta[0]), methods[0]),
         Cost("side", ("b",), lambda v: _chain_side_cost(v["b"], theta)),
-        Draw("c", ("b",), lambda v: dist.Categorical(logits=_chain_logits(v["b"], theta)), methods[1]),
-        Cost("loss", ("b", "c"), lambda v: _chain_cost(v["b"], _faces(v["c"], methods[1].relaxed), theta)),
+        Draw(
+            "c", ("b",), lambda v: dist.Categorical(logits=_chain_logits(v["b"], theta)), methods[1]
+        ),
+        Cost(
+            "loss",
+            ("b", "c"),
+            lambda v: _chain_cost(v["b"], _faces(v["c"], methods[1].relaxed), theta),
+        ),
     ]
 
 
@@ -158,7 +183,15 @@ def _chain_breaks(slot: Slot, earlier: Mapping[Slot, np.ndarray]) -> np.ndarray:
     return np.concatenate([np.cumsum(row / row.sum())[:2] for row in odds])
 
 
-CHAIN = Case("chain", _CHAIN, _chain_steps, _chain_truth, (coin(0.1).laws[0], DIE.laws[0]), _chain_breaks, fineness=24)
+CHAIN = Case(
+    "chain",
+    _CHAIN,
+    _chain_steps,
+    _chain_truth,
+    (coin(0.1).laws[0], DIE.laws[0]),
+    _chain_breaks,
+    fineness=24,
+)
 
 # ---- three coins whose cost does not come apart
 
@@ -211,7 +244,9 @@ def _gate_truth(theta: jax.Array) -> jax.Array:
     nodes, weights = hermite(24)
     z = theta[0] + 0.5 * jnp.asarray(nodes)
     p = 1 / (1 + jnp.exp(-theta[1] * z))
-    return jnp.sum(jnp.asarray(weights) * (p * _gate_cost(z, 1.0, theta) + (1 - p) * _gate_cost(z, 0.0, theta)))
+    return jnp.sum(
+        jnp.asarray(weights) * (p * _gate_cost(z, 1.0, theta) + (1 - p) * _gate_cost(z, 0.0, theta))
+    )
 
 
 _GATE = np.array([0.2, 0.9])
@@ -225,5 +260,11 @@ def _gate_breaks(slot: Slot, earlier: Mapping[Slot, np.ndarray]) -> np.ndarray:
 
 
 GATE = Case(
-    "gate", _GATE, _gate_steps, _gate_truth, (dist.Normal(0.0, 1.0), coin(0.1).laws[0]), _gate_breaks, fineness=24
+    "gate",
+    _GATE,
+    _gate_steps,
+    _gate_truth,
+    (dist.Normal(0.0, 1.0), coin(0.1).laws[0]),
+    _gate_breaks,
+    fineness=24,
 )

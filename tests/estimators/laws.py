@@ -1,4 +1,6 @@
-"""One draw of each of the laws with infinite support, with a cost of which every method can take the mean."""
+"""One draw of each of the laws with infinite support, with a cost of which every method can take
+the mean.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,25 @@ def _case(
     """`moments`: E[x], E[x^2], E[x^3] in closed form."""
 
     def steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
-        return [Draw("x", (), lambda v: law(theta), methods[0]), Cost("loss", ("x",), lambda v: _cost(v["x"], theta))]
+        return [
+            Draw("x", (), lambda v: law(theta), methods[0]),
+            Cost("loss", ("x",), lambda v: _cost(v["x"], theta)),
+        ]
 
     def truth(theta: jax.Array) -> jax.Array:
         first, second, third = moments(theta)
         return jnp.exp(theta[0] / 3) * (0.1 * third - 0.5 * second) + theta[0] * first
 
-    return Case(name, np.array(theta), steps, truth, (law(jnp.array(theta)),), lambda *_: np.zeros(0), rules, fineness)
+    return Case(
+        name,
+        np.array(theta),
+        steps,
+        truth,
+        (law(jnp.array(theta)),),
+        lambda *_: np.zeros(0),
+        rules,
+        fineness,
+    )
 
 
 def _counts(law: scipy.stats.rv_discrete, most: int) -> Rule:
@@ -85,7 +99,9 @@ def _binomial_moments(theta: jax.Array) -> Sequence[jax.Array]:
 
 P = float(1 / (1 + np.exp(-3.0)))
 LAWS = [
-    _case("normal", [0.4, -0.3], lambda t: dist.Normal(t[0], jnp.exp(t[1])), _normal_moments, {}, 24),
+    _case(
+        "normal", [0.4, -0.3], lambda t: dist.Normal(t[0], jnp.exp(t[1])), _normal_moments, {}, 24
+    ),
     _case(
         "poisson",
         [0.4],

@@ -1,9 +1,11 @@
-"""All the noise of a program, written down: an expectation over it is a sum over the nodes of a quadrature.
+"""All the noise of a program, written down: an expectation over it is a sum over the nodes of a
+quadrature.
 
-While a tape plays, `jax.random` reads it. The keys of a step are numbers that count its samples; `fold_in` tells which
-step it is. A dry run finds out which noise a program asks for, and in which shapes; then each number of that noise gets
-the nodes of its law: uniform noise between the breaks at which a draw changes (two nodes a piece, which is right for
-what is linear in it; one where there is other noise, so that it only chooses), normal noise Gauss-Hermite, and so on.
+While a tape plays, `jax.random` reads it. The keys of a step are numbers that count its samples;
+`fold_in` tells which step it is. A dry run finds out which noise a program asks for, and in which
+shapes; then each number of that noise gets the nodes of its law: uniform noise between the breaks
+at which a draw changes (two nodes a piece, which is right for what is linear in it; one where there
+is other noise, so that it only chooses), normal noise Gauss-Hermite, and so on.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class _Player:
         self.samples = math.prod(num)
         return jnp.reshape(jnp.arange(self.samples), num)
 
-    def noise(self, kind: str, key: jax.Array, args: tuple[Any, ...], keywords: dict[str, Any]) -> jax.Array:
+    def noise(
+        self, kind: str, key: jax.Array, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> jax.Array:
         shape = keywords.get("shape", next((arg for arg in args if isinstance(arg, tuple)), ()))
         call = self.calls[kind] = self.calls.get(kind, -1) + 1
         slot = (self.step, kind, call)
@@ -85,7 +89,9 @@ def expected(
     rules: Rules,
     fineness: int,
 ) -> Any:
-    """E[of(value)(theta, key)] over all the noise of the value; what is made of it may differentiate."""
+    """E[of(value)(theta, key)] over all the noise of the value; what is made of it may
+    differentiate.
+    """
     shapes = _asked(value, theta)
     nodes = _nodes(shapes, breaks, rules, fineness)
 
@@ -94,7 +100,11 @@ def expected(
             return of(value)(theta, jnp.zeros((), int))
 
     tape = [jnp.asarray(nodes.values[slot]) for slot in shapes]
-    every = jax.vmap(one, (0, None)) if tape else lambda tape, theta: [array[None] for array in one(tape, theta)]
+    every = (
+        jax.vmap(one, (0, None))
+        if tape
+        else lambda tape, theta: [array[None] for array in one(tape, theta)]
+    )
     found = jax.jit(every, compiler_options={"xla_backend_optimization_level": 0})(tape, theta)
     return jax.tree.map(lambda array: np.tensordot(nodes.weights, np.asarray(array), 1), found)
 
@@ -111,13 +121,19 @@ def _nodes(shapes: Shapes, breaks: Breaks, rules: Rules, fineness: int) -> Nodes
     inside = 2 if {kind for _, kind, _ in shapes} == {"uniform"} else 1
     for slot, (samples, *shape) in shapes.items():
         _, kind, _ = slot
-        together = tuple(shape[-1:]) if kind in ("gumbel", "exponential") and shape and kind not in rules else ()
+        together = (
+            tuple(shape[-1:])
+            if kind in ("gumbel", "exponential") and shape and kind not in rules
+            else ()
+        )
         together = (3,) if kind == "normal" and tuple(shape[:1]) == (3,) else together
         columns = []
         for _ in range(math.prod((samples, *shape)) // math.prod(together)):
             column, weight = _rule(slot, together, breaks, values, rules, fineness, inside)
             if column.shape[0] == 1:
-                column, weight = (np.broadcast_to(x, (len(weights), *x.shape[1:])) for x in (column, weight))
+                column, weight = (
+                    np.broadcast_to(x, (len(weights), *x.shape[1:])) for x in (column, weight)
+                )
             count = weight.shape[1]
             values = {name: np.repeat(array, count, 0) for name, array in values.items()}
             columns = [np.repeat(array, count, 0) for array in columns]
@@ -137,7 +153,9 @@ def _rule(
     fineness: int,
     inside: int,
 ) -> Rule:
-    """Nodes (earlier nodes or 1, nodes, *together) of one number, or of one vector, with their weights."""
+    """Nodes (earlier nodes or 1, nodes, *together) of one number, or of one vector, with their
+    weights.
+    """
     kind = slot[1]
     if kind in rules:
         return rules[kind][0][None], rules[kind][1][None]
@@ -159,7 +177,9 @@ def legendre(count: int, low: float = 0.0, high: float = 1.0) -> Rule:
 
 
 def tanh_sinh(count: int) -> Rule:
-    """On (0, 1), for what is not smooth at the ends: the trapezoidal rule in t, u = 1 / (1 + exp(-pi sinh t))."""
+    """On (0, 1), for what is not smooth at the ends: the trapezoidal rule in t, u = 1 / (1 +
+    exp(-pi sinh t)).
+    """
     t = np.linspace(-3.2, 3.2, count)
     s = np.pi * np.sinh(t)
     return 1 / (1 + np.exp(-s)), (t[1] - t[0]) * np.pi * np.cosh(t) / (2 + 2 * np.cosh(s))
@@ -183,27 +203,37 @@ def pieces(breaks: np.ndarray, count: int) -> Rule:
     ends = np.sort(np.concatenate([np.zeros((rows, 1)), breaks, np.ones((rows, 1))], 1), 1)
     nodes, weights = legendre(count)
     width = np.diff(ends, axis=1)[..., None]
-    return (ends[:, :-1, None] + width * nodes).reshape(rows, -1), (width * weights).reshape(rows, -1)
+    return (ends[:, :-1, None] + width * nodes).reshape(rows, -1), (width * weights).reshape(
+        rows, -1
+    )
 
 
 def directions(count: int, size: int) -> Rule:
-    """Exponentials with sum 1 and their law: the uniform one on the simplex. Softargmaxes depend on nothing else."""
+    """Exponentials with sum 1 and their law: the uniform one on the simplex. Softargmaxes depend on
+    nothing else.
+    """
     nodes, weights = tanh_sinh(count)
     points, total, left = np.ones((1, 0)), np.ones(1), np.ones(1)
     for rest in range(size - 1, 0, -1):
         part = np.repeat(left, count) * np.tile(nodes, len(left))
-        total = np.repeat(total, count) * np.tile(weights * rest * (1 - nodes) ** (rest - 1), len(left))
+        total = np.repeat(total, count) * np.tile(
+            weights * rest * (1 - nodes) ** (rest - 1), len(left)
+        )
         points = np.concatenate([np.repeat(points, count, 0), part[:, None]], 1)
         left = np.repeat(left, count) * np.tile(nodes[::-1], len(left))
     return np.concatenate([points, left[:, None]], 1), total
 
 
 def ball(count: int) -> Rule:
-    """Three normal numbers r (cos t, sin t, 0): r is Maxwell and cos t uniform; both halves of t on their own."""
+    """Three normal numbers r (cos t, sin t, 0): r is Maxwell and cos t uniform; both halves of t on
+    their own.
+    """
     r, by_r = legendre(3 * count, 0.0, 12.0)
     by_r = by_r * r * r * np.exp(-r * r / 2) * np.sqrt(2 / np.pi)
     halves = [legendre(count, 0.0, np.pi / 2), legendre(count, np.pi / 2, np.pi)]
     t, by_t = (np.concatenate(part) for part in zip(*halves, strict=True))
     by_t = by_t * np.sin(t) / 2
-    points = np.stack([np.outer(r, np.cos(t)), np.outer(r, np.sin(t)), np.zeros((len(r), len(t)))], -1)
+    points = np.stack(
+        [np.outer(r, np.cos(t)), np.outer(r, np.sin(t)), np.zeros((len(r), len(t)))], -1
+    )
     return points.reshape(-1, 3), np.outer(by_r, by_t).reshape(-1)

@@ -1,4 +1,6 @@
-"""Baselines: none changes the expectation of value, gradient or Hessian; variances against closed forms."""
+"""Baselines: none changes the expectation of value, gradient or Hessian; variances against closed
+forms.
+"""
 
 from __future__ import annotations
 
@@ -120,13 +122,17 @@ def _toy_steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
 def test_leaving_one_out_is_not_always_better(particles: int, rloo: float, plain: float) -> None:
     toy = Case("toy", DIE.theta, _toy_steps, DIE.truth, (), DIE.breaks)
     for method, variance in ((LeaveOneOutScore(), rloo), (ScoreFunction(), plain)):
-        np.testing.assert_allclose(np.sum(moments(toy, [method], particles)[1]), variance, atol=5e-4)
+        np.testing.assert_allclose(
+            np.sum(moments(toy, [method], particles)[1]), variance, atol=5e-4
+        )
 
 
 def test_only_costs_below_weigh_a_score() -> None:
-    """Ten fair dice of five faces, each paying its face: 44 in all, and 3356 if every score were weighed by the sum.
+    """Ten fair dice of five faces, each paying its face: 44 in all, and 3356 if every score were
+    weighed by the sum.
 
-    One die: E[f^2] |score|^2 - |gradient|^2 = 6 * 4/5 - 10/25; all at once: (20^2 + 20) * 4/5 - 10/25.
+    One die: E[f^2] |score|^2 - |gradient|^2 = 6 * 4/5 - 10/25; all at once: (20^2 + 20) * 4/5 -
+    10/25.
     """
     faces = jnp.arange(5.0)
 

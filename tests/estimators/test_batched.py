@@ -1,4 +1,6 @@
-"""One law for all samples of what is above it: the laws of the samples, one by one. And functions of log odds."""
+"""One law for all samples of what is above it: the laws of the samples, one by one. And functions
+of log odds.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def _double() -> Iterator[None]:
 
 CHANCE = np.random.default_rng(0)
 SAMPLES, PLATES = (2, 2), (5, 2)
-FIRST = {"loc": CHANCE.uniform(-1, 1, SAMPLES), "total_count": np.full(SAMPLES, 7), "low": -np.ones(SAMPLES)}
+FIRST = {
+    "loc": CHANCE.uniform(-1, 1, SAMPLES),
+    "total_count": np.full(SAMPLES, 7),
+    "low": -np.ones(SAMPLES),
+}
 POSITIVE = CHANCE.uniform(0.1, 0.9, SAMPLES)
 
 
@@ -51,16 +57,24 @@ def _quickly(function: Any) -> Any:
 def _at_once_and_one_by_one(family: type, plates: bool) -> tuple[jax.Array, jax.Array]:
     """Log densities at a value; the law does not depend on the middle sample axis."""
     names = [name for name in PARAMETERS[family] if name in FIRST]
-    given = {name: Placed(jnp.asarray(FIRST[name]), (0, 2)) for name in names} | {"": Placed(POSITIVE, (0, 2))}
+    given = {name: Placed(jnp.asarray(FIRST[name]), (0, 2)) for name in names} | {
+        "": Placed(POSITIVE, (0, 2))
+    }
     law = batched_law(lambda v: _law(family, v, plates), given, (0, 1, 2), (2, 3, 2))
     assert law is not None
     drawn = jax.eval_shape(law.sample, jax.random.key(0))
     assert drawn.shape == (2, 3, 2, *(PLATES if plates else ()), *law.event_shape), family
-    value = jnp.array([0.2, 0.5, 0.3]) if law.event_shape else jnp.asarray(0.4 if law.has_rsample else 1)
+    value = (
+        jnp.array([0.2, 0.5, 0.3])
+        if law.event_shape
+        else jnp.asarray(0.4 if law.has_rsample else 1)
+    )
     ones = [
         jnp.broadcast_to(one.log_prob(value), one.batch_shape)
         for i, j in np.ndindex(SAMPLES)
-        for one in [_law(family, {name: FIRST[name][i, j] for name in names} | {"": POSITIVE[i, j]}, plates)]
+        for one in [
+            _law(family, {name: FIRST[name][i, j] for name in names} | {"": POSITIVE[i, j]}, plates)
+        ]
     ]
     each = jnp.reshape(jnp.stack(ones), (*SAMPLES, *(PLATES if plates else ())))
     return law.log_prob(jnp.broadcast_to(value, drawn.shape)), jnp.stack([each] * 3, 1)
@@ -75,12 +89,16 @@ def test_one_law_for_all_samples_is_the_law_of_each(plates: bool) -> None:
 
 def test_laws_of_other_parts_are_not_taken_apart() -> None:
     given = {"x": Placed(jnp.ones(4), (0,))}
-    assert batched_law(lambda v: dist.TruncatedNormal(v["x"], 1.0, low=0.0), given, (0,), (4,)) is None
+    assert (
+        batched_law(lambda v: dist.TruncatedNormal(v["x"], 1.0, low=0.0), given, (0,), (4,)) is None
+    )
 
 
 def _orders(function: Any) -> Any:
     """Value, first and second derivative, for every number of an array."""
-    return jax.vmap(lambda x: [f(x) for f in (function, jax.grad(function), jax.grad(jax.grad(function)))])
+    return jax.vmap(
+        lambda x: [f(x) for f in (function, jax.grad(function), jax.grad(jax.grad(function)))]
+    )
 
 
 def test_log_masses_of_coins_have_their_derivatives() -> None:
@@ -92,8 +110,14 @@ def test_log_masses_of_coins_have_their_derivatives() -> None:
             lambda x: dist.Bernoulli(logits=x),
             lambda x: dist.Bernoulli(probs=jax.nn.sigmoid(x)),
         ):
-            found = _quickly(lambda v=value, law=law: _orders(lambda x: element_log_prob(law(x), jnp.asarray(v)))(odds))
-            np.testing.assert_allclose(found, [np.log(mass), slope, -p * (1 - p)], rtol=1e-9, atol=1e-12)
+            found = _quickly(
+                lambda v=value, law=law: _orders(
+                    lambda x: element_log_prob(law(x), jnp.asarray(v))
+                )(odds)
+            )
+            np.testing.assert_allclose(
+                found, [np.log(mass), slope, -p * (1 - p)], rtol=1e-9, atol=1e-12
+            )
 
 
 def test_the_divergence_of_log_odds_is_that_of_probabilities() -> None:

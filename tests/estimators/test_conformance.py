@@ -1,6 +1,8 @@
-"""Every estimator of the table, on small programs: the expectation of value, gradient and Hessian is the true one.
+"""Every estimator of the table, on small programs: the expectation of value, gradient and Hessian
+is the true one.
 
-The expectation is over all noise, by quadrature (tape.py); the truth is a sum over outcomes (cases.py).
+The expectation is over all noise, by quadrature (tape.py); the truth is a sum over outcomes
+(cases.py).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ ONE_DRAW = [coin(0.0), PROBABILITY, DIE, COINS]
 
 def rows(slow: Sequence[str]) -> list[Any]:
     """The unbiased estimators; those that share nearly all with another run with the slow tests."""
-    names = [name for name, row in METHODS.items() if row.method.order == 2]
+    names = [name for name, row in METHODS.items() if row.order == 2]
     return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in names]
 
 
@@ -39,9 +41,13 @@ def _double() -> Iterator[None]:
 def made(name: str) -> Method:
     """The method with its defaults, but for one that would be another with them."""
     if name == "relax":
-        bent = {"temperature": jnp.asarray(0.5), "weights": jnp.array([0.2, -0.1]), "places": jnp.array([-0.5, 1.0])}
+        bent = {
+            "temperature": jnp.asarray(0.5),
+            "weights": jnp.array([0.2, -0.1]),
+            "places": jnp.array([-0.5, 1.0]),
+        }
         return Relax(bent, scale=0.7)
-    method: Method = METHODS[name].method()
+    method: Method = METHODS[name]()
     return method
 
 
@@ -50,7 +56,7 @@ def particles_of(*methods: Method) -> int:
 
 
 def accepted(name: str, case: Case, draw: int = 0) -> None:
-    if METHODS[name].method.refusal(case.laws[draw]):
+    if METHODS[name].refusal(case.laws[draw]):
         pytest.skip("not for this law")
 
 
@@ -65,7 +71,7 @@ def test_one_draw(case: Case, name: str) -> None:
 def test_a_draw_above_another(name: str) -> None:
     accepted(name, CHAIN)
     method = made(name)
-    below = Enumeration() if method.relaxed or METHODS[name].method.refusal(CHAIN.laws[1]) else method
+    below = Enumeration() if method.relaxed or METHODS[name].refusal(CHAIN.laws[1]) else method
     verify(CHAIN, [method, below], particles_of(method))
 
 

@@ -1,4 +1,6 @@
-"""Control variates keep the mean and its derivatives; tunable numbers have the gradient of the second moment."""
+"""Control variates keep the mean and its derivatives; tunable numbers have the gradient of the
+second moment.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,14 @@ def _controlled(coefficient: float) -> Case:
 
     def steps(theta: jax.Array, methods: Sequence[Method]) -> list[Step]:
         def cost(v: Any) -> jax.Array:
-            return control_variate(v["x"] ** 2, 2 * theta[0] * v["x"], 2 * theta[0] ** 2, coefficient)
+            return control_variate(
+                v["x"] ** 2, 2 * theta[0] * v["x"], 2 * theta[0] ** 2, coefficient
+            )
 
-        return [Draw("x", (), lambda v: dist.Normal(theta[0], theta[1]), methods[0]), Cost("loss", ("x",), cost)]
+        return [
+            Draw("x", (), lambda v: dist.Normal(theta[0], theta[1]), methods[0]),
+            Cost("loss", ("x",), cost),
+        ]
 
     return Case(f"{coefficient}", np.array([1.0, 0.5]), steps, lambda t: t[0] ** 2 + t[1] ** 2, ())
 
@@ -87,11 +94,17 @@ def _second_moment(make: Make, tunables: Any) -> Any:
     ("make", "tunables", "leaf"),
     [
         (lambda t: Rebar(**t), lambda: {"temperature": 0.6, "scale": 0.8}, 1),
-        (lambda t: Relax(t["own"], scale=t["scale"]), lambda: {"own": bend_parameters(2), "scale": 0.8}, 2),
+        (
+            lambda t: Relax(t["own"], scale=t["scale"]),
+            lambda: {"own": bend_parameters(2), "scale": 0.8},
+            2,
+        ),
     ],
     ids=["rebar", "relax"],
 )
-def test_the_gradient_of_the_second_moment(make: Make, tunables: Callable[[], Any], leaf: int) -> None:
+def test_the_gradient_of_the_second_moment(
+    make: Make, tunables: Callable[[], Any], leaf: int
+) -> None:
     """Against its differences to one of the numbers, or to all numbers of an array together."""
     leaves, tree = jax.tree.flatten(tunables())
 

@@ -1,4 +1,6 @@
-"""Perturbed maxima over two choices, where expectations over the noise are quadratures and truths closed forms."""
+"""Perturbed maxima over two choices, where expectations over the noise are quadratures and truths
+closed forms.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def best(theta: jax.Array) -> jax.Array:
 
 
 def _gumbels() -> Rule:
-    """-log of two exponentials R u and R (1 - u); the choice changes at one u, from both sides of which u is split."""
+    """-log of two exponentials R u and R (1 - u); the choice changes at one u, from both sides of
+    which u is split.
+    """
     change = 1 / (1 + np.exp((AT[1] - AT[0]) / AT[2]))
     nodes, weights = tanh_sinh(80)
     u = np.concatenate([change * nodes, change + (1 - change) * nodes])
@@ -46,7 +50,9 @@ def _gaussians() -> Rule:
     d, by_d = (np.concatenate(part) for part in zip(*halves, strict=True))
     by_d = by_d * np.exp(-d * d / 2) / np.sqrt(2 * np.pi)
     m, by_m = hermite(12)
-    noise = np.stack(np.broadcast_arrays((m[:, None] + d) / np.sqrt(2), (m[:, None] - d) / np.sqrt(2)), -1)
+    noise = np.stack(
+        np.broadcast_arrays((m[:, None] + d) / np.sqrt(2), (m[:, None] - d) / np.sqrt(2)), -1
+    )
     return noise.reshape(-1, 2), np.outer(by_m, by_d).reshape(-1)
 
 
@@ -63,7 +69,9 @@ def _clark(at: jax.Array) -> jax.Array:
 
 @pytest.mark.parametrize("jacobian", ["score", "value"])
 @pytest.mark.parametrize(
-    ("noise", "rule", "truth"), [(GUMBEL, _gumbels, _soft), (GAUSSIAN, _gaussians, _clark)], ids=["gumbel", "gaussian"]
+    ("noise", "rule", "truth"),
+    [(GUMBEL, _gumbels, _soft), (GAUSSIAN, _gaussians, _clark)],
+    ids=["gumbel", "gaussian"],
 )
 def test_value_gradient_and_hessian(
     noise: Noise, rule: Callable[[], Rule], truth: Callable[[jax.Array], jax.Array], jacobian: Any
@@ -84,7 +92,9 @@ def test_value_gradient_and_hessian(
 
     found = jax.jit(jax.vmap(all_of, (None, 0)))(jnp.asarray(AT), jnp.asarray(nodes))
     mean = [np.tensordot(weights, np.asarray(array), 1) for array in found]
-    value, slope, hessian = jax.jit(lambda at: (truth(at), jax.grad(truth)(at), jax.hessian(truth)(at)))(AT)
+    value, slope, hessian = jax.jit(
+        lambda at: (truth(at), jax.grad(truth)(at), jax.hessian(truth)(at))
+    )(AT)
     for mine, true in zip(mean, [value, slope, hessian, slope[:2], hessian[:2]], strict=True):
         np.testing.assert_allclose(mine, true, atol=1e-9)
 
@@ -98,7 +108,9 @@ def test_gumbel_noise_gives_the_softargmax_of_many() -> None:
 
 
 def test_another_polytope() -> None:
-    """The two largest of four: the argmax sums to two, and is the gradient of the value of the same noise."""
+    """The two largest of four: the argmax sums to two, and is the gradient of the value of the same
+    noise.
+    """
 
     def two_best(theta: jax.Array) -> jax.Array:
         return jax.nn.one_hot(jax.lax.top_k(theta, 2)[1], 4, dtype=theta.dtype).sum(0)

@@ -1,4 +1,6 @@
-"""Surrogates as functions: forward mode, vectors, plates, numbers of samples, float32, jit, vmap, JAX's own noise."""
+"""Surrogates as functions: forward mode, vectors, plates, numbers of samples, float32, jit, vmap,
+JAX's own noise.
+"""
 
 from __future__ import annotations
 
@@ -71,14 +73,20 @@ def _plate_breaks(*_: Any) -> np.ndarray:
 
 
 PLATE, ALONE = (
-    Case(name, ODDS, steps, _plate_truth, (dist.Bernoulli(logits=ODDS),), _plate_breaks, fineness=14)
+    Case(
+        name, ODDS, steps, _plate_truth, (dist.Bernoulli(logits=ODDS),), _plate_breaks, fineness=14
+    )
     for name, steps in (("plate", _plate_steps), ("alone", _alone_steps))
 )
 
 
-@pytest.mark.parametrize("method", [ScoreFunction(), Arm(), DisArm(), MeasureValued(), Rebar()], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "method", [ScoreFunction(), Arm(), DisArm(), MeasureValued(), Rebar()], ids=lambda m: m.name
+)
 def test_a_plate_is_its_elements(method: Method) -> None:
-    """Where all that is below goes element by element, a plate has the mean and the variance of separate draws."""
+    """Where all that is below goes element by element, a plate has the mean and the variance of
+    separate draws.
+    """
     verify(PLATE, [method])
     for mine, true in zip(moments(PLATE, [method]), moments(ALONE, [method]), strict=True):
         np.testing.assert_allclose(mine, true, rtol=1e-9, atol=1e-12)
@@ -105,7 +113,9 @@ def _rows_truth(theta: jax.Array) -> jax.Array:
     return total
 
 
-@pytest.mark.parametrize("method", [Arm(), DisArm(), MeasureValued(), Enumeration()], ids=lambda method: method.name)
+@pytest.mark.parametrize(
+    "method", [Arm(), DisArm(), MeasureValued(), Enumeration()], ids=lambda method: method.name
+)
 def test_rows_on_their_own_columns_together(method: Method) -> None:
     """Two rows of two coins: below them rows stay apart, and the coins of a row do not."""
     odds = np.array([0.4, -0.4, 0.8, -0.8])
@@ -128,7 +138,10 @@ def test_costs_that_are_vectors() -> None:
         return surrogate(steps, key, 2).value
 
     def jacobians(value: Callable[..., jax.Array]) -> Callable[..., tuple[jax.Array, ...]]:
-        return lambda theta, key: (jax.jacrev(value)(theta, key), jax.jacfwd(jax.jacfwd(value))(theta, key))
+        return lambda theta, key: (
+            jax.jacrev(value)(theta, key),
+            jax.jacfwd(jax.jacfwd(value))(theta, key),
+        )
 
     def truth(theta: jax.Array, key: None = None) -> jax.Array:
         return jnp.exp(theta) @ pay / jnp.sum(jnp.exp(theta)) * theta[0]
@@ -179,12 +192,14 @@ def _binomial_truth(theta: jax.Array) -> jax.Array:
     return 3 * p * (1 - p) + (3 * p - theta[0]) ** 2
 
 
-BINOMIAL = Case("binomial", np.array([0.4]), _binomial_steps, _binomial_truth, (dist.Binomial(3, logits=0.1),))
+BINOMIAL = Case(
+    "binomial", np.array([0.4]), _binomial_steps, _binomial_truth, (dist.Binomial(3, logits=0.1),)
+)
 NOISY = [
     (name, case)
     for case in (DIE, COINS, BINOMIAL, *LAWS)
     for name, row in METHODS.items()
-    if row.method.order == 2 and not row.method.refusal(case.laws[0])
+    if row.order == 2 and not row.refusal(case.laws[0])
 ]
 QUICK = [
     ("mvd", "binomial"),
@@ -195,21 +210,31 @@ QUICK = [
 @pytest.mark.parametrize(
     ("name", "case"),
     [
-        pytest.param(name, case, marks=[] if (name, case.name) in QUICK else pytest.mark.slow, id=f"{name}-{case.name}")
+        pytest.param(
+            name,
+            case,
+            marks=[] if (name, case.name) in QUICK else pytest.mark.slow,
+            id=f"{name}-{case.name}",
+        )
         for name, case in NOISY
     ],
 )
 def test_in_single_precision_with_real_noise(name: str, case: Case) -> None:
-    """Value and gradient over 4,000 keys, jitted and mapped, in float32: z < 5, a false alarm in a million numbers.
+    """Value and gradient over 4,000 keys, jitted and mapped, in float32: z < 5, a false alarm in a
+    million numbers.
 
     Values that hardly vary are compared to 1e-4, the precision of float32.
     """
-    true = jax.jit(derivatives(lambda theta, key: case.truth(theta)))(jnp.asarray(case.theta), None)[:2]
+    true = jax.jit(derivatives(lambda theta, key: case.truth(theta)))(
+        jnp.asarray(case.theta), None
+    )[:2]
     with jax.enable_x64(False):
-        method: Method = METHODS[name].method()
+        method: Method = METHODS[name]()
 
         def estimate(theta: jax.Array, key: jax.Array) -> Any:
-            return jax.value_and_grad(lambda t: surrogate(case.steps(t, [method]), key, 2).value)(theta)
+            return jax.value_and_grad(lambda t: surrogate(case.steps(t, [method]), key, 2).value)(
+                theta
+            )
 
         keys = jax.random.split(jax.random.key(7), 4_000)
         found = jax.jit(jax.vmap(estimate, (None, 0)))(jnp.asarray(case.theta, jnp.float32), keys)
@@ -227,7 +252,12 @@ def test_a_path_through_a_vector() -> None:
     def slope(mean: jax.Array) -> jax.Array:
         def value(mean: jax.Array) -> jax.Array:
             steps = [
-                Draw("x", (), lambda v: dist.MultivariateNormal(mean, jnp.eye(2)), METHODS["antithetic"].method()),
+                Draw(
+                    "x",
+                    (),
+                    lambda v: dist.MultivariateNormal(mean, jnp.eye(2)),
+                    METHODS["antithetic"](),
+                ),
                 Cost("loss", ("x",), lambda v: jnp.sum(v["x"] ** 2) / 2),
             ]
             return surrogate(steps, jax.random.key(0)).value

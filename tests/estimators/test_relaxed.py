@@ -73,18 +73,26 @@ def _die_sample(method: Method, keys: jax.Array) -> jax.Array:
 
 
 def test_straight_through_is_a_hard_value_with_a_soft_slope() -> None:
-    """The values are one-hot and average to p; the slopes are those of the relaxed draw with the same noise."""
+    """The values are one-hot and average to p; the slopes are those of the relaxed draw with the
+    same noise.
+    """
     keys = jax.random.split(jax.random.key(0), 4_000)
-    hard, soft = (np.asarray(_die_sample(method, keys)) for method in (StraightThrough(), GumbelSoftmax()))
+    hard, soft = (
+        np.asarray(_die_sample(method, keys)) for method in (StraightThrough(), GumbelSoftmax())
+    )
     np.testing.assert_allclose(np.sort(hard[:, 0]), np.tile([0.0, 0.0, 1.0], (len(keys), 1)))
     np.testing.assert_array_equal(np.argmax(hard[:, 0], 1), np.argmax(soft[:, 0], 1))
     np.testing.assert_allclose(hard[:, 1:], soft[:, 1:], atol=1e-14)
     p = np.exp([0.3, -0.5, 1.0]) / np.exp([0.3, -0.5, 1.0]).sum()
-    assert np.all(np.abs(hard[:, 0].mean(0) - p) < 5 * np.sqrt(p * (1 - p) / len(keys)))  # one false alarm in a million
+    assert np.all(
+        np.abs(hard[:, 0].mean(0) - p) < 5 * np.sqrt(p * (1 - p) / len(keys))
+    )  # one false alarm in a million
 
 
 def test_a_relaxed_die_has_the_mean_of_its_density() -> None:
-    """E[softargmax((logits + Gumbel) / t)] by quadrature over the direction of three exponentials."""
+    """E[softargmax((logits + Gumbel) / t)] by quadrature over the direction of three
+    exponentials.
+    """
     keys = jax.random.split(jax.random.key(1), 4_000)
     sample = np.asarray(_die_sample(GumbelSoftmax(), keys))[:, 0]
     nodes, weights = directions(60, 3)
@@ -97,6 +105,4 @@ def test_a_relaxed_die_has_the_mean_of_its_density() -> None:
 
 def test_what_is_biased_says_so() -> None:
     for row in METHODS.values():
-        assert (row.method.order == 0) == bool(row.method.bias)
-        assert row.doc
-        assert set(row.options) <= set(row.method.__dataclass_fields__)
+        assert (row.order == 0) == bool(row.bias)

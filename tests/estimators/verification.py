@@ -24,11 +24,15 @@ def verify(case: Case, methods: Sequence[Method], particles: int = 1) -> None:
         return surrogate(case.steps(theta, methods), key, particles).value
 
     found = expected(value, derivatives, theta, case.breaks, case.rules, case.fineness)
-    for name, mine, true in zip(("value", "gradient", "Hessian"), found, _true_derivatives(case), strict=True):
+    for name, mine, true in zip(
+        ("value", "gradient", "Hessian"), found, _true_derivatives(case), strict=True
+    ):
         np.testing.assert_allclose(mine, true, rtol=1e-10, atol=1e-10, err_msg=name)
 
 
-def derivatives(value: Callable[[jax.Array, Any], jax.Array]) -> Callable[[jax.Array, Any], tuple[jax.Array, ...]]:
+def derivatives(
+    value: Callable[[jax.Array, Any], jax.Array],
+) -> Callable[[jax.Array, Any], tuple[jax.Array, ...]]:
     """Value, gradient and Hessian."""
 
     def gradient(theta: jax.Array, key: Any) -> Any:
@@ -47,17 +51,23 @@ def _true_derivatives(case: Case) -> tuple[jax.Array, ...]:
     return jax.jit(derivatives(lambda theta, key: case.truth(theta)))(jnp.asarray(case.theta), None)
 
 
-def moments(case: Case, methods: Sequence[Method], particles: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def moments(
+    case: Case, methods: Sequence[Method], particles: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the variance of the gradient, entry by entry."""
 
     def value(theta: jax.Array, key: jax.Array) -> jax.Array:
         return surrogate(case.steps(theta, methods), key, particles).value
 
-    mean, square = expected(value, _squares, jnp.asarray(case.theta), case.breaks, case.rules, case.fineness)
+    mean, square = expected(
+        value, _squares, jnp.asarray(case.theta), case.breaks, case.rules, case.fineness
+    )
     return mean, square - mean**2
 
 
-def _squares(value: Callable[[jax.Array, Any], jax.Array]) -> Callable[[jax.Array, Any], tuple[jax.Array, ...]]:
+def _squares(
+    value: Callable[[jax.Array, Any], jax.Array],
+) -> Callable[[jax.Array, Any], tuple[jax.Array, ...]]:
     gradient = jax.grad(value)
 
     def both(theta: jax.Array, key: Any) -> tuple[jax.Array, ...]:

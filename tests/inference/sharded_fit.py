@@ -1,4 +1,6 @@
-"""A program that fits a logistic regression on all devices: rows, and for one of two processes address and number."""
+"""A program that fits a logistic regression on all devices: rows, and for one of two processes
+address and number.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,17 @@ def loss(raw: Any, data: Any) -> Any:
 
 
 def field_losses(states: Any, weights: Any) -> Any:
-    """Of a chain of three: its pseudo-likelihood, which gathers, and log-partitions given each row, which scan."""
-    from dpc.inference.compiled.model import compile_structure
-    from dpc.inference.compiled.structure import Group, Structure
-    from dpc.inference.learning.surrogates.pseudo_likelihood import pseudo_likelihood
+    """Of a chain of three: its pseudo-likelihood, which gathers, and log-partitions given each row,
+    which scan.
+    """
+    from dpc.inference.engines.tree.model import compile_structure
+    from dpc.inference.engines.tree.structure import Group, Structure
+    from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
 
     chain = Structure((2, 2, 2), (Group(np.array([[0], [2]])), Group(np.array([[0, 1], [1, 2]]))))
-    tables = tuple([jnp.asarray(np.random.default_rng(1).normal(size=shape)) for shape in chain.shapes])
+    tables = tuple(
+        [jnp.asarray(np.random.default_rng(1).normal(size=shape)) for shape in chain.shapes]
+    )
     engine = compile_structure(chain)
 
     def log_partition(row: Any) -> Any:
@@ -53,9 +59,9 @@ def main(rows: int, address: str = "", number: str = "") -> None:
     if address:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(address, num_processes=2, process_id=int(number))
-    from dpc.inference.learning.lbfgs import Lbfgs
-    from dpc.inference.learning.method import minimise
-    from dpc.inference.learning.sharded import replicate, shard_rows
+    from dpc.inference.optimise.lbfgs import Lbfgs
+    from dpc.inference.optimise.method import minimise
+    from dpc.inference.optimise.sharded import replicate, shard_rows
 
     data, weights = shard_rows(data_of(rows))
     found = minimise(Lbfgs(loss, (data, weights)), replicate(start_of()), 100)

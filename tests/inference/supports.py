@@ -1,4 +1,6 @@
-"""Points and weights of each support, so that sums of weight times function are sums or integrals over it."""
+"""Points and weights of each support, so that sums of weight times function are sums or integrals
+over it.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,17 @@ Nodes = tuple[Any, Any]
 def nodes_of(support: str, size: int) -> Nodes:
     """By the words of the support; `size` is the number of rows of a value, if it has any."""
     numbers = [int(n) for n in re.findall(r"\d+", support)]
-    if support in ("0 and 1", "whole numbers from 0") or support.startswith("whole numbers from 0 to"):
+    if support in ("0 and 1", "whole numbers from 0") or support.startswith(
+        "whole numbers from 0 to"
+    ):
         last = {"0 and 1": 1, "whole numbers from 0": 400}.get(support, numbers[-1])
         return np.arange(last + 1.0), np.ones(last + 1)
     if "counts that sum to" in support:
-        every = [x for x in itertools.product(range(numbers[1] + 1), repeat=numbers[0]) if sum(x) == numbers[1]]
+        every = [
+            x
+            for x in itertools.product(range(numbers[1] + 1), repeat=numbers[0])
+            if sum(x) == numbers[1]
+        ]
         return np.array(every, dtype=float), np.ones(len(every))
     return CONTINUOUS[re.sub(r"\d+", "n", support)](size)
 
@@ -55,7 +63,9 @@ def simplex(size: int) -> Nodes:
     """Logits against the last entry, whose Jacobian is the product of the entries."""
     assert size == 3
     axis = np.arange(-20, 20, 0.25)
-    logits = np.stack([*np.meshgrid(axis, axis), np.zeros((len(axis), len(axis)))], -1).reshape(-1, 3)
+    logits = np.stack([*np.meshgrid(axis, axis), np.zeros((len(axis), len(axis)))], -1).reshape(
+        -1, 3
+    )
     x = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
     return x, 0.25**2 * x.prod(-1)
 

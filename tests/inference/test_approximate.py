@@ -1,4 +1,6 @@
-"""Belief propagation against exact inference on trees and against its naive twin on cycles; the choice of a method."""
+"""Belief propagation against exact inference on trees and against its naive twin on cycles; the
+choice of a method.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,24 @@ import jax
 import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy, naive_propagation, tree
-from shared import HAS_DATA, problem, published_marginals
+from shared import needs_problems, problem, published_marginals
 
-from dpc.inference.approximate.auto import infer_log_partition_auto, infer_marginals_auto, infer_mode_auto
-from dpc.inference.approximate.layout import lay_out
-from dpc.inference.approximate.messages import fits_scaled
-from dpc.inference.approximate.propagation import Options, infer_marginals_bp, infer_mode_bp
-from dpc.inference.approximate.width import far_too_wide
-from dpc.inference.brute import brute_log_partition, brute_marginals, brute_mode
+from dpc.inference.engines.approximate.auto import infer_auto
+from dpc.inference.engines.approximate.layout import lay_out
+from dpc.inference.engines.approximate.messages import fits_scaled
+from dpc.inference.engines.approximate.propagation import Options, infer_marginals_bp, infer_mode_bp
+from dpc.inference.engines.approximate.width import far_too_wide
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.factors.brute import brute_log_partition, brute_marginals, brute_mode
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_log_partition, infer_marginals, infer_mode
 
-EVERY_KIND: dict[str, Any] = {"c": {0, 2}, "e": np.array([0.0, 0.7]), "lonely": 2, "g": np.array([0.3, 2.0])}
+EVERY_KIND: dict[str, Any] = {
+    "c": {0, 2},
+    "e": np.array([0.0, 0.7]),
+    "lonely": 2,
+    "g": np.array([0.3, 2.0]),
+}
 FLOODING, RESIDUAL, DAMPED = Options(), Options(schedule="residual"), Options(damping=0.4)
 
 
@@ -35,7 +42,9 @@ def strict() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("options", "zeros"), [(FLOODING, 0.0), (DAMPED, 0.3), (RESIDUAL, 0.3)])
-def test_on_trees_beliefs_are_marginals_and_bethe_is_the_log_partition(options: Options, zeros: float) -> None:
+def test_on_trees_beliefs_are_marginals_and_bethe_is_the_log_partition(
+    options: Options, zeros: float
+) -> None:
     for seed, given in enumerate([EVERY_KIND, EVERY_KIND, {}]):
         graph = tree(seed, zeros)
         found = infer_marginals_bp(graph, given, options)
@@ -59,7 +68,9 @@ def test_on_trees_max_product_finds_the_mode(zeros: float) -> None:
 
 def test_ties_on_a_tree_are_broken_together() -> None:
     differ = np.array([[-np.inf, 0.0], [0.0, -np.inf]])
-    graph = FactorGraph(dict.fromkeys(range(6), 2), tuple([Factor((i, i + 1), differ) for i in range(5)]))
+    graph = FactorGraph(
+        dict.fromkeys(range(6), 2), tuple([Factor((i, i + 1), differ) for i in range(5)])
+    )
     found = infer_mode_bp(graph)
     assert found.is_exact
     assert found.mode is not None
@@ -97,7 +108,9 @@ def test_a_wide_range_of_potentials_is_computed_in_logarithms() -> None:
     assert not fits_scaled(lay_out(graph))
     assert fits_scaled(lay_out(grid(3, 1.0)))
     steep = np.array([[0.0, -900.0], [-800.0, 5.0]])
-    line = FactorGraph(dict.fromkeys("abc", 2), (Factor(("a", "b"), steep), Factor(("b", "c"), steep)))
+    line = FactorGraph(
+        dict.fromkeys("abc", 2), (Factor(("a", "b"), steep), Factor(("b", "c"), steep))
+    )
     found = infer_marginals_bp(line)
     assert found.marginals is not None
     assert largest_error(found.marginals, brute_marginals(line)) < 1e-12
@@ -106,7 +119,9 @@ def test_a_wide_range_of_potentials_is_computed_in_logarithms() -> None:
 
 def test_impossible_evidence_that_messages_can_see_is_an_error() -> None:
     equal = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    graph = FactorGraph(dict.fromkeys("abc", 2), (Factor(("a", "b"), equal), Factor(("b", "c"), equal)))
+    graph = FactorGraph(
+        dict.fromkeys("abc", 2), (Factor(("a", "b"), equal), Factor(("b", "c"), equal))
+    )
     with pytest.raises(ImpossibleEvidenceError):
         infer_marginals_bp(graph, {"a": 0, "c": 1})
     with pytest.raises(ImpossibleEvidenceError):
@@ -122,7 +137,9 @@ def test_nothing_left_to_infer_is_an_answer() -> None:
     assert found.log_partition == pytest.approx(infer_log_partition(graph, given), abs=1e-12)
 
 
-@pytest.mark.parametrize("options", [Options(damping=1.0), Options(max_iterations=0), Options(schedule="random")])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "options", [Options(damping=1.0), Options(max_iterations=0), Options(schedule="random")]
+)  # type: ignore[arg-type]
 def test_options_that_mean_nothing_are_refused(options: Options) -> None:
     with pytest.raises(InferenceError):
         infer_marginals_bp(tree(0), options=options)
@@ -130,7 +147,11 @@ def test_options_that_mean_nothing_are_refused(options: Options) -> None:
 
 def test_auto_is_exact_where_it_fits_and_says_so() -> None:
     graph = grid(4, 0.3)
-    marginals, mode, partition = infer_marginals_auto(graph), infer_mode_auto(graph), infer_log_partition_auto(graph)
+    marginals, mode, partition = (
+        infer_auto("marginals", graph),
+        infer_auto("mode", graph),
+        infer_auto("log_partition", graph),
+    )
     for answer in (marginals, mode, partition):
         assert answer.is_exact
         assert answer.method == "exact"
@@ -144,22 +165,22 @@ def test_auto_is_exact_where_it_fits_and_says_so() -> None:
 def test_auto_falls_back_and_says_why() -> None:
     frustrated = grid(4, 0.3, seed=1)
     attracted = FactorGraph(frustrated.sizes, tuple([upright(f) for f in frustrated.factors]))
-    marginals = infer_marginals_auto(frustrated, memory=1000)
+    marginals = infer_auto("marginals", frustrated, memory=1000)
     assert (marginals.method, marginals.is_exact) == ("bp", False)
     assert "the limit is" in str(marginals)
     assert marginals.marginals is not None
     assert largest_error(marginals.marginals, infer_marginals(frustrated)) < 0.02
-    cut = infer_mode_auto(attracted, memory=1000)
+    cut = infer_auto("mode", attracted, memory=1000)
     assert (cut.method, cut.is_exact) == ("cut", True)
     assert cut.mode is not None
     assert cut.mode.log_score == pytest.approx(infer_mode(attracted).log_score, abs=1e-9)
-    other = infer_mode_auto(frustrated, memory=1000)
+    other = infer_auto("mode", frustrated, memory=1000)
     assert (other.method, other.is_exact) == ("bp", False)
     assert "not by cut" in str(other)
     with pytest.raises(MemoryLimitError):
-        infer_marginals_auto(frustrated, method="exact", memory=1000)
+        infer_auto("marginals", frustrated, method="exact", memory=1000)
     with pytest.raises(InferenceError, match="method is one of auto, exact, bp"):
-        infer_marginals_auto(frustrated, method="magic")
+        infer_auto("marginals", frustrated, method="magic")
 
 
 def upright(factor: Factor) -> Factor:
@@ -174,13 +195,17 @@ def test_a_quick_look_tells_wide_from_narrow() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HAS_DATA, reason="needs ../shared/data")
-@pytest.mark.parametrize(("name", "error"), [("Promedus_18", 0.007), ("ObjectDetection_11", 0.003), ("CSP_12", 0.025)])
+@needs_problems
+@pytest.mark.parametrize(
+    ("name", "error"), [("Promedus_18", 0.007), ("ObjectDetection_11", 0.003), ("CSP_12", 0.025)]
+)
 def test_competition_problems_within_a_mean_absolute_error(name: str, error: float) -> None:
     """Measured .0059, .0025 and .0194; the answers to compare with are the published ones."""
     graph, given = problem(name)
-    found = infer_marginals_auto(graph, given, method="bp")
+    found = infer_auto("marginals", graph, given, method="bp")
     assert found.converged
     assert found.marginals is not None
-    differences = [np.abs(found.marginals[v] - marginal) for v, marginal in published_marginals(name).items()]
+    differences = [
+        np.abs(found.marginals[v] - marginal) for v, marginal in published_marginals(name).items()
+    ]
     assert np.concatenate(differences).mean() < error

@@ -10,11 +10,12 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dpc.inference.approximate.beam import infer_kbest_by_beam
-from dpc.inference.approximate.cuts import NotSubmodularError, infer_mode_by_cut
-from dpc.inference.brute import brute_kbest, brute_scores
+from dpc.inference.engines.approximate.beam import infer_kbest_by_beam
+from dpc.inference.engines.approximate.cuts import infer_mode_by_cut
+from dpc.inference.engines.approximate.results import NotSubmodularError
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
-from dpc.inference.factors import Factor, FactorGraph, Name
+from dpc.inference.factors.brute import brute_kbest, brute_scores
+from dpc.inference.factors.factor_graph import Factor, FactorGraph, Name
 from dpc.inference.queries import infer_mode
 
 AGREE = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -22,9 +23,13 @@ AGREE = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 @st.composite
 def submodular_graphs(draw: st.DrawFn) -> FactorGraph:
-    """Up to 8 variables of 1 or 2 states, pairs that agree up to flips, zeros where they differ, unary zeros."""
+    """Up to 8 variables of 1 or 2 states, pairs that agree up to flips, zeros where they differ,
+    unary zeros.
+    """
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    sizes: dict[Name, int] = {i: draw(st.sampled_from([2, 2, 2, 1])) for i in range(draw(st.integers(1, 8)))}
+    sizes: dict[Name, int] = {
+        i: draw(st.sampled_from([2, 2, 2, 1])) for i in range(draw(st.integers(1, 8)))
+    }
     scale = draw(st.sampled_from([1e-3, 1.0, 1e4]))
     flips = generator.random(len(sizes)) < draw(st.sampled_from([0.0, 0.5]))
     factors = [Factor((v,), scale * generator.normal(size=size)) for v, size in sizes.items()]
@@ -58,7 +63,9 @@ def test_a_cut_is_the_mode(data: st.DataObject) -> None:
 def test_a_cut_of_a_larger_grid_is_the_mode_to_its_gap() -> None:
     pairs = [f for f in grid(10, 1.0).factors if len(f.variables) == 2]
     fields = [f for f in grid(10, 1.0).factors if len(f.variables) == 1]
-    graph = FactorGraph(grid(10, 1.0).sizes, (*[Factor(f.variables, 0.4 * AGREE) for f in pairs], *fields))
+    graph = FactorGraph(
+        grid(10, 1.0).sizes, (*[Factor(f.variables, 0.4 * AGREE) for f in pairs], *fields)
+    )
     found = infer_mode_by_cut(graph)
     assert found.mode is not None
     assert found.residual < 1e-9
@@ -67,12 +74,17 @@ def test_a_cut_of_a_larger_grid_is_the_mode_to_its_gap() -> None:
 
 def test_what_cuts_cannot_answer_is_refused_by_name() -> None:
     triangle = [Factor((u, v), -AGREE) for u, v in ("xy", "yz", "xz")]
-    with pytest.raises(NotSubmodularError, match=r"factor on \(.*\) prefers its variables to differ against a cycle"):
+    with pytest.raises(
+        NotSubmodularError,
+        match=r"factor on \(.*\) prefers its variables to differ against a cycle",
+    ):
         infer_mode_by_cut(FactorGraph(dict.fromkeys("xyz", 2), tuple(triangle)))
     with pytest.raises(NotSubmodularError, match="'w' has 3 states"):
         infer_mode_by_cut(FactorGraph({"w": 3}, ()))
     with pytest.raises(NotSubmodularError, match=r"\(x, y, z\) is not pairwise"):
-        infer_mode_by_cut(FactorGraph(dict.fromkeys("xyz", 2), (Factor(("x", "y", "z"), np.zeros((2, 2, 2))),)))
+        infer_mode_by_cut(
+            FactorGraph(dict.fromkeys("xyz", 2), (Factor(("x", "y", "z"), np.zeros((2, 2, 2))),))
+        )
 
 
 @for_all(st.data())
@@ -88,10 +100,14 @@ def test_a_beam_is_right_about_what_it_may_have_missed(data: st.DataObject) -> N
     scores = [c.log_score for c in found.configurations]
     everything = brute_scores(graph, given)
     for configuration in found.configurations:
-        assert everything[tuple(configuration.states.values())] == pytest.approx(configuration.log_score, abs=1e-9)
+        assert everything[tuple(configuration.states.values())] == pytest.approx(
+            configuration.log_score, abs=1e-9
+        )
     assert scores == sorted(scores, reverse=True)
     if found.is_proven:
-        np.testing.assert_allclose(scores, [c.log_score for c in best[: len(scores)]], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            scores, [c.log_score for c in best[: len(scores)]], rtol=0, atol=1e-9
+        )
     missing = sorted(everything[everything > -np.inf].ravel().tolist(), reverse=True)
     for score in scores:
         missing.remove(min(missing, key=lambda other: abs(other - score)))
@@ -118,7 +134,9 @@ def test_a_beam_that_loses_everything_says_so() -> None:
     """Best for themselves, a = b = 0 leave no state for c."""
     low, high = np.array([[0.0, -np.inf], [0.0, 0.0]]), np.array([[-np.inf, 0.0], [0.0, 0.0]])
     likes_zero = [Factor((v,), np.array([1.0, 0.0])) for v in "ab"]
-    graph = FactorGraph(dict.fromkeys("abc", 2), (*likes_zero, Factor(("a", "c"), low), Factor(("b", "c"), high)))
+    graph = FactorGraph(
+        dict.fromkeys("abc", 2), (*likes_zero, Factor(("a", "c"), low), Factor(("b", "c"), high))
+    )
     with pytest.raises(InferenceError, match="widen it"):
         infer_kbest_by_beam(graph, 1, width=1, order="abc")
     assert infer_kbest_by_beam(graph, 1, width=2, order="abc").is_proven
@@ -129,7 +147,9 @@ def test_a_wide_beam_is_proven_and_a_narrow_one_admits_that_it_is_not() -> None:
     wide = infer_kbest_by_beam(graph, 5, width=2**16)
     assert wide.is_proven
     assert "proven" in str(wide)
-    np.testing.assert_allclose([c.log_score for c in wide.configurations], [c.log_score for c in brute_kbest(graph, 5)])
+    np.testing.assert_allclose(
+        [c.log_score for c in wide.configurations], [c.log_score for c in brute_kbest(graph, 5)]
+    )
     narrow = infer_kbest_by_beam(grid(8, 1.0), 1, width=1)
     assert not narrow.is_proven
     assert "approximate" in str(narrow)

@@ -1,4 +1,6 @@
-"""Mean field, Gibbs sampling with its diagnostics, and perturb-and-MAP, against brute force and known laws."""
+"""Mean field, Gibbs sampling with its diagnostics, and perturb-and-MAP, against brute force and
+known laws.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,20 @@ import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy
 
-from dpc.inference.approximate.blocks import Blocking, cover_by_forests
-from dpc.inference.approximate.diagnostics import diagnose
-from dpc.inference.approximate.gibbs import advance_gibbs, infer_marginals_gibbs, start_gibbs, summarise_gibbs
-from dpc.inference.approximate.layout import greedy_colours, lay_out
-from dpc.inference.approximate.mean_field import infer_marginals_mean_field
-from dpc.inference.approximate.perturb import infer_perturbed
-from dpc.inference.brute import brute_log_partition, brute_marginals
+from dpc.inference.engines.approximate.blocks import Blocking, cover_by_forests
+from dpc.inference.engines.approximate.diagnostics import diagnose
+from dpc.inference.engines.approximate.gibbs import (
+    advance_gibbs,
+    infer_marginals_gibbs,
+    start_gibbs,
+    summarise_gibbs,
+)
+from dpc.inference.engines.approximate.layout import greedy_colours, lay_out
+from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
+from dpc.inference.engines.approximate.perturb import infer_perturbed
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.factors.brute import brute_log_partition, brute_marginals
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_mode
 
 GIVEN: dict[str, Any] = {"b": {0, 1}, "e": np.array([0.5, 0.0, 1.0])}
@@ -38,7 +45,10 @@ def strict() -> Iterator[None]:
 def test_mean_field_is_a_lower_bound_that_never_falls(zeros: float) -> None:
     for seed in range(4):
         graph = loopy(seed, zeros)
-        bounds = [infer_marginals_mean_field(graph, GIVEN, max_iterations=n).log_partition for n in (1, 2, 3, 5, 200)]
+        bounds = [
+            infer_marginals_mean_field(graph, GIVEN, max_iterations=n).log_partition
+            for n in (1, 2, 3, 5, 200)
+        ]
         assert all(a <= b + 1e-12 for a, b in pairwise(bounds))  # type: ignore[operator]
         assert bounds[-1] is not None
         assert bounds[-1] <= brute_log_partition(graph, GIVEN) + 1e-12
@@ -70,7 +80,9 @@ def test_gibbs_frequencies_agree_with_exact_marginals(blocking: Blocking) -> Non
 
 
 def test_one_forest_is_drawn_exactly_so_that_sweeps_are_independent() -> None:
-    """Draws of a tree in one block: the effective size is that of independent draws, within its own noise."""
+    """Draws of a tree in one block: the effective size is that of independent draws, within its own
+    noise.
+    """
     line = FactorGraph(dict.fromkeys("abcd", 2), tuple([pair(u, v) for u, v in ("ab", "bc", "cd")]))
     assert len(cover_by_forests(lay_out(line))) == 1
     run = start_gibbs(line, seed=1)
@@ -119,14 +131,17 @@ def test_gibbs_meets_no_zero_and_says_when_it_finds_no_start() -> None:
         assert run.layout.named_configuration(states).log_score > -np.inf
     even = np.where(np.indices((2, 2, 2)).sum(0) % 2 == 0, 0.0, -np.inf)
     impossible = FactorGraph(
-        dict.fromkeys("abc", 2), (Factor(("a", "b", "c"), even), Factor(("c", "a", "b"), even[::-1]))
+        dict.fromkeys("abc", 2),
+        (Factor(("a", "b", "c"), even), Factor(("c", "a", "b"), even[::-1])),
     )
     with pytest.raises(InferenceError):
         start_gibbs(impossible)
 
 
 def test_diagnosis_of_chains_with_a_known_law() -> None:
-    """x_t = r x_t-1 + noise has n (1 - r) / (1 + r) effective draws; chains with different means a large R-hat."""
+    """x_t = r x_t-1 + noise has n (1 - r) / (1 + r) effective draws; chains with different means a
+    large R-hat.
+    """
     generator = np.random.default_rng(0)
     noise = generator.normal(size=(4000, 4))
     for r in (0.0, 0.6):
@@ -139,12 +154,16 @@ def test_diagnosis_of_chains_with_a_known_law() -> None:
     apart = diagnose((noise + np.arange(4)[None])[:, :, None])
     assert apart.r_hat[0] > 1.3
     assert apart.effective_size[0] < 30
-    stuck = diagnose(np.stack([np.ones((100, 4)), np.tile([0.0, 1.0, 0.0, 1.0], (100, 1))], axis=-1))
+    stuck = diagnose(
+        np.stack([np.ones((100, 4)), np.tile([0.0, 1.0, 0.0, 1.0], (100, 1))], axis=-1)
+    )
     np.testing.assert_array_equal(stuck.r_hat, [1.0, np.inf])
 
 
 def test_perturbed_modes_of_one_variable_are_exact() -> None:
-    """The mean of the perturbed maximum is the log-partition, the maximiser a sample; false alarm 1 in 15,000 each."""
+    """The mean of the perturbed maximum is the log-partition, the maximiser a sample; false alarm 1
+    in 15,000 each.
+    """
     graph = FactorGraph({"a": 3}, (Factor(("a",), np.array([0.3, -1.0, 1.2])),))
     found = infer_perturbed(graph, infer_mode, count=2000, exact_solver=True)
     assert found.log_partition is not None
@@ -153,7 +172,9 @@ def test_perturbed_modes_of_one_variable_are_exact() -> None:
     assert found.log_partition_error == pytest.approx(np.pi / np.sqrt(6) / np.sqrt(2000), rel=0.1)
     assert found.marginals is not None
     assert found.errors is not None
-    assert (np.abs(found.marginals["a"] - brute_marginals(graph)["a"]) < 4 * found.errors["a"]).all()
+    assert (
+        np.abs(found.marginals["a"] - brute_marginals(graph)["a"]) < 4 * found.errors["a"]
+    ).all()
 
 
 def test_perturbed_modes_bound_the_log_partition_from_above() -> None:
@@ -163,6 +184,8 @@ def test_perturbed_modes_bound_the_log_partition_from_above() -> None:
         found = infer_perturbed(graph, infer_mode, given, count=300, exact_solver=True)
         assert found.log_partition is not None
         assert found.log_partition_error is not None
-        assert found.log_partition + 4 * found.log_partition_error >= brute_log_partition(graph, given)
+        assert found.log_partition + 4 * found.log_partition_error >= brute_log_partition(
+            graph, given
+        )
         assert found.log_partition_is == "upper bound"
     assert infer_perturbed(graph, infer_mode, count=2).log_partition_is == "estimate"

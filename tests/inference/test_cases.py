@@ -7,17 +7,19 @@ import pytest
 from graphs import factor_graphs, networks
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from shared import HAS_DATA, network
+from shared import needs_networks, network
 
-from dpc.inference import brute
+from dpc.inference.engines.numpy import cases, passes
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.exact import cases, passes
-from dpc.inference.factors import Factor, FactorGraph, Name
+from dpc.inference.factors import brute
+from dpc.inference.factors.factor_graph import Factor, FactorGraph, Name
 from dpc.inference.queries import infer_cases, infer_log_partition, infer_marginals, infer_samples
 
 
 def possible_table(graph: FactorGraph, count: int, seed: int) -> dict[Name, np.ndarray]:
-    """States drawn from the graph itself, so that every row is possible; some are hidden, one column is soft."""
+    """States drawn from the graph itself, so that every row is possible; some are hidden, one
+    column is soft.
+    """
     generator = np.random.default_rng(seed)
     draws = infer_samples(graph, count, seed=generator)
     names = [v for v in graph.sizes if generator.random() < 0.6] or list(graph.sizes)[:1]
@@ -28,11 +30,18 @@ def possible_table(graph: FactorGraph, count: int, seed: int) -> dict[Name, np.n
 
 
 def row_of(table: dict[Name, np.ndarray], i: int) -> dict:
-    return {v: c[i] if c.ndim == 2 else int(c[i]) for v, c in table.items() if c.ndim == 2 or c[i] >= 0}
+    return {
+        v: c[i] if c.ndim == 2 else int(c[i]) for v, c in table.items() if c.ndim == 2 or c[i] >= 0
+    }
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.one_of(factor_graphs(), networks()), st.integers(0, 2**32 - 1), st.sampled_from([1, 1 << 20]), st.booleans())
+@given(
+    st.one_of(factor_graphs(), networks()),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1, 1 << 20]),
+    st.booleans(),
+)
 def test_a_table_equals_its_rows(graph: FactorGraph, seed: int, chunk: int, logs: bool) -> None:
     """Whatever the chunks, and in logarithms too."""
     assume((brute.brute_scores(graph) > -np.inf).any())
@@ -46,14 +55,16 @@ def test_a_table_equals_its_rows(graph: FactorGraph, seed: int, chunk: int, logs
         cases.CHUNK_ENTRIES, passes.SAFE = saved
     for i in range(5):
         expected = brute.brute_marginals(graph, row_of(table, i))
-        assert answers.log_evidence[i] == pytest.approx(brute.brute_log_partition(graph, row_of(table, i)), abs=1e-9)
+        assert answers.log_evidence[i] == pytest.approx(
+            brute.brute_log_partition(graph, row_of(table, i)), abs=1e-9
+        )
         for v in graph.sizes:
             np.testing.assert_allclose(answers.marginals[v][i], expected[v], atol=1e-11)
         for v in some.marginals:
             np.testing.assert_allclose(some.marginals[v][i], expected[v], atol=1e-11)
 
 
-@pytest.mark.skipif(not HAS_DATA, reason="needs ../shared/data")
+@needs_networks
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_random_cases_of_alarm(count: int) -> None:
     graph = network("alarm").factor_graph()
@@ -64,12 +75,19 @@ def test_random_cases_of_alarm(count: int) -> None:
     table[list(labels)[1]] = np.where(generator.random(count) < 0.5, -1, draws[list(labels)[1]])
     answers = infer_cases(graph, table)
     for i in range(0, count, 1 if count > 1000 else 10):
-        assert answers.log_evidence[i] == pytest.approx(infer_log_partition(graph, row_of(table, i)), abs=1e-10)
+        assert answers.log_evidence[i] == pytest.approx(
+            infer_log_partition(graph, row_of(table, i)), abs=1e-10
+        )
         one = infer_marginals(graph, row_of(table, i))
-        assert max(np.abs(answers.marginals[v][i] - marginal).max() for v, marginal in one.items()) < 1e-12
+        assert (
+            max(np.abs(answers.marginals[v][i] - marginal).max() for v, marginal in one.items())
+            < 1e-12
+        )
 
 
-GRAPH = FactorGraph({"a": 2, "b": 3}, (Factor(("a", "b"), np.array([[0.0, 0.0, -np.inf], [0.0, -np.inf, 0.0]])),))
+GRAPH = FactorGraph(
+    {"a": 2, "b": 3}, (Factor(("a", "b"), np.array([[0.0, 0.0, -np.inf], [0.0, -np.inf, 0.0]])),)
+)
 
 
 def test_an_impossible_case_is_named() -> None:

@@ -1,4 +1,6 @@
-"""The compiled engine against every configuration written out, and real networks against answers of others."""
+"""The compiled engine against every configuration written out, and real networks against answers of
+others.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared import HAS_DATA, network, reference, reference_evidence
+from shared import needs_references, network, reference, reference_evidence
 
-from dpc.inference.brute import (
+from dpc.inference.engines.tree.model import Compiled, compile_structure, run_marginals
+from dpc.inference.engines.tree.structure import (
+    Group,
+    Grouped,
+    Structure,
+    group_factors,
+    log_evidence_of,
+    split_states,
+)
+from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
+from dpc.inference.factors.brute import (
     brute_distribution,
     brute_entropy,
     brute_factor_marginals,
@@ -24,10 +36,7 @@ from dpc.inference.brute import (
     brute_mode,
     brute_scores,
 )
-from dpc.inference.compiled.model import Compiled, compile_structure, run_marginals
-from dpc.inference.compiled.structure import Group, Grouped, Structure, group_factors, log_evidence_of, split_states
-from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 SIZES = {
     "loops": (2, 3, 1, 2, 3, 2),
@@ -79,7 +88,9 @@ def compiled(name: str, dense_from: float = inf) -> tuple[Compiled, Grouped]:
     return compile_structure(grouped.structure, dense_from=dense_from), grouped
 
 
-def arguments(graph: FactorGraph, evidence: dict[int, Any] | None = None) -> tuple[tuple[Any, ...], Any]:
+def arguments(
+    graph: FactorGraph, evidence: dict[int, Any] | None = None
+) -> tuple[tuple[Any, ...], Any]:
     return group_factors(graph).tables, log_evidence_of(graph.sizes, evidence)
 
 
@@ -94,18 +105,26 @@ def possible(graph: FactorGraph, evidence: dict[int, Any] | None = None) -> bool
         return False
 
 
-SEEDS = given(seed=st.integers(0, 2**32 - 1), observed=st.booleans(), zeros=st.sampled_from([0.0, 0.2, 0.5]))
+SEEDS = given(
+    seed=st.integers(0, 2**32 - 1), observed=st.booleans(), zeros=st.sampled_from([0.0, 0.2, 0.5])
+)
 
 
 @GRAPHS_BY_BOTH
 @settings(max_examples=40, deadline=None)
 @SEEDS
-def test_sums_are_those_of_brute_force(name: str, dense_from: float, seed: int, observed: bool, zeros: float) -> None:
-    """log Z, and its gradient: the marginals of factors and of variables; all zero where nothing is possible."""
+def test_sums_are_those_of_brute_force(
+    name: str, dense_from: float, seed: int, observed: bool, zeros: float
+) -> None:
+    """log Z, and its gradient: the marginals of factors and of variables; all zero where nothing is
+    possible.
+    """
     engine, grouped = compiled(name, dense_from)
     graph = random_graph(name, seed, zeros)
     evidence = random_evidence(name, seed) if observed else None
-    log_z, (tables, unary) = jax.value_and_grad(engine.log_partition, (0, 1))(*arguments(graph, evidence))
+    log_z, (tables, unary) = jax.value_and_grad(engine.log_partition, (0, 1))(
+        *arguments(graph, evidence)
+    )
     if not possible(graph, evidence):
         assert log_z == -np.inf
         assert not unary.any()
@@ -116,14 +135,18 @@ def test_sums_are_those_of_brute_force(name: str, dense_from: float, seed: int, 
     for v, found in enumerate(split_states(SIZES[name], unary)):
         np.testing.assert_allclose(found, expected[v], atol=1e-12)
         assert not unary[v, SIZES[name][v] :].any()
-    for ours, theirs in zip(by_factor(grouped, tables), brute_factor_marginals(graph, evidence), strict=True):
+    for ours, theirs in zip(
+        by_factor(grouped, tables), brute_factor_marginals(graph, evidence), strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 @GRAPHS
 @settings(max_examples=40, deadline=None)
 @SEEDS
-def test_the_mode_is_that_of_brute_force(name: str, seed: int, observed: bool, zeros: float) -> None:
+def test_the_mode_is_that_of_brute_force(
+    name: str, seed: int, observed: bool, zeros: float
+) -> None:
     engine, _ = compiled(name)
     graph = random_graph(name, seed, zeros)
     evidence = random_evidence(name, seed) if observed else None
@@ -146,7 +169,9 @@ def test_factor_marginals_and_entropy(name: str, dense_from: float) -> None:
     found = by_factor(grouped, engine.factor_marginals(tables, logs))
     for ours, theirs in zip(found, brute_factor_marginals(graph, evidence), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    np.testing.assert_allclose(engine.entropy(tables, logs), brute_entropy(graph, evidence), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        engine.entropy(tables, logs), brute_entropy(graph, evidence), rtol=1e-10, atol=1e-12
+    )
 
 
 @BOTH
@@ -158,7 +183,9 @@ def test_second_derivatives_are_covariances(dense_from: float) -> None:
     tables, logs = arguments(graph)
     flat = brute_distribution(graph).ravel()
     states = np.indices(SIZES[name]).reshape(len(SIZES[name]), -1)
-    features = np.stack([states[v] == s for v in range(len(states)) for s in range(max(SIZES[name]))])
+    features = np.stack(
+        [states[v] == s for v in range(len(states)) for s in range(max(SIZES[name]))]
+    )
     means = features @ flat
     covariance = (features * flat) @ features.T - np.outer(means, means)
     forward = jax.hessian(engine.log_partition, 1)(tables, logs)
@@ -181,7 +208,9 @@ def test_gradient_of_the_entropy() -> None:
 def test_a_batch_is_its_cases_one_by_one() -> None:
     engine, _ = compiled("loops")
     tables, _ = arguments(random_graph("loops", 7))
-    cases = np.stack([arguments(random_graph("loops", 7), random_evidence("loops", s))[1] for s in range(6)])
+    cases = np.stack(
+        [arguments(random_graph("loops", 7), random_evidence("loops", s))[1] for s in range(6)]
+    )
     together = jax.vmap(engine.marginals, (None, 0))(tables, cases)
     values = jax.vmap(jax.grad(engine.log_partition, 1), (None, 0))(tables, cases)
     for case, marginals, gradient in zip(cases, together, values, strict=True):
@@ -211,7 +240,9 @@ def test_the_program_does_not_grow_with_the_network() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_range_of_potentials_is_lost(dtype: Any) -> None:
-    """Entries that differ by factors of exp(3000): beyond any float, and evidence that leaves only the smallest."""
+    """Entries that differ by factors of exp(3000): beyond any float, and evidence that leaves only
+    the smallest.
+    """
     engine, _ = compiled("loops")
     graph = random_graph("loops", 11, zeros=0.0, spread=1000.0)
     evidence = {0: 1, 4: 0}
@@ -219,12 +250,16 @@ def test_no_range_of_potentials_is_lost(dtype: Any) -> None:
     tables, logs = tuple(t.astype(dtype) for t in tables), logs.astype(dtype)
     log_z, gradient = jax.value_and_grad(engine.log_partition, 1)(tables, logs)
     assert log_z.dtype == gradient.dtype == dtype
-    factors = [Factor(f.variables, f.log_values.astype(dtype).astype(np.float64)) for f in graph.factors]
+    factors = [
+        Factor(f.variables, f.log_values.astype(dtype).astype(np.float64)) for f in graph.factors
+    ]
     rounded = FactorGraph(graph.sizes, tuple(factors))
     near = {"rtol": 1e-6 if dtype == np.float32 else 1e-13}
     np.testing.assert_allclose(log_z, brute_log_partition(rounded, evidence), **near)
     for v, marginal in brute_marginals(rounded, evidence).items():
-        np.testing.assert_allclose(gradient[v, : len(marginal)], marginal, atol=1e-3 if dtype == np.float32 else 1e-9)
+        np.testing.assert_allclose(
+            gradient[v, : len(marginal)], marginal, atol=1e-3 if dtype == np.float32 else 1e-9
+        )
 
 
 def test_single_precision() -> None:
@@ -239,7 +274,9 @@ def test_single_precision() -> None:
 
 @GRAPHS
 def test_samples_have_the_joint_distribution(name: str) -> None:
-    """Pearson's chi-squared over all configurations, at most one false alarm in 10^6; impossible ones never occur."""
+    """Pearson's chi-squared over all configurations, at most one false alarm in 10^6; impossible
+    ones never occur.
+    """
     engine, _ = compiled(name)
     graph, evidence = random_graph(name, 3), random_evidence(name, 5)
     count = 20000
@@ -249,10 +286,15 @@ def test_samples_have_the_joint_distribution(name: str) -> None:
     np.add.at(seen, tuple(drawn.T), 1)
     assert not seen[expected == 0].any()
     often = expected > 5
-    cells = [*zip(seen[often], expected[often], strict=True), (seen[~often].sum(), max(expected[~often].sum(), 1e-9))]
+    cells = [
+        *zip(seen[often], expected[often], strict=True),
+        (seen[~often].sum(), max(expected[~often].sum(), 1e-9)),
+    ]
     statistic = sum((s - e) ** 2 / e for s, e in cells if e > 1)
     degrees = len(cells)
-    assert statistic < degrees + 2 * np.sqrt(14 * degrees) + 2 * 14  # Laurent and Massart: exp(-14) < 10^-6
+    assert (
+        statistic < degrees + 2 * np.sqrt(14 * degrees) + 2 * 14
+    )  # Laurent and Massart: exp(-14) < 10^-6
 
 
 def test_mode_takes_the_first_of_equals() -> None:
@@ -268,7 +310,9 @@ def test_no_variables_and_no_factors() -> None:
     assert nothing.log_partition((), jnp.zeros((0, 1))) == 0.0
     uniform = compile_structure(Structure((2, 3), ()))
     np.testing.assert_allclose(uniform.log_partition((), jnp.zeros((2, 3))), np.log(6), rtol=1e-14)
-    np.testing.assert_allclose(uniform.marginals((), jnp.zeros((2, 3))), [[1 / 2, 1 / 2, 0], [1 / 3] * 3], rtol=1e-14)
+    np.testing.assert_allclose(
+        uniform.marginals((), jnp.zeros((2, 3))), [[1 / 2, 1 / 2, 0], [1 / 3] * 3], rtol=1e-14
+    )
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -285,7 +329,9 @@ def test_what_does_not_fit_is_refused() -> None:
     engine = compile_structure(Structure((2, 3), (Group(np.array([[0, 1]])),)))
     with pytest.raises(InferenceError, match=r"the structure needs \(\(1, 2, 3\),\)"):
         engine.marginals((jnp.zeros((1, 3, 2)),), jnp.zeros((2, 3)))
-    with pytest.raises(InferenceError, match=r"log_evidence has the shape \(2, 2\), needs \(2, 3\)"):
+    with pytest.raises(
+        InferenceError, match=r"log_evidence has the shape \(2, 2\), needs \(2, 3\)"
+    ):
         engine.marginals((jnp.zeros((1, 2, 3)),), jnp.zeros((2, 2)))
     with pytest.raises(MemoryLimitError):
         compile_structure(engine.structure, memory=10)
@@ -298,7 +344,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.skipif(not HAS_DATA, reason="needs ../shared/data")
+@needs_references
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_reference_marginals(name: str) -> None:
     graph = network(name).factor_graph()

@@ -1,4 +1,6 @@
-"""Forward, reverse and every mixture of both, to second order, against autodiff of a sum over all configurations."""
+"""Forward, reverse and every mixture of both, to second order, against autodiff of a sum over all
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpc.inference import chains
-from dpc.inference.chains import slices
-from dpc.inference.compiled.model import compile_structure
-from dpc.inference.compiled.structure import Group, Structure
+from dpc.inference.engines import path as chains
+from dpc.inference.engines.slices import slices
+from dpc.inference.engines.tree.model import compile_structure
+from dpc.inference.engines.tree.structure import Group, Structure
 
 Function = Callable[[jax.Array], jax.Array]
 
@@ -40,7 +42,12 @@ def derivatives(function: Function, vector: Any, along: Any) -> dict[str, Any]:
         "value": function(vector),
         "slope": (forward(function)(vector), reverse(function)(vector)),
         "curvature": [
-            f(vector) for f in (forward(forward(function)), forward(reverse(function)), reverse(reverse(function)))
+            f(vector)
+            for f in (
+                forward(forward(function)),
+                forward(reverse(function)),
+                reverse(reverse(function)),
+            )
         ],
     }
 
@@ -56,11 +63,15 @@ def verify_derivatives(
     expected = jax.jit(lambda x: derivatives(twin, x, along))(vector)
     np.testing.assert_allclose(found["value"], expected["value"], rtol=1e-12)
     np.testing.assert_allclose(found["slope"], [expected["slope"][0]] * 2, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(found["curvature"], [expected["curvature"][0]] * 3, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        found["curvature"], [expected["curvature"][0]] * 3, rtol=1e-9, atol=1e-11
+    )
 
 
 def scores_of(vector: jax.Array, incidence: np.ndarray) -> jax.Array:
-    """The score of every configuration: what it uses of the vector, added; `incidence[configuration, use]`."""
+    """The score of every configuration: what it uses of the vector, added;
+    `incidence[configuration, use]`.
+    """
     return jnp.sum(vector[incidence], axis=1)
 
 
@@ -71,7 +82,11 @@ def partition_twin(incidence: np.ndarray) -> Function:
 def entropy_twin(incidence: np.ndarray) -> Function:
     def entropy(vector: jax.Array) -> jax.Array:
         logs = jax.nn.log_softmax(scores_of(vector, incidence))
-        return -jnp.sum(jnp.where(jnp.isneginf(logs), 0.0, jnp.exp(logs) * jnp.where(jnp.isneginf(logs), 0.0, logs)))
+        return -jnp.sum(
+            jnp.where(
+                jnp.isneginf(logs), 0.0, jnp.exp(logs) * jnp.where(jnp.isneginf(logs), 0.0, logs)
+            )
+        )
 
     return entropy
 
@@ -89,7 +104,10 @@ def test_the_compiled_contraction() -> None:
     incidence = []
     for states in product(*map(range, SIZES)):
         places = zip(starts, structure.shapes, SCOPES, strict=True)
-        uses = [start + np.ravel_multi_index((0, *(states[v] for v in s[0])), shape) for start, shape, s in places]
+        uses = [
+            start + np.ravel_multi_index((0, *(states[v] for v in s[0])), shape)
+            for start, shape, s in places
+        ]
         incidence.append([*uses, *(ends[-1] + 3 * v + state for v, state in enumerate(states))])
     engine = compile_structure(structure)
 
@@ -99,7 +117,9 @@ def test_the_compiled_contraction() -> None:
         return shaped, evidence.reshape(len(SIZES), -1)
 
     size, used = int(ends[-1]) + 9, np.array(incidence)
-    verify_derivatives(lambda x: engine.log_partition(*arguments(x)), partition_twin(used), size, zeros=(1, 8))
+    verify_derivatives(
+        lambda x: engine.log_partition(*arguments(x)), partition_twin(used), size, zeros=(1, 8)
+    )
     verify_derivatives(lambda x: engine.entropy(*arguments(x)), entropy_twin(used), size, zeros=())
 
 
@@ -107,12 +127,15 @@ def test_the_compiled_contraction() -> None:
 
 
 def test_slices() -> None:
-    """Two variables a slice, three slices: the second of a slice looks at the first and at both before."""
+    """Two variables a slice, three slices: the second of a slice looks at the first and at both
+    before.
+    """
     scopes = (((0, 0),), ((0, 0), (0, 1)), ((1, 0), (1, 1), (0, 1)))
     shapes = ((3, 2), (3, 2, 2), (2, 2, 2, 2))
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     first, second, third = (
-        end - int(np.prod(s)) + np.arange(int(np.prod(s))).reshape(s) for end, s in zip(ends, shapes, strict=True)
+        end - int(np.prod(s)) + np.arange(int(np.prod(s))).reshape(s)
+        for end, s in zip(ends, shapes, strict=True)
     )
     incidence = [
         [
@@ -151,7 +174,10 @@ def chain_incidence(shape: tuple[int, ...], b: int) -> np.ndarray:
     unary = np.arange(UNARY).reshape(BATCH, STEPS, STATES)[b]
     return np.array(
         [
-            [*(unary[t, x[t]] for t in range(STEPS)), *(own[t, x[t], x[t + 1]] for t in range(STEPS - 1))]
+            [
+                *(unary[t, x[t]] for t in range(STEPS)),
+                *(own[t, x[t], x[t + 1]] for t in range(STEPS - 1)),
+            ]
             for x in product(range(STATES), repeat=STEPS)
         ]
     )
@@ -161,7 +187,10 @@ def chain_incidence(shape: tuple[int, ...], b: int) -> np.ndarray:
     ("shared", "domain", "spread"),
     [
         ("by the batch", "log", 400.0),
-        *[pytest.param(shared, "scaled", 1.0, marks=[pytest.mark.slow] if k else []) for k, shared in enumerate(PAIRS)],
+        *[
+            pytest.param(shared, "scaled", 1.0, marks=[pytest.mark.slow] if k else [])
+            for k, shared in enumerate(PAIRS)
+        ],
     ],
 )
 def test_chains(shared: str, domain: chains.Domain, spread: float) -> None:
@@ -184,5 +213,7 @@ def test_chains(shared: str, domain: chains.Domain, spread: float) -> None:
 def test_an_impossible_sequence_has_derivative_zero() -> None:
     unary = jnp.full((2, 2), -jnp.inf)
     ones = jnp.ones((2, 2))
-    value, slope = jax.jit(lambda u, p: jax.jvp(chains.log_partition, (u, p), (ones, ones)))(unary, ones)
+    value, slope = jax.jit(lambda u, p: jax.jvp(chains.log_partition, (u, p), (ones, ones)))(
+        unary, ones
+    )
     assert (value, slope) == (-jnp.inf, 0.0)

@@ -1,4 +1,6 @@
-"""Compiled engines against enumeration, on structures of every kind; tables and evidence change, structure does not."""
+"""Compiled engines against enumeration, on structures of every kind; tables and evidence change,
+structure does not.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,26 @@ import numpy as np
 import pytest
 from marks import slow_ones, some_fast
 
-from dpc.inference.compiled.model import Compiled, compile_structure
-from dpc.inference.compiled.structure import Group, Structure
 from dpc.inference.engines.choose import choose_engine
-from dpc.inference.engines.paths import PathEngine, find_paths
-from dpc.inference.engines.rows import packed
-from dpc.inference.engines.slices import SliceEngine
+from dpc.inference.engines.path.engine import PathEngine, find_paths
+from dpc.inference.engines.path.rows import packed
+from dpc.inference.engines.slices.engine import SliceEngine
+from dpc.inference.engines.tree.model import Compiled, compile_structure
+from dpc.inference.engines.tree.structure import Group, Structure
 
 STRUCTURES = {
     "one variable": ((3,), [[(0,)]]),
     "a chain": ((2, 2, 2, 2), [[(0, 1), (1, 2), (2, 3)], [(0,), (3,)]]),
     "a chain told backwards, of different sizes": ((2, 3, 2), [[(1, 0)], [(2, 1)], [(1,)]]),
-    "chains of different lengths, one variable alone": ((2, 2, 2, 2, 2), [[(0, 1), (1, 2)], [(3,)], [()]]),
+    "chains of different lengths, one variable alone": (
+        (2, 2, 2, 2, 2),
+        [[(0, 1), (1, 2)], [(3,)], [()]],
+    ),
     "nothing but sizes": ((2, 3), []),
-    "a tree, a ring and a table of three": ((2, 3, 2, 2, 2), [[(0, 1)], [(2, 0), (2, 3), (3, 4), (4, 2)], [(1, 2, 3)]]),
+    "a tree, a ring and a table of three": (
+        (2, 3, 2, 2, 2),
+        [[(0, 1)], [(2, 0), (2, 3), (3, 4), (4, 2)], [(1, 2, 3)]],
+    ),
 }
 
 
@@ -37,7 +45,9 @@ def _in_double_precision() -> Iterator[None]:
 
 def structure_of(name: str) -> Structure:
     sizes, groups = STRUCTURES[name]
-    return structured(sizes, *(np.array(scopes, np.intp).reshape(len(scopes), -1) for scopes in groups))
+    return structured(
+        sizes, *(np.array(scopes, np.intp).reshape(len(scopes), -1) for scopes in groups)
+    )
 
 
 def structured(sizes: tuple[int, ...], *scopes: Any) -> Structure:
@@ -59,7 +69,9 @@ def any_evidence(structure: Structure, chance: np.random.Generator) -> Any:
     return jnp.asarray(evidence)
 
 
-def enumerated(structure: Structure, tables: list[Any], evidence: Any) -> dict[tuple[int, ...], float]:
+def enumerated(
+    structure: Structure, tables: list[Any], evidence: Any
+) -> dict[tuple[int, ...], float]:
     """The log-score of every configuration."""
     found = {}
     for states in product(*map(range, structure.sizes)):
@@ -76,10 +88,15 @@ def test_log_partition_marginals_and_mode(name: str) -> None:
     structure = structure_of(name)
     engine = choose_engine(structure)
     questions = (engine.log_partition, engine.marginals, engine.mode, engine.entropy)
-    answers = jax.jit(lambda tables, evidence: [question(tables, evidence) for question in questions])
+    answers = jax.jit(
+        lambda tables, evidence: [question(tables, evidence) for question in questions]
+    )
     for seed in range(6):
         chance = np.random.default_rng(seed)
-        tables, evidence = any_tables(structure, chance, zeros=0.2 * (seed % 2)), any_evidence(structure, chance)
+        tables, evidence = (
+            any_tables(structure, chance, zeros=0.2 * (seed % 2)),
+            any_evidence(structure, chance),
+        )
         scores = enumerated(structure, tables, evidence)
         log_z = np.logaddexp.reduce(list(scores.values()))
         found, marginals, mode, entropy = answers(tables, evidence)
@@ -99,7 +116,9 @@ def test_log_partition_marginals_and_mode(name: str) -> None:
 
 @pytest.mark.parametrize("name", some_fast(STRUCTURES, 2))
 def test_the_gradient_is_the_marginals_and_samples_follow_them(name: str) -> None:
-    """Frequencies of 4,000 draws: |z| < 5.5, a false alarm in 10 million of the some 40 comparisons."""
+    """Frequencies of 4,000 draws: |z| < 5.5, a false alarm in 10 million of the some 40
+    comparisons.
+    """
     structure = structure_of(name)
     engine = choose_engine(structure)
     chance = np.random.default_rng(7)
@@ -107,7 +126,9 @@ def test_the_gradient_is_the_marginals_and_samples_follow_them(name: str) -> Non
     marginals = np.asarray(jax.jit(engine.marginals)(tables, evidence))
     slopes = jax.jit(jax.grad(engine.log_partition, argnums=1))(tables, evidence)
     np.testing.assert_allclose(slopes, marginals, atol=1e-12)
-    drawn = np.asarray(jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence))
+    drawn = np.asarray(
+        jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence)
+    )
     assert drawn.shape == (4000, len(structure.sizes))
     counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
     errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
@@ -149,15 +170,24 @@ def test_slices_answer_as_the_contraction_tree(name: str) -> None:
     engine, tree = choose_engine(structure, [steps]), compile_structure(structure)
     assert isinstance(engine, SliceEngine)
     questions = ("log_partition", "marginals", "entropy", "mode")
-    ours = jax.jit(lambda tables, evidence: [getattr(engine, q)(tables, evidence) for q in questions])
+    ours = jax.jit(
+        lambda tables, evidence: [getattr(engine, q)(tables, evidence) for q in questions]
+    )
     for seed in range(2):
         chance = np.random.default_rng(seed)
-        tables, evidence = any_tables(structure, chance, zeros=0.1 * seed), any_evidence(structure, chance)
+        tables, evidence = (
+            any_tables(structure, chance, zeros=0.1 * seed),
+            any_evidence(structure, chance),
+        )
         *found, mode = ours(tables, evidence)
         for question, value in zip(questions, found, strict=False):
-            np.testing.assert_allclose(value, getattr(tree, question)(tables, evidence), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                value, getattr(tree, question)(tables, evidence), rtol=1e-9, atol=1e-12
+            )
         np.testing.assert_allclose(mode.score, tree.mode(tables, evidence).log_score, rtol=1e-12)
-    drawn = np.asarray(jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence))
+    drawn = np.asarray(
+        jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence)
+    )
     marginals = np.asarray(tree.marginals(tables, evidence))
     counts = np.stack([(drawn == k).mean(0) for k in range(structure.most_states)], 1)
     errors = np.sqrt(np.clip(marginals * (1 - marginals), 0, None) / 4000)
@@ -186,10 +216,14 @@ def test_chains_that_share_rows_leave_little_room() -> None:
     for chain in chains:
         row, start = rows.places[chain[0]]
         assert (rows.order[row, start : start + len(chain)] == chain).all()
-        assert rows.fresh[row, start : start + len(chain)].tolist() == [True] + [False] * (len(chain) - 1)
+        assert rows.fresh[row, start : start + len(chain)].tolist() == [True] + [False] * (
+            len(chain) - 1
+        )
 
 
-@pytest.mark.parametrize("name", ["a chain", "a chain told backwards, of different sizes", "mixed", "slices", "a star"])
+@pytest.mark.parametrize(
+    "name", ["a chain", "a chain told backwards, of different sizes", "mixed", "slices", "a star"]
+)
 def test_one_table_serves_all_factors_of_a_group(name: str) -> None:
     """As many copies of it give the same, in value and in gradient."""
     chains = {
@@ -205,7 +239,9 @@ def test_one_table_serves_all_factors_of_a_group(name: str) -> None:
     evidence = any_evidence(structure, chance)
     ask = jax.jit(jax.value_and_grad(engine.log_partition))
     value, slopes = ask(one, evidence)
-    copies = [jnp.broadcast_to(table, shape) for table, shape in zip(one, structure.shapes, strict=True)]
+    copies = [
+        jnp.broadcast_to(table, shape) for table, shape in zip(one, structure.shapes, strict=True)
+    ]
     expected, each = ask(copies, evidence)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     for slope, own in zip(slopes, each, strict=True):

@@ -30,7 +30,11 @@ NAMES = tuple(FAMILIES)
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -41,7 +45,10 @@ def family_of(name: str) -> Family:
 
 def examples(family: Family) -> dict[str, Any]:
     """The first two examples, one on another."""
-    return {name: jnp.asarray([example[name] for example in family.examples[:2]]) for name in family.usual_ndims}
+    return {
+        name: jnp.asarray([example[name] for example in family.examples[:2]])
+        for name in family.usual_ndims
+    }
 
 
 def naturals(family: Family) -> Any:
@@ -65,7 +72,9 @@ def peer_log_prob(family: Family, usual: dict[str, Any], values: Any) -> Any:
 
 def sample(family: Family, shape: tuple[int, ...] = ()) -> Any:
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        drawn = peer(family, {k: v[1] for k, v in examples(family).items()}).sample(jax.random.key(5), (*shape, 200))
+        drawn = peer(family, {k: v[1] for k, v in examples(family).items()}).sample(
+            jax.random.key(5), (*shape, 200)
+        )
     return features.floats(drawn)
 
 
@@ -76,7 +85,9 @@ def test_what_follows_from_the_log_partition_is_what_sums_and_integrals_give(nam
     points, weights = map(jnp.asarray, nodes(family))
 
     def derived(p: Any, q: Any) -> Any:
-        return [f(family, p) for f in (features.mean, features.fisher, features.entropy)] + [features.kl(family, p, q)]
+        return [f(family, p) for f in (features.mean, features.fisher, features.entropy)] + [
+            features.kl(family, p, q)
+        ]
 
     @jax.jit
     def summed(theta: Any, points: Any, weights: Any) -> Any:
@@ -86,7 +97,12 @@ def test_what_follows_from_the_log_partition_is_what_sums_and_integrals_give(nam
         t = features.statistic(family, points)
         mean = mass @ t
         second = jnp.einsum("kn,ni,nj->kij", mass, t, t) - jnp.einsum("ki,kj->kij", mean, mean)
-        return mass.sum(-1), [mean, second, -(mass * logs).sum(-1), (mass * (logs - logs[::-1])).sum(-1)]
+        return mass.sum(-1), [
+            mean,
+            second,
+            -(mass * logs).sum(-1),
+            (mass * (logs - logs[::-1])).sum(-1),
+        ]
 
     total, expected = summed(theta, points, weights)
     np.testing.assert_allclose(total, 1, rtol=1e-8)
@@ -98,7 +114,9 @@ def test_moments_and_entropy_of_a_wishart_are_those_of_scipy() -> None:
     family = family_of("Wishart")
     theta, usual = naturals(family)[1], family.examples[1]
     expected = scipy.stats.wishart(usual["concentration"], usual["scale_matrix"])
-    np.testing.assert_allclose(features.mean(family, theta)[:-1], expected.mean()[np.tril_indices(2)], rtol=1e-12)
+    np.testing.assert_allclose(
+        features.mean(family, theta)[:-1], expected.mean()[np.tril_indices(2)], rtol=1e-12
+    )
     assert features.entropy(family, theta) == pytest.approx(float(expected.entropy()), rel=1e-12)
 
 
@@ -111,14 +129,18 @@ def test_densities_are_those_of_numpyro(name: str) -> None:
     np.testing.assert_allclose(found, peer_log_prob(family, usual, values), rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", slow_ones([name for name in NAMES if family_of(name).start], ["Wishart", "Beta"]))
+@pytest.mark.parametrize(
+    "name", slow_ones([name for name in NAMES if family_of(name).start], ["Wishart", "Beta"])
+)
 def test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes(name: str) -> None:
     family = family_of(name)
     values = sample(family)
     fit = fit_to_data(family, values)
     assert fit.certificate.holds
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        score = jax.jit(jax.grad(lambda natural: peer(family, family.to_usual(natural)).log_prob(values).mean()))
+        score = jax.jit(
+            jax.grad(lambda natural: peer(family, family.to_usual(natural)).log_prob(values).mean())
+        )
         gradient = score(fit.natural)
     np.testing.assert_allclose(gradient, 0, atol=1e-9)
 
@@ -128,7 +150,9 @@ def test_maxima_by_newton_are_where_the_gradient_of_numpyro_vanishes(name: str) 
 @for_all(data=st.data())
 @settings(max_examples=10, deadline=None)
 def test_parameters_come_back(name: str, data: st.DataObject) -> None:
-    """Natural to mean to natural, and to usual to natural, on convex mixtures of examples, stretched a little."""
+    """Natural to mean to natural, and to usual to natural, on convex mixtures of examples,
+    stretched a little.
+    """
     with jax.enable_x64(True):
         family = family_of(name)
         share = data.draw(st.floats(0, 1))
@@ -140,7 +164,9 @@ def test_parameters_come_back(name: str, data: st.DataObject) -> None:
         assert certificate.holds
         np.testing.assert_allclose(there, theta, rtol=1e-6, atol=1e-7)
         usual = features.to_usual(family, theta)
-        np.testing.assert_allclose(features.from_usual(family, **usual), theta, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            features.from_usual(family, **usual), theta, rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", ["Poisson", "Normal", "Gamma"])
@@ -179,7 +205,9 @@ def test_outside_the_support_or_the_domain() -> None:
     theta = naturals(family)[0]
     assert features.log_prob(family, theta, -1.0) == -jnp.inf
     assert features.log_partition(family, jnp.array([0.5, 0.1])) == jnp.inf
-    assert jnp.isfinite(jax.grad(lambda t: features.log_prob(family, t, jnp.array([-1.0, 2.0]))[1])(theta)).all()
+    assert jnp.isfinite(
+        jax.grad(lambda t: features.log_prob(family, t, jnp.array([-1.0, 2.0]))[1])(theta)
+    ).all()
 
 
 def test_entropies_of_counts_are_right_far_from_the_examples() -> None:
@@ -197,11 +225,15 @@ def test_entropies_of_counts_are_right_far_from_the_examples() -> None:
 
 
 def test_who_is_not_a_family_is_told_why() -> None:
-    with pytest.raises(InferenceError, match=r"Gumbel is not an exponential family: its density holds exp"):
+    with pytest.raises(
+        InferenceError, match=r"Gumbel is not an exponential family: its density holds exp"
+    ):
         find_family("Gumbel")
     with pytest.raises(InferenceError, match="Binomial is made from total_count, not from nothing"):
         find_family("Binomial")
-    with pytest.raises(InferenceError, match="Zeta is not in the table of families, which has Bernoulli"):
+    with pytest.raises(
+        InferenceError, match="Zeta is not in the table of families, which has Bernoulli"
+    ):
         find_family("Zeta")
     with pytest.raises(TypeError, match="Gamma takes concentration, rate, not rate"):
         features.from_usual(family_of("Gamma"), rate=1.0)
@@ -223,7 +255,9 @@ def test_a_predictive_distribution_sums_to_one_and_the_usual_prior_comes_back(na
     family = family_of(name)
     prior = seen(family)
     points, weights = nodes(family)
-    total = (jnp.exp(jax.jit(lambda x: priors.log_predictive(family, prior, x))(points)) * weights).sum()
+    total = (
+        jnp.exp(jax.jit(lambda x: priors.log_predictive(family, prior, x))(points)) * weights
+    ).sum()
     assert total == pytest.approx(1, rel=1e-8)
     again = priors.prior_from_usual(family, **priors.prior_to_usual(family, prior))
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-10), again, prior)

@@ -1,4 +1,6 @@
-"""Fits: against SciPy, at boundaries, by maximum entropy; priors against brute-force Bayes on a grid."""
+"""Fits: against SciPy, at boundaries, by maximum entropy; priors against brute-force Bayes on a
+grid.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ POISSON, NORMAL, GAMMA = find_family("Poisson"), find_family("Normal"), find_fam
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -57,8 +63,12 @@ def test_weights_are_repetitions() -> None:
         ("MultivariateNormal", {"size": 2}, [[1.0, 2.0], [0.5, 1.0], [0.1, 0.2]]),
     ],
 )
-def test_a_mean_on_the_boundary_has_no_maximum(name: str, known: dict[str, int], values: list[float]) -> None:
-    with pytest.raises(NoMaximumError, match=r"no maximum exists, because the mean of the statistics"):
+def test_a_mean_on_the_boundary_has_no_maximum(
+    name: str, known: dict[str, int], values: list[float]
+) -> None:
+    with pytest.raises(
+        NoMaximumError, match=r"no maximum exists, because the mean of the statistics"
+    ):
         fit_to_data(find_family(name, **known), jnp.array(values))
 
 
@@ -73,7 +83,8 @@ def test_a_boundary_names_its_place_and_a_trace_gives_nan() -> None:
 
 def test_a_value_outside_the_support_is_named() -> None:
     with pytest.raises(
-        OutsideSupportError, match=r"value -2.0 at index \[1\]: the support of Gamma is positive numbers"
+        OutsideSupportError,
+        match=r"value -2.0 at index \[1\]: the support of Gamma is positive numbers",
     ):
         fit_to_data(GAMMA, jnp.array([1.0, -2.0]))
 
@@ -87,7 +98,9 @@ def test_the_die_of_maximum_entropy() -> None:
     """A die whose mean is 4.5: p_k proportional to r^k, where r is a root."""
     faces = np.arange(1.0, 7.0)
     probs, fit = maximise_entropy(faces[:, None], np.array([4.5]))
-    ratio = scipy.optimize.brentq(lambda r: (faces * r**faces).sum() / (r**faces).sum() - 4.5, 1, 3, xtol=1e-15)
+    ratio = scipy.optimize.brentq(
+        lambda r: (faces * r**faces).sum() / (r**faces).sum() - 4.5, 1, 3, xtol=1e-15
+    )
     np.testing.assert_allclose(probs, ratio**faces / (ratio**faces).sum(), rtol=1e-10)
     assert fit.certificate.holds
     assert fit.natural[0] == pytest.approx(np.log(ratio), rel=1e-9)
@@ -98,23 +111,53 @@ def test_entropy_has_no_maximum_outside_the_polytope() -> None:
     for moments in ([0.5, 1.0], [1.2, 0.5]):
         with pytest.raises(NoMaximumError, match="not inside the polytope"):
             maximise_entropy(square, np.array(moments))
-    with pytest.raises(InferenceError, match="3 statistics of which only 2 are affinely independent"):
+    with pytest.raises(
+        InferenceError, match="3 statistics of which only 2 are affinely independent"
+    ):
         maximise_entropy(np.column_stack([square, square.sum(1)]), np.array([0.5, 0.5, 1.0]))
 
 
 @pytest.mark.parametrize(
     ("name", "known", "usual", "values", "grid"),
     [
-        ("Bernoulli", {}, {"concentration1": 2.0, "concentration0": 3.5}, [1.0, 0.0, 1.0], (-25, 25)),
+        (
+            "Bernoulli",
+            {},
+            {"concentration1": 2.0, "concentration0": 3.5},
+            [1.0, 0.0, 1.0],
+            (-25, 25),
+        ),
         ("Poisson", {}, {"concentration": 2.0, "rate": 1.5}, [3.0, 0.0, 2.0], (-25, 5)),
-        ("Geometric", {}, {"concentration1": 2.0, "concentration0": 3.0}, [3.0, 0.0, 2.0], (-40, 0)),
+        (
+            "Geometric",
+            {},
+            {"concentration1": 2.0, "concentration0": 3.0},
+            [3.0, 0.0, 2.0],
+            (-40, 0),
+        ),
         ("Exponential", {}, {"concentration": 3.0, "rate": 1.5}, [0.3, 1.0, 2.0], (-60, 0)),
-        ("Normal of known scale", {"scale": 1.7}, {"loc": 0.5, "scale": 2.0}, [0.3, -1.0, 2.0], (-15, 15)),
-        ("Laplace of known location", {"loc": 0.4}, {"concentration": 3.0, "rate": 1.5}, [0.3, -1.0, 2.0], (-60, 0)),
+        (
+            "Normal of known scale",
+            {"scale": 1.7},
+            {"loc": 0.5, "scale": 2.0},
+            [0.3, -1.0, 2.0],
+            (-15, 15),
+        ),
+        (
+            "Laplace of known location",
+            {"loc": 0.4},
+            {"concentration": 3.0, "rate": 1.5},
+            [0.3, -1.0, 2.0],
+            (-60, 0),
+        ),
     ],
 )
 def test_updates_are_bayes_rule_on_a_grid(
-    name: str, known: dict[str, float], usual: dict[str, float], values: list[float], grid: tuple[float, float]
+    name: str,
+    known: dict[str, float],
+    usual: dict[str, float],
+    values: list[float],
+    grid: tuple[float, float],
 ) -> None:
     family = find_family(name, **known)
     edges, width = np.linspace(*grid, 20001, retstep=True)
@@ -137,10 +180,14 @@ def test_predictives_are_those_of_scipy() -> None:
     prior = priors.prior_from_usual(NORMAL, loc=0.5, count=2.0, concentration=3.0, rate=4.0)
     student = scipy.stats.t(6, 0.5, np.sqrt(4 * 3 / (3 * 2)))
     x = jnp.linspace(-3, 3, 5)
-    np.testing.assert_allclose(priors.log_predictive(NORMAL, prior, x), student.logpdf(x), rtol=1e-11)
+    np.testing.assert_allclose(
+        priors.log_predictive(NORMAL, prior, x), student.logpdf(x), rtol=1e-11
+    )
     plane = find_family("MultivariateNormal", size=2)
     matrix = np.array([[0.5, 0.1], [0.1, 0.8]])
-    prior = priors.prior_from_usual(plane, loc=[0.2, 1.0], count=2.0, concentration=5.0, scale_matrix=matrix)
+    prior = priors.prior_from_usual(
+        plane, loc=[0.2, 1.0], count=2.0, concentration=5.0, scale_matrix=matrix
+    )
     peer = scipy.stats.multivariate_t([0.2, 1.0], np.linalg.inv(matrix) * 3 / (2 * 4), df=4)
     x = np.array([[0.0, 0.0], [1.0, -2.0]])
     np.testing.assert_allclose(priors.log_predictive(plane, prior, x), peer.logpdf(x), rtol=1e-10)

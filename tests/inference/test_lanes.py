@@ -1,4 +1,6 @@
-"""Sequences that share rows, or stand side by side, are what they are alone: values, gradients and curvature."""
+"""Sequences that share rows, or stand side by side, are what they are alone: values, gradients and
+curvature.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpc.inference.chains import lanes, log_partition
-from dpc.inference.chains.domains import Domain
-from dpc.inference.chains.layout import lay_out
+from dpc.inference.engines.path import lanes, log_partition
+from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.path.layout import lay_out
 
 LENGTHS = (3, 1, 2, 4, 2)
 """Of sequences in rows of six: the first three in one, the others in the next."""
@@ -23,7 +25,10 @@ LENGTHS = (3, 1, 2, 4, 2)
 def test_sequences_that_share_rows(rows: int, domain: Domain) -> None:
     with jax.enable_x64(True):
         chance = np.random.default_rng(1)
-        unary, pair = jnp.asarray(chance.normal(size=(rows, 6, 3))), jnp.asarray(chance.normal(size=(3, 3)))
+        unary, pair = (
+            jnp.asarray(chance.normal(size=(rows, 6, 3))),
+            jnp.asarray(chance.normal(size=(3, 3))),
+        )
         unary = unary.at[1, 2, 1].set(-jnp.inf)
         fresh = np.zeros((rows, 6), bool)
         fresh[0::2, [0, 3, 4]] = fresh[1::2, [0, 4]] = True
@@ -34,7 +39,13 @@ def test_sequences_that_share_rows(rows: int, domain: Domain) -> None:
             return jnp.vdot(weights, log_partition(unary, pair, fresh=fresh, domain=domain))
 
         def alone(unary: Any, pair: Any) -> Any:
-            cuts = (unary[0::2, :3], unary[0::2, 3:4], unary[0::2, 4:], unary[1::2, :4], unary[1::2, 4:])
+            cuts = (
+                unary[0::2, :3],
+                unary[0::2, 3:4],
+                unary[0::2, 4:],
+                unary[1::2, :4],
+                unary[1::2, 4:],
+            )
             assert tuple(own.shape[1] for own in cuts) == LENGTHS
             each = [log_partition(own, pair[None, None], domain="log") for own in cuts]
             return jnp.vdot(weights[0::2], sum(each[:3])) + jnp.vdot(weights[1::2], sum(each[3:]))
@@ -47,25 +58,35 @@ def agree(found: Any, expected: Any, unary: Any, pair: Any) -> None:
 
     def of(function: Any) -> Any:
         slopes = jax.grad(function, (0, 1))
-        change = jax.jvp(lambda pair: slopes(unary, pair), (pair,), (jnp.ones((3, 3)).at[0, 1].set(2.0),))[1]
+        change = jax.jvp(
+            lambda pair: slopes(unary, pair), (pair,), (jnp.ones((3, 3)).at[0, 1].set(2.0),)
+        )[1]
         return function(unary, pair), slopes(unary, pair), change
 
     ours, theirs = jax.jit(lambda: (of(found), of(expected)))()
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12), ours, theirs)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12), ours, theirs
+    )
 
 
 def test_lanes_with_padding() -> None:
     """Side by side as in pairs of rows, which have no lanes."""
     with jax.enable_x64(True):
         chance = np.random.default_rng(2)
-        unary, pair = jnp.asarray(chance.normal(size=(34, 4, 3))), jnp.asarray(chance.normal(size=(3, 3)))
+        unary, pair = (
+            jnp.asarray(chance.normal(size=(34, 4, 3))),
+            jnp.asarray(chance.normal(size=(3, 3))),
+        )
         lengths = chance.integers(1, 5, size=34)
 
         def side_by_side(unary: Any, pair: Any) -> Any:
             return jnp.sum(log_partition(unary, pair, lengths))
 
         def in_pairs(unary: Any, pair: Any) -> Any:
-            split = jax.lax.map(lambda own: log_partition(own[0], pair, own[1]), (unary.reshape(17, 2, 4, 3), by_two))
+            split = jax.lax.map(
+                lambda own: log_partition(own[0], pair, own[1]),
+                (unary.reshape(17, 2, 4, 3), by_two),
+            )
             return jnp.sum(split)
 
         by_two = jnp.asarray(lengths.reshape(17, 2))
@@ -76,7 +97,10 @@ def test_lanes_with_padding() -> None:
 def test_a_sequence_that_cannot_be_leaves_those_beside_it_alone() -> None:
     with jax.enable_x64(True):
         chance = np.random.default_rng(3)
-        unary, pair = jnp.asarray(chance.normal(size=(32, 5, 2))), jnp.asarray(chance.normal(size=(2, 2)))
+        unary, pair = (
+            jnp.asarray(chance.normal(size=(32, 5, 2))),
+            jnp.asarray(chance.normal(size=(2, 2))),
+        )
         unary = unary.at[4, 1].set(-jnp.inf)
         fresh = np.zeros((32, 5), bool)
         fresh[:, [0, 3]] = True
@@ -98,4 +122,6 @@ def test_lanes_fall_back_to_logarithms() -> None:
         np.testing.assert_allclose(found, np.full(32, -2000.0), rtol=1e-12)
         checked = partial(log_partition, domain="checked")
         assert np.isnan(jax.jit(checked)(unary, pair)).all()
-        np.testing.assert_allclose(jax.jit(checked)(unary, pair / 100), log_partition(unary, pair / 100), rtol=1e-12)
+        np.testing.assert_allclose(
+            jax.jit(checked)(unary, pair / 100), log_partition(unary, pair / 100), rtol=1e-12
+        )

@@ -17,13 +17,24 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.learning.entmax import entmax
-from dpc.inference.learning.fenchel_young import GINI, SHANNON, Regulariser, fenchel_young, perturbed_loss, tsallis
+from dpc.inference.losses.entmax import entmax
+from dpc.inference.losses.fenchel_young import (
+    GINI,
+    SHANNON,
+    Regulariser,
+    fenchel_young,
+    perturbed_loss,
+    tsallis,
+)
 
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -38,12 +49,19 @@ each_regulariser = pytest.mark.parametrize("name", REGULARISERS)
 
 @cache
 def everything_of(name: str) -> Any:
-    """The loss, its gradient, the prediction and its Jacobian, compiled once for each regulariser."""
+    """The loss, its gradient, the prediction and its Jacobian, compiled once for each
+    regulariser.
+    """
     regulariser: Regulariser = REGULARISERS[name]
 
     def at(theta: Any, target: Any) -> Any:
         loss, slope = jax.value_and_grad(partial(fenchel_young, regulariser))(theta, target)
-        return loss, slope, regulariser.predict(theta), jax.hessian(partial(fenchel_young, regulariser))(theta, target)
+        return (
+            loss,
+            slope,
+            regulariser.predict(theta),
+            jax.hessian(partial(fenchel_young, regulariser))(theta, target),
+        )
 
     return jax.jit(at)
 
@@ -59,7 +77,9 @@ def test_losses_are_zero_at_the_prediction_and_positive_elsewhere(
     np.testing.assert_allclose(predicted.sum(), 1, rtol=1e-12)
     np.testing.assert_allclose(slope, predicted - target, atol=1e-12)
     distance = np.square(predicted - target).sum()
-    assert loss >= distance / 8 - 1e-12  # every omega is strongly convex in the 1-norm or better, by at least 1/4
+    assert (
+        loss >= distance / 8 - 1e-12
+    )  # every omega is strongly convex in the 1-norm or better, by at least 1/4
     at_rest = np.asarray(everything_of(name)(theta, predicted)[0])
     np.testing.assert_allclose(at_rest, 0, atol=1e-11)
 
@@ -81,7 +101,9 @@ def test_jacobians_of_predictions_are_differences(name: str) -> None:
     theta, step = np.array([0.3, -0.2, 0.9, -3.0]), 1e-6
     everything = everything_of(name)
     found = np.asarray(everything(theta, np.eye(STATES)[0])[3])
-    rows = [everything(theta + d, d)[2] - everything(theta - d, d)[2] for d in step * np.eye(STATES)]
+    rows = [
+        everything(theta + d, d)[2] - everything(theta - d, d)[2] for d in step * np.eye(STATES)
+    ]
     np.testing.assert_allclose(found, np.array(rows) / (2 * step), atol=1e-8)
 
 
@@ -97,7 +119,9 @@ def test_shannon_is_logistic_and_gini_is_the_projection() -> None:
 @each_regulariser
 def test_what_is_impossible_is_as_good_as_absent(name: str) -> None:
     target = np.array([0.2, 0.5, 0.3, 0.0])
-    absent, unlikely = (everything_of(name)(np.array([0.3, -0.2, 0.9, low]), target) for low in (-np.inf, -1e4))
+    absent, unlikely = (
+        everything_of(name)(np.array([0.3, -0.2, 0.9, low]), target) for low in (-np.inf, -1e4)
+    )
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), absent, unlikely)
 
 
@@ -126,7 +150,9 @@ def test_alpha_has_a_range() -> None:
 
 
 def test_the_perturbed_loss_has_the_gradient_of_its_solutions() -> None:
-    """Two choices with Gaussian noise: P(first) is a normal probability. 4 standard errors, false alarms 6e-5."""
+    """Two choices with Gaussian noise: P(first) is a normal probability. 4 standard errors, false
+    alarms 6e-5.
+    """
     theta, target, samples = jnp.array([0.4, -0.3]), jnp.array([0.0, 1.0]), 4000
 
     @jax.jit
@@ -138,7 +164,9 @@ def test_the_perturbed_loss_has_the_gradient_of_its_solutions() -> None:
     error = np.sqrt(first * (1 - first) / samples)
     assert abs(slope[0] - first) < 4 * error
     np.testing.assert_allclose(slope.sum(), 0, atol=1e-12)
-    expected = 0.4 * first - 0.3 * (1 - first) + np.sqrt(2) * scipy.stats.norm.pdf(0.7 / np.sqrt(2)) + 0.3
+    expected = (
+        0.4 * first - 0.3 * (1 - first) + np.sqrt(2) * scipy.stats.norm.pdf(0.7 / np.sqrt(2)) + 0.3
+    )
     assert abs(value - expected) < 4 * 1.5 / np.sqrt(samples)
 
 

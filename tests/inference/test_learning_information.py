@@ -10,12 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpc.inference.learning.information import standard_errors
+from dpc.inference.optimise.information import standard_errors
 
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -31,7 +35,9 @@ def test_standard_errors_of_a_normal_in_closed_form() -> None:
         return jnp.sum((data - raw[0]) ** 2) * jnp.exp(-2 * raw[1]) / 2 + data.size * raw[1]
 
     raw = jnp.array([data.mean(), np.log(data.std())])
-    found = standard_errors(loss, raw, jnp.asarray(data), lambda r: {"mean": r[0], "sd": jnp.exp(r[1])})
+    found = standard_errors(
+        loss, raw, jnp.asarray(data), lambda r: {"mean": r[0], "sd": jnp.exp(r[1])}
+    )
     np.testing.assert_allclose(float(found.errors["mean"]), data.std() / np.sqrt(50), rtol=1e-10)
     np.testing.assert_allclose(float(found.errors["sd"]), data.std() / np.sqrt(100), rtol=1e-10)
     assert found.reason == ""

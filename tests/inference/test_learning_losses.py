@@ -1,4 +1,6 @@
-"""Structured losses and surrogates of likelihoods against enumeration, closed forms and quadratic programs."""
+"""Structured losses and surrogates of likelihoods against enumeration, closed forms and quadratic
+programs.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +15,26 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from dpc.inference.compiled.model import Compiled, compile_structure
-from dpc.inference.compiled.structure import Group, Structure
+from dpc.inference.engines.tree.model import Compiled, compile_structure
+from dpc.inference.engines.tree.structure import Group, Structure
 from dpc.inference.errors import InferenceError
-from dpc.inference.learning.entmax import entmax
-from dpc.inference.learning.method import minimise
-from dpc.inference.learning.newton import Newton
-from dpc.inference.learning.structured import crf_loss, perceptron_loss, sparsemap, sparsemap_loss
-from dpc.inference.learning.surrogates import bethe, contrastive, perturbed
-from dpc.inference.learning.surrogates.cuts import solve_by_cuts
-from dpc.inference.learning.surrogates.pseudo_likelihood import pseudo_likelihood
-from dpc.inference.learning.surrogates.scores import score
+from dpc.inference.losses import bethe, contrastive, perturbed
+from dpc.inference.losses.cuts import solve_by_cuts
+from dpc.inference.losses.entmax import entmax
+from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
+from dpc.inference.losses.scores import score
+from dpc.inference.losses.structured import crf_loss, perceptron_loss, sparsemap, sparsemap_loss
+from dpc.inference.optimise.method import minimise
+from dpc.inference.optimise.newton import Newton
 
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -113,7 +119,9 @@ def test_wrong_shapes_are_named() -> None:
 # ---- pseudo-likelihood
 
 
-def brute_pseudo_likelihood(structure: Structure, tables: Any, rows: np.ndarray, predicted: Any = None) -> float:
+def brute_pseudo_likelihood(
+    structure: Structure, tables: Any, rows: np.ndarray, predicted: Any = None
+) -> float:
     """By the conditionals of the joint distribution."""
     sizes = structure.sizes
     joint = np.exp(log_likelihoods(structure, tables)).reshape(sizes)
@@ -138,13 +146,17 @@ def test_pseudo_likelihood_is_that_of_the_conditionals(name: str) -> None:
 def test_pseudo_likelihood_takes_weights_and_what_is_given() -> None:
     tables, rows = tables_for(CYCLE), configurations(CYCLE)[:5]
     weights = np.array([1.0, 0.0, 2.0, 0.5, 1.0])
-    found = jax.jit(lambda t: pseudo_likelihood(CYCLE, t, rows, jnp.asarray(weights), predicted=(1, 3)))(tables)
+    found = jax.jit(
+        lambda t: pseudo_likelihood(CYCLE, t, rows, jnp.asarray(weights), predicted=(1, 3))
+    )(tables)
     parts = [brute_pseudo_likelihood(CYCLE, tables, rows[i : i + 1], (1, 3)) for i in range(5)]
     np.testing.assert_allclose(float(found), weights @ parts, rtol=1e-12)
 
 
 def test_pseudo_likelihood_is_least_at_the_truth() -> None:
-    """With all configurations weighted by their probabilities, the gradient vanishes: it is consistent."""
+    """With all configurations weighted by their probabilities, the gradient vanishes: it is
+    consistent.
+    """
     tables, rows = tables_for(CYCLE), configurations(CYCLE)
     weights = jnp.asarray(np.exp(log_likelihoods(CYCLE, tables)))
     slope = jax.jit(jax.grad(partial(pseudo_likelihood, CYCLE)))
@@ -153,7 +165,9 @@ def test_pseudo_likelihood_is_least_at_the_truth() -> None:
 
 
 def test_pseudo_likelihood_with_zeros_has_finite_gradients() -> None:
-    tables = [table.at[0].set(-jnp.inf) if table.ndim == 1 else table for table in tables_for(CHAIN)]
+    tables = [
+        table.at[0].set(-jnp.inf) if table.ndim == 1 else table for table in tables_for(CHAIN)
+    ]
     tables[1] = tables[1].at[0, 0, 0].set(-jnp.inf)
     slope = jax.jit(jax.grad(lambda t: pseudo_likelihood(CHAIN, t, jnp.array([1, 0, 1]))))(tables)
     assert all(bool(jnp.isfinite(s).all()) for s in slope)
@@ -163,27 +177,42 @@ def test_pseudo_likelihood_with_zeros_has_finite_gradients() -> None:
 
 
 def test_gibbs_sweeps_leave_the_distribution_as_it_is() -> None:
-    """Exact samples stay exact: chi-squared of 24 configurations after 3 sweeps; false alarms 1e-4."""
+    """Exact samples stay exact: chi-squared of 24 configurations after 3 sweeps; false alarms
+    1e-4.
+    """
     tables, count = tables_for(CYCLE), 5000
     p = np.exp(log_likelihoods(CYCLE, tables))
     rows = configurations(CYCLE)[np.random.default_rng(0).choice(len(p), size=count, p=p)]
-    after = np.asarray(jax.jit(lambda t, x: contrastive.sweep_gibbs(CYCLE, t, x, jax.random.key(1), 3))(tables, rows))
+    after = np.asarray(
+        jax.jit(lambda t, x: contrastive.sweep_gibbs(CYCLE, t, x, jax.random.key(1), 3))(
+            tables, rows
+        )
+    )
     seen = np.bincount(np.ravel_multi_index(tuple(after.T), CYCLE.sizes), minlength=len(p))
     assert scipy.stats.chisquare(seen, count * p).pvalue > 1e-4
     assert (after != rows).any(axis=0).all()
 
 
 def test_contrastive_divergence_tends_to_the_gradient_of_the_likelihood() -> None:
-    """After 30 sweeps from one configuration; every entry within 5 standard errors, false alarms below 2e-5."""
+    """After 30 sweeps from one configuration; every entry within 5 standard errors, false alarms
+    below 2e-5.
+    """
     tables, count, row = tables_for(CYCLE), 4000, np.array([1, 2, 0, 1])
     rows = np.tile(row, (count, 1))
-    slope = jax.jit(jax.grad(lambda t, x: contrastive.contrastive_loss(CYCLE, t, x, jax.random.key(2), sweeps=30)))
+    slope = jax.jit(
+        jax.grad(
+            lambda t, x: contrastive.contrastive_loss(CYCLE, t, x, jax.random.key(2), sweeps=30)
+        )
+    )
     p = np.exp(log_likelihoods(CYCLE, tables))
     each = [indicators(CYCLE, x) for x in configurations(CYCLE)]
     for g, found in enumerate(slope(tables, rows)):
         marginals = sum(share * parts[g] for share, parts in zip(p, each, strict=True))
         errors = np.sqrt(marginals * (1 - marginals) / count) + 1e-12
-        assert (np.abs(np.asarray(found) / count - (marginals - indicators(CYCLE, row)[g])) <= 5 * errors).all()
+        assert (
+            np.abs(np.asarray(found) / count - (marginals - indicators(CYCLE, row)[g]))
+            <= 5 * errors
+        ).all()
 
 
 # ---- Bethe
@@ -194,8 +223,12 @@ def test_bethe_is_exact_on_trees() -> None:
 
     @jax.jit
     def both(tables: Any, evidence: Any) -> Any:
-        found = jax.value_and_grad(lambda t: bethe.bethe_log_partition(CHAIN, t, evidence).log_partition)(tables)
-        return found, jax.value_and_grad(lambda t: engine_of("chain").log_partition(t, evidence))(tables)
+        found = jax.value_and_grad(
+            lambda t: bethe.bethe_log_partition(CHAIN, t, evidence).log_partition
+        )(tables)
+        return found, jax.value_and_grad(lambda t: engine_of("chain").log_partition(t, evidence))(
+            tables
+        )
 
     tables = list(tables_for(CHAIN))
     close(*both(tables, silence(CHAIN)), atol=1e-9)
@@ -204,13 +237,19 @@ def test_bethe_is_exact_on_trees() -> None:
 
 
 def test_bethe_on_a_cycle_has_beliefs_for_a_gradient() -> None:
-    """The gradient with the messages held equals differences of the whole value, which is not exact there."""
-    triangle = Structure((2, 2, 2), (Group(np.array([[0], [1], [2]])), Group(np.array([[0, 1], [1, 2], [2, 0]]))))
+    """The gradient with the messages held equals differences of the whole value, which is not exact
+    there.
+    """
+    triangle = Structure(
+        (2, 2, 2), (Group(np.array([[0], [1], [2]])), Group(np.array([[0, 1], [1, 2], [2, 0]])))
+    )
     tables, direction = tables_for(triangle), tables_for(triangle, 5)
 
     def value(shift: Any) -> Any:
         return tuple(
-            bethe.bethe_log_partition(triangle, [t + shift * d for t, d in zip(tables, direction, strict=True)])
+            bethe.bethe_log_partition(
+                triangle, [t + shift * d for t, d in zip(tables, direction, strict=True)]
+            )
         )
 
     both = jax.jit(jax.value_and_grad(value, has_aux=True))
@@ -235,7 +274,9 @@ def solve_cycle(tables: Any, log_evidence: Any) -> Any:
 
 
 def test_perturb_and_map_is_the_mean_of_noisy_maxima() -> None:
-    """By enumeration with the same noise; not below log Z by 4 standard errors, false alarms 3e-5."""
+    """By enumeration with the same noise; not below log Z by 4 standard errors, false alarms
+    3e-5.
+    """
     tables, samples, key = tables_for(CYCLE), 400, jax.random.key(0)
     noise = np.asarray(jax.random.gumbel(key, (samples, 4, CYCLE.most_states))) - np.euler_gamma
     rows, scores = configurations(CYCLE), scores_of(CYCLE, tables)
@@ -246,12 +287,16 @@ def test_perturb_and_map_is_the_mean_of_noisy_maxima() -> None:
     error = totals.max(axis=1).std() / np.sqrt(samples)
     assert float(value) > scipy.special.logsumexp(scores) - 4 * error
     for g, part in enumerate(slope):
-        frequencies = np.mean([indicators(CYCLE, rows[i])[g] for i in totals.argmax(axis=1)], axis=0)
+        frequencies = np.mean(
+            [indicators(CYCLE, rows[i])[g] for i in totals.argmax(axis=1)], axis=0
+        )
         np.testing.assert_allclose(np.asarray(part), frequencies, atol=1e-12)
 
 
 def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
-    """Its mean is log Z and its gradient the probabilities; 4 standard errors, false alarms 6e-5 each."""
+    """Its mean is log Z and its gradient the probabilities; 4 standard errors, false alarms 6e-5
+    each.
+    """
     one, samples = Structure((3,), (Group(np.array([[0]])),)), 4000
     tables, engine = (jnp.array([[0.5, -1.0, 0.2]]),), compile_structure(one)
 
@@ -270,7 +315,10 @@ def test_cuts_find_the_perturbed_modes_that_engines_find() -> None:
     square = Structure((2, 2, 2, 2), (Group(np.arange(4)[:, None]), Group(pairs)))
     generator = np.random.default_rng(4)
     agree = np.abs(generator.normal(size=(4, 1, 1))) * np.eye(2)
-    tables, engine = (jnp.asarray(generator.normal(size=(4, 2))), jnp.asarray(agree)), compile_structure(square)
+    tables, engine = (
+        (jnp.asarray(generator.normal(size=(4, 2))), jnp.asarray(agree)),
+        compile_structure(square),
+    )
 
     def bound(solve: Any, tables: Any, key: Any) -> Any:
         return perturbed.perturbed_log_partition(square, solve, tables, key, 20)
@@ -296,12 +344,17 @@ LOSSES = {
 @pytest.fixture(scope="module")
 def structured() -> Any:
     with jax.enable_x64(True):
-        return {name: jax.jit(jax.value_and_grad(lambda t, x, f=f: jnp.sum(f(t, x)))) for name, f in LOSSES.items()}
+        return {
+            name: jax.jit(jax.value_and_grad(lambda t, x, f=f: jnp.sum(f(t, x))))
+            for name, f in LOSSES.items()
+        }
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_structured_losses_are_convex_and_never_negative(name: str, structured: Any) -> None:
-    """By their gradients: f(b) >= f(a) + <f'(a), b - a>; the gradient of every factor sums to zero."""
+    """By their gradients: f(b) >= f(a) + <f'(a), b - a>; the gradient of every factor sums to
+    zero.
+    """
     rows = jnp.asarray(configurations(CYCLE))
     points = [jax.tree.map(lambda t: 2 * t, tables_for(CYCLE, seed)) for seed in range(4)]
     for x in rows[::7]:
@@ -309,7 +362,9 @@ def test_structured_losses_are_convex_and_never_negative(name: str, structured: 
         for a, (value, slope) in zip(points, found, strict=True):
             assert float(value) >= -1e-10
             for part in slope:
-                np.testing.assert_allclose(np.asarray(part).reshape(len(part), -1).sum(axis=1), 0, atol=1e-9)
+                np.testing.assert_allclose(
+                    np.asarray(part).reshape(len(part), -1).sum(axis=1), 0, atol=1e-9
+                )
             for b, (other, _) in zip(points, found, strict=True):
                 step = sum(float(jnp.sum(s * (q - p))) for s, p, q in zip(slope, a, b, strict=True))
                 assert float(other) >= float(value) + step - 1e-9
@@ -328,9 +383,16 @@ def test_sparsemap_is_the_projection_onto_the_polytope() -> None:
     """Against the quadratic program over mixtures of all configurations, with its gap."""
     tables = tables_for(CYCLE)
     found = jax.jit(partial(sparsemap, CYCLE, mode("cycle")))(tables)
-    atoms = np.array([np.concatenate([part.ravel() for part in indicators(CYCLE, x)]) for x in configurations(CYCLE)])
+    atoms = np.array(
+        [
+            np.concatenate([part.ravel() for part in indicators(CYCLE, x)])
+            for x in configurations(CYCLE)
+        ]
+    )
     theta = np.concatenate([np.asarray(table).ravel() for table in tables])
-    weights = scipy.optimize.nnls(np.vstack([atoms.T, np.full(len(atoms), 1e4)]), np.append(theta, 1e4))[0]
+    weights = scipy.optimize.nnls(
+        np.vstack([atoms.T, np.full(len(atoms), 1e4)]), np.append(theta, 1e4)
+    )[0]
     mu = np.concatenate([np.asarray(part).ravel() for part in found.marginals])
     np.testing.assert_allclose(mu, weights @ atoms / weights.sum(), atol=1e-6)
     assert float(found.gap) <= 1e-11
@@ -355,7 +417,9 @@ def test_sparsemap_of_single_variables_is_sparsemax() -> None:
 
     @jax.jit
     def both(theta: Any, change: Any) -> Any:
-        found = jax.jvp(lambda t: sparsemap(structure, solve, (t,)).marginals[0], (theta,), (change,))
+        found = jax.jvp(
+            lambda t: sparsemap(structure, solve, (t,)).marginals[0], (theta,), (change,)
+        )
         return found, jax.jvp(lambda t: entmax(t, 2.0), (theta,), (change,))
 
     close(*both(theta, jnp.asarray(np.random.default_rng(0).normal(size=(2, 3)))), atol=1e-12)
@@ -378,7 +442,9 @@ def test_a_random_field_is_learned_by_matching_moments() -> None:
     rows = configurations(CHAIN)
     weights = np.random.default_rng(0).integers(0, 20, size=len(rows)).astype(float)
     start = jax.tree.map(jnp.zeros_like, tables_for(CHAIN))
-    found = minimise(Newton(field_loss, (jnp.asarray(rows), jnp.asarray(weights)), tolerance=1e-13), start, 50)
+    found = minimise(
+        Newton(field_loss, (jnp.asarray(rows), jnp.asarray(weights)), tolerance=1e-13), start, 50
+    )
     assert found.converged, found.reason
     p = np.exp(log_likelihoods(CHAIN, found.raw))
     for g, table in enumerate(found.raw):

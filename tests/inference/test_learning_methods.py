@@ -16,19 +16,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.learning.em import ExpectationMaximisation
-from dpc.inference.learning.gauss_newton import GaussNewton, curvature
-from dpc.inference.learning.lbfgs import Lbfgs
-from dpc.inference.learning.method import Method, State, check_raw, minimise
-from dpc.inference.learning.newton import Newton, hessian
-from dpc.inference.learning.stochastic import STRETCH, Stochastic
+from dpc.inference.optimise.em import ExpectationMaximisation
+from dpc.inference.optimise.gauss_newton import GaussNewton, curvature
+from dpc.inference.optimise.lbfgs import Lbfgs
+from dpc.inference.optimise.method import Method, State, check_raw, minimise
+from dpc.inference.optimise.newton import Newton, hessian
+from dpc.inference.optimise.stochastic import STRETCH, Stochastic
 
 ROWS, COLUMNS = 200, 3
 
 
 @pytest.fixture(autouse=True)
 def _strict() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
         yield
 
 
@@ -76,7 +80,11 @@ def regression(link: str = "logistic", dtype: Any = np.float64) -> tuple[Any, An
     generator = np.random.default_rng(7)
     x = generator.normal(size=(ROWS, COLUMNS))
     eta = x @ np.array([1.0, -0.5, 0.2]) + 0.3
-    y = generator.random(ROWS) < 1 / (1 + np.exp(-eta)) if link == "logistic" else generator.poisson(np.exp(eta))
+    y = (
+        generator.random(ROWS) < 1 / (1 + np.exp(-eta))
+        if link == "logistic"
+        else generator.poisson(np.exp(eta))
+    )
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
@@ -96,7 +104,9 @@ def by_scipy(data: Any) -> np.ndarray:
         eta = wide @ w
         return float(np.sum(np.logaddexp(0, eta) - y * eta)), wide.T @ (1 / (1 + np.exp(-eta)) - y)
 
-    return scipy.optimize.minimize(loss, np.zeros(COLUMNS + 1), jac=True, method="BFGS", options={"gtol": 1e-10}).x
+    return scipy.optimize.minimize(
+        loss, np.zeros(COLUMNS + 1), jac=True, method="BFGS", options={"gtol": 1e-10}
+    ).x
 
 
 # ---- where they end
@@ -127,12 +137,16 @@ def test_a_curved_valley_is_followed_to_its_end(method: Any) -> None:
 
 
 def test_newton_gap_is_the_distance_to_the_minimum() -> None:
-    """One step before the end, half the squared decrement predicts how much the value still falls."""
+    """One step before the end, half the squared decrement predicts how much the value still
+    falls.
+    """
     data, seen = regression(), []
     found = minimise(Newton(logistic_loss, data), nothing(), 50, watch=seen.append)
     before = seen[3]
     assert float(before.value) - found.value > 1e-9
-    np.testing.assert_allclose(float(before.memory.decrement) / 2, float(before.value) - found.value, rtol=1e-2)
+    np.testing.assert_allclose(
+        float(before.memory.decrement) / 2, float(before.value) - found.value, rtol=1e-2
+    )
 
 
 # ---- what they say when there is no minimum
@@ -176,7 +190,9 @@ def test_a_saddle_is_no_minimum() -> None:
     found = minimise(hill, singles(1, 0), 50)
     assert not found.converged
     assert "saddle" in found.reason
-    np.testing.assert_allclose(np.asarray(minimise(hill, singles(1, 0.1), 50).raw), [0, 0.5**0.5], atol=1e-4)
+    np.testing.assert_allclose(
+        np.asarray(minimise(hill, singles(1, 0.1), 50).raw), [0, 0.5**0.5], atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("method", [Newton, Lbfgs])
@@ -215,7 +231,9 @@ def test_parameters_are_floats() -> None:
 
 def kept(state: State) -> State:
     """As a file would keep it."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.array(leaf)) if isinstance(leaf, jax.Array) else leaf, state)
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(np.array(leaf)) if isinstance(leaf, jax.Array) else leaf, state
+    )
 
 
 @pytest.mark.parametrize("name", [*DETERMINISTIC, "em", "stochastic"])
@@ -263,7 +281,9 @@ def reweighted(link: str, data: Any, w: np.ndarray) -> np.ndarray:
     mean = np.exp(eta) if link == "poisson" else 1 / (1 + np.exp(-eta))
     variance = mean if link == "poisson" else mean * (1 - mean)
     root = np.sqrt(variance)
-    return np.linalg.lstsq(root[:, None] * wide, root * (eta + (y - mean) / variance), rcond=None)[0]
+    return np.linalg.lstsq(root[:, None] * wide, root * (eta + (y - mean) / variance), rcond=None)[
+        0
+    ]
 
 
 def network(raw: Any, data: Any) -> Any:
@@ -272,12 +292,16 @@ def network(raw: Any, data: Any) -> Any:
 
 
 def test_fisher_is_gauss_newton_is_the_covariance_of_the_score() -> None:
-    """For every outcome of two rows, by enumeration; the Hessian of the loss is another matrix (SO08)."""
+    """For every outcome of two rows, by enumeration; the Hessian of the loss is another matrix
+    (SO08).
+    """
     generator = np.random.default_rng(1)
     x, raw = jnp.asarray(generator.normal(size=(2, 2))), jnp.asarray(generator.normal(size=10))
 
     def likelihood(logits: Any, y: Any) -> Any:
-        return jnp.sum(jax.nn.logsumexp(logits, axis=1) - jnp.take_along_axis(logits, y[:, None], axis=1)[:, 0])
+        return jnp.sum(
+            jax.nn.logsumexp(logits, axis=1) - jnp.take_along_axis(logits, y[:, None], axis=1)[:, 0]
+        )
 
     outcomes = jnp.asarray(list(product(range(3), repeat=2)))
 
@@ -289,7 +313,11 @@ def test_fisher_is_gauss_newton_is_the_covariance_of_the_score() -> None:
         losses, scores = jax.vmap(jax.value_and_grad(loss), in_axes=(None, 0))(raw, outcomes)
         multiply = curvature(lambda r: network(r, x), lambda out: likelihood(out, outcomes[0]), raw)
         gauss_newton = jax.vmap(multiply)(jnp.eye(10))
-        return scores.T @ (jnp.exp(-losses)[:, None] * scores), gauss_newton, jax.hessian(loss)(raw, outcomes[0])
+        return (
+            scores.T @ (jnp.exp(-losses)[:, None] * scores),
+            gauss_newton,
+            jax.hessian(loss)(raw, outcomes[0]),
+        )
 
     fisher, gauss_newton, other = map(np.asarray, matrices(raw))
     np.testing.assert_allclose(gauss_newton, fisher, atol=1e-12)
@@ -297,7 +325,9 @@ def test_fisher_is_gauss_newton_is_the_covariance_of_the_score() -> None:
 
 
 def test_gauss_newton_fits_what_newton_cannot_start_on() -> None:
-    """Sines by two parameters, from a start where the Hessian is indefinite; damped, the loss falls at every step."""
+    """Sines by two parameters, from a start where the Hessian is indefinite; damped, the loss falls
+    at every step.
+    """
     x = jnp.linspace(0, 3, 30)
     target = 1.5 * jnp.sin(1.2 * x)
     method = GaussNewton(
@@ -306,7 +336,9 @@ def test_gauss_newton_fits_what_newton_cannot_start_on() -> None:
         (x, target),
     )
     values: list[float] = []
-    found = minimise(method, jnp.array([0.3, 0.5]), 100, watch=lambda state: values.append(float(state.value)))
+    found = minimise(
+        method, jnp.array([0.3, 0.5]), 100, watch=lambda state: values.append(float(state.value))
+    )
     assert found.converged, found.reason
     assert all(b <= a for a, b in pairwise(values))
     np.testing.assert_allclose(np.asarray(found.raw), [1.5, 1.2], atol=1e-6)
@@ -314,11 +346,13 @@ def test_gauss_newton_fits_what_newton_cannot_start_on() -> None:
 
 def test_the_columns_of_a_hessian_may_come_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     point = jnp.asarray(np.random.default_rng(0).normal(size=5))
-    monkeypatch.setattr("dpc.inference.learning.newton.AT_ONCE", 2)
+    monkeypatch.setattr("dpc.inference.optimise.newton.AT_ONCE", 2)
 
     @jax.jit
     def both(point: Any) -> Any:
-        return hessian(lambda raw: rosenbrock(raw, None), point, None), jax.hessian(rosenbrock)(point, None)
+        return hessian(lambda raw: rosenbrock(raw, None), point, None), jax.hessian(rosenbrock)(
+            point, None
+        )
 
     found, expected = map(np.asarray, both(point))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -336,7 +370,9 @@ def noisy_method() -> Stochastic:
 
 
 def test_stochastic_gradients_come_near_the_minimum() -> None:
-    """The fit is within 3 standard errors of the noise of Adam at this rate, about 0.1 (seed fixed)."""
+    """The fit is within 3 standard errors of the noise of Adam at this rate, about 0.1 (seed
+    fixed).
+    """
     found = minimise(noisy_method(), nothing(), 20_000)
     assert found.converged, found.reason
     np.testing.assert_allclose(flat(found.raw), by_scipy(regression()), atol=0.3)
@@ -370,7 +406,9 @@ def test_unknown_optimizers_are_named() -> None:
 
 
 TRIALS = 10
-MIXTURE_DATA = np.random.default_rng(3).binomial(TRIALS, np.repeat([0.2, 0.7], [40, 60])).astype(float)
+MIXTURE_DATA = (
+    np.random.default_rng(3).binomial(TRIALS, np.repeat([0.2, 0.7], [40, 60])).astype(float)
+)
 MIXTURE_START = {"share": np.zeros(()), "rates": np.array([-0.5, 0.5])}
 
 
@@ -390,7 +428,9 @@ def maximise(raw: Any, shares: Any, data: Any) -> Any:
 
 def test_em_ends_where_the_gradient_of_the_marginal_likelihood_does() -> None:
     by_em = minimise(ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 2000)
-    direct = minimise(Lbfgs(lambda raw, data: -expect(raw, data)[0], MIXTURE_DATA), MIXTURE_START, 500)
+    direct = minimise(
+        Lbfgs(lambda raw, data: -expect(raw, data)[0], MIXTURE_DATA), MIXTURE_START, 500
+    )
     assert by_em.converged, by_em.reason
     assert direct.converged, direct.reason
     np.testing.assert_allclose(flat(by_em.raw), flat(direct.raw), atol=1e-5)
@@ -398,7 +438,9 @@ def test_em_ends_where_the_gradient_of_the_marginal_likelihood_does() -> None:
 
 
 def test_where_there_is_no_number_the_other_function_is_asked() -> None:
-    """The first is blind where the start is; both methods come to the point that they find with eyes everywhere."""
+    """The first is blind where the start is; both methods come to the point that they find with
+    eyes everywhere.
+    """
     seeing = minimise(ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 2000)
 
     def half_blind(raw: Any, data: Any) -> tuple[Any, Any]:
@@ -410,7 +452,9 @@ def test_where_there_is_no_number_the_other_function_is_asked() -> None:
     assert np.isnan(start_value)
     by_em = ExpectationMaximisation(half_blind, maximise, MIXTURE_DATA, otherwise=expect)
     direct = Lbfgs(
-        lambda raw, data: -half_blind(raw, data)[0], MIXTURE_DATA, otherwise=lambda raw, data: -expect(raw, data)[0]
+        lambda raw, data: -half_blind(raw, data)[0],
+        MIXTURE_DATA,
+        otherwise=lambda raw, data: -expect(raw, data)[0],
     )
     for method in (by_em, direct):
         found = minimise(method, MIXTURE_START, 2000)
@@ -425,7 +469,10 @@ def test_em_never_lowers_the_likelihood(start: list[float], seed: int) -> None:
     values: list[float] = []
     raw = {"share": np.array(start[0]), "rates": np.array(start[1:])}
     minimise(
-        ExpectationMaximisation(expect, maximise, data), raw, 15, watch=lambda state: values.append(float(state.value))
+        ExpectationMaximisation(expect, maximise, data),
+        raw,
+        15,
+        watch=lambda state: values.append(float(state.value)),
     )
     assert all(b <= a + 1e-10 for a, b in pairwise(values))
 

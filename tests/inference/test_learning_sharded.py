@@ -1,4 +1,6 @@
-"""Rows over devices: the same fit as on one, in processes of their own, since devices are made when JAX starts."""
+"""Rows over devices: the same fit as on one, in processes of their own, since devices are made when
+JAX starts.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ import numpy as np
 import pytest
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.learning.lbfgs import Lbfgs
-from dpc.inference.learning.method import minimise
-from dpc.inference.learning.sharded import shard_rows
+from dpc.inference.optimise.lbfgs import Lbfgs
+from dpc.inference.optimise.method import minimise
+from dpc.inference.optimise.sharded import shard_rows
 
 HERE = Path(__file__).parent
 ROWS = 101
@@ -36,7 +38,9 @@ def run(devices: int, *arguments: str) -> subprocess.Popen[str]:
     flags = f"--xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, str(HERE / "sharded_fit.py"), str(ROWS), *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def answer_of(process: subprocess.Popen[str]) -> Any:
@@ -58,7 +62,9 @@ def test_four_devices_fit_what_one_does() -> None:
     assert found["devices"] == 4
     assert found["rows_of_each"] == [26] * 4
     np.testing.assert_allclose(found["raw"], on_one_device(), rtol=1e-9)
-    np.testing.assert_allclose(found["field"], jax.jit(field_losses)(states_of(ROWS), np.ones(ROWS)), rtol=1e-12)
+    np.testing.assert_allclose(
+        found["field"], jax.jit(field_losses)(states_of(ROWS), np.ones(ROWS)), rtol=1e-12
+    )
 
 
 @pytest.mark.slow

@@ -11,8 +11,16 @@ from graphs import factor_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.inference.exact.kernels import Gemm, Loop, block_rows, choose_kernel, group_letters, make_gemm, make_loop
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.engines.numpy.kernels import (
+    Gemm,
+    Loop,
+    block_rows,
+    choose_kernel,
+    group_letters,
+    make_gemm,
+    make_loop,
+)
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.planning.contraction import ALONE
 from dpc.inference.planning.memory import available_memory, default_memory_limit, format_bytes
 from dpc.inference.planning.orders import bits, neighbours_of, order_by_fill, order_by_weight
@@ -20,7 +28,9 @@ from dpc.inference.planning.plan import Plan, build_tree, order_of_path, plan_co
 from dpc.inference.planning.portfolio import greedy_path
 from dpc.inference.queries import infer_marginals
 
-scopes = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True), min_size=1, max_size=10)
+scopes = st.lists(
+    st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True), min_size=1, max_size=10
+)
 
 
 def naive_fill(near: list[set[int]], v: int) -> int:
@@ -47,7 +57,9 @@ def test_min_weight_takes_the_smallest_clique(scopes: list[list[int]], sizes: li
     near = neighbours_of(9, scopes)
     sets: list = [set(members) for members in near]
     for v in order_by_weight(near, sizes).order:
-        weights = {u: prod(sizes[w] for w in sets[u] | {u}) for u in range(9) if sets[u] is not None}
+        weights = {
+            u: prod(sizes[w] for w in sets[u] | {u}) for u in range(9) if sets[u] is not None
+        }
         assert weights[v] == pytest.approx(min(weights.values()))
         for u in sets[v]:
             sets[u] = (sets[u] | sets[v]) - {u, v}
@@ -55,13 +67,17 @@ def test_min_weight_takes_the_smallest_clique(scopes: list[list[int]], sizes: li
 
 
 def test_cost_of_an_order() -> None:
-    """A star with centre 0: three leaves cost 2 * 3 each, then the centre costs 3 * 2 and the last leaf 2."""
+    """A star with centre 0: three leaves cost 2 * 3 each, then the centre costs 3 * 2 and the last
+    leaf 2.
+    """
     star = [[0, i] for i in range(1, 5)]
     sizes = [3, 2, 2, 2, 2]
     for find in (order_by_fill, order_by_weight):
         assert find(neighbours_of(5, star), sizes).cost == pytest.approx(3 * 6 + 6 + 2)
     assert find(neighbours_of(5, star), sizes, late=1 << 1).cost == pytest.approx(3 * 6 + 6 + 2)
-    assert find(neighbours_of(5, star), sizes, late=0b11110).cost == pytest.approx(3 * 16 + 16 + 8 + 4 + 2)
+    assert find(neighbours_of(5, star), sizes, late=0b11110).cost == pytest.approx(
+        3 * 16 + 16 + 8 + 4 + 2
+    )
 
 
 def test_a_plan_of_greedy_pairs() -> None:
@@ -88,7 +104,9 @@ def test_every_variable_goes_once_and_the_costs_add_up(graph: FactorGraph) -> No
     plan = plan_contraction(graph.sizes, [f.variables for f in graph.factors])
     gone: list[int] = []
     for step, work in zip(plan.tree.steps, plan.tree.work, strict=True):
-        union = plan.tree.scopes[step.left] | (0 if step.right == ALONE else plan.tree.scopes[step.right])
+        union = plan.tree.scopes[step.left] | (
+            0 if step.right == ALONE else plan.tree.scopes[step.right]
+        )
         gone += bits(union & ~step.scope)
         assert work == prod(plan.sizes[v] for v in bits(union))
     assert sorted(gone) == list(range(len(plan.names)))
@@ -118,9 +136,15 @@ def test_memory() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.permutations("abcdef"), st.lists(st.sampled_from([2, 3, 16]), min_size=6, max_size=6), st.integers(0, 99))
+@given(
+    st.permutations("abcdef"),
+    st.lists(st.sampled_from([2, 3, 16]), min_size=6, max_size=6),
+    st.integers(0, 99),
+)
 def test_kernels_equal_einsum(letters: list[str], lengths: list[int], seed: int) -> None:
-    """Batch, inner, row and column groups of any length in any axis order, as matrix products and as loops."""
+    """Batch, inner, row and column groups of any length in any axis order, as matrix products and
+    as loops.
+    """
     generator = np.random.default_rng(seed)
     sizes = dict(zip("abcdef", lengths, strict=True))
     left = "".join(x for x in letters if x in "abcd")

@@ -12,12 +12,10 @@ from graphs import factor_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.inference import brute
-from dpc.inference.exact.generic import run_upward, total_of
-from dpc.inference.factors import Factor, FactorGraph
-from dpc.inference.planning.plan import plan_contraction
-from dpc.inference.queries import infer_factor_marginals, infer_in_semiring, infer_mode
-from dpc.inference.semirings import (
+from dpc.inference.engines.numpy.generic import run_upward, total_of
+from dpc.inference.factors import brute
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
+from dpc.inference.factors.semirings import (
     BOOLEAN,
     COUNTING,
     EXPECTATION,
@@ -38,8 +36,12 @@ from dpc.inference.semirings import (
     with_value,
     with_values,
 )
+from dpc.inference.planning.plan import plan_contraction
+from dpc.inference.queries import infer_factor_marginals, infer_in_semiring, infer_mode
 
-logs = st.lists(st.one_of(st.just(-np.inf), st.integers(-20, 20).map(lambda i: i / 4)), min_size=5, max_size=5)
+logs = st.lists(
+    st.one_of(st.just(-np.inf), st.integers(-20, 20).map(lambda i: i / 4)), min_size=5, max_size=5
+)
 gcd = user_semiring("gcd", np.gcd, np.multiply, 0, 1, lambda x: np.exp(x).astype(np.int64))
 broken = user_semiring("broken", np.subtract, np.multiply, 0.0, 1.0, np.exp)
 
@@ -50,7 +52,10 @@ def elements(semiring: Semiring, rows: list[list[float]], xp: Any) -> list[Any]:
     if semiring is EXPECTATION:
         return [with_value(x[..., 0], xp.arange(5.0) - i, xp) for i, x in enumerate(lifted)]
     if semiring is SECOND_EXPECTATION:
-        return [with_values(x[..., 0], xp.arange(5.0) - i, xp.arange(5.0) * i, xp) for i, x in enumerate(lifted)]
+        return [
+            with_values(x[..., 0], xp.arange(5.0) - i, xp.arange(5.0) * i, xp)
+            for i, x in enumerate(lifted)
+        ]
     if semiring.name.endswith("-best"):
         return [semiring.add(x, xp.roll(x, 1, axis=0), xp) for x in lifted]
     return lifted
@@ -65,7 +70,11 @@ def test_laws(semiring: Semiring, rows: list[list[float]]) -> None:
 
 @pytest.mark.parametrize("semiring", SEMIRINGS.values(), ids=lambda s: s.name)
 def test_laws_in_jax(semiring: Semiring) -> None:
-    rows = [[-np.inf, 0.0, 1.5, -2.0, -np.inf], [-np.inf, 0.0, -1.0, 3.0, 1.0], [0.5, 0.0, 1.5, -np.inf, 2.0]]
+    rows = [
+        [-np.inf, 0.0, 1.5, -2.0, -np.inf],
+        [-np.inf, 0.0, -1.0, 3.0, 1.0],
+        [0.5, 0.0, 1.5, -np.inf, 2.0],
+    ]
     with jax.enable_x64(True):
         verify_laws(semiring, *elements(semiring, rows, jnp), jnp)
 
@@ -77,7 +86,9 @@ def test_a_broken_law_is_named() -> None:
 
 
 def sparse_max(a: Any, b: Any) -> Any:
-    """max over p in the simplex of <p, (a, b)> - |p|^2 / 2 + 1/2: commutative, and equal to max far from ties."""
+    """max over p in the simplex of <p, (a, b)> - |p|^2 / 2 + 1/2: commutative, and equal to max far
+    from ties.
+    """
     p = np.clip((a - b + 1) / 2, 0, 1)
     return p * a + (1 - p) * b - (p**2 + (1 - p) ** 2) / 2 + 0.5
 
@@ -85,7 +96,10 @@ def sparse_max(a: Any, b: Any) -> Any:
 def test_sparsemax_is_no_semiring() -> None:
     """GM30: it is not associative, so no dynamic program can use it."""
     with pytest.raises(ValueError, match="addition is associative"):
-        verify_laws(user_semiring("sparsemax", sparse_max, np.add, -100.0, 0.0), *np.array([[0.1], [0.2], [0.6]]))
+        verify_laws(
+            user_semiring("sparsemax", sparse_max, np.add, -100.0, 0.0),
+            *np.array([[0.1], [0.2], [0.6]]),
+        )
 
 
 def log_partition_in_jax(graph: FactorGraph, semiring: Semiring, leaves: list[Any]) -> Any:
@@ -98,16 +112,22 @@ def loop_of_three() -> FactorGraph:
     logs = generator.normal(size=(3, 2, 2))
     logs[0, 1] = -np.inf
     scopes = [("a", "b"), ("b", "c"), ("c", "a")]
-    return FactorGraph(dict.fromkeys("abc", 2), tuple(Factor(s, x) for s, x in zip(scopes, logs, strict=True)))
+    return FactorGraph(
+        dict.fromkeys("abc", 2), tuple(Factor(s, x) for s, x in zip(scopes, logs, strict=True))
+    )
 
 
 def test_marginals_are_the_gradient_of_the_log_partition() -> None:
-    """GM27, through JAX, with a row of zeros in a table; GM28: at temperature 0+ the gradient is the mode."""
+    """GM27, through JAX, with a row of zeros in a table; GM28: at temperature 0+ the gradient is
+    the mode.
+    """
     graph = loop_of_three()
     with jax.enable_x64(True):
         leaves = [jnp.asarray(f.log_values) for f in graph.factors]
         marginals = jax.jit(jax.grad(lambda x: log_partition_in_jax(graph, LOG, x)))(leaves)
-        cold = jax.jit(jax.grad(lambda x: log_partition_in_jax(graph, smoothed_max(1e-3), x)))(leaves)
+        cold = jax.jit(jax.grad(lambda x: log_partition_in_jax(graph, smoothed_max(1e-3), x)))(
+            leaves
+        )
         best = jax.jit(jax.grad(lambda x: log_partition_in_jax(graph, MAX_PLUS, x)))(leaves)
     states = infer_mode(graph).states
     for factor, soft, hard, top, exact in zip(
@@ -130,14 +150,24 @@ def test_expectation_semirings_carry_values() -> None:
     first = [with_value(w, x) for w, x in zip(weights, f, strict=True)]
     second = [with_values(w, x, y) for w, x, y in zip(weights, f, g, strict=True)]
     one = total_of(plan, run_upward(plan, first, lambda product: EXPECTATION, np), EXPECTATION, np)
-    two = total_of(plan, run_upward(plan, second, lambda product: SECOND_EXPECTATION, np), SECOND_EXPECTATION, np)
+    two = total_of(
+        plan,
+        run_upward(plan, second, lambda product: SECOND_EXPECTATION, np),
+        SECOND_EXPECTATION,
+        np,
+    )
     p = brute.brute_distribution(graph)
     whole = [
-        sum(brute.on_all_axes(graph, factor.variables, x) for factor, x in zip(graph.factors, values, strict=True))
+        sum(
+            brute.on_all_axes(graph, factor.variables, x)
+            for factor, x in zip(graph.factors, values, strict=True)
+        )
         for values in (f, g)
     ]
     assert one[1] / one[0] == pytest.approx((p * whole[0]).sum())
-    np.testing.assert_allclose(two[1:] / two[0], [(p * x).sum() for x in (*whole, whole[0] * whole[1])], rtol=1e-12)
+    np.testing.assert_allclose(
+        two[1:] / two[0], [(p * x).sum() for x in (*whole, whole[0] * whole[1])], rtol=1e-12
+    )
 
 
 def test_the_sum_of_nothing_but_zeros_has_gradient_zero() -> None:
@@ -192,10 +222,19 @@ def test_one_plan_read_in_every_semiring(graph: FactorGraph) -> None:
         COUNTING: alive.size,
     }
     for semiring, value in expected.items():
-        np.testing.assert_allclose(float(infer_in_semiring(graph, semiring)), value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            float(infer_in_semiring(graph, semiring)), value, rtol=1e-9, atol=1e-12
+        )
     np.testing.assert_allclose(infer_in_semiring(graph, k_best(3)), best, rtol=1e-9, atol=1e-12)
 
 
 def test_counts_are_exact_beyond_floats() -> None:
     graph = FactorGraph(dict.fromkeys(range(100), 3), ())
     assert infer_in_semiring(graph, COUNTING) == 3**100
+
+
+def test_a_semiring_that_breaks_a_law_is_refused_where_it_is_used() -> None:
+    graph = FactorGraph({"a": 2}, (Factor(("a",), np.array([0.2, 0.7])),))
+    mean = user_semiring("mean", lambda a, b: (a + b) / 2, lambda a, b: a * b, 0.0, 1.0)
+    with pytest.raises(ValueError, match="addition is associative"):
+        infer_in_semiring(graph, mean)

@@ -13,14 +13,18 @@ import pytest
 from marks import some_fast
 from scipy import stats
 
-from dpc.inference import brute
-from dpc.inference.chains import slices
-from dpc.inference.chains.slice_plan import plan_slice
-from dpc.inference.chains.slices import Slices
+from dpc.inference.engines.slices import slices
+from dpc.inference.engines.slices.slice_plan import plan_slice
+from dpc.inference.engines.slices.slices import Slices
 from dpc.inference.errors import InferenceError, MemoryLimitError
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.factors import brute
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
-STRICT = {"jax_enable_x64": True, "jax_numpy_rank_promotion": "raise", "jax_numpy_dtype_promotion": "strict"}
+STRICT = {
+    "jax_enable_x64": True,
+    "jax_numpy_rank_promotion": "raise",
+    "jax_numpy_dtype_promotion": "strict",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +48,12 @@ def graph_of(model: Slices) -> FactorGraph:
 
 
 def random_slices(
-    sizes: tuple[int, ...], steps: int, scopes: tuple[Any, ...], seed: int, spread: float = 1.0, zeros: float = 0.1
+    sizes: tuple[int, ...],
+    steps: int,
+    scopes: tuple[Any, ...],
+    seed: int,
+    spread: float = 1.0,
+    zeros: float = 0.1,
 ) -> Slices:
     generator = np.random.default_rng(seed)
     values = []
@@ -91,7 +100,9 @@ def everything(model: Slices) -> dict[str, Any]:
 
 def verify_against_brute(model: Slices) -> None:
     graph, found = graph_of(model), jax.tree.map(np.asarray, everything(model))
-    np.testing.assert_allclose(found["log_z"], brute.brute_log_partition(graph), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        found["log_z"], brute.brute_log_partition(graph), rtol=1e-12, atol=1e-12
+    )
     expected = brute.brute_marginals(graph)
     for v in range(len(model.sizes)):
         rows = np.stack([expected[t, v] for t in range(model.steps)])
@@ -124,7 +135,9 @@ def test_impossible_slices_have_no_gradient() -> None:
 
 
 def test_samples_follow_the_distribution() -> None:
-    """Chi-square over all configurations; false alarm once in 10^5 seeds, and this seed is fixed."""
+    """Chi-square over all configurations; false alarm once in 10^5 seeds, and this seed is
+    fixed.
+    """
     model = random_slices((2, 3), 2, MIXED_LAGS[:2], seed=7)
     draws = np.asarray(jax.jit(partial(slices.sample, draws=20_000))(jax.random.key(3), model))
     expected = brute.brute_distribution(graph_of(model))
@@ -138,7 +151,9 @@ def test_samples_follow_the_distribution() -> None:
 def test_the_second_derivative_is_a_covariance() -> None:
     """d E[f] / d weight of f is Var f, for f the indicator of a pair of states."""
     model = random_slices((2, 2), 2, (((1, 0), (0, 0)), ((0, 0), (0, 1))), seed=4, zeros=0.0)
-    direction = Slices(model.sizes, 2, model.scopes, (np.zeros((1, 2, 2)), np.eye(4)[:2].reshape(2, 2, 2)))
+    direction = Slices(
+        model.sizes, 2, model.scopes, (np.zeros((1, 2, 2)), np.eye(4)[:2].reshape(2, 2, 2))
+    )
 
     def along(weight: jax.Array) -> jax.Array:
         moved = jax.tree.map(lambda x, d: jnp.asarray(x) + weight * d, model, direction)
@@ -170,7 +185,9 @@ def test_a_row_of_a_grid_is_a_few_products_of_matrices_and_leaves_its_axes_in_pl
 
 def test_too_wide_a_slice_is_refused_before_it_runs() -> None:
     with pytest.raises(MemoryLimitError, match=r"x\[t-1, 5\] and 32 more for 3 slices take 14 TiB"):
-        slices.log_partition(random_slices((2,) * 38, 3, tuple(((1, v), (0, v)) for v in range(38)), seed=0))
+        slices.log_partition(
+            random_slices((2,) * 38, 3, tuple(((1, v), (0, v)) for v in range(38)), seed=0)
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Questions whose exact answer does not fit: entropies, samples, joints and means by approximate methods."""
+"""Questions whose exact answer does not fit: entropies, samples, joints and means by approximate
+methods.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,26 @@ import numpy as np
 import pytest
 from approximations import grid, loopy, tree
 
-from dpc.commands.methods import ANSWERED_BY
-from dpc.inference.approximate import auto
-from dpc.inference.approximate.averages import infer_joint_gibbs, infer_moments_gibbs
-from dpc.inference.approximate.draws import infer_samples_gibbs, thinned
-from dpc.inference.approximate.gibbs import advance_to, start_gibbs
-from dpc.inference.approximate.mean_field import infer_marginals_mean_field
-from dpc.inference.approximate.perturb import certain_solver, infer_marginals_perturbed, infer_samples_perturbed
-from dpc.inference.approximate.propagation import Options, infer_entropy_bp, infer_marginals_bp
-from dpc.inference.approximate.results import Approximation
-from dpc.inference.brute import brute_log_partition
+from dpc.finite.approximation import ANSWERED_BY
+from dpc.inference.engines.approximate import auto
+from dpc.inference.engines.approximate.averages import infer_joint_gibbs, infer_moments_gibbs
+from dpc.inference.engines.approximate.draws import infer_samples_gibbs, thinned
+from dpc.inference.engines.approximate.gibbs import advance_to, start_gibbs
+from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
+from dpc.inference.engines.approximate.perturb import (
+    certain_solver,
+    infer_marginals_perturbed,
+    infer_samples_perturbed,
+)
+from dpc.inference.engines.approximate.propagation import (
+    Options,
+    infer_entropy_bp,
+    infer_marginals_bp,
+)
+from dpc.inference.engines.approximate.results import Approximation
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors import Factor, FactorGraph
+from dpc.inference.factors.brute import brute_log_partition
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import Term, infer_entropy, infer_joint, infer_mode, infer_moments
 
 GIVEN: dict[str, Any] = {"b": {0, 1}, "e": np.array([0.5, 0.0, 1.0]), "d": 1}
@@ -50,13 +60,20 @@ def test_the_entropy_of_a_tree_is_exact(schedule: Any, zeros: float) -> None:
 
 
 def scaled(graph: FactorGraph, by: float) -> FactorGraph:
-    return FactorGraph(graph.sizes, tuple([Factor(f.variables, by * np.asarray(f.log_values)) for f in graph.factors]))
+    return FactorGraph(
+        graph.sizes,
+        tuple([Factor(f.variables, by * np.asarray(f.log_values)) for f in graph.factors]),
+    )
 
 
 def test_bethe_entropy_is_the_legendre_transform_of_the_bethe_partition() -> None:
-    """H = log Z - d/db log Z(b theta) at b = 1, the slope by differences: no belief is looked at."""
+    """H = log Z - d/db log Z(b theta) at b = 1, the slope by differences: no belief is looked
+    at.
+    """
     step, options = 1e-4, Options(tolerance=1e-12)
-    up, here, down = (infer_marginals_bp(scaled(GRAPH, b), options=options) for b in (1 + step, 1.0, 1 - step))
+    up, here, down = (
+        infer_marginals_bp(scaled(GRAPH, b), options=options) for b in (1 + step, 1.0, 1 - step)
+    )
     assert up.log_partition is not None
     assert here.log_partition is not None
     assert down.log_partition is not None
@@ -93,7 +110,9 @@ def draws() -> Approximation:
 
 
 def test_thinned_draws_follow_the_joint(draws: Approximation) -> None:
-    """z-scores of 6 joint states, as of independent draws: by a normal law one exceeds 4.5 once in 20,000 runs."""
+    """z-scores of 6 joint states, as of independent draws: by a normal law one exceeds 4.5 once in
+    20,000 runs.
+    """
     assert draws.samples is not None
     assert draws.converged
     assert not draws.is_exact
@@ -122,7 +141,9 @@ def test_thinning_picks_the_states_of_an_unbroken_run() -> None:
 
 
 def test_joint_frequencies_have_standard_errors() -> None:
-    """8 states that are possible: one of them exceeds 4.5 errors once in 15,000 runs; what cannot be is never seen."""
+    """8 states that are possible: one of them exceeds 4.5 errors once in 15,000 runs; what cannot
+    be is never seen.
+    """
     names = ["e", "d", "a", "f"]
     found = infer_joint_gibbs(GRAPH, names, GIVEN, seed=2)
     exact = infer_joint(GRAPH, names, GIVEN)
@@ -139,7 +160,9 @@ def test_joint_frequencies_have_standard_errors() -> None:
 
 
 def test_moments_are_those_of_exact_inference_within_their_error() -> None:
-    """|z| < 4.5: a false alarm in 100,000 runs; the variance within a twentieth, which is four of its errors."""
+    """|z| < 4.5: a false alarm in 100,000 runs; the variance within a twentieth, which is four of
+    its errors.
+    """
     found = infer_moments_gibbs(GRAPH, TERMS, GIVEN, seed=1)
     exact = infer_moments(GRAPH, TERMS, GIVEN)
     assert found.moments is not None
@@ -159,7 +182,9 @@ def attracted(side: int) -> FactorGraph:
         graph.sizes,
         tuple(
             [
-                f if len(f.variables) == 1 else Factor(f.variables, np.abs(f.log_values[0, 0]) * AGREE)
+                f
+                if len(f.variables) == 1
+                else Factor(f.variables, np.abs(f.log_values[0, 0]) * AGREE)
                 for f in graph.factors
             ]
         ),
@@ -184,7 +209,9 @@ def test_perturbed_modes_are_certain_by_plan_or_by_cut() -> None:
 
 
 def test_the_perturbed_bound_is_above_the_log_partition() -> None:
-    """The mean is above it by more than its standard error can hide: 4 of them; samples and marginals are one."""
+    """The mean is above it by more than its standard error can hide: 4 of them; samples and
+    marginals are one.
+    """
     found = infer_marginals_perturbed(GRAPH, GIVEN, count=200)
     assert found.log_partition is not None
     assert found.log_partition_error is not None
@@ -192,7 +219,9 @@ def test_the_perturbed_bound_is_above_the_log_partition() -> None:
     assert found.log_partition_is == "upper bound"
     assert found.samples is not None
     assert found.marginals is not None
-    np.testing.assert_allclose(np.bincount(found.samples["a"], minlength=2) / 200, found.marginals["a"])
+    np.testing.assert_allclose(
+        np.bincount(found.samples["a"], minlength=2) / 200, found.marginals["a"]
+    )
 
 
 # ---- the choice
@@ -200,10 +229,10 @@ def test_the_perturbed_bound_is_above_the_log_partition() -> None:
 
 def test_auto_prefers_exact_and_says_what_it_fell_back_to() -> None:
     questions: dict[str, Any] = {
-        "entropy": lambda memory: auto.infer_entropy_auto(GRAPH, GIVEN, memory=memory),
-        "samples": lambda memory: auto.infer_samples_auto(GRAPH, 10, GIVEN, memory=memory),
-        "joint": lambda memory: auto.infer_joint_auto(GRAPH, ["a", "b"], GIVEN, memory=memory),
-        "moments": lambda memory: auto.infer_moments_auto(GRAPH, TERMS, GIVEN, memory=memory),
+        "entropy": lambda memory: auto.infer_auto("entropy", GRAPH, GIVEN, memory=memory),
+        "samples": lambda memory: auto.infer_auto("samples", GRAPH, GIVEN, 10, memory=memory),
+        "joint": lambda memory: auto.infer_auto("joint", GRAPH, GIVEN, ["a", "b"], memory=memory),
+        "moments": lambda memory: auto.infer_auto("moments", GRAPH, GIVEN, TERMS, memory=memory),
     }
     for name, ask in questions.items():
         exact, other = ask(None), ask(100)
@@ -213,16 +242,20 @@ def test_auto_prefers_exact_and_says_what_it_fell_back_to() -> None:
         assert other.method == ("bp" if name == "entropy" else "gibbs")
         assert "the limit is 100 B" in str(other)
         assert getattr(other, name) is not None
-    np.testing.assert_array_equal(questions["joint"](None).joint, infer_joint(GRAPH, ["a", "b"], GIVEN))
+    np.testing.assert_array_equal(
+        questions["joint"](None).joint, infer_joint(GRAPH, ["a", "b"], GIVEN)
+    )
     assert questions["moments"](None).moments == infer_moments(GRAPH, TERMS, GIVEN)
 
 
 def test_the_command_line_knows_the_methods_of_each_question() -> None:
-    assert ANSWERED_BY["marginals"] == tuple(auto.marginal_methods(0, None))
-    assert ANSWERED_BY["log_partition"] == tuple(auto.partition_methods(0, None))
-    assert ANSWERED_BY["mode"] == tuple(auto.mode_methods())
-    assert ANSWERED_BY["entropy"] == tuple(auto.entropy_methods(0))
-    assert ANSWERED_BY["samples"] == tuple(auto.sample_methods(1, 0, None))
-    for name, ask in (("joint", auto.infer_joint_auto), ("moments", auto.infer_moments_auto)):
-        with pytest.raises(InferenceError, match=f"auto, exact, {', '.join(ANSWERED_BY[name])}, not"):
-            ask(GRAPH, (), method="magic")
+    assert ANSWERED_BY["marginals"] == ("bp", "bp_residual", "mean_field", "gibbs", "perturb")
+    assert ANSWERED_BY["log_partition"] == ("bp", "bp_residual", "mean_field", "perturb")
+    assert ANSWERED_BY["mode"] == ("cut", "bp", "bp_residual")
+    assert ANSWERED_BY["entropy"] == ("bp", "bp_residual", "mean_field")
+    assert ANSWERED_BY["samples"] == ("gibbs", "perturb")
+    for name in ("joint", "moments"):
+        with pytest.raises(
+            InferenceError, match=f"auto, exact, {', '.join(ANSWERED_BY[name])}, not"
+        ):
+            auto.infer_auto(name, GRAPH, (), method="magic")

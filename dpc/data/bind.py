@@ -1,0 +1,146 @@
+"""Data for a graph: every input and observed variable as an array of the declared shape and kind,
+checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.record import Record
+
+from .arrays import checked_array
+from .collect import collect_variables, declaration, fit_axes, given_nodes
+from .dims import Given, indexed_dim, resolve_dims
+from .errors import Report
+from .kinds import typed_values, typed_with_missing
+from .objects import as_raw
+from .raw import Array, Mask, Raw, Variable
+
+
+class Bound(Record):
+    """`sizes` of all dims, `labels` of those that have any, `arrays` of inputs and observed
+    variables.
+
+    `missing` marks the entries that the data lack, of arrays that lack any.
+    """
+
+    sizes: dict[str, int]
+    labels: dict[str, tuple[str, ...]]
+    arrays: dict[str, Array]
+    missing: dict[str, Mask] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
+
+    def own(self) -> Bound:
+        """With arrays of its own: those of a caller may be written to later."""
+        return self.replace(arrays={name: np.array(array) for name, array in self.arrays.items()})
+
+
+def bind_data(
+    graph: Graph,
+    *sources: object,
+    sizes: Mapping[str, int] | None = None,
+    partial: bool = False,
+    missing: bool = False,
+) -> Bound:
+    """Arrays for the graph from files and Python objects, or a DataError with every problem.
+
+    With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays
+    that are already as they should be are not copied.
+    """
+    report = Report()
+    sizes = sizes or {}
+    entries = collect_variables(graph, _read_sources(sources, report), report)
+    _verify_size_names(graph, sizes, report)
+    nodes = given_nodes(graph)
+    given = {
+        name: found
+        for name, node in nodes.items()
+        if (found := _settle(node, entries, missing, report))
+    }
+    absent = [node for name, node in nodes.items() if name not in entries]
+    _report_absent(absent, partial, report)
+    unknown = [
+        *absent,
+        *(nodes[name] for name in entries if name in nodes and not _is_settled(given.get(name))),
+    ]
+    dims = resolve_dims(graph, given, entries, sizes, _touched(unknown, report), report)
+    arrays = {}
+    for name, node in nodes.items():
+        with report.collecting():
+            array = checked_array(node, given.get(name), dims)
+            if array is not None:
+                arrays[name] = array
+    report.verify_empty()
+    return Bound(
+        {name: found.size for name, found in dims.sizes.items()},
+        {name: found.labels for name, found in dims.labels.items()},
+        arrays,
+        {
+            name: found.missing
+            for name, found in given.items()
+            if found.missing is not None and found.missing.any()
+        },
+    )
+
+
+def _read_sources(sources: tuple[object, ...], report: Report) -> list[Raw]:
+    found = []
+    for source in sources:
+        with report.collecting():
+            found.append(as_raw(source))
+    report.verify_empty()
+    return found
+
+
+def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -> None:
+    dims = [dim.name for dim in graph.dims]
+    for name in sizes:
+        if name not in dims:
+            report.add(name, f"the model has no dim `{name}`", did_you_mean(name, dims), "`sizes`")
+
+
+def _settle(
+    node: Node, entries: dict[str, Variable], missing: bool, report: Report
+) -> Given | None:
+    """The entry with declared axes and values of the declared kind; nothing if it is absent or of
+    another rank.
+    """
+    if node.name not in entries:
+        return None
+    variable = None
+    with report.collecting():
+        variable = fit_axes(entries[node.name], node)
+        if missing and node.observed:
+            return Given(node, variable, *typed_with_missing(variable, node.type.domain))
+        return Given(node, variable, typed_values(variable, node.type.domain, node.observed))
+    return Given(node, variable, None) if variable else None
+
+
+def _is_settled(found: Given | None) -> bool:
+    return found is not None and found.values is not None
+
+
+def _report_absent(absent: list[Node], partial: bool, report: Report) -> None:
+    reported = {found.name for found in report.problems}
+    for node in absent:
+        if node.default is None and not (partial and node.observed) and node.name not in reported:
+            role = "observed" if node.observed else "data"
+            report.add(
+                node.name, f"the data lack `{node.name}`", f"it is declared `{role} {_typed(node)}`"
+            )
+
+
+def _typed(node: Node) -> str:
+    return f"{declaration(node)} : {node.type.constraint or node.type.domain}"
+
+
+def _touched(nodes: list[Node], report: Report) -> set[str]:
+    """Dims that these nodes could have told about, if their absence is a problem of its own."""
+    reported = {found.name for found in report.problems}
+    named = [node for node in nodes if node.name in reported]
+    return {str(axis) for node in named for axis in node.type.shape} | {
+        indexed_dim(node) for node in named
+    }

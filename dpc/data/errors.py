@@ -1,0 +1,99 @@
+"""What can be wrong with data. Problems are data; all of them travel in one exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from dpc.dsl.diagnostics import nearest_name
+from dpc.dsl.record import Record
+
+MAX_SHOWN = 60
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+
+class Problem(Record):
+    """`name` is the variable or dim it is about, empty for a whole file; `place` is where to
+    look.
+    """
+
+    name: str
+    message: str
+    help: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"data error: {self.message}"]
+        lines += [f"  in {self.place}"] if self.place else []
+        lines += [f"  help: {self.help}"] if self.help else []
+        return "\n".join(map(_printable, lines))
+
+
+class DataError(Exception):
+    """The data do not fit the model, or cannot be read: carries every problem found."""
+
+    def __init__(self, problems: Iterable[Problem]):
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+class Report:
+    """Collects problems, so that one mistake does not hide the next."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def add(self, name: str, message: str, help: str = "", place: str = "") -> None:
+        self.problems.append(Problem(name, message, help, place))
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """A DataError raised inside is kept for later."""
+        try:
+            yield
+        except DataError as error:
+            self.problems += error.problems
+
+    def verify_empty(self) -> None:
+        if self.problems:
+            raise DataError(dict.fromkeys(self.problems))
+
+
+def collect_each(
+    read: Callable[[str, Given], Found], entries: Iterable[tuple[str, Given]]
+) -> dict[str, Found]:
+    """What `read` makes of each entry, or a DataError with the problems of all."""
+    report, found = Report(), {}
+    for name, entry in entries:
+        with report.collecting():
+            found[name] = read(name, entry)
+    report.verify_empty()
+    return found
+
+
+def problem(name: str, message: str, help: str = "", place: str = "") -> DataError:
+    """One problem, ready to be raised."""
+    return DataError([Problem(name, message, help, place)])
+
+
+def quoted(text: str) -> str:
+    return repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
+
+
+def did_you_mean_label(label: str, labels: Iterable[str]) -> str:
+    found = nearest_name(label[:MAX_SHOWN], labels)
+    return f"did you mean {quoted(found)}?" if found else ""
+
+
+def counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

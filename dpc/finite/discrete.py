@@ -1,0 +1,222 @@
+"""A model with finite variables as a factor graph: what the inference engine takes.
+
+Parameters, data and the values of continuous draws are given; the finite draws that are not given
+become variables, observed ones too: an observation that is absent is a variable like the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.types import Bool, Dim, IndexOf
+from dpc.dsl.record import Record
+from dpc.inference.factors.factor_graph import Factor, FactorGraph
+
+from .expand import NotTabular
+from .ground import Ground, Group, check_size, each_table
+from .slots import Sizes
+from .terms import Tabulator, Term, finite_draws
+
+LARGEST_TABLE = 2**27
+"""Entries of one table of the model, before inference: a gigabyte."""
+
+TablesByJax = Callable[[Graph, tuple[Term, ...], Mapping[str, Node]], list[Array]]
+
+
+class Discrete(Record):
+    """`states` are the labels of every variable; `factors` speak of the same names."""
+
+    states: dict[str, tuple[str, ...]]
+    factors: FactorGraph
+    directed: bool
+
+
+class Setting(Record):
+    """What is known when a question is asked: arrays by node (None for one that is traced), sizes
+    and labels by dim.
+    """
+
+    arrays: Mapping[str, Array | None]
+    sizes: Mapping[str, int]
+    labels: Mapping[str, tuple[str, ...]]
+
+
+class Grounded(Record):
+    """The finite part of a model for given sizes: its terms, and which variables each table of a
+    term is about.
+
+    Variables have names and numbers, in the order of `states`. What depends on parameters is not in
+    here. The last `asked` terms are no densities: they add up to a computed number that is asked
+    about.
+    """
+
+    terms: tuple[Term, ...]
+    groups: tuple[tuple[Group, ...], ...]
+    finite: dict[str, Node]
+    shapes: dict[str, tuple[int, ...]]
+    states: dict[str, tuple[str, ...]]
+    directed: bool
+    asked: int = 0
+
+
+def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grounded:
+    """Only indices are evaluated: of `known`, the data that variables are indexed by must be
+    numbers.
+    """
+    relevant = _relevant(graph, frozenset(known.arrays))
+    _verify_known(graph, known, relevant)
+    finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
+    tabulator = Tabulator(graph, finite, known.sizes)
+    evaluator = _evaluator(graph, known)
+    densities = tuple(tabulator.terms(relevant))
+    terms = (*densities, *(tabulator.values(graph[asked]) if asked else ()))
+    for term in terms:
+        check_size(term, evaluator, LARGEST_TABLE)
+    ground = Ground(tabulator.finite, evaluator)
+    groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
+    states: dict[str, tuple[str, ...]] = {}
+    for node in finite:
+        states |= dict.fromkeys(
+            element_names(node, ground.shapes[node.name], known.labels), states_of(node, known)
+        )
+    directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
+    asked_terms = len(terms) - len(densities)
+    return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
+
+
+def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discrete:
+    grounded = ground_model(graph, known)
+    tables = tables_of_terms(
+        graph, grounded.terms, _evaluator(graph, known), grounded.finite, by_jax
+    )
+    sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
+    factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
+    return Discrete(grounded.states, factors, grounded.directed)
+
+
+def _evaluator(graph: Graph, known: Setting) -> Evaluator:
+    return Evaluator(
+        known.arrays, Sizes(known.sizes), {function.name: function for function in graph.functions}
+    )
+
+
+# ---- what matters
+
+
+def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
+    """Draws and factors, but for continuous draws that are not given and that nothing else depends
+    on.
+    """
+    kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
+    finite = {n.name for n in finite_draws(graph)}
+    for node in reversed(graph.nodes):
+        is_open = node.kind is Kind.DRAW and node.name not in known | finite
+        if is_open and not _used(node.name, graph, kept):
+            kept.discard(node.name)
+    return frozenset(kept)
+
+
+def _used(name: str, graph: Graph, kept: set[str]) -> bool:
+    """Whether a kept node needs this one, directly or through computed nodes."""
+    waiting, seen = [name], {name}
+    while waiting:
+        parent = waiting.pop()
+        for node in graph.nodes:
+            if parent in node.parents and node.name not in seen:
+                if node.name in kept:
+                    return True
+                if node.kind is Kind.FUNCTION:
+                    seen.add(node.name)
+                    waiting.append(node.name)
+    return False
+
+
+def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> None:
+    finite = {n.name for n in finite_draws(graph)}
+    for node in graph.of_kind(Kind.DRAW):
+        if node.name in relevant - finite and node.name not in known.arrays:
+            message = (
+                f"`{node.name}` is not finite and not given: give it a value, sums are over "
+                "finite variables"
+            )
+            raise NotTabular(message)
+    for dim in graph.dims:
+        if dim.size is None and dim.name not in known.sizes:
+            raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
+
+
+# ---- names and labels
+
+
+def element_names(
+    node: Node, shape: tuple[int, ...], labels: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """`z[3]`, or `level[north]` where the dim has labels: as the file would write it."""
+    if not shape:
+        yield node.name
+        return
+    places = []
+    for axis, size in zip(node.type.shape, shape, strict=True):
+        known = (axis.labels or labels.get(axis.name, ())) if isinstance(axis, Dim) else ()
+        places.append(known or [str(place) for place in range(size)])
+    yield from (f"{node.name}[{', '.join(place)}]" for place in product(*places))
+
+
+def states_of(node: Node, known: Setting) -> tuple[str, ...]:
+    domain = node.type.domain
+    if isinstance(domain, Bool):
+        return ("false", "true")
+    if isinstance(domain, IndexOf):
+        dim = domain.dim
+        labels = (dim.labels or known.labels.get(dim.name, ())) if isinstance(dim, Dim) else ()
+        return labels or tuple(map(str, range(Sizes(known.sizes).of(dim))))
+    low, high = node.type.bounds
+    return tuple(str(value) for value in range(int(low), int(high) + 1))
+
+
+# ---- tables
+
+
+def tables_of_terms(
+    graph: Graph,
+    terms: tuple[Term, ...],
+    evaluator: Evaluator,
+    finite: Mapping[str, Node],
+    by_jax: TablesByJax,
+) -> list[Array]:
+    """By NumPy where that is enough; the others together by one compiled program."""
+    tables: list[Array | None] = []
+    for term in terms:
+        try:
+            tables.append(term.table(evaluator))
+        except NeedsJax:
+            tables.append(None)
+    left = tuple(term for term, table in zip(terms, tables, strict=True) if table is None)
+    rest = iter(by_jax(graph, left, finite) if left else ())
+    return [next(rest) if table is None else table for table in tables]
+
+
+def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
+    names = list(grounded.states)
+    factors = []
+    constant = 0.0
+    for term, groups, table in zip(grounded.terms, grounded.groups, tables, strict=True):
+        if not term.slots:
+            constant += float(np.sum(table))
+        for group in groups:
+            stacked = each_table(group, np.asarray(table), len(term.binders))
+            child = None if term.child is None else group.diagonal[term.child]
+            for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
+                variables = tuple(names[number] for number in scope)
+                factors.append(
+                    Factor(variables, values, None if child is None else variables[child])
+                )
+    if constant:
+        factors.append(Factor((), np.asarray(constant)))
+    return factors

@@ -1,0 +1,287 @@
+"""Questions about the finite variables of a model, compiled: tables by the program, answers by the
+inference engine.
+
+Structure is found once for given sizes and for the data that variables are indexed by; parameters,
+other data and evidence can be traced, and new ones never compile anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.evaluate import NeedsJax
+from dpc.dsl.graph.graph import Graph
+from dpc.dsl.record import Record
+from dpc.inference.engines.choose import choose_engine
+from dpc.inference.engines.engine import Engine
+from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.tree.structure import Group, Structure
+
+from .discrete import Grounded, Setting, ground_model
+from .given import WrongEvidence, state_of
+from .ground import tables_of
+from .tables import Tables, load_tables
+
+
+class Finite(Record):
+    """The finite part of a model. `indices` are the data that decide which variables a table is
+    about.
+    """
+
+    grounded: Grounded
+    layouts: list[np.ndarray[Any, Any]]
+    structure: Structure
+    tables: Tables
+    indices: dict[str, bytes]
+    domain: Domain
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Chosen when first asked for: a structure too wide for it can still be scored."""
+        return choose_engine(self.structure, self.layouts, domain=self.domain)
+
+    def ask(
+        self,
+        question: str,
+        params: Any,
+        values: Any,
+        arrays: Any,
+        sizes: Mapping[str, int],
+        given: Any,
+        **options: Any,
+    ) -> Any:
+        """The answer of the engine; compiled once for every question and every shape of what is
+        known.
+        """
+        evidence = self.evidence(given)
+        return self.questions[question](
+            params, values, arrays, evidence, sizes=tuple(sizes.items()), **options
+        )
+
+    @cached_property
+    def questions(self) -> dict[str, Callable[..., Any]]:
+        return {name: self._compiled(rule) for name, rule in RULES.items()}
+
+    def _compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        def run(
+            params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any, **options: Any
+        ) -> Any:
+            tables = self.potentials(params, values, {**arrays, **dict(sizes)})
+            return rule(self.engine, tables, evidence, **options)
+
+        return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+
+    def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
+        """One array for each group of the structure, and the sum of all that mentions no finite
+        variable.
+        """
+        return self.split_potentials(params, values, data)[0]
+
+    def split_potentials(self, params: Any, values: Any, data: Any) -> tuple[list[Any], list[Any]]:
+        """The log-potentials and the number that is asked about, both in all groups: each is zero
+        in the other's.
+        """
+        found = self.tables(params, values, data)
+        densities = len(found) - self.grounded.asked
+        arrays: tuple[list[Any], list[Any]] = ([], [])
+        constants = [jnp.zeros(()), jnp.zeros(())]
+        for number, (term, groups, table) in enumerate(
+            zip(self.grounded.terms, self.grounded.groups, found, strict=True)
+        ):
+            own = int(number >= densities)
+            if not term.slots:
+                constants[own] += jnp.sum(table)
+            for group in groups:
+                stacked = tables_of(group, jnp.asarray(table, float), len(term.binders), jnp)
+                arrays[own].append(stacked)
+                arrays[1 - own].append(jnp.zeros_like(stacked))
+        return [*arrays[0], constants[0][None]], [*arrays[1], constants[1][None]]
+
+    @cached_property
+    def moments(self) -> Callable[..., Any]:
+        """E[f] = d/ds log Z(s) and Var[f] = d2/ds2 log Z(s) at s = 0, with s f added to the
+        log-potentials.
+        """
+
+        def run(
+            params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any
+        ) -> tuple[Any, Any]:
+            tables, asked = self.split_potentials(params, values, {**arrays, **dict(sizes)})
+
+            def mean_at(tables: list[Any]) -> Any:
+                return jax.jvp(
+                    lambda t: self.engine.log_partition(t, evidence), (tables,), (asked,)
+                )[1]
+
+            found: tuple[Any, Any] = jax.jvp(mean_at, (tables,), (asked,))
+            return found
+
+        return jax.jit(run, static_argnames="sizes", inline=True)
+
+    # ---- evidence
+
+    def evidence(self, given: Mapping[str, Any]) -> Any:
+        """Log-likelihoods [variables, most states] of what is given; values may be traced, names
+        may not.
+        """
+        found = jnp.zeros((len(self.structure.sizes), self.structure.most_states))
+        for name, value in given.items():
+            places, states = self._places(name)
+            found = found.at[places].add(self._likelihood(name, value, places.shape, states))
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.grounded.states)}
+
+    @cached_property
+    def _labels(self) -> list[tuple[str, ...]]:
+        return list(self.grounded.states.values())
+
+    @cached_property
+    def _starts(self) -> dict[str, int]:
+        """The number of each variable's first element: elements stand in the order of the
+        variables.
+        """
+        counts = [prod(shape) for shape in self.grounded.shapes.values()]
+        return dict(zip(self.grounded.shapes, accumulate(counts, initial=0), strict=False))
+
+    def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+        """The numbers of a variable's elements, in its shape, or of one element."""
+        if name in self.grounded.shapes:
+            shape, start = self.grounded.shapes[name], self._starts[name]
+            return np.arange(start, start + prod(shape)).reshape(shape), self._labels[start]
+        if name in self._numbers:
+            return np.asarray(self._numbers[name]), self.grounded.states[name]
+        hint = did_you_mean(name, [*self.grounded.shapes, *self._numbers])
+        raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
+
+    def _likelihood(
+        self, name: str, value: Any, shape: tuple[int, ...], states: tuple[str, ...]
+    ) -> Any:
+        """[shape, most states] of log-likelihoods; an element of -1 is open."""
+        most = self.structure.most_states
+        if isinstance(value, str | bool | set | frozenset):
+            wanted = value if isinstance(value, set | frozenset) else {value}
+            chosen = {state_of(name, states, item) for item in wanted}
+            return jnp.asarray([0.0 if k in chosen else -jnp.inf for k in range(most)])
+        array = jnp.asarray(value)
+        if array.shape == shape:
+            number = array.astype(int)[..., None]
+            return jnp.where((number < 0) | (jnp.arange(most) == number), 0.0, -jnp.inf)
+        if array.shape != (*shape, len(states)):
+            message = (
+                f"`{name}` has shape {shape} and {len(states)} states; its evidence has "
+                f"shape {array.shape}"
+            )
+            raise WrongEvidence(message)
+        padding = [(0, 0)] * len(shape) + [(0, most - len(states))]
+        return jnp.pad(jnp.log(array.astype(float)), padding)
+
+    def states(self, values: Mapping[str, Any]) -> Any:
+        """[variables]: the numbers of the states that these values are, of all variables."""
+        lowest = {name: int(node.type.bounds[0]) for name, node in self.grounded.finite.items()}
+        parts = [
+            jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest[name])
+            for name in self.grounded.shapes
+        ]
+        return jnp.concatenate(parts) if parts else jnp.zeros(0, int)
+
+    # ---- answers in the shapes of the model
+
+    def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
+        """Rows by variable as arrays by node: [..., variables(, states)] to [..., shape(,
+        states)].
+        """
+        answers = {}
+        for name in self.grounded.shapes:
+            places, states = self._places(name)
+            if with_states:
+                answers[name] = found[..., places, : len(states)]
+            else:
+                answers[name] = found[..., places]
+        return answers
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "log_partition": lambda engine, tables, evidence: engine.log_partition(tables, evidence),
+    "marginals": lambda engine, tables, evidence: engine.marginals(tables, evidence),
+    "entropy": lambda engine, tables, evidence: engine.entropy(tables, evidence),
+    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence).states,
+    "sample": lambda engine, tables, evidence, key, count: engine.sample(
+        key, count, tables, evidence
+    ),
+}
+
+
+def build_finite(
+    graph: Graph,
+    arrays: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    externs: Mapping[str, Any],
+    asked: str | None = None,
+    domain: Domain = "auto",
+) -> Finite:
+    concrete = {
+        name: None if isinstance(a, jax.core.Tracer) else np.asarray(a)
+        for name, a in arrays.items()
+    }
+    try:
+        grounded = ground_model(graph, Setting(concrete, sizes, {}), asked)
+    except NeedsJax as error:
+        raise ValueError(
+            f"which variables depend on each other is told by `{error}`, whose value is not known "
+            "inside jax.jit: bind the data outside, and let the function that is compiled close "
+            "over it"
+        ) from None
+    counts = tuple(len(states) for states in grounded.states.values())
+    scopes = [group.scopes for groups in grounded.groups for group in groups]
+    structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
+    tables = load_tables(graph, grounded.terms, grounded.finite, externs)
+    indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
+    return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)
+
+
+def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:
+    """For every dim that each finite variable has just once, where along it each element stands;
+    longest dims first.
+    """
+    axes = {name: list(map(str, node.type.shape)) for name, node in grounded.finite.items()}
+    shared = set.intersection(*map(set, axes.values())) if axes else set()
+    found = []
+    for dim in sorted(shared, key=lambda name: -sizes.get(name, 0)):
+        if all(own.count(dim) == 1 for own in axes.values()):
+            steps = [
+                np.indices(grounded.shapes[name])[own.index(dim)].reshape(-1)
+                for name, own in axes.items()
+            ]
+            found.append(np.concatenate(steps))
+    return found
+
+
+def index_names(grounded: Grounded) -> set[str]:
+    """The nodes that indices of finite variables, and conditions on tables, mention."""
+    found = set()
+    for term in grounded.terms:
+        roots = [index for slot in term.slots for index in slot.indices] + (
+            [term.where] if term.where else []
+        )
+        found |= {part.name for root in roots for part in c.walk(root) if isinstance(part, c.Ref)}
+    return found
+
+
+def digest(array: Any) -> bytes:
+    """What tells data apart when structure depends on them."""
+    return (
+        b"" if array is None or isinstance(array, jax.core.Tracer) else np.asarray(array).tobytes()
+    )

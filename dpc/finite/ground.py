@@ -1,0 +1,123 @@
+"""From terms with plates to factors over single variables: which elements each table is about, once
+data is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dpc.dsl.graph.evaluate import Array, Evaluator
+from dpc.dsl.graph.graph import Node
+from dpc.dsl.record import Record
+
+from .expand import NotTabular
+from .slots import Slot, value_dim
+from .terms import Term
+
+
+class Group(Record):
+    """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
+
+    `places` are the rows of the term's table, flattened over its binders, that the group takes;
+    `diagonal` tells for each slot which axis of the group it lies on, when two slots can be one
+    variable.
+    """
+
+    scopes: Array
+    places: Array
+    diagonal: tuple[int, ...]
+
+    def is_whole(self, rows: int) -> bool:
+        """Whether the group takes all rows of the table, in their order."""
+        return len(self.places) == rows and bool((self.places == np.arange(rows)).all())
+
+
+class Ground:
+    """All elements of the finite variables, numbered in the order of the file."""
+
+    def __init__(self, finite: Mapping[str, Node], evaluator: Evaluator):
+        self.evaluator = evaluator
+        self.shapes = {
+            name: tuple(map(evaluator.sizes.of, node.type.shape)) for name, node in finite.items()
+        }
+        self.cardinality = {
+            name: evaluator.sizes.of(value_dim(n.type, name)) for name, n in finite.items()
+        }
+        self.starts: dict[str, int] = {}
+        count = 0
+        for name, shape in self.shapes.items():
+            self.starts[name] = count
+            count += prod(shape)
+        self.count = count
+
+    def groups(self, term: Term) -> list[Group]:
+        """The factors of a term; where `where` fails there is none."""
+        lengths = [len(self.evaluator.sizes.places(bind)) for bind in term.binders]
+        scopes = np.stack([self._numbers(slot, term, lengths) for slot in term.slots], -1)
+        places = np.arange(len(scopes))
+        if term.where is not None:
+            holds = np.broadcast_to(
+                self.evaluator.value(term.where, term.binders), lengths
+            ).reshape(-1)
+            scopes, places = scopes[holds], places[holds]
+        return list(_by_coincidence(scopes, places)) if len(scopes) else []
+
+    def _numbers(self, slot: Slot, term: Term, lengths: list[int]) -> Array:
+        """The number of the slot's variable at every place of the binders."""
+        total = np.zeros(lengths, int)
+        for index, size in zip(slot.indices, self.shapes[slot.node], strict=True):
+            place = np.broadcast_to(
+                np.asarray(self.evaluator.value(index, term.binders), int), lengths
+            )
+            total = total * size + np.where(place < 0, place + size, place)
+        return (total + self.starts[slot.node]).reshape(-1)
+
+
+def _by_coincidence(scopes: Array, places: Array) -> Iterator[Group]:
+    """Rows in which the same slots are one variable make a group: its tables are diagonals."""
+    arity = scopes.shape[1]
+    same = np.argmax(scopes[:, :, None] == scopes[:, None, :], axis=2)
+    if not np.any(same != np.arange(arity)):
+        yield Group(scopes, places, tuple(range(arity)))
+        return
+    for pattern in np.unique(same, axis=0):
+        chosen = np.all(same == pattern, axis=1)
+        firsts = sorted(set(pattern.tolist()))
+        diagonal = tuple(firsts.index(first) for first in pattern.tolist())
+        yield Group(scopes[chosen][:, firsts], places[chosen], diagonal)
+
+
+def tables_of(group: Group, table: Any, binders: int, numpy: Any = np) -> Any:
+    """The tables of a group, stacked: the term's table at its places, with coinciding slots on one
+    axis.
+
+    One table that serves all places stays one. `numpy` is the library of the table: NumPy, or
+    jax.numpy for one that is traced.
+    """
+    rows = table.reshape((-1, *table.shape[binders:]))
+    flat = rows if len(rows) == 1 or group.is_whole(len(rows)) else rows[group.places]
+    if len(set(group.diagonal)) == len(group.diagonal):
+        return flat
+    letters = "".join(chr(ord("a") + axis) for axis in group.diagonal)
+    kept = "".join(dict.fromkeys(letters))
+    return numpy.einsum(f"...{letters}->...{kept}", flat)
+
+
+def each_table(group: Group, table: Array, binders: int) -> Array:
+    """The tables of a group, one for each factor."""
+    found = tables_of(group, table, binders)
+    return np.broadcast_to(found, (len(group.scopes), *found.shape[1:]))
+
+
+def check_size(term: Term, evaluator: Evaluator, limit: int) -> None:
+    """A table over too many variables at once is refused before it is made."""
+    entries = prod(len(evaluator.sizes.places(bind)) for bind in term.axes)
+    if entries > limit:
+        raise NotTabular(
+            f"`{term.name}` ties {len(term.slots)} finite variables in one table of {entries:,} entries: write it as a "
+            "sum of factors over fewer variables"
+        )

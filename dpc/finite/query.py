@@ -1,0 +1,261 @@
+"""All questions about finite variables, asked at once and answered by what suits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.record import Record
+from dpc.inference import queries as q
+
+from ..exits import UsageError
+from ..show.plan import EliminationPlan
+from . import approximation as by
+from .answers import (
+    Answers,
+    FiniteAnswer,
+    configurations_answer,
+    joint_answer,
+    marginals_answer,
+    number_answer,
+    samples_answer,
+)
+from .approximation import METHODS, Finding, How, verify_method
+from .case_files import answer_cases
+from .given import check_given
+from .tabulated import Tabulated, tabulate
+from .terms import finite_draws
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+Names = str | list[str] | tuple[str, ...]
+
+
+class Asked(Record):
+    """What a query asks for, by the words of `dpc query`."""
+
+    ask: tuple[str, ...] = ()
+    joint: tuple[str, ...] = ()
+    logz: bool = False
+    entropy: bool = False
+    kl: Any = None
+    map: Any = False
+    kbest: int | None = None
+    samples: int | None = None
+    evidence: str | None = None
+
+
+def query(
+    model: Model,
+    asked: Asked,
+    given: Mapping[str, Any],
+    known: dict[str, Any],
+    how: How,
+    plot: str | None = None,
+) -> Answers:
+    """One answer for each question; without a question, all marginals."""
+    _verify(asked, how)
+    evidence, values = _split_given(model, given)
+    known = {**known, "values": {**known.get("values", {}), **values}}
+    tabulated = tabulate(model, **known)
+    checked = check_given(tabulated.discrete, evidence)
+    questions = _Query(model, tabulated, checked, known, how)
+    answers = Answers(questions.answers(asked))
+    if plot:
+        questions.plot(plot)
+    return answers
+
+
+def plan_elimination(
+    model: Model, given: Mapping[str, Any], data: list[Any], params: Mapping[str, Any]
+) -> EliminationPlan:
+    """The order in which all marginals would be found, and its cost."""
+    evidence, values = _split_given(model, given)
+    tabulated = tabulate(model, data, params, values)
+    checked = check_given(tabulated.discrete, evidence)
+    return EliminationPlan(q.plan_marginals(tabulated.discrete.factors, checked))
+
+
+def _verify(asked: Asked, how: How) -> None:
+    if how.method not in METHODS:
+        hint = did_you_mean(how.method, METHODS)
+        raise UsageError(f"there is no method `{how.method}`{hint and f'; {hint}'}")
+    for name in ("kbest", "samples"):
+        value = getattr(asked, name)
+        if value is not None and value < 1:
+            raise UsageError(f"`{name}=` takes a number from 1 up")
+
+
+def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Evidence on finite variables, and the values of continuous draws."""
+    if model.network is not None:
+        return dict(given), {}
+    finite = {node.name for node in finite_draws(model.graph)}
+    values = {
+        name: value
+        for name, value in given.items()
+        if name in model.graph.by_name and name not in finite
+    }
+    return {name: value for name, value in given.items() if name not in values}, values
+
+
+class _Query(Record):
+    """Each method answers one kind of question."""
+
+    model: Model
+    tabulated: Tabulated
+    given: dict[str, Any]
+    known: dict[str, Any]
+    how: How
+
+    @property
+    def factors(self) -> Any:
+        return self.tabulated.discrete.factors
+
+    def answers(self, asked: Asked) -> list[FiniteAnswer]:
+        if asked.evidence:
+            return [self.cases(asked)]
+        found = []
+        if asked.logz:
+            found.append(self.log_partition())
+        if asked.entropy:
+            found.append(self.entropy())
+        if asked.kl is not None:
+            found.append(self.divergence(asked.kl))
+        if asked.map is not False and asked.map is not None:
+            found.append(self.mode(asked.map))
+        if asked.kbest is not None:
+            found.append(self.kbest(asked.kbest))
+        if asked.samples is not None:
+            found.append(self.samples(asked.samples))
+        found += [self.ask(text) for text in asked.ask]
+        found += [self.joint(self.names(text)) for text in asked.joint]
+        return found or [self.marginals(None)]
+
+    def log_partition(self) -> FiniteAnswer:
+        directed = self.tabulated.discrete.directed
+        name = "log probability of the evidence" if directed else "log partition"
+        return number_answer(
+            "logz", name, by.find("log_partition", self.factors, self.given, self.how)
+        )
+
+    def entropy(self) -> FiniteAnswer:
+        found = by.find("entropy", self.factors, self.given, self.how)
+        return number_answer("entropy", "entropy (nats)", found)
+
+    def divergence(self, other: Any) -> FiniteAnswer:
+        """KL(this, other), from a model or the path of one, with the same data."""
+        from ..model.load import load
+
+        verify_method("kl", self.how.method)
+        second = load(other) if isinstance(other, str) else other
+        its = tabulate(second, data=self.known.get("data", ()))
+        if its.discrete.states != self.tabulated.discrete.states:
+            raise UsageError(
+                f"{self.model.title} and {second.title} have not the same variables and states"
+            )
+        value = q.infer_divergence(
+            self.factors, its.discrete.factors, self.given, memory=self.how.memory
+        )
+        return number_answer("kl", f"KL({self.model.title} || {second.title})", Finding(value))
+
+    def mode(self, names: Any) -> FiniteAnswer:
+        """Of all variables together, or of some with the others summed out."""
+        if names is True or not names:
+            found = by.find("mode", self.factors, self.given, self.how)
+        else:
+            verify_method("marginal_mode", self.how.method)
+            wanted = self.names(names)
+            mode = q.infer_marginal_mode(self.factors, wanted, self.given, memory=self.how.memory)
+            found = Finding(mode)
+        return configurations_answer("map", self.tabulated.discrete, found, self._log_z(found))
+
+    def kbest(self, k: int) -> FiniteAnswer:
+        found = by.find_kbest(self.factors, k, self.given, self.how)
+        return configurations_answer("kbest", self.tabulated.discrete, found, self._log_z(found))
+
+    def _log_z(self, found: Finding) -> float | None:
+        if found.method != "exact":
+            return None
+        return q.infer_log_partition(self.factors, self.given, memory=self.how.memory)
+
+    def samples(self, count: int) -> FiniteAnswer:
+        found = by.find("samples", self.factors, self.given, self.how, count)
+        return samples_answer(self.tabulated.discrete, found, count)
+
+    def marginals(self, names: list[str] | None) -> FiniteAnswer:
+        found = by.find("marginals", self.factors, self.given, self.how, names)
+        return marginals_answer(found, self.tabulated.discrete, self.given)
+
+    def joint(self, names: list[str]) -> FiniteAnswer:
+        found = by.find("joint", self.factors, self.given, self.how, names)
+        return joint_answer(names, self.tabulated.discrete, found)
+
+    def ask(self, text: str) -> FiniteAnswer:
+        """Names are marginals; anything else is an expression of the language."""
+        if all(self.elements(word) for word in words(text)):
+            return self.marginals(self.names(text))
+        from .expressions import ask_expression
+
+        return ask_expression(self.model, text, self.given, self.how, **self.known)
+
+    def cases(self, asked: Asked) -> FiniteAnswer:
+        """Marginals of a file of cases, all rows together."""
+        others = asked.replace(ask=(), evidence=None)
+        second = [name for name in Asked.fields if getattr(others, name) != Asked.defaults[name]]
+        if self.given or second:
+            word = "given" if self.given else second[0]
+            raise UsageError(f"`evidence=` answers marginals of cases, without `{word}=`")
+        verify_method("cases", self.how.method)
+        names = [name for text in asked.ask for name in self.names(text)]
+        return answer_cases(self.tabulated.discrete, str(asked.evidence), names, self.how.memory)
+
+    def plot(self, path: str) -> None:
+        """The network with the marginals in its nodes."""
+        from ..show.draw.from_discrete import picture_of_marginals
+        from ..show.draw.write import write_picture
+
+        found = by.find("marginals", self.factors, self.given, self.how)
+        marginals = {str(name): table for name, table in found.value.items()}
+        discrete, title = self.tabulated.discrete, self.model.title
+        picture = picture_of_marginals(title, discrete, marginals, self.given)
+        write_picture(picture, path, engine="builtin")
+
+    # ---- names
+
+    def elements(self, word: str) -> list[str]:
+        """The variable of this name, or all elements of one that has indices."""
+        states = self.tabulated.discrete.states
+        return [word] if word in states else [n for n in states if n.startswith(f"{word}[")]
+
+    def names(self, text: Names) -> list[str]:
+        found: list[str] = []
+        for word in words(text):
+            own = self.elements(word)
+            if not own:
+                hint = did_you_mean(word, self.tabulated.discrete.states)
+                raise UsageError(f"there is no variable `{word}`{hint and f'; {hint}'}")
+            found += own
+        return found
+
+
+def words(text: Names) -> list[str]:
+    """What stands between the commas outside of brackets; within them, a space follows a comma."""
+    if not isinstance(text, str):
+        return list(text)
+    parts = re.split(r",(?![^\[]*\])", text)
+    return [re.sub(r"\s*,\s*", ", ", part.strip()) for part in parts]
+
+
+def read_memory(size: int | str | None) -> int | None:
+    """2GB, 500 MB or a number of bytes."""
+    if size is None or isinstance(size, int):
+        return size
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", size, re.IGNORECASE)
+    if not found:
+        raise UsageError(f"`memory=` takes a size such as 2GB, not {size}")
+    unit = "kmgt".find(found[2].lower()) + 1 if found[2] else 0
+    return int(float(found[1]) * 1024**unit)

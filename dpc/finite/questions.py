@@ -1,0 +1,290 @@
+"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples,
+entropy, moments.
+
+Finite draws that are not given are summed over; parameters, data and the values of continuous draws
+are given. All but `kbest` are pure functions that jit, vmap and grad accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.graph import Graph, Kind
+from dpc.inference.engines.path.domains import Domain
+from dpc.inference.factors.factor_graph import FactorGraph
+from dpc.inference.queries import infer_kbest
+
+from ..model.compiled import split_data
+from ..model.given import random_ancestors
+from .discrete import Discrete, Setting, discrete_model
+from .finite import Finite, build_finite, digest
+from .given import check_given
+from .tables import tables_once
+from .terms import finite_draws
+
+Values = dict[str, Any]
+Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]
+
+
+class Moments(NamedTuple):
+    mean: jax.Array
+    variance: jax.Array
+
+
+def verify_number(graph: Graph, name: str, given: set[str]) -> None:
+    """A computed node that is one number, all of whose draws are finite or given."""
+    functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
+    if name not in functions:
+        hint = did_you_mean(name, functions)
+        raise ValueError(
+            f"the model computes no `{name}`{hint and f'; {hint}'}: moments are of nodes with a "
+            "`=` or `:=`"
+        )
+    if functions[name].type.shape:
+        raise ValueError(
+            f"`{name}` is an array: ask for a node that is one of its elements, or a sum of them"
+        )
+    known = given | {node.name for node in finite_draws(graph)}
+    unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
+    if unknown:
+        raise ValueError(
+            f"`{name}` depends on `{unknown[0]}`, which is not finite and not given: give it a "
+            "value"
+        )
+
+
+class Questions:
+    """What can be asked of the finite variables of a model.
+
+    `given` holds evidence on finite variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or
+    elements (`{"z[3]": "rain"}`), as labels, positions, sets of them or likelihoods; and the values
+    of continuous draws.
+    """
+
+    def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]], domain: Domain):
+        self.graph = graph
+        self.externs = externs
+        self._dims = frozenset(dim.name for dim in graph.dims)
+        self._finites: dict[Any, list[Finite]] = {}
+        self._domain = domain
+
+    def log_partition(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> jax.Array:
+        """log of the sum over all finite variables that are not given; of a directed model, the
+        log-evidence (GM08).
+        """
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        found: jax.Array = finite.ask("log_partition", params, values, arrays, sizes, evidence)
+        return found
+
+    def marginals(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Values:
+        """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        return finite.by_node(
+            finite.ask("marginals", params, values, arrays, sizes, evidence), with_states=True
+        )
+
+    def mode(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Values:
+        """The most probable states of all finite variables together (GM13); ties go to the
+        first.
+        """
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        return finite.by_node(
+            finite.ask("mode", params, values, arrays, sizes, evidence), with_states=False
+        )
+
+    def entropy(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> jax.Array:
+        """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        found: jax.Array = finite.ask("entropy", params, values, arrays, sizes, evidence)
+        return found
+
+    def moments(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Moments:
+        """E[f] and Var[f] of a computed number f over the finite variables; of a truth value, E is
+        its probability.
+        """
+        verify_number(self.graph, name, {*(data or {}), *(given or {})})
+        finite, params, values, arrays, sizes, evidence = self.known(
+            params, data, given, asked=name
+        )
+        return Moments(
+            *finite.moments(
+                params, values, arrays, finite.evidence(evidence), sizes=tuple(sizes.items())
+            )
+        )
+
+    def expected_tables(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> tuple[jax.Array, list[jax.Array]]:
+        """log Z and its gradient in the log-potentials: how probable each entry of each table is
+        (GM10).
+        """
+        finite, tables, evidence = self.tables(params, data, given)
+        found: tuple[jax.Array, list[jax.Array]]
+        found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
+        return found
+
+    def expected_score(
+        self,
+        expected: list[jax.Array],
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> jax.Array:
+        """E[log-potentials of these parameters] under probabilities of table entries from
+        `expected_tables`.
+        """
+        _, tables, _ = self.tables(params, data, given)
+        parts = [
+            jnp.sum(jnp.where(e > 0, t, 0.0) * e) for t, e in zip(tables, expected, strict=True)
+        ]
+        return sum(parts, start=jnp.zeros(()))
+
+    def finite(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Finite:
+        """The finite variables, which of them depend on each other, and the engine for that."""
+        return self.known(params, data, given)[0]
+
+    def tables(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+        """The structure of the finite variables, its log-potentials and the log-likelihoods of
+        evidence.
+        """
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        return (
+            finite,
+            finite.potentials(params, values, {**arrays, **sizes}),
+            finite.evidence(evidence),
+        )
+
+    def sample(
+        self,
+        key: Any,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        n: int | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Values:
+        """Exact joint draws of all finite variables given anything; `n` of them along a new first
+        axis.
+        """
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        drawn = finite.ask("sample", params, values, arrays, sizes, evidence, key=key, count=n or 1)
+        found = finite.by_node(drawn[0] if n is None else drawn, with_states=False)
+        return {name: value for name, value in found.items() if name not in evidence}
+
+    def kbest(
+        self,
+        k: int,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> tuple[Values, np.ndarray[Any, Any]]:
+        """The k most probable configurations, best first, and their log-potentials; computed at
+        once, not traced.
+        """
+        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
+        discrete = self._discrete({**params, **values, **arrays}, sizes)
+        found = infer_kbest(discrete.factors, k, check_given(discrete, evidence))
+        states = np.array([[c.states[name] for name in discrete.states] for c in found])
+        return finite.by_node(states, with_states=False), np.array([c.log_score for c in found])
+
+    def factor_graph(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> FactorGraph:
+        """The model as factors over named variables, for everything that `dpc.inference.queries`
+        can be asked.
+        """
+        return self.discrete(params, data, values).factors
+
+    def discrete(
+        self,
+        params: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> Discrete:
+        """The factors, and the labels of the states of every variable."""
+        _, params, values, arrays, sizes, _ = self.known(params, data, values)
+        return self._discrete({**params, **values, **arrays}, sizes)
+
+    def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
+        known = {name: np.asarray(a) for name, a in arrays.items()}
+        return discrete_model(
+            self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs)
+        )
+
+    # ---- what is known
+
+    def known(
+        self,
+        params: Mapping[str, Any] | None,
+        data: Mapping[str, Any] | None,
+        given: Mapping[str, Any] | None,
+        asked: str | None = None,
+    ) -> Known:
+        arrays, fixed = split_data(data or {}, self._dims)
+        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(
+            fixed
+        )
+        finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
+        values: Values = {}
+        evidence: Values = {}
+        for name, value in (given or {}).items():
+            is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
+            (evidence if is_evidence else values)[name] = value
+        finite = self._finite({**arrays, **(params or {}), **values}, sizes, asked)
+        return finite, dict(params or {}), values, dict(arrays), sizes, evidence
+
+    def _finite(self, arrays: Values, sizes: dict[str, int], asked: str | None) -> Finite:
+        """Found once for these names, sizes and indices."""
+        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items()), asked), [])
+        for found in places:
+            if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
+                return found
+        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked, self._domain))
+        return places[-1]

@@ -1,0 +1,177 @@
+"""Bounds on the evidence: the guide draws, and the costs are the densities of the model and the
+guide.
+
+elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where the divergence has a
+closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpc.dsl.diagnostics import Diagnostic, DpError
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.build import mark_random, sort_nodes
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import IndexOf, Type
+
+from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, objective_of
+from .follow import Followed, has_elements
+from .given import as_given, without
+from .refuse import unusable
+from .steps import density_cost, random_names
+from .substitute import substitute
+
+GIVEN = (Kind.INPUT, Kind.PARAMETER)
+
+
+def guided(graph: Graph) -> Graph:
+    """What is drawn by the guide and computed by the model; what is observed is given, and nothing
+    costs anything.
+    """
+    assert graph.guide is not None
+    guide = [node for node in graph.guide.nodes if node.kind in (Kind.FUNCTION, Kind.DRAW)]
+    for node in guide:
+        if node.kind is Kind.FUNCTION and node.name in graph.by_name:
+            raise DpError(
+                [
+                    unusable(
+                        node,
+                        f"`{node.name}` is a name of the model too",
+                        "choose another name for it",
+                    )
+                ]
+            )
+    drawn = {node.name for node in guide}
+    given = [node for part in (graph, graph.guide) for node in part.nodes if node.kind in GIVEN]
+    observed = [node for node in graph.of_kind(Kind.DRAW) if node.name not in drawn]
+    inputs = list(map(as_given, observed))
+    unique = {node.name: node for node in [*given, *inputs, *guide, *graph.of_kind(Kind.FUNCTION)]}
+    recurrences = (
+        *graph.guide.recurrences,
+        *without({n.name for n in graph.of_kind(Kind.DRAW)}, graph.recurrences),
+    )
+    found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
+    return mark_random(sort_nodes(found))
+
+
+def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
+    """The costs of an objective that has a bound in it: those of the bound, and whatever else is
+    added to it.
+    """
+    bound = bound_of(graph)
+    assert bound is not None
+    if len(bounds_in(objective_of(graph).body)) > 1:
+        raise DpError([_misplaced(graph, bound, "must be the only bound of an objective")])
+    found: list[CostTerm] = []
+    for term in cost_terms(graph):
+        bounds = bounds_in(term.body)
+        sign = _sign(term.body)
+        if bounds and (sign is None or term.binders):
+            raise DpError(
+                [_misplaced(graph, bound, "can be added to other costs or subtracted, and no more")]
+            )
+        if bound.function != "elbo" and (
+            sign == -1 or (not bounds and random_names(term.body, graph))
+        ):
+            raise DpError(
+                [_misplaced(graph, bound, "can be added to costs that are certain, and no more")]
+            )
+        found += (
+            [_signed(part, sign or 1) for part in _density_costs(graph, merged, bound)]
+            if bounds
+            else [term]
+        )
+    return found
+
+
+def _misplaced(graph: Graph, bound: c.Apply, what: str) -> Diagnostic:
+    (cost,) = graph.of_kind(Kind.COST)
+    return unusable(
+        cost, f"`{bound.function}` {what}", f"as in `maximize {bound.function}(...) - cost`"
+    )
+
+
+def _sign(core: c.Core) -> int | None:
+    """1 for elbo(), -1 for its negation."""
+    if isinstance(core, c.Apply) and core.function == "negate":
+        inner = _sign(core.arguments[0][1])
+        return None if inner is None else -inner
+    return 1 if isinstance(core, c.Apply) and core.function in c.BOUNDS else None
+
+
+def _signed(term: CostTerm, sign: int) -> CostTerm:
+    return term if sign > 0 else term.replace(body=_negative(term.body))
+
+
+def _negative(body: c.Core) -> c.Core:
+    return c.Apply(body.span, NUMBER, "negate", (("a", body),))
+
+
+def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[CostTerm]:
+    assert graph.guide is not None
+    options = {name: value.value for name, value in bound.arguments if isinstance(value, c.Const)}
+    analytic = (
+        bound.function == "elbo"
+        and bool(options.get("analytic", True))
+        and not options.get("landing")
+    )
+    followed = Followed(merged)
+    closed = {}
+    for node in graph.guide.of_kind(Kind.DRAW):
+        term = _closed_divergence(graph[node.name], node, graph, followed) if analytic else None
+        if term:
+            closed[node.name] = term
+    for node in graph.of_kind(Kind.DRAW, Kind.FACTOR):
+        if node.name not in closed:
+            yield from (_density_cost(node, piece) for piece in node.pieces)
+    for node in graph.guide.of_kind(Kind.DRAW):
+        if node.name in closed:
+            yield closed[node.name]
+        else:
+            frozen = bool(options.get("landing"))
+            yield from (_signed(_density_cost(node, piece, frozen), -1) for piece in node.pieces)
+
+
+def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
+    if any(setting.name == "ordered" for setting in piece.settings):
+        message = f"`{node.name}` is `ordered`, which a bound cannot have"
+        raise DpError(
+            [unusable(node, message, "keep the order with a cumulative sum of positive steps")]
+        )
+    return density_cost(node, piece, frozen)
+
+
+def _closed_divergence(
+    model: Node, guide: Node, graph: Graph, followed: Followed
+) -> CostTerm | None:
+    """-KL(q, p), where both laws are of one family and the model's does not look at what is drawn
+    from z on.
+    """
+    assert graph.guide is not None
+    if not (has_elements(model, graph) and has_elements(guide, graph.guide)):
+        return None
+    (own,), (other,) = guide.pieces, model.pieces
+    q, p = own.body, other.body
+    assert isinstance(q, c.Law)
+    assert isinstance(p, c.Law)
+    plain = own.where is None and other.where is None
+    if (
+        q.name != p.name
+        or not q.facts.closed_divergence
+        or not plain
+        or len(own.indices) != len(other.indices)
+    ):
+        return None
+    above = {d for name in followed.draws_above([p]) for d in (name, *followed.known[name])}
+    if guide.name in above:
+        return None
+    binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
+    theirs = [index.name for index in other.indices if isinstance(index, c.Bind)]
+    p = substitute(p, dict(zip(theirs, map(_variable, binders), strict=True)))
+    return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))
+
+
+def _variable(bind: c.Bind) -> c.Var:
+    return c.Var(bind.span, Type(IndexOf(bind.dim, bind.low, bind.high)), bind.name)

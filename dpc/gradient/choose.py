@@ -1,0 +1,259 @@
+"""Which estimator each draw gets, and why: the one of the file, or the best that its law and what
+is below it allow.
+
+A finite draw is summed exactly where that is cheap, one along a recurrence by the marginals of its
+steps or over all its paths; a draw that is a differentiable function of its parameters, with
+nothing but differentiable functions below it, is followed along its path; all others weigh their
+scores, each sample against the mean of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from math import prod
+
+from dpc.dsl.diagnostics import DpError
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Setting
+from dpc.dsl.graph.types import Bool, IndexOf
+from dpc.dsl.record import Record
+from dpc.inference.planning.plan import plan_contraction
+
+from .costs import CostTerm
+from .follow import Followed, Past, element_axes
+from .paths import is_chain, is_path
+from .refuse import PATHS, grad_setting, moving_edges, refusals, wrong
+from .smoothness import obstacle
+from .steps import group_of, is_simple, random_names
+
+MOST_POINTS = 4096
+LARGEST_TABLE = 2**20
+
+
+class Choice(Record):
+    """`points` is how many values the draw has in every sample of what is above it."""
+
+    name: str
+    method: str
+    options: tuple[tuple[str, object], ...]
+    reason: str
+    points: int
+    given: bool = False
+
+    def __str__(self) -> str:
+        """As it is written in a file."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.method}({options})" if options else self.method
+
+
+def choose_methods(
+    graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False
+) -> list[Choice]:
+    """One choice for each draw, parents first; where samples are weighed, every draw is sampled."""
+    problems = list(refusals(graph, terms, weighed))
+    if problems:
+        raise DpError(problems)
+    chooser = _Chooser(graph, terms, sizes, weighed)
+    return [chooser.choices[node.name] for node in graph.of_kind(Kind.DRAW)]
+
+
+class _Chooser:
+    def __init__(
+        self, graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool
+    ):
+        self.graph = graph
+        self.terms = terms
+        self.sizes = sizes
+        draws = graph.of_kind(Kind.DRAW)
+        self.paths = frozenset(node.name for node in draws if is_path(node, graph))
+        self.followed = Followed(graph, self.paths)
+        self.choices: dict[str, Choice] = {}
+        self.weighed = weighed
+        self.summed = set() if weighed else self._summed(draws)
+        for node in reversed(draws):
+            self.choices[node.name] = self._choose(node)
+
+    def _choose(self, node: Node) -> Choice:
+        setting = grad_setting(node)
+        if setting:
+            return self._given(node, setting)
+        if node.name in self.summed:
+            points = self._points(node) or 1
+            return Choice(node.name, "enumerate", (), self._why_summed(node, points), points)
+        reparametrised = all(law.facts.reparametrised for law in node.laws)
+        blocked = (
+            self._obstacle(node)
+            if reparametrised
+            else "its draws are no differentiable function of parameters"
+        )
+        if not blocked:
+            return Choice(
+                node.name, "pathwise", (), "reparametrised, and all below it is differentiable", 1
+            )
+        moving = moving_edges(node, self.graph)
+        if moving:
+            message = f"no gradient passes `{node.name}`: {blocked}, and {moving}"
+            raise DpError([wrong(node, message, "write what jumps `with soft(...)`")])
+        why = (
+            blocked
+            if not support_of(node, self.sizes)
+            else f"{blocked}, and {self._unsummed(node)}"
+        )
+        return Choice(node.name, "rloo", (), why, 1)
+
+    def _given(self, node: Node, setting: Setting) -> Choice:
+        points = (self._points(node) or 1) if setting.method == "enumerate" else 1
+        return Choice(
+            node.name, setting.method, setting.options, "as the model says", points, given=True
+        )
+
+    def _obstacle(self, node: Node) -> str:
+        """Draws further down have made their choices: derivatives pass those that follow their
+        path.
+        """
+        passing = frozenset(name for name, choice in self.choices.items() if choice.method in PATHS)
+        return obstacle(node.name, self.graph, self.terms, passing)
+
+    def _unsummed(self, node: Node) -> str:
+        if self.weighed:
+            return "the bound is one over samples"
+        if node.name in self.paths:
+            return "its paths are too many to sum"
+        if is_simple(node, self.graph):
+            return "its values are too many to sum"
+        return "only draws of one statement, or alone in their recurrence, are summed"
+
+    def _why_summed(self, node: Node, points: int) -> str:
+        if node.name not in self.paths:
+            return f"finite: the sum over {points} values is exact"
+        group = group_of(node.name, self.graph)
+        if group and group.axis in self._local(node):
+            return (
+                f"a finite chain: the sum over {points} values of each step, by their "
+                "marginals, is exact"
+            )
+        return f"a finite recurrence: the sum over its {points} paths is exact"
+
+    # ---- sums
+
+    def _points(self, node: Node) -> int | None:
+        """How many joint values the elements have that do not go through the support side by
+        side.
+        """
+        support = support_of(node, self.sizes)
+        if support is None or not (is_simple(node, self.graph) or node.name in self.paths):
+            return None
+        local = self._local(node)
+        shape = [size_of(axis, self.sizes) for axis in node.type.shape[: self._plates(node)]]
+        together = prod(length for axis, length in enumerate(shape) if axis not in local)
+        return support**together if together * support.bit_length() < 64 else 2**63
+
+    def _links(self, node: Node) -> int:
+        """How many pairs of values the neighbours along a recurrence have, all together."""
+        support = support_of(node, self.sizes) or 1
+        return support**2 * prod(size_of(axis, self.sizes) for axis in node.type.shape)
+
+    def _plates(self, node: Node) -> int:
+        return len(node.type.shape) if node.name in self.paths else element_axes(node, self.graph)
+
+    def _local(self, node: Node) -> set[int]:
+        """The axes along which everything below is element by element."""
+        if node.name in self.paths and not is_chain(node, self.graph):
+            return set()
+        found = set(range(self._plates(node)))
+        below = [own for own in self.followed.known.values() if node.name in own]
+        below += [own for own in map(self._follows, self.terms) if node.name in own]
+        for own in below:
+            found &= {axis for axis, place in own[node.name].items() if not isinstance(place, Past)}
+        return found
+
+    def _follows(self, term: CostTerm) -> dict[str, dict[int, int]]:
+        return self.followed.follows(term.binders, [term.body])
+
+    def _summed(self, draws: Sequence[Node]) -> set[str]:
+        """The finite draws that are summed: one after the other, as long as no table on the way
+        gets too large.
+        """
+        found: dict[str, int] = {}
+        for node in draws:
+            setting = grad_setting(node)
+            points = self._points(node)
+            if (
+                points is None
+                or (setting and setting.method != "enumerate")
+                or points > MOST_POINTS
+            ):
+                continue
+            if node.name in self.paths and self._links(node) > LARGEST_TABLE:
+                continue
+            if all(
+                self._table(term, {**found, node.name: points}) <= LARGEST_TABLE
+                for term in self.terms
+            ):
+                found[node.name] = points
+        return set(found)
+
+    def _table(self, term: CostTerm, summed: Mapping[str, int]) -> int:
+        """The largest table on the way to the mean of a cost."""
+        reach = {name: self._reaching(name, summed) for name in self.followed.known}
+        seen = {name for used in random_names(term.body, self.graph) for name in reach[used]}
+        operands, waiting = [sorted(seen)], list(seen)
+        while waiting:
+            name = waiting.pop()
+            above = {
+                a for parent in self.graph[name].parents if parent in reach for a in reach[parent]
+            }
+            operands.append(sorted({name} | above))
+            waiting += [a for a in above if a not in seen]
+            seen |= above
+        if not seen:
+            return 1
+        sizes = [prod(summed[name] for name in names) for names in operands]
+        if max(sizes) > LARGEST_TABLE:
+            return max(sizes)
+        scopes = [tuple(names) for names in operands if names]
+        lengths: dict[Hashable, int] = {name: summed[name] for name in seen}
+        return max(plan_contraction(lengths, scopes).largest_clique[1], *sizes)
+
+    def _reaching(self, name: str, summed: Mapping[str, int]) -> set[str]:
+        """The summed draws whose values the value of a node depends on; beyond a summed draw
+        nothing is looked for.
+        """
+        if name in summed:
+            return {name}
+        parents = [p for p in self.graph[name].parents if p in self.followed.known and p != name]
+        group = next((g for g in self.graph.recurrences if name in g.members), None)
+        if group:
+            parents = [
+                p for m in group.members for p in self.graph[m].parents if p not in group.members
+            ]
+            parents = [p for p in parents if p in self.followed.known]
+        return {
+            found for parent in dict.fromkeys(parents) for found in self._reaching(parent, summed)
+        }
+
+
+def summed_paths(graph: Graph, choices: Sequence[Choice]) -> frozenset[str]:
+    """The draws along a recurrence that are summed."""
+    return frozenset(
+        one.name for one in choices if one.method == "enumerate" and is_path(graph[one.name], graph)
+    )
+
+
+def size_of(axis: object, sizes: Mapping[str, int]) -> int:
+    size = getattr(axis, "size", None) or sizes.get(str(axis))
+    if size is None:
+        raise ValueError(
+            f"the size of `{axis}` is needed to choose estimators: pass the bound data"
+        )
+    return int(size)
+
+
+def support_of(node: Node, sizes: Mapping[str, int]) -> int | None:
+    """How many values one element can have."""
+    if isinstance(node.type.domain, Bool):
+        return 2
+    if isinstance(node.type.domain, IndexOf):
+        dim = node.type.domain.dim
+        return dim.size if dim.size is not None else sizes.get(str(dim))
+    return None

@@ -1,0 +1,254 @@
+"""Estimators side by side: for one draw after the other, what each method gives and costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from dpc.dsl.diagnostics import DpError, did_you_mean
+from dpc.dsl.library.annotations import GRAD_METHODS
+from dpc.dsl.record import Record
+from dpc.estimators.errors import EstimatorError
+
+from ..exits import UsageError
+from ..show.answer import Answer
+from ..show.table import Table
+from .estimates import Estimates, Estimator
+from .gradient import verify_objective, verify_samples
+from .reference import Reference, exact_reference
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+LONGER = 20
+TURNS = 3
+
+
+class Variant(Record):
+    """One draw with one method, the others as they are. `biased` is what the method says of
+    itself.
+    """
+
+    draw: str
+    method: str
+    estimates: Estimates
+    biased: str
+    estimator: Estimator
+
+    @property
+    def variance(self) -> float:
+        """Of one estimate, summed over all entries of the gradient."""
+        return float(sum(m.variance.sum() for m in self.estimates.gradient.values()))
+
+    def bias(self, reference: Reference) -> tuple[float, float]:
+        """The distance of the mean gradient from the reference, and how large it would be by chance
+        alone.
+        """
+        gaps = [m.mean - reference.gradient[name] for name, m in self.estimates.gradient.items()]
+        errors = [
+            m.error**2 + reference.error[name] ** 2 for name, m in self.estimates.gradient.items()
+        ]
+        return float(np.sqrt(sum((gap**2).sum() for gap in gaps))), float(
+            np.sqrt(sum(e.sum() for e in errors))
+        )
+
+
+class Refused(Record):
+    draw: str
+    method: str
+    reason: str
+
+
+class Comparison(Answer):
+    """What each method gives: its distance from `reference`, its variance and its time."""
+
+    def __init__(
+        self,
+        title: str,
+        variants: list[Variant],
+        refused: list[Refused],
+        reference: Reference,
+        samples: int,
+    ):
+        self.title = title
+        self.variants = variants
+        self.refused = refused
+        self.reference = reference
+        self.samples = samples
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(f"not for `{r.draw}`: {r.method}, {r.reason}" for r in self.refused)
+
+    def tables(self) -> list[Table]:
+        measures = ("|bias|", "± by chance", "variance", "time, us", "variance x time")
+        head = ("draw", "method", *measures, "")
+        formats = {"|bias|": ".2g", "± by chance": "± .2g", "variance": ".4g", "time, us": ".3g"}
+        rows = [self._row(variant) for variant in self.variants]
+        return [Table(head, rows, {**formats, "variance x time": ".3g"})]
+
+    def _row(self, variant: Variant) -> tuple[Any, ...]:
+        bias, chance = variant.bias(self.reference)
+        micro = variant.estimates.seconds * 1e6
+        return (
+            variant.draw,
+            variant.method,
+            bias,
+            f"± {chance:.2g}",
+            variant.variance,
+            micro,
+            variant.variance * micro,
+            "biased by design" if variant.biased else "",
+        )
+
+    def after(self) -> list[str]:
+        return [f"{self.samples} estimates each; bias is against {self.reference.about}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        reference = self.reference
+        return {
+            "estimates": self.samples,
+            "reference": {
+                "about": reference.about,
+                "gradient": {name: g.tolist() for name, g in reference.gradient.items()},
+                "standard_errors": {name: e.tolist() for name, e in reference.error.items()},
+            },
+            "compared": [self._variant(variant) for variant in self.variants],
+            "refused": [
+                {"draw": r.draw, "method": r.method, "reason": r.reason} for r in self.refused
+            ],
+        }
+
+    def _variant(self, variant: Variant) -> dict[str, Any]:
+        bias, chance = variant.bias(self.reference)
+        gradient = variant.estimates.gradient
+        return {
+            "draw": variant.draw,
+            "method": variant.method,
+            "bias": bias,
+            "bias_by_chance": chance,
+            "declared_bias": variant.biased,
+            "variance": variant.variance,
+            "seconds": variant.estimates.seconds,
+            "gradient": {name: m.mean.tolist() for name, m in gradient.items()},
+        }
+
+    def plot(self, path: str) -> None:
+        """Bars for each measure, a row for each method: .svg or .png."""
+        from ..show.draw.chart import Panel, row_chart, write_chart
+
+        def panel(name: str, values: list[float]) -> Panel:
+            return Panel(name, tuple(values), tuple(f"{value:.3g}" for value in values))
+
+        variants = self.variants
+        micro = [v.estimates.seconds * 1e6 for v in variants]
+        cost = [v.variance * time for v, time in zip(variants, micro, strict=True)]
+        panels = [
+            panel("|bias|", [v.bias(self.reference)[0] for v in variants]),
+            panel("variance", [v.variance for v in variants]),
+            panel("time, us", micro),
+            panel("variance x time", cost),
+        ]
+        names = [f"{v.draw}: {v.method}" for v in variants]
+        title = f"{self.title}: gradient estimators"
+        write_chart(row_chart(title, self.after()[0], names, panels), path)
+
+
+def compare(
+    model: Model, params: Any, data: Any, methods: str, samples: int, seed: int
+) -> Comparison:
+    """For every draw of the objective, each of these methods, or `all`."""
+    verify_objective(model)
+    verify_samples(samples)
+    choices = model.estimator_choices(data)
+    if not choices:
+        raise UsageError(
+            "nothing in the objective is random: its gradient is exact, and there is nothing to "
+            "compare"
+        )
+    run = _Run(model, params, data, samples, seed)
+    measured = [
+        run.measure(choice.name, method)
+        for choice in choices
+        for method in wanted_methods(methods, choice)
+    ]
+    variants = [found for found in measured if isinstance(found, Variant)]
+    refused = [found for found in measured if isinstance(found, Refused)]
+    if not variants:
+        raise UsageError(
+            f"none of these methods is for a draw of {model.title}: {refused[0].reason}"
+        )
+    return Comparison(model.title, variants, refused, run.reference(variants), samples)
+
+
+# ---- the methods
+
+
+def wanted_methods(text: str, choice: Any) -> Iterator[str]:
+    """`all`, or methods as they are written after `grad=`; those without samples of their own get
+    those of the draw.
+    """
+    known = {method.name: method for method in GRAD_METHODS}
+    words = (
+        list(known) if text == "all" else [word.strip() for word in re.split(r",(?![^(]*\))", text)]
+    )
+    samples = dict(choice.options).get("samples")
+    for word in words:
+        name = word.partition("(")[0]
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(f"there is no method `{name}` to compare{hint and f'; {hint}'}")
+        takes = samples is not None and "samples" in known[name].options
+        yield f"{word}(samples={samples})" if takes and word == name else word
+
+
+class _Run(Record):
+    """The point at which estimators are compared, and how often each estimates."""
+
+    model: Model
+    params: Any
+    data: Any
+    samples: int
+    seed: int
+
+    def measure(self, draw: str, method: str) -> Variant | Refused:
+        """One draw by one method, the others as they are."""
+        try:
+            own = self.model.with_settings({f"{draw}.grad": method})
+            estimator = Estimator(own, self.params, self.data, self.samples)
+            biased = own.objective(self.data).methods[draw].bias
+        except DpError as error:
+            return Refused(draw, method, next(d.message for d in error.diagnostics if d.is_error))
+        except EstimatorError as error:
+            return Refused(draw, method, str(error))
+        found = estimator.estimate(jax.random.key(self.seed), self.samples, TURNS)
+        return Variant(draw, method, found, biased, estimator)
+
+    def reference(self, variants: list[Variant]) -> Reference:
+        """An exact gradient, or a long run of the unbiased method with the least variance."""
+        exact = exact_reference(self.model, self.params, self.data)
+        if exact:
+            return exact
+        unbiased = [v for v in variants if not v.biased]
+        if not unbiased:
+            raise UsageError(
+                "all these methods are biased, and the exact gradient is out of reach: compare "
+                "with rloo, too"
+            )
+        best = min(unbiased, key=lambda v: v.variance)
+        key = jax.random.fold_in(jax.random.key(self.seed), 1)
+        found = best.estimator.estimate(key, LONGER * self.samples)
+        if not best.variance:
+            about = f"{best.method} of `{best.draw}`, which has no variance"
+        else:
+            about = f"{LONGER * self.samples} estimates by {best.method} of `{best.draw}`"
+        gradient = {name: m.mean for name, m in found.gradient.items()}
+        errors = {name: m.error for name, m in found.gradient.items()}
+        return Reference(gradient, errors, about)

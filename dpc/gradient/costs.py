@@ -1,0 +1,186 @@
+"""The objective as a sum of costs, each with the binders it is summed over: each weighs only what
+it depends on.
+
+minimize sum[n in N] f(z[n]) + g  is the cost f(z[n]) for every n, and the cost g. Sums are looked
+for in the objective and in the computed numbers that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Piece, Setting
+from dpc.dsl.graph.types import Dim, IndexOf, Place, Real, Type
+from dpc.dsl.record import Record
+
+from .substitute import names_in, renamed_apart, substitute
+
+NUMBER = Type(Real())
+
+
+class CostTerm(Record):
+    """`body`, summed over the places of `binders`; settings are those of the statement it stands
+    in.
+    """
+
+    binders: tuple[c.Bind, ...]
+    body: c.Core
+    settings: tuple[Setting, ...] = ()
+
+
+def objective_of(graph: Graph) -> Piece:
+    (node,) = graph.of_kind(Kind.COST)
+    return node.pieces[0]
+
+
+def bound_of(graph: Graph) -> c.Apply | None:
+    """The elbo() or other bound that the objective has, if it has one."""
+    return next(iter(bounds_in(objective_of(graph).body)), None)
+
+
+def bounds_in(core: c.Core | c.Law) -> list[c.Apply]:
+    return [
+        part for part in c.walk(core) if isinstance(part, c.Apply) and part.function in c.BOUNDS
+    ]
+
+
+def averages_weights(bound: c.Apply | None) -> bool:
+    """Whether it is a bound of several samples: no mean over costs, but the log of a mean over
+    weights.
+    """
+    return bound is not None and bound.function != "elbo"
+
+
+def cost_terms(graph: Graph) -> list[CostTerm]:
+    """The whole objective; a bound stays as it is."""
+    piece = objective_of(graph)
+    assert isinstance(piece.body, c.Core)
+    if _is_smoothed(piece):
+        return [CostTerm((), piece.body, piece.settings)]
+    return list(_split(piece.body, graph))
+
+
+def _is_smoothed(piece: Piece) -> bool:
+    return any(setting.name in ("soft", "smooth") for setting in piece.settings)
+
+
+def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
+    if (
+        isinstance(core, c.Apply)
+        and core.function in ("add", "subtract", "negate")
+        and not core.type.shape
+    ):
+        first, *rest = (argument for _, argument in core.arguments)
+        yield from (
+            map(_negated, _split(first, graph))
+            if core.function == "negate"
+            else _split(first, graph)
+        )
+        for argument in rest:
+            yield from (
+                map(_negated, _split(argument, graph))
+                if core.function == "subtract"
+                else _split(argument, graph)
+            )
+    elif (
+        isinstance(core, c.Apply)
+        and core.function in ("multiply", "divide")
+        and not core.type.shape
+    ):
+        yield from _split_product(core, graph)
+    elif isinstance(core, c.Reduce) and core.operator == "sum" and core.where is None:
+        for term in _split(core.body, graph):
+            term = _apart(term, {bind.name for bind in core.binders})
+            yield term.replace(binders=(*core.binders, *term.binders))
+    elif isinstance(core, c.Apply) and core.function == "sum" and _is_array(core.arguments[0][1]):
+        yield from _split(_as_reduction(core), graph)
+    elif isinstance(core, c.At | c.Ref) and not core.type.shape:
+        yield from _split_named(core, graph)
+    else:
+        yield CostTerm((), core)
+
+
+def _split_product(core: c.Apply, graph: Graph) -> Iterator[CostTerm]:
+    """A factor that is certain goes into every term."""
+    (first_name, first), (second_name, second) = core.arguments
+    if not _is_random(second, graph):
+        for term in (_apart(term, names_in(second)) for term in _split(first, graph)):
+            yield term.replace(
+                body=core.replace(arguments=((first_name, term.body), (second_name, second)))
+            )
+    elif core.function == "multiply" and not _is_random(first, graph):
+        for term in (_apart(term, names_in(first)) for term in _split(second, graph)):
+            yield term.replace(
+                body=core.replace(arguments=((first_name, first), (second_name, term.body)))
+            )
+    else:
+        yield CostTerm((), core)
+
+
+def _split_named(core: c.At | c.Ref, graph: Graph) -> Iterator[CostTerm]:
+    """The definition of a number that is computed, where it has one statement for all its
+    places.
+    """
+    base, indices = (core.base, core.indices) if isinstance(core, c.At) else (core, ())
+    node = graph.by_name.get(base.name) if isinstance(base, c.Ref) else None
+    if node is None or not _is_plain(node, graph) or len(node.pieces[0].indices) != len(indices):
+        yield CostTerm((), core)
+        return
+    body = node.pieces[0].body
+    assert isinstance(body, c.Core)
+    names = [bind.name for bind in node.pieces[0].indices if isinstance(bind, c.Bind)]
+    yield from _split(substitute(body, dict(zip(names, indices, strict=True))), graph)
+
+
+def _is_plain(node: Node, graph: Graph) -> bool:
+    if node.kind is not Kind.FUNCTION or len(node.pieces) != 1 or not node.random:
+        return False
+    piece = node.pieces[0]
+    in_recurrence = any(node.name in group.members for group in graph.recurrences)
+    plain = all(isinstance(index, c.Bind) for index in piece.indices) and piece.where is None
+    return (
+        plain
+        and not in_recurrence
+        and not _is_smoothed(piece)
+        and isinstance(piece.body.type.domain, Real)
+    )
+
+
+def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
+    """The same cost with other names for all that it binds, where they are taken."""
+    whole = c.Reduce(term.body.span, NUMBER, "sum", term.binders, None, term.body)
+    found = renamed_apart(whole, taken)
+    return term.replace(binders=found.binders, body=found.body)
+
+
+def _negated(term: CostTerm) -> CostTerm:
+    body = c.Apply(term.body.span, NUMBER, "negate", (("a", term.body),))
+    return term.replace(body=body)
+
+
+def _is_random(core: c.Core, graph: Graph) -> bool:
+    """Bounds are random too."""
+    return any(
+        (isinstance(part, c.Ref) and graph[part.name].random)
+        or (isinstance(part, c.Apply) and part.function in c.BOUNDS)
+        for part in c.walk(core)
+    )
+
+
+def _is_array(core: c.Core) -> bool:
+    return bool(core.type.shape) and all(isinstance(axis, Dim) for axis in core.type.shape)
+
+
+def _as_reduction(core: c.Apply) -> c.Reduce:
+    """sum(x) is sum[i, j] x[i, j]."""
+    array = core.arguments[0][1]
+    binders, places = [], []
+    for number, dim in enumerate(array.type.shape):
+        assert isinstance(dim, Dim)
+        low, high = Place(0), Place(-1, True) if dim.size is None else Place(dim.size - 1)
+        binders.append(c.Bind(core.span, f"i{number}", dim, low, high))
+        places.append(c.Var(core.span, Type(IndexOf(dim, low, high)), f"i{number}"))
+    element = c.At(core.span, Type(array.type.domain), array, tuple(places))
+    return c.Reduce(core.span, core.type, "sum", tuple(binders), None, element)

@@ -1,0 +1,190 @@
+"""Which elements of a draw an element below it depends on: those at its own place along an axis, or
+all of them.
+
+s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over n follows nothing.
+A recurrence, or an index n - 1, follows what is at its own place and before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import Recurrence
+from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import Dim, Place
+
+Map = dict[int, int]
+Follows = dict[str, Map]
+
+
+class Past(int):
+    """An axis along which something depends on its own place and on all before it."""
+
+
+class Followed:
+    """What every random node of a graph follows; a recurrence follows whatever it uses up to its
+    own step.
+
+    `summed` are draws along a recurrence that are summed: what is below them follows their elements
+    one by one.
+    """
+
+    def __init__(self, graph: Graph, summed: frozenset[str] = frozenset()):
+        self.graph = graph
+        self.summed = summed
+        self.known: dict[str, Follows] = {}
+        for node in graph.nodes:
+            if (
+                node.random
+                and node.kind in (Kind.FUNCTION, Kind.DRAW)
+                and node.name not in self.known
+            ):
+                group = next(
+                    (group for group in graph.recurrences if node.name in group.members), None
+                )
+                self.known |= self._of_group(group) if group else {node.name: self._of_node(node)}
+
+    def _of_node(self, node: Node) -> Follows:
+        if not has_elements(node, self.graph):
+            return {name: {} for name in self.draws_above(_roots(node))}
+        binders = tuple(index for index in node.pieces[0].indices if isinstance(index, c.Bind))
+        return self.follows(binders, _roots(node))
+
+    def _of_group(self, group: Recurrence) -> dict[str, Follows]:
+        """Every member at step t depends on everything that any member uses up to step t."""
+        together: Follows = {}
+        for node in (self.graph[name] for name in group.members):
+            for piece in node.pieces:
+                index = piece.indices[group.axis]
+                own = (
+                    {index.name: (group.axis, index.dim)}
+                    if isinstance(index, c.Bind) and not group.reverse
+                    else {}
+                )
+                for root in _roots_of(piece):
+                    for name, indices in uses(root, frozenset()):
+                        if name in self.known and name not in group.members:
+                            along = _axis_map(self.graph[name], indices, own)
+                            _meet(
+                                together,
+                                self._through(name, {a: Past(b) for a, b in along.items()}),
+                            )
+        steps: Map = {} if group.reverse or group.inner else {group.axis: Past(group.axis)}
+        drawn: Follows = {name: steps for name in group.members if self._is_sampled(name)}
+        return {name: {**together, **drawn} for name in group.members}
+
+    def _is_sampled(self, name: str) -> bool:
+        return self.graph[name].kind is Kind.DRAW and name not in self.summed
+
+    def draws_above(self, roots: Iterable[c.Core | c.Law]) -> set[str]:
+        found: set[str] = set()
+        for root in roots:
+            for part in c.walk(root):
+                if isinstance(part, c.Ref) and part.name in self.known:
+                    found |= set(self.known[part.name])
+                    found |= {part.name} if self.graph[part.name].kind is Kind.DRAW else set()
+        return found
+
+    def follows(self, binders: tuple[c.Bind, ...], roots: Iterable[c.Core | c.Law]) -> Follows:
+        """For something with these binders that mentions these expressions."""
+        own = {bind.name: (axis, bind.dim) for axis, bind in enumerate(binders) if is_whole(bind)}
+        found: Follows = {}
+        for root in roots:
+            for name, indices in uses(root, frozenset()):
+                if name in self.known:
+                    _meet(found, self._through(name, _axis_map(self.graph[name], indices, own)))
+        return found
+
+    def _through(self, name: str, along: Map) -> Follows:
+        """What is followed by way of a node."""
+        node = self.graph[name]
+        found = {
+            draw: {a: _joined(b, along[b]) for a, b in own.items() if b in along}
+            for draw, own in self.known[name].items()
+        }
+        if node.kind is Kind.DRAW and name not in found:
+            plates = len(node.type.shape) if name in self.summed else element_axes(node, self.graph)
+            found[name] = {axis: place for axis, place in along.items() if axis < plates}
+        return found
+
+
+def _roots(node: Node) -> list[c.Core | c.Law]:
+    return [root for piece in node.pieces for root in _roots_of(piece)]
+
+
+def _roots_of(piece: Piece) -> list[c.Core | c.Law]:
+    return [part for part in (piece.body, piece.where) if part is not None]
+
+
+def _joined(first: int, second: int) -> int:
+    """The second axis, up to the place if either only says so."""
+    return Past(second) if isinstance(first, Past) or isinstance(second, Past) else second
+
+
+def has_elements(node: Node, graph: Graph) -> bool:
+    """One statement with binders over whole dims, outside of recurrences."""
+    if len(node.pieces) != 1 or any(node.name in group.members for group in graph.recurrences):
+        return False
+    return all(isinstance(index, c.Bind) and is_whole(index) for index in node.pieces[0].indices)
+
+
+def element_axes(node: Node, graph: Graph) -> int:
+    return len(node.pieces[0].indices) if has_elements(node, graph) else 0
+
+
+def is_whole(bind: c.Bind) -> bool:
+    last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
+    return bind.low == Place(0) and bind.high in (last, Place(-1, True))
+
+
+def uses(
+    root: c.Core | c.Law, shadowed: frozenset[str]
+) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
+    """Every mention of a node with its indices; those that an inner binder hides are no binders of
+    ours.
+    """
+    if isinstance(root, c.Ref):
+        yield root.name, ()
+        return
+    if isinstance(root, c.At) and isinstance(root.base, c.Ref):
+        yield root.base.name, tuple(_hidden(index, shadowed) for index in root.indices)
+        for index in root.indices:
+            yield from uses(index, shadowed)
+        return
+    if isinstance(root, c.Reduce | c.Build):
+        shadowed |= {bind.name for bind in root.binders}
+    for part in c.parts(root):
+        yield from uses(part, shadowed)
+
+
+def _hidden(index: c.Core, shadowed: frozenset[str]) -> c.Core:
+    return index.replace(name="") if isinstance(index, c.Var) and index.name in shadowed else index
+
+
+def _axis_map(node: Node, indices: tuple[c.Core, ...], own: dict[str, tuple[int, Dim]]) -> Map:
+    """Axes of the node that are at our own place, or before it; of z[n, n] the first alone."""
+    found: Map = {}
+    for axis, index in enumerate(indices):
+        name, offset = offset_of(index) or (None, 0)
+        if (
+            name in own
+            and node.type.shape[axis] == own[name][1]
+            and offset <= 0
+            and own[name][0] not in found.values()
+        ):
+            found[axis] = Past(own[name][0]) if offset else own[name][0]
+    return found
+
+
+def _meet(found: Follows, other: Follows) -> None:
+    """Along an axis is followed what every mention follows."""
+    for name, along in other.items():
+        before = found.get(name)
+        if before is None:
+            found[name] = along
+        else:
+            found[name] = {
+                a: _joined(before[a], b) for a, b in along.items() if a in before and before[a] == b
+            }

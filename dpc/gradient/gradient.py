@@ -1,0 +1,177 @@
+"""The gradient of an expected objective: estimates, standard errors, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from dpc.dsl.graph.graph import Kind
+
+from ..exits import UsageError
+from ..show.answer import Answer
+from ..show.entries import entry_names
+from ..show.table import Table
+from .choose import Choice
+from .estimates import Estimates, Estimator, Moments
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+
+class Gradient(Answer, Mapping[str, Any]):
+    """The estimated gradient by parameter; an exact one has no errors, and `exact` says why.
+
+    `estimates` hold the value, the gradient and the Hessian with the variance of one estimate;
+    `choices` say how every draw was differentiated; `names` are those of every entry.
+    """
+
+    def __init__(
+        self,
+        objective: str,
+        estimates: Estimates,
+        choices: list[Choice],
+        exact: str,
+        names: dict[str, list[str]],
+    ):
+        self.objective = objective
+        self.estimates = estimates
+        self.choices = choices
+        self.exact = exact
+        self.names = names
+
+    @property
+    def value(self) -> float:
+        return float(self.estimates.value.mean)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.estimates.gradient[name].mean
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.estimates.gradient)
+
+    def __len__(self) -> int:
+        return len(self.estimates.gradient)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    # ---- as tables
+
+    def tables(self) -> list[Table]:
+        head = ("", "exact") if self.exact else ("", "estimate", "± standard error")
+        rows = [self._row(*shown) for shown in self._numbers()]
+        formats = {"± standard error": "± .2g"}
+        return [Table(head, [self._shown(row) for row in rows], formats)]
+
+    def _shown(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return row if self.exact else (*row[:2], f"± {row[2]:.2g}")
+
+    def _row(self, text: str, moments: Moments, place: int) -> tuple[Any, ...]:
+        mean = float(np.ravel(moments.mean)[place])
+        error = float(np.ravel(moments.error)[place])
+        return (text, mean) if self.exact else (text, mean, error)
+
+    def _numbers(self) -> Iterator[tuple[str, Moments, int]]:
+        """The value, its derivatives, and the second ones of each pair once."""
+        yield self.objective, self.estimates.value, 0
+        for name, moments in self.estimates.gradient.items():
+            for place, entry in enumerate(self.names[name]):
+                yield f"d/d {entry}", moments, place
+        order = {entry: k for k, entry in enumerate(e for own in self.names.values() for e in own)}
+        for (a, b), moments in self.estimates.hessian.items():
+            pairs = [(x, y) for x in self.names[a] for y in self.names[b]]
+            for place, (x, y) in enumerate(pairs):
+                if order[x] <= order[y]:
+                    yield f"d²/d {x} d {y}", moments, place
+
+    def after(self) -> list[str]:
+        how = f"exact: {self.exact}" if self.exact else self._count()
+        if not self.choices:
+            return [how]
+        rows = [(choice.name, str(choice), choice.reason) for choice in self.choices]
+        return [how, "", *Table(("draw", "estimator", "why"), rows).lines()]
+
+    def _count(self) -> str:
+        return f"{self.estimates.value.count} independent estimates"
+
+    def to_dict(self) -> dict[str, Any]:
+        estimates = self.estimates
+        found: dict[str, Any] = {
+            "objective": self.objective,
+            "value": self.value,
+            "gradient": {name: m.mean.tolist() for name, m in estimates.gradient.items()},
+            "exact": bool(self.exact),
+        }
+        errors: dict[str, Any] = {
+            "value": float(estimates.value.error),
+            "gradient": {name: m.error.tolist() for name, m in estimates.gradient.items()},
+        }
+        if estimates.hessian:
+            found["hessian"], errors["hessian"] = {}, {}
+            for (a, b), m in estimates.hessian.items():
+                found["hessian"].setdefault(a, {})[b] = m.mean.tolist()
+                errors["hessian"].setdefault(a, {})[b] = m.error.tolist()
+        if not self.exact:
+            found |= {"standard_errors": errors, "estimates": estimates.value.count}
+        return {**found, "estimators": [choice_dict(choice) for choice in self.choices]}
+
+
+def choice_dict(choice: Choice) -> dict[str, Any]:
+    return {
+        "draw": choice.name,
+        "estimator": str(choice),
+        "reason": choice.reason,
+        "points": choice.points,
+    }
+
+
+def find_gradient(
+    model: Model, params: Any, data: Any, samples: int, seed: int, hessian: bool
+) -> Gradient:
+    verify_objective(model)
+    verify_samples(samples)
+    choices = model.estimator_choices(data)
+    if hessian:
+        verify_second_order(model, data)
+    exact = exactness(choices)
+    count = 1 if exact else samples
+    estimator = Estimator(model, params, data, count, hessian)
+    found = estimator.estimate(jax.random.key(seed), count)
+    labels = getattr(data, "labels", {})
+    names = {
+        name: entry_names(name, model.graph[name].type, m.mean.shape, labels)
+        for name, m in found.gradient.items()
+    }
+    objective = model.graph.of_kind(Kind.COST)[0].name
+    return Gradient(objective, found, choices, exact, names)
+
+
+def exactness(choices: list[Choice]) -> str:
+    """Why there is nothing to sample, if so."""
+    if not choices:
+        return "nothing in the objective is random"
+    return "every draw is summed" if all(c.method == "enumerate" for c in choices) else ""
+
+
+def verify_objective(model: Model) -> None:
+    if not model.graph.of_kind(Kind.COST):
+        raise UsageError(f"{model.title} has no objective: add `minimize` or `maximize`")
+    if not model.graph.of_kind(Kind.PARAMETER):
+        raise UsageError(f"{model.title} has no `param` to differentiate by")
+
+
+def verify_samples(samples: int) -> None:
+    if samples < 2:
+        raise UsageError("`samples=` takes a number from 2 up: one estimate has no standard error")
+
+
+def verify_second_order(model: Model, data: Any) -> None:
+    for name, method in model.objective(data).methods.items():
+        if method.order < 2:
+            raise UsageError(
+                f"grad={method.name} of `{name}` has no unbiased second derivatives: use "
+                "grad=rloo for it"
+            )

@@ -1,0 +1,29 @@
+"""Annotations as estimators: `grad=sfe(baseline=moving)` is ScoreFunction(baseline=Moving())."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpc.estimators.methods.baselines import Constant
+from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.table import BASELINES, METHODS
+
+from .choose import Choice
+
+ELSEWHERE = frozenset({"samples", "control"})
+"""Options that are not the method's own: they say how often it is drawn, and what is subtracted
+from its costs.
+"""
+
+
+def make_method(choice: Choice) -> Method:
+    options: dict[str, Any] = {
+        name: value for name, value in choice.options if name not in ELSEWHERE
+    }
+    word = options.pop("baseline", "none")
+    constant = options.pop("constant", None)
+    if constant is not None:
+        options["baseline"] = Constant(constant)
+    elif word != "none":
+        options["baseline"] = BASELINES[word]()
+    return METHODS[choice.method](**options)

@@ -1,0 +1,153 @@
+"""Stochastic optimisation: raw' = raw - step(gradient of an estimate of E[objective]), in
+unconstrained space.
+
+Every step draws with a key of its own, made from the seed and the step's number, and steps are
+taken in stretches of one length by one compiled program. A run that continues from the state after
+any stretch is therefore the same run, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from dpc.dsl.graph.graph import Kind
+from dpc.inference.optimise.stochastic import LEAST_STEPS, OPTIMIZERS, SMALL, STRETCH, last_fall
+
+CHECKS = 2
+
+
+class Plan(NamedTuple):
+    """`samples` of the whole program for each estimate; as few as its estimators need where it is
+    None.
+    """
+
+    steps: int
+    rate: float
+    samples: int | None
+    seed: int
+    optimizer: str
+
+
+class State(NamedTuple):
+    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember,
+    all losses.
+    """
+
+    step: int
+    raw: Any
+    memory: Any
+    losses: np.ndarray
+
+    @property
+    def value(self) -> float:
+        """The loss, as far as its noise lets us see."""
+        return float(self.losses[-STRETCH:].mean())
+
+
+class Progress(NamedTuple):
+    """Over the last half of a run: how much the loss fell from its first to its second half, and
+    the error of that.
+    """
+
+    fall: float
+    error: float
+    small: float
+
+    @property
+    def is_over(self) -> bool:
+        """The loss neither falls nor rises any more, as far as its noise lets us see."""
+        return abs(self.fall) < max(2 * self.error, self.small)
+
+
+def start(model: Any, params: Mapping[str, Any], data: Any, plan: Plan) -> State:
+    raw = model.unconstrain(dict(params))
+    memory = OPTIMIZERS[plan.optimizer](plan.rate).init(raw), model.objective(data).initial_state
+    return State(0, raw, memory, np.zeros(0))
+
+
+def optimise(model: Any, data: Any, plan: Plan, state: State) -> Iterator[State]:
+    """The state after every stretch, until the steps are done or nothing more is gained."""
+    advance = _stretch(model, data, plan)
+    key = jax.random.key(plan.seed)
+    while state.step < plan.steps and not has_converged(state.losses):
+        count = min(STRETCH - state.step % STRETCH, plan.steps - state.step)
+        raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
+        state = State(
+            state.step + count,
+            raw,
+            memory,
+            np.concatenate([state.losses, np.asarray(losses)[:count]]),
+        )
+        if not np.all(np.isfinite(state.losses[-count:])):
+            raise Diverged(
+                f"the loss was not finite at step {first_bad(state.losses)}: a smaller rate may "
+                "help"
+            )
+        yield state
+
+
+class Diverged(ArithmeticError):
+    """The loss left the finite numbers."""
+
+
+def first_bad(losses: np.ndarray) -> int:
+    return int(np.argmax(~np.isfinite(losses)))
+
+
+def _stretch(model: Any, data: Any, plan: Plan) -> Callable[..., Any]:
+    """Up to STRETCH steps; how many is an argument, so that all stretches run the same program."""
+    optimizer = OPTIMIZERS[plan.optimizer](plan.rate)
+    sign = 1.0 if model.graph.of_kind(Kind.COST)[0].minimize else -1.0
+
+    objective = model.objective(data)
+    samples = objective.least_samples if plan.samples is None else plan.samples
+
+    def loss(raw: Any, key: Any, baselines: Any) -> Any:
+        value, after = objective.estimate(model.constrain(raw), data or {}, key, samples, baselines)
+        return sign * value, after
+
+    def advance(key: Any, first: Any, count: Any, raw: Any, memory: Any) -> Any:
+        def step(k: Any, carried: Any) -> Any:
+            raw, (memory, baselines), losses = carried
+            own = jax.random.fold_in(key, first + k)
+            (value, baselines), gradient = jax.value_and_grad(loss, has_aux=True)(
+                raw, own, baselines
+            )
+            change, memory = optimizer.update(gradient, memory, raw)
+            return optax.apply_updates(raw, change), (memory, baselines), losses.at[k].set(value)
+
+        return jax.lax.fori_loop(0, count, step, (raw, memory, jnp.zeros(STRETCH)))
+
+    return jax.jit(advance)
+
+
+# ---- when to stop
+
+
+def has_converged(losses: np.ndarray) -> bool:
+    """The fall is over at several checks in a row, one after each whole stretch."""
+    ends = [(len(losses) // STRETCH - k) * STRETCH for k in range(CHECKS)]
+    return ends[-1] >= LEAST_STEPS and all(progress(losses[:end]).is_over for end in ends)
+
+
+def progress(losses: np.ndarray) -> Progress:
+    """Of the last half of the losses, the mean of the first half less the mean of the second."""
+    level = abs(float(losses[-(len(losses) // 4) :].mean()))
+    return Progress(*last_fall(losses), SMALL * (1 + level))
+
+
+def smoothed(losses: np.ndarray) -> np.ndarray:
+    """The mean of the losses of a window that ends at each step, a stretch long or all there
+    are.
+    """
+    total = np.concatenate([[0.0], np.cumsum(losses)])
+    end = np.arange(1, len(losses) + 1)
+    begin = np.maximum(end - STRETCH, 0)
+    mean: np.ndarray = (total[end] - total[begin]) / (end - begin)
+    return mean

@@ -1,0 +1,242 @@
+"""An objective ready to be estimated: its functions, its draws with their methods, its
+costs.
+"""
+
+from __future__ import annotations
+
+from ast import FunctionDef
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.lower.emit import program_text
+from dpc.dsl.lower.program import Program, Writer, lower_program
+from dpc.dsl.lower.run import run_program
+from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
+from dpc.estimators.bounds import Bound, bound_surrogate
+from dpc.estimators.divergence import divergence
+from dpc.estimators.methods.enumeration import element_mass
+from dpc.estimators.methods.method import Method
+from dpc.estimators.run import State
+from dpc.estimators.surrogate import least_particles, starting_state
+
+from .choose import choose_methods, size_of, summed_paths, support_of
+from .costs import averages_weights
+from .follow import Followed, Follows, Past, element_axes
+from .methods import make_method
+from .paths import is_chain
+from .prepare import prepare
+from .refuse import SCORES, critic_of
+from .steps import (
+    StepWriter,
+    certain_critics,
+    group_of,
+    has_steps,
+    is_simple,
+    outside,
+    outside_all,
+    random_names,
+)
+
+RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
+
+
+class Objective:
+    """What a graph is to minimise or maximise, for data of these sizes."""
+
+    def __init__(
+        self, graph: Graph, sizes: Mapping[str, int], externs: Mapping[str, Callable[..., Any]]
+    ):
+        self.externs = externs
+        self.graph, self.terms, self.bound = prepare(graph)
+        choices = choose_methods(self.graph, self.terms, sizes, averages_weights(self.bound))
+        self.choices = {choice.name: choice for choice in choices}
+        self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
+        self.sizes = sizes
+        self.summed = summed_paths(self.graph, choices)
+
+    @cached_property
+    def _lowered(self) -> Program:
+        frozen = frozenset(name for name, choice in self.choices.items() if choice.method in SCORES)
+
+        def parts(writer: Writer) -> list[FunctionDef]:
+            return [StepWriter(writer, frozen, self.summed).write(self.terms)]
+
+        return lower_program(self.graph, parts, RESERVED)
+
+    @property
+    def text(self) -> str:
+        """The program of the steps, by which runs are told apart."""
+        return program_text(self._lowered)
+
+    @cached_property
+    def _program(self) -> Callable[..., dict[str, Any]]:
+        given = {"divergence": divergence, "element_mass": element_mass}
+        return run_program(self._lowered, self.externs, given)["program"]
+
+    def estimate(
+        self,
+        params: Mapping[str, Any],
+        data: Mapping[str, Any],
+        key: Any,
+        samples: int,
+        state: State | None = None,
+    ) -> Estimate:
+        """One estimate of the mean objective, by this many samples of the program, or of the bound
+        in it.
+        """
+        steps = self.steps(params, data)
+        if self.bound is None or not averages_weights(self.bound):
+            return surrogate(steps, key, samples, state)
+        options = {
+            name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)
+        }
+        bound = Bound(float(options.get("alpha", 0.0)), int(options["samples"]))
+        return Estimate(bound_surrogate(steps, key, bound, samples), state or {})
+
+    @property
+    def initial_state(self) -> State:
+        """What baselines remember before the first estimate."""
+        return starting_state(
+            {self._drawn_name(name): method for name, method in self.methods.items()}
+        )
+
+    def _drawn_name(self, name: str) -> str:
+        """Draws of single statements and those that are summed have their own names, all others
+        have a score.
+        """
+        alone = is_simple(self.graph[name], self.graph) and group_of(name, self.graph) is None
+        return name if alone or name in self.summed else f"score {name}"
+
+    @property
+    def least_samples(self) -> int:
+        """How many samples an estimate needs; a bound brings its own."""
+        return 1 if averages_weights(self.bound) else least_particles(self.unsampled_methods)
+
+    @property
+    def unsampled_methods(self) -> list[Method]:
+        """The methods of draws without a number of samples of their own."""
+        return [
+            self.methods[name]
+            for name, choice in self.choices.items()
+            if "samples" not in dict(choice.options)
+        ]
+
+    def steps(self, params: Mapping[str, Any], data: Mapping[str, Any]) -> list[Step]:
+        """The program for these parameters and data, parents first, costs last."""
+        functions = self._program(params, data)
+        followed = Followed(self.graph, self.summed)
+        found: list[Step] = [
+            Compute(name, (), functions[f"value {name}"]) for name in certain_critics(self.graph)
+        ]
+        for node in self.graph.nodes:
+            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
+                found += self._node_steps(node, functions, followed)
+        for number, term in enumerate(self.terms):
+            parents = tuple(random_names(term.body, self.graph))
+            follows = self._follows(followed.follows(term.binders, [term.body]))
+            found.append(
+                Cost(
+                    f"cost {number}",
+                    parents,
+                    functions[f"cost {number}"],
+                    len(term.binders),
+                    follows,
+                )
+            )
+        return found
+
+    def _node_steps(self, node: Node, functions: dict[str, Any], followed: Followed) -> list[Step]:
+        group = group_of(node.name, self.graph)
+        if node.kind is Kind.FUNCTION:
+            value = functions.get(f"value {node.name}")
+            members = group.members if group else (node.name,)
+            return (
+                [Compute(node.name, tuple(outside_all(members, self.graph)), value)]
+                if value
+                else []
+            )
+        choice, method = self.choices[node.name], self.methods[node.name]
+        samples: Any = dict(choice.options).get("samples")
+        if is_simple(node, self.graph) and group is None:
+            plates = element_axes(node, self.graph)
+            parents = tuple(outside(node, self.graph))
+            law = functions[f"law {node.name}"]
+            follows = self._follows(followed.known[node.name])
+            return [
+                Draw(node.name, parents, law, method, plates, follows, samples, critic_of(node))
+            ]
+        if node.name in self.summed:
+            return [self._path(node, functions, followed)]
+        sample = functions.get(f"sample {node.name}")
+        if sample is None:
+            return []
+        members = group.members if group else (node.name,)
+        return [self._block(node, members, sample, samples, functions)]
+
+    def _path(self, node: Node, functions: dict[str, Any], followed: Followed) -> Path:
+        group, support = group_of(node.name, self.graph), support_of(node, self.sizes)
+        assert group is not None
+        assert support is not None
+        return Path(
+            node.name,
+            tuple(outside(node, self.graph)),
+            functions[f"mass {node.name}"],
+            tuple(size_of(axis, self.sizes) for axis in node.type.shape),
+            support,
+            group.axis,
+            is_chain(node, self.graph),
+            self._follows(followed.known[node.name]),
+        )
+
+    def _block(
+        self,
+        node: Node,
+        members: tuple[str, ...],
+        sample: Any,
+        samples: Any,
+        functions: dict[str, Any],
+    ) -> Block:
+        scored = [m for m in members if m in self.choices and self.choices[m].method in SCORES]
+        plates = int(has_steps(group_of(node.name, self.graph)))
+        scores = tuple(
+            Score(
+                f"score {m}",
+                (*outside(self.graph[m], self.graph), m),
+                functions[f"score {m}"],
+                self.methods[m],
+                plates,
+            )
+            for m in scored
+        )
+        return Block(
+            f"block {node.name}",
+            tuple(outside_all(members, self.graph)),
+            sample,
+            members,
+            scores,
+            samples,
+        )
+
+    def _follows(self, follows: Follows) -> Follows:
+        """The same under the names of draws and scores; the elements of a recurrence are its
+        steps.
+        """
+        found: Follows = {}
+        for name, along in follows.items():
+            group = group_of(name, self.graph)
+            places = {
+                axis: Upto(place) if isinstance(place, Past) else place
+                for axis, place in along.items()
+            }
+            drawn = self._drawn_name(name)
+            found[drawn] = (
+                places
+                if drawn == name
+                else {0: places[group.axis]}
+                if group and group.axis in places
+                else {}
+            )
+        return found

@@ -1,0 +1,314 @@
+"""Programs with relaxed draws: a truth value becomes a number in [0, 1], a label a point of the
+simplex.
+
+if b then x else y  is  b x + (1 - b) y;  v[z]  is  sum_k z[k] v[k];  z == yes  is  z[yes];  log
+p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What has no such meaning is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpc.dsl.diagnostics import DpError
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Function
+from dpc.dsl.graph.types import Bool, Dim, IndexOf, Place, Real, Type
+
+from .costs import CostTerm
+from .refuse import grad_setting, unusable
+from .substitute import renamed, substitute
+
+RELAXED = frozenset({"gumbel_softmax", "straight_through", "rebar"})
+UNIT = Real(0.0, 1.0)
+NUMBER = Type(Real())
+
+
+def relax(graph: Graph, terms: Sequence[CostTerm]) -> tuple[Graph, list[CostTerm]]:
+    """The graph in which draws with a relaxed method have relaxed values."""
+    asked = {
+        node.name
+        for node in graph.of_kind(Kind.DRAW)
+        if (s := grad_setting(node)) and s.method in RELAXED
+    }
+    if not asked:
+        return graph, list(terms)
+    relaxer = _Relaxer({name: graph[name] for name in asked}, {f.name: f for f in graph.functions})
+    nodes = tuple(relaxer.node(node) for node in graph.nodes)
+    changed = [term.replace(body=relaxer.number(term.body)) for term in terms]
+    return graph.replace(nodes=nodes), changed
+
+
+class _Relaxer:
+    def __init__(self, draws: Mapping[str, Node], functions: Mapping[str, Function]):
+        self.draws = draws
+        self.functions = functions
+        self.depth = 0
+
+    def node(self, node: Node) -> Node:
+        if node.name in self.draws:
+            node = node.replace(type=_relaxed_type(node.type))
+        pieces = []
+        for piece in node.pieces:
+            if piece.where is not None and self.mentions(piece.where):
+                self.refuse(piece.where, "a condition")
+            body = (
+                self.law(piece.body) if isinstance(piece.body, c.Law) else self.number(piece.body)
+            )
+            pieces.append(piece.replace(body=body))
+        changed = node.replace(pieces=tuple(pieces))
+        whole = (
+            node.kind is Kind.FUNCTION and pieces and isinstance(pieces[0].body.type.domain, Real)
+        )
+        return (
+            changed.replace(type=Type(Real(), node.type.shape))
+            if whole and pieces != list(node.pieces)
+            else changed
+        )
+
+    def law(self, law: c.Law) -> c.Law:
+        return law.replace(
+            arguments=tuple((name, self.number(argument)) for name, argument in law.arguments)
+        )
+
+    def mentions(self, core: c.Core | c.Law) -> bool:
+        return any(isinstance(part, c.Ref) and part.name in self.draws for part in c.walk(core))
+
+    def refuse(self, core: c.Core, what: str) -> None:
+        name = next(
+            part.name
+            for part in c.walk(core)
+            if isinstance(part, c.Ref) and part.name in self.draws
+        )
+        node = self.draws[name]
+        method = grad_setting(node)
+        assert method is not None
+        message = (
+            f"`grad={method.method}` relaxes `{name}`, and {what} of it has no relaxed meaning"
+        )
+        raise DpError([unusable(node, message, "use `grad=enumerate`, `rloo` or `disarm`")])
+
+    # ---- numbers
+
+    def number(self, core: c.Core) -> c.Core:
+        """The same value as a number or an array of numbers, with relaxed draws in it."""
+        if not self.mentions(core):
+            return core
+        if isinstance(core, c.Ref | c.At) and _name(core) in self.draws:
+            return self.draw(core)
+        if isinstance(core, c.At) and any(map(self.is_label, core.indices)):
+            return self.chosen(core)
+        if isinstance(core, c.Lookup):
+            return self.looked_up(core)
+        if isinstance(core, c.If):
+            return self.branches(core)
+        if isinstance(core, c.LogDensity):
+            return self.log_density(core)
+        if isinstance(core, c.Divergence):
+            return core.replace(law=self.law(core.law), other=self.law(core.other))
+        if isinstance(core, c.Call):
+            return self.call(core)
+        if isinstance(core, c.Apply) and core.function == "one_hot":
+            return self.simplex(core.arguments[0][1])
+        if isinstance(core.type.domain, Bool) and not core.type.shape:
+            return self.truth(core)
+        if isinstance(core, c.Reduce | c.Loop):
+            guard = core.where if isinstance(core, c.Reduce) else core.condition
+            if guard is not None and self.mentions(guard):
+                self.refuse(guard, "a condition")
+        changed = c.map_parts(
+            core, lambda part: self.law(part) if isinstance(part, c.Law) else self.number(part)
+        )
+        return changed.replace(type=Type(Real(), core.type.shape, core.type.constraint))
+
+    def draw(self, core: c.Ref | c.At) -> c.Core:
+        if isinstance(core.type.domain, IndexOf):
+            return self.position(core)
+        if isinstance(core, c.At):
+            return core.replace(
+                type=Type(UNIT, core.type.shape),
+                base=core.base.replace(type=_relaxed_type(core.base.type)),
+            )
+        return core.replace(type=_relaxed_type(core.type))
+
+    def position(self, core: c.Core) -> c.Core:
+        """A label as a number is its mean position."""
+        if core.type.shape:
+            self.refuse(core, "the whole array")
+        bind, place = self.places(core)
+        return _sum(bind, _times(self.weight(core, place), place))
+
+    def is_label(self, core: c.Core) -> bool:
+        return (
+            isinstance(core, c.Ref | c.At)
+            and _name(core) in self.draws
+            and isinstance(core.type.domain, IndexOf)
+        )
+
+    def places(self, label: c.Core) -> tuple[c.Bind, c.Var]:
+        """A binder over all labels, with a name of its own."""
+        assert isinstance(label.type.domain, IndexOf)
+        dim = label.type.domain.dim
+        assert isinstance(dim, Dim)
+        self.depth += 1
+        low, high = Place(0), Place(-1, True) if dim.size is None else Place(dim.size - 1)
+        name = f"label {self.depth}"
+        return c.Bind(label.span, name, dim, low, high), c.Var(
+            label.span, Type(IndexOf(dim, low, high)), name
+        )
+
+    def weight(self, label: c.Core, place: c.Core) -> c.Core:
+        """How much of a relaxed label is at this place."""
+        vector = self.simplex(label)
+        if isinstance(vector, c.At):
+            return vector.replace(type=Type(UNIT), indices=(*vector.indices, place))
+        return c.At(label.span, Type(UNIT), vector, (place,))
+
+    def simplex(self, label: c.Core) -> c.Core:
+        if not self.is_label(label):
+            self.refuse(label, "this use")
+        whole = label.base if isinstance(label, c.At) else label
+        base = whole.replace(type=_relaxed_type(whole.type))
+        shape = base.type.shape
+        if not isinstance(label, c.At):
+            return base
+        return label.replace(type=Type(UNIT, shape[len(label.indices) :], "simplex"), base=base)
+
+    def chosen(self, core: c.At) -> c.Core:
+        """v[z] = sum_k z[k] v[k], for every label among the indices."""
+        axis = next(k for k, index in enumerate(core.indices) if self.is_label(index))
+        label = core.indices[axis]
+        bind, place = self.places(label)
+        inner = core.replace(indices=(*core.indices[:axis], place, *core.indices[axis + 1 :]))
+        return _sum(bind, _times(self.weight(label, place), self.number(inner)))
+
+    def looked_up(self, core: c.Lookup) -> c.Core:
+        for axis, parent in enumerate(core.parents):
+            if self.mentions(parent):
+                rest = (core.parents[:axis], core.parents[axis + 1 :])
+                if self.is_label(parent):
+                    bind, place = self.places(parent)
+                    inner = core.replace(parents=(*rest[0], place, *rest[1]))
+                    return _sum(bind, _times(self.weight(parent, place), self.number(inner)))
+                if not isinstance(parent.type.domain, Bool):
+                    self.refuse(parent, "a position")
+                yes, no = (
+                    core.replace(
+                        parents=(*rest[0], c.Const(parent.span, parent.type, value), *rest[1])
+                    )
+                    for value in (True, False)
+                )
+                return _mixed(self.truth(parent), self.number(yes), self.number(no))
+        return c.map_parts(core, self.number)
+
+    def branches(self, core: c.If) -> c.Core:
+        then, otherwise = self.number(core.then), self.number(core.otherwise)
+        if not self.mentions(core.condition):
+            return core.replace(then=then, otherwise=otherwise, type=Type(Real(), core.type.shape))
+        if isinstance(core.type.domain, IndexOf):
+            self.refuse(core.condition, "a choice of labels because")
+        return _mixed(self.truth(core.condition), then, otherwise)
+
+    def log_density(self, core: c.LogDensity) -> c.Core:
+        law = self.law(core.law)
+        if not self.mentions(core.value):
+            return core.replace(law=law)
+        if self.is_label(core.value):
+            bind, place = self.places(core.value)
+            return _sum(
+                bind, _times(self.weight(core.value, place), core.replace(law=law, value=place))
+            )
+        if not isinstance(core.value.type.domain, Bool) or core.value.type.shape:
+            return core.replace(law=law, value=self.number(core.value))
+        yes, no = (
+            core.replace(law=law, value=c.Const(core.span, Type(Bool()), value))
+            for value in (True, False)
+        )
+        return _mixed(self.truth(core.value), yes, no)
+
+    def call(self, core: c.Call) -> c.Core:
+        """Functions of the program are written out; those that the caller binds take relaxed
+        values.
+        """
+        function = self.functions[core.function]
+        if function.body is None:
+            return core.replace(arguments=tuple(map(self.number, core.arguments)))
+        self.depth += 1
+        body = renamed(function.body, lambda name: f"{name} {self.depth}")
+        names = [name for name, _ in function.parameters]
+        return self.number(substitute(body, dict(zip(names, core.arguments, strict=True))))
+
+    # ---- truth values
+
+    def truth(self, core: c.Core) -> c.Core:
+        """How true it is: products for `and`, as of independent events."""
+        if not self.mentions(core):
+            one, zero = (c.Const(core.span, NUMBER, value) for value in (1.0, 0.0))
+            return c.If(core.span, NUMBER, core, one, zero)
+        if isinstance(core, c.Ref | c.At) and _name(core) in self.draws:
+            return self.draw(core)
+        if isinstance(core, c.Apply):
+            values = [argument for _, argument in core.arguments]
+            if core.function == "not":
+                return _complement(self.truth(values[0]))
+            if core.function == "and":
+                return _times(self.truth(values[0]), self.truth(values[1]))
+            if core.function == "or":
+                return _complement(_times(*(_complement(self.truth(value)) for value in values)))
+            if core.function in ("equal", "not_equal"):
+                same = self.same(*values)
+                return same if core.function == "equal" else _complement(same)
+        self.refuse(core, "a comparison")
+        raise AssertionError
+
+    def same(self, left: c.Core, right: c.Core) -> c.Core:
+        if isinstance(left.type.domain, Bool) and isinstance(right.type.domain, Bool):
+            a, b = self.truth(left), self.truth(right)
+            return _mixed(a, b, _complement(b))
+        if self.is_label(right) and not self.is_label(left):
+            left, right = right, left
+        if not self.is_label(left):
+            self.refuse(left if self.mentions(left) else right, "a comparison")
+        if not self.mentions(right):
+            return self.weight(left, right)
+        if not self.is_label(right):
+            self.refuse(right, "a comparison")
+        bind, place = self.places(left)
+        return _sum(bind, _times(self.weight(left, place), self.weight(right, place)))
+
+
+# ---- arithmetic
+
+
+def _name(core: c.Core) -> str:
+    base = core.base if isinstance(core, c.At) else core
+    return base.name if isinstance(base, c.Ref) else ""
+
+
+def _relaxed_type(type_: Type) -> Type:
+    if isinstance(type_.domain, IndexOf):
+        return Type(UNIT, (*type_.shape, type_.domain.dim), "simplex")
+    return Type(UNIT, type_.shape)
+
+
+def _apply(function: str, a: c.Core, b: c.Core) -> c.Core:
+    shape: Any = a.type.shape or b.type.shape
+    return c.Apply(a.span, Type(Real(), shape), function, (("a", a), ("b", b)))
+
+
+def _times(a: c.Core, b: c.Core) -> c.Core:
+    return _apply("multiply", a, b)
+
+
+def _complement(a: c.Core) -> c.Core:
+    return _apply("subtract", c.Const(a.span, NUMBER, 1.0), a)
+
+
+def _mixed(weight: c.Core, then: c.Core, otherwise: c.Core) -> c.Core:
+    return _apply("add", _times(weight, then), _times(_complement(weight), otherwise))
+
+
+def _sum(bind: c.Bind, body: c.Core) -> c.Core:
+    return c.Reduce(body.span, Type(Real(), body.type.shape), "sum", (bind,), None, body)

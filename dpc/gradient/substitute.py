@@ -1,0 +1,73 @@
+"""Values in the place of variables, and other names for what an expression binds, so that none
+means another thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import TypeVar
+
+from dpc.dsl.graph import core as c
+
+Tree = TypeVar("Tree", bound=c.Core | c.Law)
+
+
+def substitute(tree: Tree, values: Mapping[str, c.Core]) -> Tree:
+    """The expression with values for its variables, all at once; what it binds has names that no
+    value mentions.
+    """
+    taken = {name for value in values.values() for name in names_in(value)}
+
+    def change(part: c.Core | c.Law) -> c.Core | c.Law:
+        return values.get(part.name, part) if isinstance(part, c.Var) else c.map_parts(part, change)
+
+    found: Tree = change(renamed_apart(tree, taken | set(values)))  # type: ignore[assignment]
+    return found
+
+
+def renamed_apart(tree: Tree, taken: set[str]) -> Tree:
+    """The same expression with other names for those variables it binds whose names are taken."""
+    used = taken | names_in(tree)
+    names: dict[str, str] = {}
+    for name in sorted(bound_in(tree) & taken):
+        names[name] = next(new for number in count(2) if (new := f"{name}{number}") not in used)
+        used.add(names[name])
+    return renamed(tree, lambda name: names.get(name, name)) if names else tree
+
+
+def renamed(tree: Tree, new: Callable[[str], str]) -> Tree:
+    """The same expression with new names for all that it binds."""
+    found: Tree = _renamed(tree, new)  # type: ignore[assignment]
+    return found
+
+
+def _renamed(tree: c.Core | c.Law, new: Callable[[str], str]) -> c.Core | c.Law:
+    inner: c.Core | c.Law = c.map_parts(tree, lambda part: _renamed(part, new))
+    if isinstance(inner, c.Loop):
+        name = new(inner.variable)
+        condition, body = (
+            c.rename(part, inner.variable, name) for part in (inner.condition, inner.body)
+        )
+        return inner.replace(variable=name, condition=condition, body=body)
+    if not isinstance(inner, c.Reduce | c.Build):
+        return inner
+    binders = inner.binders
+    for bind in binders:
+        inner = c.map_parts(inner, lambda part, old=bind.name: c.rename(part, old, new(old)))  # type: ignore[misc]
+    return inner.replace(binders=tuple(bind.replace(name=new(bind.name)) for bind in binders))
+
+
+def bound_in(tree: c.Core | c.Law) -> set[str]:
+    loops = {part.variable for part in c.walk(tree) if isinstance(part, c.Loop)}
+    return loops | {
+        bind.name
+        for part in c.walk(tree)
+        if isinstance(part, c.Reduce | c.Build)
+        for bind in part.binders
+    }
+
+
+def names_in(tree: c.Core | c.Law) -> set[str]:
+    """All variables, whether bound inside the expression or outside of it."""
+    return bound_in(tree) | {part.name for part in c.walk(tree) if isinstance(part, c.Var)}

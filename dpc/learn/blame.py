@@ -1,0 +1,171 @@
+"""Whose fault it is that the data have no density: the entries where log p is not finite, and
+inputs that are infinite.
+
+log p is a sum of terms, one for each place of each draw and factor; each is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.graph import Kind
+from dpc.dsl.record import Record
+
+from ..finite.slots import Sizes
+from ..finite.terms import Term
+from .cases import Group
+from .join import place_name
+from .likelihood import Likelihood
+
+Values = dict[str, Any]
+Place = tuple[int, ...]
+
+
+class Look(Record):
+    """One group of cases at some parameters: the terms of log p, and a table for each, with an axis
+    of cases first.
+    """
+
+    group: Group
+    terms: tuple[Term, ...]
+    tables: list[Any]
+
+
+def blame(likelihood: Likelihood, params: Values) -> str:
+    """What is wrong, in words; the first entry of each draw and input is told. Empty if none is
+    found to blame.
+    """
+    first = 0
+    said: dict[str, str] = {}
+    for group, arrays in zip(likelihood.cases.groups, likelihood.arrays, strict=True):
+        teller = Teller(likelihood, params, group, first)
+        for name, words in (
+            *teller.impossible(look(likelihood, params, group, arrays)),
+            *teller.infinite(),
+        ):
+            said.setdefault(name, words)
+        first += group.count
+    return "; ".join(said.values())
+
+
+def look(likelihood: Likelihood, params: Values, group: Group, arrays: Any) -> Look:
+    terms: list[Term] = []
+
+    def tables(known: Values, sizes: Mapping[str, int]) -> list[Any]:
+        """Draws that are integrated out are zero: their laws are normal."""
+        own, data, given = likelihood.known(params, known, sizes)
+        blocks = likelihood._blocks(sizes).shapes if likelihood.roles.integrated else {}
+        hidden = {name: jnp.zeros(shape) for name, shape in blocks.items()}
+        finite, own, values, seen, lengths, _ = likelihood.model.questions.known(
+            own, data, {**given, **hidden}
+        )
+        terms[:] = finite.grounded.terms
+        return finite.tables(own, values, {**seen, **lengths})
+
+    run = jax.jit(
+        lambda arrays: likelihood.map_cases(group, arrays, tables)
+    )  # NumPyro refuses what is not traced
+    found = [np.asarray(table) for table in run(arrays)]
+    return Look(group, tuple(terms), found if arrays.stacked else [table[None] for table in found])
+
+
+class Teller:
+    """Words for entries of a group whose first case has the number `first`."""
+
+    def __init__(self, likelihood: Likelihood, params: Values, group: Group, first: int):
+        self.cases, self.graph = likelihood.cases, likelihood.roles.graph
+        self.params, self.group, self.first = params, group, first
+
+    def impossible(self, seen: Look) -> Iterator[tuple[str, str]]:
+        """A term over finite draws that are hidden is impossible where it is so for all of their
+        values.
+        """
+        for term, table in zip(seen.terms, seen.tables, strict=True):
+            best = table.max(axis=tuple(range(table.ndim - len(term.slots), table.ndim)))
+            bad = np.argwhere(~np.isfinite(best))
+            if len(bad):
+                case, *at = map(int, bad[0])
+                value = f"{best[tuple(bad[0])]:g}"
+                yield term.name, self._of_term(term, case, tuple(at), value)
+
+    def _of_term(self, term: Term, case: int, at: Place, value: str) -> str:
+        place = self._place(term, at)
+        if not isinstance(term.body, c.Law):
+            return (
+                f"`{self._entry(term.name, case, place)}` is "
+                f"{value}{self._in_case(term.name, case, place)}"
+            )
+        own = self._value(term.name, case, place)
+        here = (
+            f"`{self._entry(term.name, case, place)}`{own}{self._in_case(term.name, case, place)}"
+        )
+        return f"{here} has log density {value} under {term.body.name}"
+
+    def _place(self, term: Term, at: Place) -> Place:
+        """Indices of the element that the term is about."""
+        sizes = Sizes(self.group.sizes)
+        found = {bind.name: sizes.places(bind)[k] for bind, k in zip(term.binders, at, strict=True)}
+        if not isinstance(term.value, c.At):
+            return tuple(found.values())
+        indices = term.value.indices
+        known = [
+            found[i.name] if isinstance(i, c.Var) else i.value
+            for i in indices
+            if isinstance(i, c.Var | c.Const)
+        ]
+        return tuple(map(int, known)) if len(known) == len(indices) else tuple(found.values())
+
+    def infinite(self) -> Iterator[tuple[str, str]]:
+        """Inputs may be infinite, as a bound that is none; what is computed from them may not."""
+        for node in self.graph.of_kind(Kind.INPUT):
+            own = self.group.stacked.get(node.name, self.group.shared.get(node.name))
+            if own is None or own.dtype.kind != "f":
+                continue
+            bad = np.argwhere(np.isinf(own))
+            if len(bad):
+                case, place = (
+                    (int(bad[0][0]), bad[0][1:]) if node.name in self.group.stacked else (0, bad[0])
+                )
+                index = tuple(map(int, place))
+                entry, there = (
+                    self._entry(node.name, case, index),
+                    self._in_case(node.name, case, index),
+                )
+                yield node.name, f"`{entry}`{there} is {own[tuple(bad[0])]:g}"
+
+    # ---- entries in the caller's terms
+
+    def _value(self, name: str, case: int, place: Place) -> str:
+        arrays = self.group.stacked.get(name)
+        array = (
+            self.group.shared.get(name, self.params.get(name)) if arrays is None else arrays[case]
+        )
+        value = None if array is None else np.asarray(array)[place]
+        return f" = {value:.6g}" if value is not None and value.ndim == 0 else ""
+
+    def _is_joined(self, name: str) -> bool:
+        axes = self.graph[name].type.shape
+        return bool(self.cases.joined) and bool(axes) and str(axes[0]) == self.cases.joined
+
+    def _entry(self, name: str, case: int, place: Place) -> str:
+        """The element in its own case, where cases stand one after the other."""
+        if place and self._is_joined(name):
+            place = (int(self.group.shared[place_name(self.cases.joined)][place[0]]), *place[1:])
+        return f"{name}[{', '.join(map(str, place))}]" if place else name
+
+    def _in_case(self, name: str, case: int, place: Place) -> str:
+        if self.cases.count == 1:
+            return ""
+        if place and self._is_joined(name):
+            case = (
+                int((self.group.shared[place_name(self.cases.joined)][: place[0] + 1] == 0).sum())
+                - 1
+            )
+        number = self.cases.numbers[self.first + case]
+        return f" in case {self.cases.names[number] if self.cases.names else number + 1}"

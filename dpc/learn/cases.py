@@ -1,0 +1,199 @@
+"""Data to learn from: independent cases of one model, each with values for some of its draws.
+
+A case is a whole run of the model. Cases of one size are kept together, stacked along a new first
+axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.record import Record
+
+from ..data.bind import Bound, bind_data
+from ..data.errors import problem
+from ..data.raw import Array, Mask, Raw
+
+CASE = "case"
+
+
+class Group(Record):
+    """Cases of one size. `stacked` arrays have an entry for each case, `shared` are the same for
+    all.
+
+    `missing` marks entries that are not known, with the shape of their array.
+    """
+
+    sizes: dict[str, int]
+    shared: dict[str, Array]
+    stacked: dict[str, Array]
+    missing: dict[str, Mask]
+    count: int
+
+    def own(self) -> Group:
+        shared, stacked = (
+            {name: np.array(a) for name, a in held.items()} for held in (self.shared, self.stacked)
+        )
+        return self.replace(shared=shared, stacked=stacked)
+
+
+class Cases(Record):
+    """`given` are the draws that the data have values for, in some case at least.
+
+    Where the cases are `joined`, one group holds them all, one after the other along the dim of
+    that name. `numbers` say which case of the sources each is, group by group; `names` are theirs
+    in the order of the sources.
+    """
+
+    groups: tuple[Group, ...]
+    labels: dict[str, tuple[str, ...]]
+    given: frozenset[str]
+    joined: str = ""
+    numbers: tuple[int, ...] = (0,)
+    names: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    def own(self) -> Cases:
+        """With arrays of its own: those of a caller may be written to later."""
+        return self.replace(groups=tuple(group.own() for group in self.groups))
+
+
+def is_read(sources: tuple[Any, ...]) -> bool:
+    """Whether the sources are cases already."""
+    return len(sources) == 1 and isinstance(sources[0], Cases)
+
+
+def shape_of(node: Node, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
+
+
+def first_dim(node: Node) -> str:
+    return str(next(iter(node.type.shape), ""))
+
+
+def draws_of(graph: Graph) -> set[str]:
+    return {node.name for node in graph.of_kind(Kind.DRAW)}
+
+
+def given_by(graph: Graph, raws: list[Raw]) -> set[str]:
+    """The inputs and draws that the sources have entries for."""
+    found = set()
+    for raw in raws:
+        for name in raw.variables:
+            owner = name if name in graph.by_name or not raw.table else name.rpartition(".")[0]
+            if owner in graph.by_name and graph[owner].kind in (Kind.DRAW, Kind.INPUT):
+                found.add(owner)
+    return found
+
+
+def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    return bind_observed(graph, given_by(graph, raws), raws, sizes)
+
+
+def bind_observed(
+    graph: Graph, given: set[str], raws: list[Raw], sizes: Mapping[str, int] | None
+) -> Bound:
+    """Draws that the data give are observed, whatever the file calls them; missing entries are
+    allowed.
+    """
+    seen = graph.map_nodes(
+        lambda n: n.replace(observed=n.observed or (n.kind is Kind.DRAW and n.name in given))
+    )
+    return bind_data(seen, *raws, sizes=sizes, partial=True, missing=True)
+
+
+# ---- groups
+
+
+def stack_cases(graph: Graph, bounds: list[Bound]) -> Cases:
+    """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
+    if not bounds:
+        raise problem("", "there are no cases to learn from")
+    draws = draws_of(graph)
+    seen = {
+        name: array.flat[0]
+        for bound in bounds
+        for name, array in bound.arrays.items()
+        if name in draws
+    }
+    bounds = [_opened(graph, bound, seen) for bound in bounds]
+    found: dict[Any, list[int]] = {}
+    for number, bound in enumerate(bounds):
+        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
+    groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
+    return Cases(
+        groups,
+        _labels(bounds),
+        frozenset(seen),
+        numbers=tuple(n for numbers in found.values() for n in numbers),
+    )
+
+
+def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
+    """A draw that other cases have, `seen` with such a value, is missing here in all its
+    entries.
+    """
+    absent = [name for name in seen if name not in bound.arrays]
+    shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
+    arrays = {name: np.full(shape, seen[name]) for name, shape in shapes.items()}
+    missing = {name: np.ones(shape, bool) for name, shape in shapes.items()}
+    return (
+        bound.replace(arrays=bound.arrays | arrays, missing=bound.missing | missing)
+        if absent
+        else bound
+    )
+
+
+def _group(bounds: list[Bound]) -> Group:
+    first = bounds[0]
+    if len(bounds) == 1:
+        return Group(first.sizes, first.arrays, {}, first.missing, 1)
+    stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
+    names = {name for bound in bounds for name in bound.missing}
+    missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
+    return Group(first.sizes, {}, stacked, missing, len(bounds))
+
+
+def _mask(bound: Bound, name: str) -> Mask:
+    return bound.missing.get(name, np.zeros(bound.arrays[name].shape, bool))
+
+
+def _labels(bounds: list[Bound]) -> dict[str, tuple[str, ...]]:
+    """Cases must agree on what the labels of a dim are, where their data say."""
+    labels = bounds[0].labels
+    for bound in bounds:
+        for name, own in bound.labels.items():
+            if labels.get(name) != own:
+                message = f"cases do not agree on the labels of `{name}`"
+                raise problem(
+                    name, message, "name them in the file: `dim D = a | b`, or give positions"
+                )
+    return labels
+
+
+def cut_cases(graph: Graph, bound: Bound, dim: str, places: list[Array]) -> Cases:
+    """One long case as many: each has the steps at its places along the dim."""
+    cut = [name for name in bound.arrays if first_dim(graph[name]) == dim]
+    found: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        found.setdefault(len(place), []).append(number)
+    groups, numbers = [], []
+    for length, group in sorted(found.items()):
+        numbers += group
+        chosen = np.stack([places[number] for number in group])
+        stacked = {name: bound.arrays[name][chosen] for name in cut}
+        missing = {
+            name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()
+        }
+        shared = {name: array for name, array in bound.arrays.items() if name not in cut}
+        groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
+    return Cases(
+        tuple(groups), bound.labels, frozenset(cut) & draws_of(graph), numbers=tuple(numbers)
+    )

@@ -1,0 +1,147 @@
+"""Which method suits a likelihood, and why: counting where that is all there is, exact derivatives
+otherwise.
+"""
+
+from __future__ import annotations
+
+from dpc.dsl.library.rows import Update
+from dpc.dsl.record import Record
+from dpc.inference.errors import MemoryLimitError
+
+from .counts import table_uses
+from .fields import FIELD_LOSSES
+from .likelihood import Likelihood
+from .natural import why_not_natural
+from .sparse import SPARSE_LOSSES, why_not_sparse
+from .updates import find_updates
+
+FEW = 60
+"""Parameters up to which the exact Hessian pays."""
+
+METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "natural", "stochastic")
+
+
+LOSSES = ("likelihood", *FIELD_LOSSES, *SPARSE_LOSSES)
+
+
+class Choice(Record):
+    """`loss` is one of LOSSES."""
+
+    method: str
+    why: str
+    loss: str = "likelihood"
+
+
+class NotApplicable(ValueError):
+    """A method that was asked for, on a model it does not suit."""
+
+
+def choose_method(likelihood: Likelihood) -> Choice:
+    roles = likelihood.roles
+    if likelihood.is_complete and table_uses(roles):
+        return Choice(
+            "counts",
+            "the data are complete and all that is unknown are tables: relative frequencies",
+        )
+    if likelihood.is_complete and roles.is_normalised and _all_closed(likelihood):
+        return Choice(
+            "closed form", "the data are complete and every unknown is a mean of something"
+        )
+    count = likelihood.count
+    few = numbers(count)
+    if likelihood.is_complete and roles.is_normalised:
+        if count <= FEW:
+            return choose_newton(count)
+        return Choice("lbfgs", f"the data are complete and {few} are unknown")
+    if roles.integrated:
+        hidden = ", ".join(f"`{node.name}`" for node in roles.integrated[:3])
+        return Choice(
+            "lbfgs", f"{hidden} integrated out exactly: all laws are normal and all means affine"
+        )
+    if roles.is_normalised:
+        hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
+        verb = "is" if len(roles.summed) == 1 else "are"
+        return Choice(
+            "em",
+            f"{hidden} {verb} hidden: exact expectations, then L-BFGS on the likelihood itself",
+        )
+    return _choose_for_field(likelihood, few)
+
+
+def numbers(count: int) -> str:
+    return f"{count} numbers" if count != 1 else "one number"
+
+
+def choose_newton(count: int) -> Choice:
+    verb = "are" if count != 1 else "is"
+    return Choice(
+        "newton", f"the data are complete and {numbers(count)} {verb} unknown: exact Hessian"
+    )
+
+
+def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:
+    """Gradients alone: a Hessian of a log-partition takes longer to compile than it saves in
+    steps.
+    """
+    try:
+        likelihood.verify_exact()
+    except MemoryLimitError as error:
+        if not likelihood.is_complete:
+            raise
+        why = (
+            f"exact inference is too wide ({str(error).partition(':')[0]}): the "
+            "pseudo-likelihood, which is consistent"
+        )
+        return Choice("lbfgs", why, "pseudo")
+    return Choice("lbfgs", f"a random field with {few} unknown: exact log-partition")
+
+
+def choose_for_loss(loss: str, likelihood: Likelihood) -> Choice:
+    """The method for a loss that was asked for."""
+    if loss in SPARSE_LOSSES:
+        if reason := why_not_sparse(likelihood):
+            raise NotApplicable(f"the loss {loss!r} cannot be used: {reason}")
+        return Choice("lbfgs", SPARSE_LOSSES[loss][1], loss)
+    if loss not in FIELD_LOSSES:
+        raise NotApplicable(f"there is no loss {loss!r}: it is one of {', '.join(LOSSES)}")
+    if likelihood.roles.is_normalised:
+        raise NotApplicable(
+            f"the loss {loss!r} is for random fields, and no factor speaks about this model's draws"
+        )
+    if not likelihood.is_complete:
+        hidden = [*(node.name for node in likelihood.roles.summed), *sorted(likelihood.open)]
+        raise NotApplicable(
+            f"the loss {loss!r} needs complete data, and `{hidden[0]}` is hidden or has missing "
+            "entries"
+        )
+    found = FIELD_LOSSES[loss]
+    return Choice("stochastic" if found.draws else "lbfgs", found.about, loss)
+
+
+def _all_closed(likelihood: Likelihood) -> bool:
+    return all(update is not Update.NEWTON for update in find_updates(likelihood.roles).values())
+
+
+def verify_method(method: str, likelihood: Likelihood) -> None:
+    """Raises NotApplicable unless the method can find the maximum."""
+    roles = likelihood.roles
+    if method not in METHODS:
+        raise NotApplicable(f"there is no method {method!r}: it is one of {', '.join(METHODS)}")
+    if method == "counts" and not (likelihood.is_complete and table_uses(roles)):
+        raise NotApplicable("`counts` needs complete data and tables as the only unknowns")
+    closed = likelihood.is_complete and roles.is_normalised and _all_closed(likelihood)
+    if method == "closed form" and not closed:
+        raise NotApplicable(
+            "`closed form` needs complete data, a directed model and unknowns that enter laws "
+            "directly"
+        )
+    if method == "natural" and (reason := why_not_natural(likelihood)):
+        raise NotApplicable(reason)
+    if method == "em" and roles.integrated:
+        raise NotApplicable(
+            "`em` sums over finite variables, and those hidden here are integrated out: use lbfgs"
+        )
+    if method == "em" and likelihood.is_complete:
+        raise NotApplicable(
+            "`em` is for hidden variables, and the data are complete: use newton or lbfgs"
+        )

@@ -1,0 +1,202 @@
+"""Complete data and tables: p[row, k] = (count[row, k] + prior - 1) / sum over k, by counting
+alone.
+
+Counts add up, so any number of rows can be read a chunk at a time. Nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln  # type: ignore[import-untyped]
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.types import FIRST, LAST, Dim
+from dpc.dsl.library.rows import Update
+from dpc.dsl.record import Record
+from dpc.dsl.source import Span
+
+from ..finite.expand import index_type
+from ..finite.slots import Sizes
+from .cases import CASE, Cases, Group
+from .roles import Roles
+from .updates import entry_of, find_updates
+
+
+class Use(Record):
+    """A law that looks its probabilities up in a table."""
+
+    table: Node
+    child: Node
+    piece: Any
+    core: c.Core
+
+
+def table_uses(roles: Roles) -> list[Use] | None:
+    """Every use of every unknown, when all are tables of finite draws, with Dirichlet or Beta
+    priors or none.
+    """
+    updates = find_updates(roles)
+    if roles.summed or not roles.is_normalised or not updates:
+        return None
+    if any(update not in (Update.PROBABILITIES, Update.CHANCE) for update in updates.values()):
+        return None
+    found = []
+    for table in roles.unknowns:
+        if not all(_is_constant(piece.body) for piece in table.pieces):
+            return None
+        own = list(_uses_of(table, roles.graph))
+        if not all(use.piece.body.facts.finite for use in own):
+            return None
+        found += own
+    return found
+
+
+def _is_constant(body: c.Core | c.Law) -> bool:
+    return not any(isinstance(part, c.Ref | c.Call) for part in c.walk(body))
+
+
+def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:
+    for child in graph.of_kind(Kind.DRAW):
+        for piece in child.pieces:
+            assert isinstance(piece.body, c.Law)
+            for _, core in piece.body.arguments:
+                if entry_of(core, table.name):
+                    yield Use(table, child, piece, core)
+
+
+def count_cases(
+    uses: list[Use], shapes: dict[str, tuple[int, ...]], cases: Cases
+) -> dict[str, Array]:
+    """How often each entry of each table is seen: [shape of the table], with two columns for a
+    chance.
+    """
+    found = {name: np.zeros(shape) for name, shape in shapes.items()}
+    for group in cases.groups:
+        for use in uses:
+            places = _places(use, group)
+            flat = np.ravel_multi_index(tuple(places), found[use.table.name].shape)
+            counted = np.bincount(flat.ravel(), minlength=prod(found[use.table.name].shape))
+            found[use.table.name] += counted.reshape(found[use.table.name].shape)
+    return found
+
+
+def count_shape(node: Node, sizes: dict[str, int]) -> tuple[int, ...]:
+    shape = tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
+    return shape if node.type.constraint else (*shape, 2)
+
+
+def _places(use: Use, group: Group) -> list[Array]:
+    """The indices into the table, and the child's own value, for every case and place."""
+    dim = Dim(CASE, group.count, (), Span(0, 0))
+    case = c.Bind(Span(0, 0), f"{CASE}.number", dim, FIRST, LAST)
+    binders = tuple(index for index in use.piece.indices if isinstance(index, c.Bind))
+    axes = (case, *binders) if group.stacked else binders
+    evaluator = Evaluator(group.shared, Sizes({**group.sizes, CASE: group.count}), {})
+
+    def evaluate(core: c.Core) -> Array:
+        return np.asarray(evaluator.value(_by_case(core, group), axes, group.stacked))
+
+    indices = use.core.indices if isinstance(use.core, c.At) else ()
+    found = [evaluate(core) for core in (*indices, _value(use))]
+    if use.piece.where is not None:
+        *found, kept = np.broadcast_arrays(*found, evaluate(use.piece.where).astype(bool))
+        return [array[kept].astype(int) for array in found]
+    return [array.astype(int) for array in np.broadcast_arrays(*found)]
+
+
+def _value(use: Use) -> c.Core:
+    whole = c.Ref(use.piece.span, use.child.type, use.child.name)
+    places = tuple(
+        c.Var(index.span, index_type(index), index.name) if isinstance(index, c.Bind) else index
+        for index in use.piece.indices
+    )
+    return (
+        c.At(use.piece.span, use.child.type.replace(shape=()), whole, places) if places else whole
+    )
+
+
+def _by_case(core: c.Core, group: Group) -> c.Core:
+    """The same expression, where what has a value for each case is a variable that runs over
+    them.
+    """
+    if isinstance(core, c.Ref) and core.name in group.stacked:
+        return c.Var(core.span, core.type, core.name)
+    return c.map_parts(core, lambda part: _by_case(part, group))
+
+
+# ---- priors and estimates
+
+
+def prior_counts(node: Node, shape: tuple[int, ...], sizes: dict[str, int]) -> Array:
+    """What a Dirichlet or Beta prior adds to the counts: its parameters less one."""
+    evaluator = Evaluator({}, Sizes(sizes), {})
+    found = np.zeros(shape)
+    for piece in node.pieces:
+        binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
+        if len(binders) != len(piece.indices):
+            raise NeedsJax(node.name)
+        assert isinstance(piece.body, c.Law)
+        arguments = [np.asarray(evaluator.value(core, binders)) for _, core in piece.body.arguments]
+        stacked = (
+            arguments[0]
+            if piece.body.facts.prior is Update.PROBABILITIES
+            else np.stack(arguments[::-1], axis=-1)
+        )
+        found += np.broadcast_to(stacked, shape) - 1
+    return found
+
+
+def estimate(counts: Array, node: Node) -> Array:
+    """Relative frequencies; a row that was never seen stays uniform. Of a chance, that of true."""
+    total = counts.sum(axis=-1, keepdims=True)
+    p = np.where(total > 0, counts / np.where(total > 0, total, 1), 1 / counts.shape[-1])
+    return p if node.type.constraint else p[..., 1]
+
+
+def standard_errors(counts: Array, node: Node) -> Array:
+    """sqrt(p (1 - p) / n): the inverse of the observed information of a multinomial; not known
+    without data.
+    """
+    total = counts.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = counts / total
+        error = np.where(total > 0, np.sqrt(p * (1 - p) / total), np.nan)
+    return error if node.type.constraint else error[..., 1]
+
+
+def log_likelihood_at(counts: Array, p: Array, node: Node) -> float:
+    """sum of count log p; what was never seen adds nothing."""
+    full = p if node.type.constraint else np.stack([1 - p, p], axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.sum(np.where(counts != 0, counts * np.log(full), 0.0)))
+
+
+def log_prior_at(added: Array, p: Array, node: Node) -> float:
+    """The log density of the Dirichlet prior whose parameters are one more than what it adds to the
+    counts.
+    """
+    normalisers = gammaln(np.sum(added + 1, axis=-1)) - np.sum(gammaln(added + 1), axis=-1)
+    flat = not np.any(added)
+    return (
+        0.0
+        if flat and node.kind is not Kind.DRAW
+        else float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
+    )
+
+
+def unseen_rows(counts: Array) -> int:
+    return int(np.sum(counts.sum(axis=-1) == 0))
+
+
+def add_counts(parts: Iterable[dict[str, Array]]) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for part in parts:
+        for name, counts in part.items():
+            found[name] = found[name] + counts if name in found else counts
+    return found

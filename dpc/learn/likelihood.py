@@ -1,0 +1,388 @@
+"""The negative log-likelihood of a model's parameters, with everything that was not seen summed
+out.
+
+    loss(params) = - sum over cases of [log Z(params, what the case gives) - log Z(params)] - log
+    prior(params)
+
+log Z sums over the finite draws that are not given, by the inference engine, or integrates over
+normal ones of which all means are affine; in a directed model log Z(params) is zero. Its gradient
+is expected minus observed statistics (GM11). Entries that are missing are summed over, or left out
+where nothing depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.record import Record
+from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.tree.model import each_table
+
+from ..finite.finite import Finite
+from ..finite.terms import finite_draws
+from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
+from ..model.model import Model
+from .cases import Cases, Group, shape_of
+from .fields import FIELD_LOSSES
+from .join import join_cases
+from .linear import Blocks, block_dim, log_integral, verify_block
+from .missing import leave_out_missing, present_name
+from .roles import Roles, find_roles
+
+Values = dict[str, Any]
+
+
+class Arrays(Record):
+    """What of a group JAX may trace: arrays for all its cases, arrays by case, and the weight of
+    each case.
+    """
+
+    shared: Values
+    stacked: Values
+    weights: Any
+
+
+jax.tree_util.register_pytree_node(
+    Arrays, lambda a: ((a.shared, a.stacked, a.weights), None), lambda _, parts: Arrays(*parts)
+)
+
+
+class Likelihood:
+    """How well parameters explain cases; a pure function of the parameters and of the arrays of the
+    data.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        cases: Cases,
+        externs: Mapping[str, Callable[..., Any]] | None = None,
+        domain: Domain = "auto",
+    ):
+        self.graph, self.cases, self.domain = graph, cases, domain
+        graph = join_cases(graph, cases.joined) if cases.joined else graph
+        many = cases.count > 1 or any(group.stacked for group in cases.groups)
+        self.roles: Roles = find_roles(graph, cases.given, many)
+        self.externs = dict(externs or {})
+        finite = {node.name for node in finite_draws(self.roles.graph)}
+        missing = {name for group in cases.groups for name in group.missing}
+        self.open = missing & finite
+        """Given finite draws of which some entries are missing: these are evidence, -1 where there
+        is none.
+        """
+        self.masked = missing - finite
+        self.model = self.model_of(self._given_graph())
+        self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
+        self.losses: dict[str, Callable[..., Any]] = {}
+        """Of unconstrained parameters, by name: JAX compiles a function once, as long as it is the
+        same one.
+        """
+
+    def model_of(self, graph: Graph) -> Model:
+        return Model(graph, "", self.externs, self.domain)
+
+    @cached_property
+    def checked(self) -> Likelihood:
+        """The same, but NaN where a sum over a chain wants logarithms: it compiles in half the
+        time.
+        """
+        twin = Likelihood(self.graph, self.cases, self.externs, "checked")
+        twin.arrays = self.arrays
+        return twin
+
+    def _given_graph(self) -> Graph:
+        given = self.cases.given - self.open
+        graph = self.roles.graph.map_nodes(
+            lambda n: n.replace(observed=n.name in given) if n.kind is Kind.DRAW else n
+        )
+        return leave_out_missing(graph, sorted(self.masked))
+
+    def _fixed(self, group: Group) -> Values:
+        """Inputs that may say which finite variables depend on each other: these are never
+        traced.
+        """
+        inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
+        if self.is_complete and self.free is None:
+            return {}
+        return {
+            name: a for name, a in group.shared.items() if name in inputs and a.dtype.kind in "ib"
+        }
+
+    @cached_property
+    def arrays(self) -> list[Arrays]:
+        """What JAX is given of the data, group by group; counting and regression do without."""
+        return [self._arrays(group) for group in self.cases.groups]
+
+    def _arrays(self, group: Group) -> Arrays:
+        fixed = self._fixed(group)
+        stacked = dict(group.stacked)
+        shared = {name: array for name, array in group.shared.items() if name not in fixed}
+        for name, mask in group.missing.items():
+            own = stacked if name in stacked else shared
+            own[name] = np.where(mask, -1, own[name]) if name in self.open else own[name]
+        for name in self.masked:
+            own = stacked if name in stacked else shared
+            own[present_name(name)] = ~group.missing.get(name, np.zeros(own[name].shape, bool))
+        count = group.count if stacked else 1
+        with jax.ensure_compile_time_eval():
+            found: Arrays = jax.tree.map(jnp.asarray, Arrays(shared, stacked, np.ones(count)))
+        return found
+
+    # ---- parameters
+
+    def start(self, key: Any = None, own: Mapping[str, Any] = MappingProxyType({})) -> Values:
+        """The caller's own values, then the file's; others near zero in unconstrained space."""
+        group = self.cases.groups[0]
+        data = {**group.sizes, **group.shared}
+        rest = [node for node in self.roles.unknowns if node.name not in own]
+        return {
+            **own,
+            **initial_nodes(rest, key, data, lambda: self.model.functions.call("init", data=data)),
+        }
+
+    @cached_property
+    def count(self) -> int:
+        """How many numbers are unknown."""
+        raw = jax.eval_shape(lambda: self.unconstrain(self.start()))
+        return sum(prod(leaf.shape) for leaf in jax.tree.leaves(raw))
+
+    @cached_property
+    def constrain(self) -> Callable[[Values], Values]:
+        return jax.jit(partial(constrain_nodes, self.roles.unknowns), inline=True)
+
+    @cached_property
+    def unconstrain(self) -> Callable[[Values], Values]:
+        return jax.jit(partial(unconstrain_nodes, self.roles.unknowns), inline=True)
+
+    # ---- the loss
+
+    def loss(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
+        """Minus the log-likelihood of all cases, minus the log density of the prior."""
+        return -self.log_likelihood(params, arrays) - self.log_prior(params)
+
+    def log_likelihood(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
+        used = self.arrays if arrays is None else arrays
+        each = self.by_case(params, used)
+        return sum(
+            [jnp.sum(own.weights * one) for own, one in zip(used, each, strict=True)],
+            start=jnp.zeros(()),
+        )
+
+    def by_case(self, params: Values, arrays: list[Arrays] | None = None) -> list[jax.Array]:
+        """The log-likelihood of every case, group by group."""
+        found: list[jax.Array] = self._compiled_by_case(
+            params, self.arrays if arrays is None else arrays
+        )
+        return found
+
+    @cached_property
+    def _compiled_by_case(self) -> Callable[..., Any]:
+        def run(params: Values, arrays: list[Arrays]) -> list[jax.Array]:
+            prior = self.log_prior(params)
+            found = []
+            for group, own in zip(self.cases.groups, arrays, strict=True):
+                free = self._by_case(group, own, params, self._free) if self.free else prior
+                found.append(self._by_case(group, own, params, self._joint) - free)
+            return found
+
+        return jax.jit(run, inline=True)
+
+    def _by_case(
+        self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]
+    ) -> jax.Array:
+        found = self.map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
+        return jnp.broadcast_to(found, arrays.weights.shape)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is summed over."""
+        return not self.roles.summed and not self.open and not self.roles.integrated
+
+    def _joint(self, params: Values, known: Values, sizes: Mapping[str, int]) -> Any:
+        """log of the joint density of what is given and estimated, finite draws summed out."""
+        own, data, given = self.known(params, known, sizes)
+        if self.roles.integrated:
+            return log_integral(
+                lambda h: self.model.log_prob(own, {**given, **h}, data), self._blocks(sizes)
+            )
+        if self.is_complete:
+            return self.model.log_prob(own, given, data)
+        return self.model.log_partition(own, data, given=given)
+
+    def _blocks(self, sizes: Mapping[str, int]) -> Blocks:
+        """How the draws that are integrated out are laid out for cases of these sizes."""
+        nodes = self.roles.integrated
+        shapes = {n.name: shape_of(n, sizes) for n in nodes}
+        dim = block_dim(self.roles.graph, nodes)
+        rows = shapes[nodes[0].name][0] if dim else 1
+        verify_block(sum(map(prod, shapes.values())) // rows, nodes)
+        return Blocks(rows, shapes)
+
+    def known(
+        self, params: Values, known: Values, sizes: Mapping[str, int]
+    ) -> tuple[Values, Values, Values]:
+        """Parameters, data, and what is given: the values of estimated draws, and evidence with
+        gaps.
+        """
+        own, values = self._split(params)
+        evidence = {name: known[name] for name in self.open if name in known}
+        data = {**sizes, **{name: array for name, array in known.items() if name not in evidence}}
+        return own, data, {**values, **evidence}
+
+    def _free(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
+        """log Z with nothing given but the inputs."""
+        assert self.free is not None
+        return self.free.log_partition(*self._known_of_field(params, known, sizes))
+
+    @cached_property
+    def _inputs(self) -> set[str]:
+        return {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
+
+    # ---- other losses
+
+    def field_loss(
+        self, name: str, params: Values, arrays: list[Arrays] | None = None, key: Any = None
+    ) -> jax.Array:
+        """A loss of `FIELD_LOSSES` in place of minus the log-likelihood; the prior stays."""
+        rule = FIELD_LOSSES[name].loss
+        total = -self.log_prior(params)
+        for number, (group, own) in enumerate(
+            zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True)
+        ):
+            keys = jax.random.split(
+                jax.random.fold_in(jax.random.key(0) if key is None else key, number),
+                len(own.weights),
+            )
+
+            def score(known: Values, sizes: Mapping[str, int], key: Any) -> Any:
+                finite, tables = self._field(params, known, sizes)
+                return rule(finite, tables, finite.states(known), key)
+
+            each = self.map_cases(group, own, score, keys if own.stacked else keys[0])
+            total = total + jnp.sum(own.weights * each)
+        return total
+
+    def _field(
+        self, params: Values, known: Values, sizes: Mapping[str, int]
+    ) -> tuple[Finite, list[Any]]:
+        """The random field with nothing given but the inputs."""
+        assert self.free is not None
+        finite, tables, _ = self.free.tables(*self._known_of_field(params, known, sizes))
+        return finite, list(each_table(finite.structure, tables))
+
+    def _known_of_field(
+        self, params: Values, known: Values, sizes: Mapping[str, int]
+    ) -> tuple[Values, Values, Values]:
+        own, values = self._split(params)
+        return (
+            own,
+            {**sizes, **{name: a for name, a in known.items() if name in self._inputs}},
+            values,
+        )
+
+    def verify_exact(self) -> None:
+        """Raises MemoryLimitError where the log-partition of the field is too wide for exact
+        inference.
+        """
+        if (free := self.checked.free) is not None:
+            for group, own in zip(self.cases.groups, self.arrays, strict=True):
+                stacked = {name: array[0] for name, array in own.stacked.items()}
+                first = {**self._fixed(group), **own.shared, **stacked}
+                assert free.finite(*self._known_of_field(self.start(), first, group.sizes)).engine
+
+    # ---- expectation and maximisation
+
+    def expect(
+        self, params: Values, arrays: list[Arrays] | None = None
+    ) -> tuple[jax.Array, list[Any]]:
+        """The log-likelihood, and how probable each entry of each table is, given the data (GM10).
+
+        Its gradient is that of the expected log density, with what is expected held fast (Fisher's
+        identity): the sums over hidden draws are never differentiated twice.
+        """
+        total, found = self._expect(jax.lax.stop_gradient(params), arrays)
+        score = self.expected_score(params, found, arrays) - self.log_prior(params)
+        return total + (score - jax.lax.stop_gradient(score)), found
+
+    def _expect(self, params: Values, arrays: list[Arrays] | None) -> tuple[jax.Array, list[Any]]:
+        def expected(known: Values, sizes: Mapping[str, int]) -> Any:
+            own, data, given = self.known(params, known, sizes)
+            return self.model.expected_tables(own, data, given)
+
+        prior = self.log_prior(params)
+        total, found = jnp.zeros(()), []
+        for group, own in zip(
+            self.cases.groups, self.arrays if arrays is None else arrays, strict=True
+        ):
+            joint, tables = self.map_cases(group, own, expected)
+            free = self._by_case(group, own, params, self._free) if self.free else prior
+            total = total + jnp.sum(own.weights * (joint - free))
+            found.append(tables)
+        return total, found
+
+    def expected_score(
+        self, params: Values, expected: list[Any], arrays: list[Arrays] | None = None
+    ) -> jax.Array:
+        """E[log of the joint density] of these parameters, where the finite draws are as probable
+        as `expected` says.
+
+        Where nothing is hidden it is that log density. With the prior counted once.
+        """
+        prior = self.log_prior(params)
+        total = prior
+        used = self.arrays if arrays is None else arrays
+        for group, own, tables in zip(self.cases.groups, used, expected, strict=True):
+
+            def score(known: Values, sizes: Mapping[str, int], tables: Any) -> jax.Array:
+                p, data, given = self.known(params, known, sizes)
+                return self.model.expected_score(tables, p, data, given)
+
+            each = self.map_cases(group, own, score, tables)
+            free = self._by_case(group, own, params, self._free) if self.free else prior
+            total = total + jnp.sum(own.weights * (each - free))
+        return total
+
+    def map_cases(
+        self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any
+    ) -> Any:
+        shared = {**self._fixed(group), **arrays.shared}
+        if not arrays.stacked:
+            return function(shared, group.sizes, *by_case)
+
+        def run(own: Values, *rest: Any) -> Any:
+            return function({**shared, **own}, group.sizes, *rest)
+
+        return jax.vmap(run)(arrays.stacked, *by_case)
+
+    # ---- the prior
+
+    def log_prior(self, params: Values) -> jax.Array:
+        """The log density of estimated draws, and the factors that speak about nothing else."""
+        if not self.roles.prior:
+            return jnp.zeros(())
+        own, values = self._split(params)
+        group = self.cases.groups[0]
+        known = {**group.sizes, **self._fixed(group), **self.arrays[0].shared}
+        return self._prior.log_prob(own, values, known)
+
+    @cached_property
+    def _prior(self) -> Model:
+        graph = self.roles.graph
+        kept = graph.ancestors(self.roles.prior)
+        nodes = tuple(node for node in graph.nodes if node.name in kept)
+        recurrences = tuple(group for group in graph.recurrences if set(group.members) <= kept)
+        return self.model_of(graph.replace(nodes=nodes, recurrences=recurrences))
+
+    def _split(self, params: Values) -> tuple[Values, Values]:
+        drawn = {node.name for node in self.roles.estimated}
+        own = {name: value for name, value in params.items() if name not in drawn}
+        return own, {name: value for name, value in params.items() if name in drawn}

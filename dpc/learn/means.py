@@ -1,0 +1,115 @@
+"""E[y] and sd[y] of a draw whose parents are known: the sampling program, with laws that answer
+with their moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.types import Real
+from dpc.dsl.library.rows import why_not
+from dpc.dsl.lower.program import lower_program
+from dpc.dsl.lower.run import run_program
+
+from ..model.compiled import split_data
+from ..model.given import random_ancestors
+
+Values = dict[str, Any]
+
+
+class _Law:
+    """A distribution whose draws are one of its moments."""
+
+    def __init__(self, law: Any, moment: str):
+        self.law = law
+        self.moment = moment
+
+    def expand(self, shape: tuple[int, ...]) -> _Law:
+        return _Law(self.law.expand(shape), self.moment)
+
+    def sample(self, _: Any) -> Any:
+        return getattr(self.law, self.moment)
+
+
+class _Laws:
+    """In place of the module of distributions."""
+
+    def __init__(self, moment: str):
+        self.moment = moment
+
+    def __getattr__(self, name: str) -> Callable[..., _Law]:
+        return lambda *arguments, **named: _Law(
+            getattr(dist, name)(*arguments, **named), self.moment
+        )
+
+
+def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
+    """Why the mean of a draw cannot be had from its law and the finite draws it depends on; empty
+    if it can.
+    """
+    node, parents = graph[name], random_ancestors(graph, name)
+    if name in parents or any(name in group.members for group in graph.recurrences):
+        return f"the entries of `{name}` depend on each other"
+    for parent in parents:
+        if parent in hidden - finite:
+            return f"`{name}` depends on `{parent}`, which is not known either"
+    if any(setting.name == "ordered" for setting in node.settings) or node.undirected:
+        return f"the entries of `{name}` are not drawn one by one"
+    if hidden & {*parents} and any(
+        len(piece.indices) != len(node.type.shape) for piece in node.pieces
+    ):
+        return f"rows of `{name}` are drawn together, and depend on draws that are hidden"
+    if without := [law.facts for law in node.laws if not law.facts.moments]:
+        return f"no moments of {without[0].name}: {why_not(without[0], 'moments')}"
+    return ""
+
+
+class Means:
+    """Mean and standard deviation of the draw `name`, as a function of parameters, of data and of
+    other draws.
+    """
+
+    def __init__(self, graph: Graph, name: str, externs: Mapping[str, Callable[..., Any]]):
+        self.name = name
+        self.dims = frozenset(dim.name for dim in graph.dims)
+        program = lower_program(only(graph, name))
+        self.mean, self.variance = (
+            run_program(program, externs, {"dist": _Laws(moment)})["sample"]
+            for moment in ("mean", "variance")
+        )
+
+    def __call__(self, params: Values, data: Mapping[str, Any], values: Values) -> tuple[Any, Any]:
+        arrays, sizes = split_data(data, self.dims)
+        known = {**arrays, **values, **dict(sizes)}
+        key = jax.random.key(0)
+        mean, variance = (f(key, params, known)[self.name] for f in (self.mean, self.variance))
+        return mean, jnp.sqrt(variance)
+
+
+def only(graph: Graph, name: str) -> Graph:
+    """What the draw depends on; other draws are given, and whole numbers have means that are not
+    whole.
+    """
+    kept = graph.ancestors([name])
+
+    def change(node: Node) -> Node:
+        if node.name == name:
+            return node.replace(
+                type=node.type.replace(domain=Real(*node.type.bounds)), observed=False
+            )
+        if node.kind is Kind.DRAW:
+            return node.replace(
+                kind=Kind.INPUT, pieces=(), parents=(), random=False, observed=False
+            )
+        return node
+
+    nodes = tuple(
+        change(node) for node in graph.nodes if node.name in kept and node.kind is not Kind.COST
+    )
+    return graph.replace(nodes=nodes, recurrences=(), guide=None)

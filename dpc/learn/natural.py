@@ -1,0 +1,221 @@
+"""Natural gradients: the Fisher information of the laws of the data, seen through whatever computes
+their parameters.
+
+A law of an exponential family is exp(<eta, T(y)> - A(eta)) up to its base measure, so that the loss
+is convex in its natural parameters eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher
+information of the unknowns (SO08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.build import run_passes
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.library.constructor import argument_names, constructor, evaluate
+from dpc.dsl.library.rows import Distribution
+from dpc.dsl.record import Record
+from dpc.inference.families.family import Family
+from dpc.inference.families.features import from_usual
+from dpc.inference.families.special import floats, over_leading
+from dpc.inference.families.table import FAMILIES, find_family
+
+from .likelihood import Arrays, Likelihood
+
+Values = dict[str, Any]
+
+
+class LawFamily(Record):
+    """The exponential family of a distribution in the way its row gives the parameters."""
+
+    row: Distribution
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the family takes the arguments that the row's NumPyro constructor has."""
+        if not self.row.family:
+            return False
+        wanted = FAMILIES[self.row.family].example.keys()
+        usual = set(argument_names(self.row)) - {"total_count"}
+        return wanted <= {"total_count", "size"} and (
+            bool(self.row.natural) or usual == self._family(2, 2).usual_ndims.keys()
+        )
+
+    def natural(self, **arguments: Any) -> Values:
+        """The natural parameters [..., k], and the number of trials where there is one."""
+        call = constructor(self.row.text)
+        words = {"exp": jnp.exp, "sqrt": jnp.sqrt, "log": jnp.log, str(call.func.id): dict}  # type: ignore[attr-defined]
+        usual = evaluate(call, {**words, **arguments})
+        trials = usual.pop("total_count", None)
+        known = {} if trials is None else {"trials": floats(trials)}
+        if self.row.natural:
+            logits = floats(arguments[self.row.natural])
+            eta = logits[..., :-1] - logits[..., -1:] if self._is_table else logits[..., None]
+            return {"eta": eta, **known}
+        size = jnp.shape(next(iter(usual.values())))[-1] if self._is_table else 2
+        return {"eta": from_usual(self._family(2, size), **usual), **known}
+
+    def loss(self, outputs: Values, y: Any) -> Any:
+        """A(eta) - <eta, T(y)>, element by element."""
+        eta = outputs["eta"]
+        event = self._family(2, 2).event_ndim
+
+        def of_one(eta: Any, y: Any, trials: Any) -> Any:
+            family = self._family(trials, eta.shape[-1] + 1)
+            return family.log_partition(eta) - eta @ family.statistic(y).astype(eta.dtype)
+
+        return over_leading(of_one, (eta, 1), (floats(y), event), (outputs.get("trials", 1.0), 0))
+
+    @property
+    def _is_table(self) -> bool:
+        return "size" in FAMILIES[self.row.family].example
+
+    def _family(self, trials: Any, size: int) -> Family:
+        known = {"total_count": trials, "size": size}
+        wanted = FAMILIES[self.row.family].example
+        return find_family(self.row.family, **{name: known[name] for name in wanted})
+
+
+Each = Callable[[Distribution, Any, Any], Any]
+"""A loss of natural parameters and values, for a distribution."""
+
+
+def _loss_of(law: c.Law, outputs: Values, y: Any) -> Any:
+    return LawFamily(law.facts).loss(outputs, y)
+
+
+def why_not_natural(likelihood: Likelihood) -> str:
+    """Empty where every law of the data is a family of the table; else what is in the way."""
+    if not likelihood.is_complete or not likelihood.roles.is_normalised:
+        return "natural gradients need complete data and a directed model"
+    if likelihood.masked:
+        return (
+            f"natural gradients need complete data, and `{sorted(likelihood.masked)[0]}` has "
+            "missing entries"
+        )
+    for node in observed(likelihood):
+        for piece in node.pieces:
+            assert isinstance(piece.body, c.Law)
+            if not LawFamily(piece.body.facts).is_known:
+                return (
+                    f"`{node.name}` is {piece.body.name}({', '.join(_names(piece.body))}), "
+                    "which is not in the table"
+                )
+            if piece.where is not None or len(piece.indices) != len(node.type.shape):
+                return f"`{node.name}` is not one statement for all its places"
+    return ""
+
+
+def observed(likelihood: Likelihood) -> list[Node]:
+    """The draws of the data whose law depends on something unknown."""
+    graph = likelihood.roles.graph
+    unknown = {node.name for node in likelihood.roles.unknowns}
+    given = [graph[name] for name in sorted(likelihood.cases.given)]
+    return [
+        node
+        for node in given
+        if graph.ancestors([node.name], stop=likelihood.cases.given - {node.name}) & unknown
+    ]
+
+
+def _names(law: c.Law) -> tuple[str, ...]:
+    return tuple(name for name, _ in law.arguments)
+
+
+def argument_name(node: Node, number: int, argument: str) -> str:
+    return f"{node.name}.{argument}{number or ''}"
+
+
+def with_arguments(graph: Graph, nodes: list[Node]) -> Graph:
+    """The arguments of these draws' laws as computed nodes of their own, one for each piece."""
+    found = []
+    for node in nodes:
+        for number, piece in enumerate(node.pieces):
+            assert isinstance(piece.body, c.Law)
+            binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
+            shape = tuple(bind.dim for bind in binders)
+            for argument, core in piece.body.arguments:
+                name = argument_name(node, number, argument)
+                type_ = core.type.replace(shape=(*shape, *core.type.shape), constraint="")
+                own = piece.replace(indices=binders, body=core, settings=())
+                found.append(Node(name, Kind.FUNCTION, type_, node.span, node.source, (own,)))
+    return run_passes(graph.replace(nodes=(*graph.nodes, *found)))
+
+
+class Natural:
+    """The two halves of a loss: natural parameters of all laws of the data, and a convex function
+    of them.
+    """
+
+    def __init__(self, likelihood: Likelihood):
+        self.likelihood = likelihood
+        self.nodes = observed(likelihood)
+        self.model = likelihood.model_of(with_arguments(likelihood.model.graph, self.nodes))
+
+    def outputs(self, raw: Values, arrays: list[Arrays]) -> Any:
+        params = self.likelihood.constrain(raw)
+        cases = zip(self.likelihood.cases.groups, arrays, strict=True)
+        found = [
+            self.likelihood.map_cases(group, own, lambda k, s: self._natural(params, k, s))
+            for group, own in cases
+        ]
+        return found, params if self.likelihood.roles.prior else {}
+
+    def loss(self, outputs: Any, arrays: list[Arrays]) -> Any:
+        """sum of A(eta) - <eta, T(y)> over the data, less the log density of the prior."""
+        natural, params = outputs
+        prior = self.likelihood.log_prior(params) if params else jnp.zeros(())
+        return self.total(None, natural, arrays) - prior
+
+    def total(self, each: Each | None, natural: Any, arrays: list[Arrays]) -> Any:
+        """The sum over all data of a loss of natural parameters and values, minus the
+        log-likelihood if it is None.
+        """
+        total = jnp.zeros(())
+        for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
+            found = self.likelihood.map_cases(
+                group, own, lambda known, sizes, eta: self._loss(known, eta, each), eta
+            )
+            total = total + jnp.sum(own.weights * found)
+        return total
+
+    def _natural(self, params: Values, known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
+        own, data, given = self.likelihood.known(params, known, sizes)
+        values = self.model.evaluate(own, data, given)
+        return {key: family.natural(**arguments) for key, family, arguments in self._laws(values)}
+
+    def _laws(self, values: Values) -> list[tuple[str, LawFamily, Values]]:
+        found = []
+        for node in self.nodes:
+            for number, law in enumerate(node.laws):
+                names = _names(law)
+                arguments = {name: values[argument_name(node, number, name)] for name in names}
+                found.append((f"{node.name} {number}", LawFamily(law.facts), arguments))
+        return found
+
+    def _loss(self, known: Values, eta: dict[str, Any], each: Each | None) -> Any:
+        total = jnp.zeros(())
+        for node in self.nodes:
+            for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
+                outputs, y = eta[f"{node.name} {number}"], known[node.name][_places(piece)]
+                found = each(law.facts, outputs["eta"], y) if each else _loss_of(law, outputs, y)
+                total = total + jnp.sum(found)
+        return total
+
+
+def _places(piece: Any) -> Any:
+    """Where along the axes of its draw a piece stands."""
+    found: list[slice | int] = []
+    for index in piece.indices:
+        if isinstance(index, c.Bind):
+            stop = (
+                None if index.high.offset == -1 and index.high.from_end else index.high.offset + 1
+            )
+            found.append(slice(index.low.offset, stop))
+        else:
+            found.append(int(index.value))
+    return tuple(found)

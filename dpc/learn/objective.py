@@ -1,0 +1,146 @@
+"""Fitting a file with an objective: stochastic optimisation of what it is on average."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpc.dsl.files import write_whole
+from dpc.dsl.graph.graph import Kind
+from dpc.inference.optimise.stochastic import LEAST_STEPS, STRETCH
+
+from ..exits import UsageError
+from ..gradient.optimise import Plan, State, has_converged, optimise, progress, smoothed, start
+from ..model.checkpoint import digest
+from ..model.keeper import Keeper
+from ..show.answer import Answer
+from ..show.entries import entry_names
+from ..show.table import Table
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+STEPS, RATE, OPTIMIZER = 5000, 0.01, "adam"
+
+
+class ObjectiveFit(Answer):
+    """The parameters that a run came to; `value` is the objective over its last quarter."""
+
+    def __init__(self, model: Model, state: State, seed: int, labels: Mapping[str, Any]):
+        objective = model.graph.of_kind(Kind.COST)[0]
+        sign = 1.0 if objective.minimize else -1.0
+        last = sign * state.losses[-max(2, len(state.losses) // 4) :]
+        self.title = model.title
+        self.objective = objective.name
+        self.losses = sign * state.losses
+        self.params = {n: np.asarray(v) for n, v in model.constrain(state.raw).items()}
+        self.value = float(last.mean())
+        self.error = float(np.std(last, ddof=1) / len(last) ** 0.5) if len(last) > 1 else 0.0
+        self.steps = state.step
+        self.converged = has_converged(state.losses)
+        self.seed = seed
+        self.types = {name: model.graph[name].type for name in self.params}
+        self.labels = labels
+        self._left = "" if self.converged else _what_is_left(state)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (self._left,) if self._left else ()
+
+    def tables(self) -> list[Table]:
+        rows: list[tuple[Any, ...]] = []
+        for name, value in self.params.items():
+            entries = entry_names(name, self.types[name], value.shape, self.labels)
+            rows += zip(entries, value.ravel().tolist(), strict=True)
+        return [Table(("parameter", "value"), rows)]
+
+    def after(self) -> list[str]:
+        mean = f"{self.objective} {self.value:.6g} ± {self.error:.2g} over the last quarter"
+        return [f"{mean} of {self.steps} steps"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "objective": self.objective,
+            "value": self.value,
+            "standard_error": self.error,
+            "params": {name: value.tolist() for name, value in self.params.items()},
+            "steps": self.steps,
+            "converged": self.converged,
+            "seed": self.seed,
+        }
+
+    def save(self, path: str) -> None:
+        """Everything as JSON, with the loss of every step."""
+        found = {**self.to_dict(), "losses": self.losses.tolist()}
+        write_whole(path, (json.dumps(found) + "\n").encode())
+
+    def plot(self, path: str) -> None:
+        """The learning curve: .svg or .png."""
+        from ..show.draw.chart import Series, curve_chart, write_chart
+
+        def series(name: str, losses: Any, pale: bool = False) -> Series:
+            points = tuple((k + 1.0, float(x)) for k, x in enumerate(losses))
+            return Series(name, points, pale)
+
+        curves = [
+            series("every step", self.losses, pale=True),
+            series(f"mean of {STRETCH}", smoothed(self.losses)),
+        ]
+        title = f"{self.title}: learning curve"
+        write_chart(curve_chart(title, "step", self.objective, curves), path)
+
+
+def _what_is_left(state: State) -> str:
+    if len(state.losses) < LEAST_STEPS:
+        return (
+            f"stopped after {state.step} steps; whether it converged can be told from "
+            f"{LEAST_STEPS} on"
+        )
+    left = progress(state.losses)
+    word = "fell" if left.fall > 0 else "rose"
+    change = f"the loss still {word} by {abs(left.fall):.3g} ± {left.error:.2g}"
+    return (
+        f"not converged after {state.step} steps: {change} within the last half; more `steps=`, "
+        "or another `rate=`, may help"
+    )
+
+
+def fit_objective(
+    model: Model,
+    params: Mapping[str, Any],
+    data: Any,
+    plan: Plan,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    watch: Any = None,
+) -> ObjectiveFit:
+    """On the way, and whatever stops it, the state is kept where `checkpoint` says."""
+    if not model.graph.of_kind(Kind.PARAMETER):
+        raise UsageError(f"{model.title} has no `param` to fit")
+    state = start(model, params, data, plan)
+    keeper = Keeper(checkpoint, resume, fingerprint(model, params, data, plan))
+    if resume:
+        state = State(*keeper.load(tuple(state)))
+        state = state._replace(step=int(state.step))
+    try:
+        for reached in optimise(model, data, plan, state):
+            state = reached
+            keeper.keep(state.step, tuple(state))
+            if watch is not None:
+                watch(0, plan.optimizer, state)
+    finally:
+        keeper.keep(state.step, tuple(state), now=True)
+    return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))
+
+
+def fingerprint(model: Model, params: Mapping[str, Any], data: Any, plan: Plan) -> str:
+    """What a run depends on, but for its number of steps."""
+    objective = model.objective(data)
+    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
+    return digest(words, sorted([*params.items(), *data.items()]))

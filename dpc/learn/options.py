@@ -1,0 +1,46 @@
+"""What can be asked of a fit, and which method has a use for it."""
+
+from __future__ import annotations
+
+from dpc.dsl.record import Record
+
+from .choose import NotApplicable
+
+
+class Options(Record):
+    """`smoothing` is added to every count, or with "bdeu:N" spread over each table; `tolerance` is
+    of the gradient, relative to the value; at most 1000 `steps`.
+
+    `rate` (0.01) and `batch`, the cases of a step (all), are for stochastic gradients.
+    """
+
+    method: str = "auto"
+    loss: str = "likelihood"
+    rate: float | None = None
+    batch: int | None = None
+    steps: int | None = None
+    tolerance: float | None = None
+    smoothing: float | str | None = None
+    seed: int = 0
+    errors: bool = True
+
+
+STEPS, RATE = 1000, 0.01
+UNUSED = {
+    "smoothing": "is added to counts, and `{method}` counts nothing: write a prior in the file",
+    "rate": "is for stochastic gradients, and this is `{method}`",
+    "batch": "is for stochastic gradients, and this is `{method}`",
+    "tolerance": "has no meaning for `{method}`, which has no gradient to judge by",
+    "steps": "has no meaning for `{method}`, which takes one",
+}
+
+
+def verify_options(options: Options, method: str) -> None:
+    """Raises NotApplicable for an option that the method would ignore."""
+    used = {
+        "counts": {"smoothing"},
+        "stochastic": {"rate", "batch", "steps"},
+    }.get(method, {"tolerance", "steps"})
+    for name, why in UNUSED.items():
+        if getattr(options, name) is not None and name not in used:
+            raise NotApplicable(f"`{name}` {why.format(method=method)}")

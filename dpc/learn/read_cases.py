@@ -1,0 +1,268 @@
+"""Cases out of files, tables and Python objects.
+
+Rows of a table are cases where the model's variables are single values; where they have a dim of
+rows, the table is one case, or as many as a column says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.types import Dim
+from dpc.dsl.source import Span
+
+from ..data.errors import DataError, problem
+from ..data.objects import as_raw, raw_from_mapping
+from ..data.raw import Array, Mask, Raw
+from .cases import (
+    CASE,
+    Cases,
+    Group,
+    bind_case,
+    bind_observed,
+    cut_cases,
+    draws_of,
+    first_dim,
+    given_by,
+    stack_cases,
+)
+from .join import can_join, place_name
+from .listed import bind_at_once, bind_one_by_one, placed
+
+
+def read_cases(
+    graph: Graph,
+    *sources: Any,
+    by: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    join: bool = True,
+) -> Cases:
+    """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
+
+    `by` names a column of a table whose equal values are a case. Cases of many lengths are joined
+    where that is possible and wanted: one program for all is compiled faster than one for each
+    length.
+    """
+    listed = [cases for source in sources if (cases := _listed(source)) is not None]
+    if listed:
+        others = [as_raw(source) for source in sources if _listed(source) is None]
+        raws = [_raw_case(where, case) for cases in listed for where, case in cases]
+        found = bind_at_once(graph, raws, others, sizes) or bind_one_by_one(
+            graph, raws, others, sizes
+        )
+        return join_lengths(graph, found) if join else found
+    raws = [as_raw(source) for source in sources]
+    for raw in raws:
+        if (
+            raw.table
+            and raw.variables
+            and all(len(column.values) == 0 for column in raw.variables.values())
+        ):
+            raise problem("", f"{raw.where} has no rows below its header", place=raw.where)
+    if by is not None:
+        found = _split_by(graph, raws, by, sizes)
+        return join_lengths(graph, found) if join else found
+    if any(_rows_are_cases(raw, graph) for raw in raws):
+        return _from_rows(graph, raws, sizes)
+    return stack_cases(graph, [bind_case(graph, raws, sizes)])
+
+
+# ---- lists
+
+
+def _listed(source: Any) -> list[tuple[str, Any]] | None:
+    """The cases of a list, or of a JSON file that holds one, or one on each line; and where each
+    stands.
+    """
+    found = list(source) if isinstance(source, list | tuple) else _listed_in_file(source)
+    of = "" if isinstance(source, list | tuple) else f" of {source}"
+    return (
+        None
+        if found is None
+        else [(f"case {number}{of}", case) for number, case in enumerate(found, 1)]
+    )
+
+
+def _listed_in_file(source: Any) -> list[Any] | None:
+    name = os.fspath(source).lower() if isinstance(source, str | os.PathLike) else ""
+    if not name.endswith((".json", ".jsonl")):
+        return None
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+        if name.endswith(".jsonl"):
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json.loads(text) if text.lstrip().startswith("[") else None
+    except OSError as error:
+        raise problem(
+            "", f"cannot read {source}: {error.strerror or error}", place=str(source)
+        ) from None
+    except ValueError as error:
+        raise problem("", f"{Path(source).name} is not JSON: {error}", place=str(source)) from None
+
+
+def _raw_case(where: str, case: Any) -> Raw:
+    try:
+        return raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
+    except DataError as error:
+        raise placed(error, where) from None
+
+
+# ---- one case for each row
+
+
+def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
+    """Every draw that the source gives has one axis more than the model says; of a table without
+    draws, every input.
+    """
+    draws = _excesses(raw, graph, Kind.DRAW)
+    return (draws or (_excesses(raw, graph, Kind.INPUT) if raw.table else draws)) == {1}
+
+
+def _excesses(raw: Raw, graph: Graph, kind: Kind) -> set[int]:
+    return {
+        excess for name in raw.variables if (excess := _excess(raw, name, graph, kind)) is not None
+    }
+
+
+def _excess(raw: Raw, name: str, graph: Graph, kind: Kind) -> int | None:
+    """How many axes the entry has beyond those of its node; columns `x.a`, `x.b` are one array."""
+    node = graph.by_name.get(name)
+    spread = node is None and raw.table
+    if spread:
+        node = graph.by_name.get(name.rpartition(".")[0])
+    if node is None or node.kind is not kind:
+        return None
+    return raw.variables[name].values.ndim + spread - len(node.type.shape)
+
+
+def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Cases:
+    dim = Dim(CASE, None, (), Span(0, 0))
+    names = {name for raw in raws if _rows_are_cases(raw, graph) for name in given_by(graph, [raw])}
+
+    def with_axis(node: Node) -> Node:
+        return (
+            node.replace(type=node.type.replace(shape=(dim, *node.type.shape)))
+            if node.name in names
+            else node
+        )
+
+    given = given_by(graph, raws)
+    bound = bind_observed(
+        graph.replace(dims=(*graph.dims, dim)).map_nodes(with_axis), given, raws, sizes
+    )
+    count = bound.sizes.pop(CASE)
+    stacked = {name: array for name, array in bound.arrays.items() if name in names}
+    shared = {name: array for name, array in bound.arrays.items() if name not in names}
+    group = Group(bound.sizes, shared, stacked, bound.missing, count)
+    return Cases(
+        (group,), bound.labels, frozenset(given & draws_of(graph)), numbers=tuple(range(count))
+    )
+
+
+# ---- one case for each value of a column
+
+
+def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] | None) -> Cases:
+    """The table is read as one long case, and cut where it says."""
+    tables = [raw for raw in raws if raw.table and by in raw.variables]
+    if len(tables) != 1:
+        have = sorted({name for raw in raws if raw.table for name in raw.variables})
+        raise problem(
+            by,
+            f"there is no column `{by}` to tell cases apart",
+            f"the columns are {', '.join(have)}",
+        )
+    kept = {name: column for name, column in tables[0].variables.items() if name != by}
+    others = [raw for raw in raws if raw is not tables[0]]
+    rows = tables[0].replace(variables=kept)
+    bound = bind_case(graph, [rows, *others], sizes)
+    dim = _row_dim(graph, given_by(graph, [rows]), by)
+    names, places = _places(tables[0].variables[by].values)
+    given = frozenset(given_by(graph, raws) & draws_of(graph))
+    return cut_cases(graph, bound, dim, places).replace(given=given, names=names)
+
+
+def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
+    """The dim along which the rows of a table lie."""
+    firsts = {first_dim(graph[name]) for name in names} - {""}
+    if len(firsts) != 1:
+        raise problem(
+            by, f"`{by}` tells cases apart, but the columns have no dim of rows in common"
+        )
+    return firsts.pop()
+
+
+def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
+    """The values of the column in the order in which they come, and where each stands."""
+    names, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
+    cuts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    order = np.argsort(first)
+    return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
+
+
+# ---- joining
+
+
+def join_lengths(graph: Graph, cases: Cases) -> Cases:
+    """One group in place of several that differ in the length of one dim alone."""
+    first = cases.groups[0]
+    different = {
+        name
+        for group in cases.groups
+        for name, size in group.sizes.items()
+        if size != first.sizes[name]
+    }
+    if len(different) != 1 or not can_join(graph, dim := different.pop()):
+        return cases
+    along = [name for name in {**first.shared, **first.stacked} if first_dim(graph[name]) == dim]
+    others = {name: array for name, array in first.shared.items() if name not in along}
+    if not all(_differ_along(group, along, others) for group in cases.groups):
+        return cases
+    lengths = np.concatenate([np.full(group.count, group.sizes[dim]) for group in cases.groups])
+    place = np.concatenate([np.arange(length) for length in lengths])
+    arrays = {
+        name: np.concatenate([_steps(group, name) for group in cases.groups]) for name in along
+    }
+    masked = {name for group in cases.groups for name in group.missing}
+    missing = {
+        name: np.concatenate([_missing_steps(group, name) for group in cases.groups])
+        for name in masked
+    }
+    shared = {**others, **arrays, place_name(dim): place}
+    whole = Group({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
+    return cases.replace(groups=(whole,), joined=dim)
+
+
+def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> bool:
+    """Whether cases have arrays of their own along the dim alone, and all else in common with
+    `others`.
+    """
+    shared = {name: array for name, array in group.shared.items() if name not in along}
+    equal = shared.keys() == others.keys() and all(
+        np.array_equal(shared[name], others[name]) for name in others
+    )
+    return equal and group.stacked.keys() <= set(along)
+
+
+def _steps(group: Group, name: str) -> Array:
+    """The steps of all cases of a group one after the other."""
+    if name not in group.stacked:
+        return group.shared[name]
+    array = group.stacked[name]
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _missing_steps(group: Group, name: str) -> Mask:
+    steps = _steps(group, name)
+    return (
+        group.missing[name].reshape(steps.shape)
+        if name in group.missing
+        else np.zeros(steps.shape, bool)
+    )

@@ -1,0 +1,220 @@
+"""What a fit found: parameters, how sure they are, and how they were found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpc.dsl.files import write_whole
+from dpc.dsl.graph.types import Dim, Type
+from dpc.dsl.record import NOTHING, Record
+
+from ..exits import UsageError
+from ..show.answer import Answer
+from ..show.entries import entry_names
+from ..show.table import Table
+
+MOST_ROWS = 40
+Values = dict[str, Any]
+
+
+class Fit(Record, Answer):
+    """Parameters at the maximum, and what is known about them.
+
+    `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the
+    prior there, zero without one. `given` are the draws that the data had values for, `notes` what was done with those it had not. `errors` are
+    standard errors from the observed information, NaN where there is none. `reason` says why it
+    stopped. `table_names` are the entries of learned tables in words, `curves` the losses by method
+    and step, `test` what held-out cases say.
+    """
+
+    params: Values
+    errors: Values | None
+    value: float
+    log_prior: float
+    method: str
+    loss: str
+    why: str
+    converged: bool
+    reason: str
+    gradient_norm: float
+    steps: int
+    cases: int
+    notes: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    types: dict[str, Type]
+    sizes: dict[str, int]
+    given: tuple[str, ...]
+    table_names: Mapping[str, list[str]] = NOTHING
+    curves: Mapping[str, list[tuple[float, float]]] = NOTHING
+    test: dict[str, Any] | None = None
+    title: str = ""
+    file: str = ""
+
+    @property
+    def dims(self) -> dict[str, Any]:
+        """The labels, or the sizes, of the dims that parameters have: other data of the model must
+        have the same.
+        """
+        axes = {
+            axis.name
+            for type_ in self.types.values()
+            for axis in type_.shape
+            if isinstance(axis, Dim)
+        }
+        return {
+            name: list(self.labels[name]) if name in self.labels else self.sizes[name]
+            for name in sorted(axes)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, lists and text; what is not a number is None, infinity the
+        text `Infinity`.
+        """
+        return {
+            "params": {name: plain(value) for name, value in self.params.items()},
+            "standard_errors": None
+            if self.errors is None
+            else {n: plain(e) for n, e in self.errors.items()},
+            "log_likelihood" if self.loss == "likelihood" else "minus_loss": plain(self.value),
+            "log_prior": plain(self.log_prior),
+            "method": self.method,
+            "loss": self.loss,
+            "why": self.why,
+            "converged": self.converged,
+            "reason": self.reason,
+            "gradient_norm": plain(self.gradient_norm),
+            "steps": self.steps,
+            "cases": self.cases,
+            "notes": list(self.notes),
+            "labels": {name: list(own) for name, own in self.labels.items()},
+            "dims": self.dims,
+            "given": list(self.given),
+            **({"file": self.file} if self.file else {}),
+            **({"test": {n: plain(v) for n, v in self.test.items()}} if self.test else {}),
+        }
+
+    def save(self, path: str | Path) -> None:
+        write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return Answer._repr_html_(self)
+
+    def before(self) -> list[str]:
+        return [f"{self.method}: {self.why}"]
+
+    def tables(self) -> list[Table]:
+        head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
+        formats = {"std. error": ".2g"}
+        return [Table(head, self._rows(), formats, most=MOST_ROWS, more="-o fit.json has them all")]
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        for name, value in self.params.items():
+            array = np.asarray(value)
+            names = self.table_names.get(name) or entry_names(
+                name, self.types[name], array.shape, self.labels
+            )
+            cells = [array.ravel().tolist()]
+            if self.errors is not None:
+                cells.append([_error(e) for e in np.asarray(self.errors[name]).ravel().tolist()])
+            rows += zip(names, *cells, strict=True)
+        return rows
+
+    def after(self) -> list[str]:
+        lines = [f"{self._what()} {self.value:.8g}{self._each()}"]
+        if self.log_prior:
+            lines.append(f"log prior {self.log_prior:.8g}")
+        if self.converged:
+            steps = f" after {self.steps} step{'s' * (self.steps != 1)}"
+            shown = "" if self.method == "counts" else steps
+            lines.append(f"converged{shown}: {self.reason}")
+        if self.test:
+            value = self.test["log_likelihood"]
+            lines.append(f"held-out log-likelihood {value:.8g}{_mean_of(self.test)}")
+        return [*lines, *(f"note: {note}" for note in self.notes)]
+
+    def _what(self) -> str:
+        return "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
+
+    def _each(self) -> str:
+        return f" ({self.value / self.cases:.6g} for each of {self.cases} cases)" * (self.cases > 1)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return () if self.converged else (f"not converged: {self.reason}",)
+
+    def plot(self, path: str) -> None:
+        """The learning curve, one line for each method that had a part in it: .svg or .png."""
+        from ..show.draw.chart import Series, curve_chart, write_chart
+
+        series = [Series(name, tuple(points)) for name, points in self.curves.items()]
+        write_chart(curve_chart(f"{self.title}: learning curve", "step", "loss", series), path)
+
+
+def _error(value: float) -> float | str:
+    return value if np.isfinite(value) else "-"
+
+
+def _mean_of(test: Mapping[str, Any]) -> str:
+    if test["cases"] == 1:
+        return ""
+    error = test["standard_error"]
+    spread = f" ± {error:.2g}" if np.isfinite(error) else ""
+    return f" ({test['mean']:.6g}{spread} for each of {test['cases']} cases)"
+
+
+def plain(value: Any) -> Any:
+    """Numbers and lists of them as JSON has them: NaN as None, infinity as the text that float()
+    reads.
+    """
+    array = np.asarray(value)
+    if array.ndim:
+        return array.tolist() if np.isfinite(array).all() else [plain(item) for item in array]
+    number = array.item()
+    if np.isnan(number):
+        return None
+    return number if np.isfinite(number) else repr(number).replace("inf", "Infinity")
+
+
+class Learned(Record):
+    """What a fit tells about other data: parameters, the dims that they have, the draws they were
+    learned from.
+    """
+
+    params: Values
+    dims: dict[str, Any]
+    given: frozenset[str] = frozenset()
+
+
+def learned(fit: Any) -> Learned:
+    """From a fit, from a file that one was saved to, or from parameters alone; raises ValueError
+    for another file.
+    """
+    if isinstance(fit, Learned):
+        return fit
+    if isinstance(fit, Fit):
+        return Learned(fit.params, fit.dims, frozenset(fit.given))
+    if isinstance(fit, Mapping):
+        return Learned(dict(fit), {})
+    try:
+        text = Path(fit).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {fit}: {error.strerror or error}") from None
+    try:
+        found = json.loads(text)
+        params = {name: np.asarray(value, float) for name, value in found["params"].items()}
+        return Learned(params, found["dims"], frozenset(found["given"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        hint = (
+            "`dpc fit FILE --data D -o fit.json` writes one, and so does `.save` of what m.fit "
+            "gives"
+        )
+        raise UsageError(f"{fit} is not a fit from data: {hint}") from None

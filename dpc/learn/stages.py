@@ -1,0 +1,155 @@
+"""The methods that look for the maximum of a likelihood one after the other, and the functions that
+they work on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from dpc.inference.optimise.em import ExpectationMaximisation
+from dpc.inference.optimise.gauss_newton import GaussNewton
+from dpc.inference.optimise.lbfgs import Lbfgs
+from dpc.inference.optimise.method import Method
+from dpc.inference.optimise.newton import Newton
+from dpc.inference.optimise.stochastic import Stochastic
+
+from .choose import Choice, NotApplicable
+from .likelihood import Arrays, Likelihood
+from .natural import Natural
+from .options import RATE, Options
+from .sparse import SPARSE_LOSSES, sparse_loss
+from .sweep import sweep
+from .updates import find_updates
+
+Values = dict[str, Any]
+
+
+def stages(
+    likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]
+) -> list[Method]:
+    """Methods that can ask again when they see NaN compile the likelihood that answers in scaled
+    numbers alone.
+    """
+    loss, tolerance = loss_of(likelihood, choice), options.tolerance
+    if choice.method == "newton":
+        return [Newton(loss, data, tolerance)]
+    if choice.method == "natural":
+        natural = Natural(likelihood)
+        return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
+    if choice.method == "stochastic":
+        estimate = batch_loss(likelihood, choice, options.batch)
+        return [
+            Stochastic(
+                estimate,
+                data,
+                rate=RATE if options.rate is None else options.rate,
+                seed=options.seed,
+            )
+        ]
+    descent: list[Method] = [
+        Lbfgs(loss_of(likelihood.checked, choice), data, tolerance, otherwise=loss)
+    ]
+    if choice.method == "lbfgs":
+        return descent
+    (expect, quick), (otherwise, safe) = halves(likelihood.checked), halves(likelihood)
+    maximise = quick if likelihood.roles.is_normalised else safe
+    return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
+
+
+def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
+    """Of unconstrained parameters and the arrays of the data; the same function whenever it is
+    asked for.
+    """
+    if choice.loss not in likelihood.losses:
+        likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
+    return likelihood.losses[choice.loss]
+
+
+def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
+    if name in SPARSE_LOSSES:
+        return sparse_loss(likelihood, name)
+
+    def loss(raw: Values, arrays: list[Arrays]) -> Any:
+        params = likelihood.constrain(raw)
+        return (
+            likelihood.loss(params, arrays)
+            if name == "likelihood"
+            else likelihood.field_loss(name, params, arrays)
+        )
+
+    return loss
+
+
+def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Callable[..., Any]:
+    """An unbiased estimate of the loss from `batch` cases, or from all; each group gives its share
+    of them.
+    """
+    if batch is not None and not all(own.stacked for own in likelihood.arrays):
+        raise NotApplicable(
+            "the data are one case, which cannot be drawn from: leave the batch out"
+        )
+    if batch is not None and batch > (count := likelihood.cases.count):
+        raise NotApplicable(
+            f"a batch of {batch} cases cannot be drawn from {count}: ask for fewer, or leave it out"
+        )
+
+    def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
+        params = likelihood.constrain(raw)
+        drawing, own = jax.random.split(key)
+        chosen = (
+            arrays if batch is None else draw_cases(arrays, batch / likelihood.cases.count, drawing)
+        )
+        if choice.loss == "likelihood":
+            return likelihood.loss(params, chosen)
+        return likelihood.field_loss(choice.loss, params, chosen, own)
+
+    return loss
+
+
+def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
+    """This share of the cases of each group, at least one, weighted so that sums are right on
+    average.
+    """
+    found = []
+    for number, own in enumerate(arrays):
+        count = own.weights.shape[0]
+        few = max(1, round(share * count))
+        rows = jax.random.randint(jax.random.fold_in(key, number), (few,), 0, count)
+        stacked = jax.tree.map(lambda leaf, rows=rows: leaf[rows], own.stacked)
+        found.append(Arrays(own.shared, stacked, own.weights[rows] * (count / few)))
+    return found
+
+
+def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of expectation-maximisation; the same functions whenever they are asked
+    for.
+    """
+    if "maximise" not in likelihood.losses:
+        likelihood.losses["expect"], likelihood.losses["maximise"] = new_halves(likelihood)
+    return likelihood.losses["expect"], likelihood.losses["maximise"]
+
+
+def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """With complete data the first has nothing to expect."""
+    nodes = {node.name: node for node in likelihood.roles.unknowns}
+    updates = find_updates(likelihood.roles)
+
+    def expect(raw: Values, arrays: list[Arrays]) -> tuple[Any, Any]:
+        params = likelihood.constrain(raw)
+        if likelihood.is_complete:
+            return -likelihood.loss(params, arrays), ()
+        value, expected = likelihood.expect(params, arrays)
+        return value + likelihood.log_prior(params), expected
+
+    def maximise(raw: Values, expected: Any, arrays: list[Arrays]) -> Values:
+        def score(params: Values) -> Any:
+            if likelihood.is_complete:
+                return -likelihood.loss(params, arrays)
+            return likelihood.expected_score(params, expected, arrays)
+
+        return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
+
+    return expect, maximise

@@ -1,0 +1,126 @@
+"""One round of block updates: each unknown is set to its best value given the others, so the score
+never falls.
+
+Sums over the data are read off derivatives of the score at two fixed points: what is a / p - b / (1
+- p) for every p is known for all p from its values at two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from dpc.dsl.graph.graph import Node
+
+from ..model.constraints import constrain_nodes, unconstrain_nodes
+from .updates import Update
+
+Values = dict[str, Any]
+Score = Callable[[Values], Any]
+
+DENSE = 400
+HALVINGS = 40
+PROBES = {Update.CHANCE: (0.5, 0.25), Update.MEAN: (0.0, 1.0)}
+
+
+def sweep(
+    score: Score, params: Values, nodes: Mapping[str, Node], updates: Mapping[str, Update]
+) -> Values:
+    """Newton's step for all that has no closed form together, then every closed form."""
+    free = [nodes[name] for name, update in updates.items() if update is Update.NEWTON]
+    if free:
+        params = params | newton_step(score, params, free)
+    closed = {name: update for name, update in updates.items() if update is not Update.NEWTON}
+    spreads = {name: update for name, update in closed.items() if update is Update.SPREAD}
+    return _closed(
+        score,
+        _closed(score, params, {k: v for k, v in closed.items() if k not in spreads}),
+        spreads,
+    )
+
+
+def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
+    """All at once: the derivative in one does not depend on the others' values, but for those of
+    other kinds.
+    """
+    if not updates:
+        return params
+    slope = jax.grad(lambda own: score(params | own))
+    points = [{name: probe(params[name], updates[name], k) for name in updates} for k in (0, 1)]
+    first, second = (slope(point) for point in points)
+    found = {
+        name: best(update, params[name], first[name], second[name])
+        for name, update in updates.items()
+    }
+    return params | found
+
+
+def probe(value: Any, update: Update, number: int) -> Any:
+    """The two points at which derivatives are taken."""
+    if update is Update.PROBABILITIES:
+        return jnp.full_like(value, 1 / value.shape[-1])
+    return jnp.full_like(value, PROBES.get(update, (1.0, 2.0))[number])
+
+
+def best(update: Update, value: Any, first: Any, second: Any) -> Any:
+    """From the derivatives at the two points; where the data say nothing, the value stays.
+
+    No probability is quite zero, so that the density of a flat prior is there a number too.
+    """
+    if update is Update.PROBABILITIES:
+        counts = jnp.maximum(first, np.finfo(first.dtype).tiny ** 0.5)
+        total = jnp.sum(counts, axis=-1, keepdims=True)
+        return jnp.where(jnp.sum(first, axis=-1, keepdims=True) > 0, counts / total, value)
+    if update is Update.CHANCE:
+        misses = 3 * (second - 2 * first) / 8
+        hits = misses + first / 2
+        return _ratio(hits, hits + misses, value)
+    if update is Update.RATE:
+        total = 2 * (first - second)
+        return _ratio(total, total - first, value)
+    if update is Update.MEAN:
+        return _ratio(first, first - second, value)
+    squares = 8 / 3 * (first / 2 - second)
+    return jnp.sqrt(_ratio(squares, squares - first, value**2))
+
+
+def _ratio(a: Any, b: Any, otherwise: Any) -> Any:
+    return jnp.where(b > 0, a / jnp.where(b > 0, b, 1), otherwise)
+
+
+# ---- what has no closed form
+
+
+def newton_step(score: Score, params: Values, nodes: list[Node]) -> Values:
+    """One damped step in unconstrained space; exact where the score is quadratic."""
+    raw = unconstrain_nodes(nodes, params)
+    flat, unravel = ravel_pytree(raw)
+
+    def loss(point: Any) -> Any:
+        return -score(params | constrain_nodes(nodes, unravel(point)))
+
+    value, slope = jax.value_and_grad(loss)(flat)
+    direction = -_solve(loss, flat, slope)
+    downhill = jnp.vdot(direction, slope) < 0
+    direction = jnp.where(downhill & jnp.isfinite(direction).all(), direction, -slope)
+
+    def too_long(size: Any) -> Any:
+        there = loss(flat + size * direction)
+        return ~(there <= value) & (size > 2.0**-HALVINGS)
+
+    size = jax.lax.while_loop(too_long, lambda size: size / 2, jnp.ones(()))
+    size = jnp.where(size > 2.0**-HALVINGS, size, 0)
+    return constrain_nodes(nodes, unravel(flat + size * direction))
+
+
+def _solve(loss: Callable[[Any], Any], flat: Any, slope: Any) -> Any:
+    """H^-1 g: by the matrix where it is small, by conjugate gradients otherwise."""
+    if flat.size <= DENSE:
+        return jnp.linalg.solve(jax.hessian(loss)(flat), slope)
+    product = lambda v: jax.jvp(jax.grad(loss), (flat,), (v,))[1]  # noqa: E731
+    return jax.scipy.sparse.linalg.cg(product, slope, maxiter=flat.size)[0]

@@ -1,0 +1,90 @@
+"""Tables of constants as parameters, for files that have nothing else to learn."""
+
+from __future__ import annotations
+
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.build import run_passes
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import Axis, Bool, Fixed, IndexOf, Real, Type
+
+TWO = Fixed(2)
+
+
+def tables_as_parameters(graph: Graph) -> Graph:
+    """Every table of constants becomes a parameter `x.p` that starts at these constants; zeros and
+    ones are logic.
+    """
+    found: list[Node] = []
+    nodes = []
+    for node in graph.nodes:
+        pieces = [_with_parameter(node, k, found) for k in range(len(node.pieces))]
+        nodes.append(node.replace(pieces=tuple(pieces)))
+    return run_passes(graph.replace(nodes=(*found, *nodes))) if found else graph
+
+
+def _with_parameter(node: Node, number: int, found: list[Node]) -> Piece:
+    piece = node.pieces[number]
+    law = piece.body
+    if not isinstance(law, c.Law) or not law.facts.finite:
+        return piece
+    arguments = dict(law.arguments)
+    table = arguments.get("p")
+    if table is None or not is_table(table):
+        return piece
+    name = f"{node.name}.p" if len(node.pieces) == 1 else f"{node.name}.p{number}"
+    parents = table.parents if isinstance(table, c.Lookup) else ()
+    axes = tuple(_axis(parent) for parent in parents)
+    type_ = table.type.replace(domain=Real(0, 1), shape=(*axes, *table.type.shape))
+    type_ = type_.replace(constraint="simplex" if table.type.shape else "")
+    found.append(
+        Node(
+            name, Kind.PARAMETER, type_, node.span, node.source, default=_nested(table, axes, type_)
+        )
+    )
+    whole = c.Ref(table.span, type_, name)
+    places = tuple(map(_index, parents))
+    element = c.At(table.span, table.type, whole, places) if places else whole
+    body = law.replace(
+        arguments=tuple((key, element if key == "p" else value) for key, value in law.arguments)
+    )
+    return piece.replace(body=body)
+
+
+def is_table(core: c.Core) -> bool:
+    """Constants, one row for every combination of parents, that are more than a logical
+    function.
+    """
+    rows = core.entries if isinstance(core, c.Lookup) else (core,)
+    cells = [cell for row in rows for cell in (row.items if isinstance(row, c.Stack) else (row,))]
+    values = [cell.value for cell in cells if isinstance(cell, c.Const)]
+    return len(values) == len(cells) and any(0 < value < 1 for value in values)
+
+
+def _axis(parent: c.Core) -> Axis:
+    domain = parent.type.domain
+    return domain.dim if isinstance(domain, IndexOf) else TWO
+
+
+def _index(parent: c.Core) -> c.Core:
+    """A truth value as the position that a row has: false first."""
+    if not isinstance(parent.type.domain, Bool):
+        return parent
+    type_ = Type(IndexOf(TWO))
+    return c.If(
+        parent.span, type_, parent, c.Const(parent.span, type_, 1), c.Const(parent.span, type_, 0)
+    )
+
+
+def _nested(table: c.Core, axes: tuple[Axis, ...], type_: Type) -> c.Core:
+    """The rows of a table, in row-major order, as an array with an axis for each parent."""
+    if not isinstance(table, c.Lookup):
+        return table
+    rows = list(table.entries)
+    for k in range(len(axes) - 1, -1, -1):
+        size = axes[k].size or 1
+        inner = type_.replace(shape=type_.shape[k:])
+        rows = [
+            c.Stack(table.span, inner, tuple(rows[i : i + size])) for i in range(0, len(rows), size)
+        ]
+    return rows[0]

@@ -1,0 +1,141 @@
+"""Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.distributions import biject_to, constraints
+
+from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.types import Type
+from dpc.dsl.lower.initial import mentioned, parameters
+
+from ..data.defaults import evaluate_default, is_plain
+
+Values = dict[str, Any]
+
+BY_WORD = {
+    "simplex": constraints.simplex,
+    "ordered": constraints.ordered_vector,
+    "positive_ordered": constraints.positive_ordered_vector,
+    "unit_vector": constraints.sphere,
+    "cholesky": constraints.lower_cholesky,
+    "corr_cholesky": constraints.corr_cholesky,
+    "covariance": constraints.positive_definite,
+    "correlation": constraints.corr_matrix,
+}
+
+
+def constraint_of(type_: Type) -> Any:
+    if type_.constraint:
+        return BY_WORD[type_.constraint]
+    lower, upper = type_.bounds
+    if lower == -inf and upper == inf:
+        return constraints.real
+    if upper == inf:
+        return constraints.greater_than(lower) if lower else constraints.positive
+    return constraints.less_than(upper) if lower == -inf else constraints.interval(lower, upper)
+
+
+def constrain(graph: Graph, raw: Mapping[str, Any]) -> Values:
+    return constrain_nodes(parameters(graph), raw)
+
+
+def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
+    return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in nodes}
+
+
+def unconstrain(graph: Graph, params: Mapping[str, Any]) -> Values:
+    return unconstrain_nodes(parameters(graph), params)
+
+
+def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
+    return {
+        n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float))
+        for n in nodes
+    }
+
+
+def initial_values(
+    graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
+) -> Values:
+    return initial_nodes(parameters(graph), key, data, compute)
+
+
+def initial_nodes(
+    nodes: Iterable[Node],
+    key: Any,
+    data: Mapping[str, Any],
+    compute: Callable[[], Mapping[str, Any]],
+) -> Values:
+    """The file's own values; what has none starts near zero in unconstrained space, at zero without
+    a key.
+
+    `compute` gives the values that the data have a part in.
+    """
+    nodes = tuple(nodes)
+    found: Values = {}
+    verify_given(nodes, data)
+    shapes = {
+        node.name: tuple(_size(axis, data, node) for axis in node.type.shape) for node in nodes
+    }
+    for node in nodes:
+        if node.default is not None:
+            sizes = dict(zip(map(str, node.type.shape), shapes[node.name], strict=True))
+            value = (
+                evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
+            )
+            verify_start(node, value)
+            found[node.name] = jnp.asarray(value, float)
+
+    def near_zero(key: Any) -> Values:
+        starts = {}
+        for number, node in enumerate(nodes):
+            if node.name not in found:
+                transform = biject_to(constraint_of(node.type))
+                raw_shape = transform.inverse_shape(shapes[node.name])
+                raw = jnp.zeros(raw_shape)
+                if key is not None:
+                    raw = 0.1 * jax.random.normal(jax.random.fold_in(key, number), raw_shape)
+                starts[node.name] = transform(raw)
+        return starts
+
+    started = (
+        jax.jit(near_zero)(key) if len(found) < len(nodes) else {}
+    )  # one program is compiled faster than many
+    return {
+        node.name: found[node.name] if node.name in found else started[node.name] for node in nodes
+    }
+
+
+def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
+    for node in nodes:
+        missing = [name for name in mentioned(node) if name not in data]
+        if missing:
+            raise ValueError(
+                f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as "
+                "data"
+            )
+
+
+def verify_start(node: Node, value: Any) -> None:
+    """A starting value outside its constraint has no place in unconstrained space."""
+    if isinstance(value, jax.core.Tracer):
+        return
+    if not np.all(constraint_of(node.type)(np.asarray(value, float))):
+        raise ValueError(f"`{node.name}` is {node.type}, but its starting value is {value}")
+
+
+def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
+    if axis.size is not None:
+        return int(axis.size)
+    if str(axis) not in data:
+        raise ValueError(
+            f"the size of `{axis}` is needed for the parameter `{node.name}`: pass the bound data"
+        )
+    return int(data[str(axis)])

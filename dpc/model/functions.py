@@ -1,0 +1,103 @@
+"""The functions of a model's program, compiled when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+
+from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.lower.run import run_graph
+
+from .compiled import DERIVATIVES, Sizes, compiled, many, split_data
+
+Values = dict[str, Any]
+NOTHING: frozenset[str] = frozenset()
+MISSING = {
+    "log_prob": "has no density: nothing in it is random",
+    "evaluate": "computes nothing",
+    "objective": "has no objective",
+}
+
+
+class Functions:
+    """log_prob, evaluate, objective, init and sample of a graph, and derivatives of the objective.
+
+    Parameters, values of draws and data are dictionaries under the names of the file.
+    """
+
+    def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]]):
+        self.graph = graph
+        self.externs = dict(externs)
+        self.dims = frozenset(dim.name for dim in graph.dims)
+        self._compiled: dict[tuple[str, Any], Callable[..., Any]] = {}
+
+    @cached_property
+    def defined(self) -> dict[str, Any]:
+        """What the program defines, by name; not yet compiled."""
+        return self.load(self.graph)
+
+    def load(self, graph: Graph) -> dict[str, Any]:
+        return run_graph(graph, self.externs)
+
+    def call(self, name: str, *arguments: Any, data: Mapping[str, Any] | None) -> Any:
+        """A function of the program, or a derivative of the objective."""
+        if (name, NOTHING) not in self._compiled:
+            needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
+            if needed not in self.defined:
+                raise ValueError(f"the model {self.graph.name!r} {MISSING[needed]}")
+            self._compiled[name, NOTHING] = compiled(transform(self.defined[needed]))
+        arrays, sizes = split_data(data or {}, self.dims)
+        return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
+
+    def sample(
+        self,
+        key: Any,
+        params: Values,
+        data: Mapping[str, Any],
+        n: int | None,
+        given: Values,
+    ) -> Values:
+        """Draws of all random variables that are not given, parents before children (DI27)."""
+        arrays, sizes = split_data(data, self.dims)
+        draw = self._sampler(frozenset(given))
+        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
+        return found
+
+    def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
+        if ("sample", given) not in self._compiled:
+            functions = self.load(_with_inputs(self.graph, given)) if given else self.defined
+            if "sample" not in functions:
+                raise ValueError("nothing in this model is random")
+            self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
+        return self._compiled["sample", given]
+
+    def sizes(self, data: Mapping[str, Any]) -> Sizes:
+        """The size of every dim, from the file, from the data or from the arrays that have it."""
+        found = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None}
+        for node in self.graph.nodes:
+            if node.name in data:
+                shape = jnp.shape(data[node.name])
+                pairs = zip(node.type.shape, shape, strict=False)
+                found |= {axis.name: n for axis, n in pairs if hasattr(axis, "name")}
+        found |= {name: int(data[name]) for name in self.dims if name in data}
+        return tuple(sorted(found.items()))
+
+    def with_sizes(self, data: Mapping[str, Any]) -> Values:
+        """Arrays and sizes together, as programs take them."""
+        arrays, _ = split_data(data, self.dims)
+        return {**arrays, **dict(self.sizes(data))}
+
+
+def _with_inputs(graph: Graph, names: frozenset[str]) -> Graph:
+    """The graph in which these draws are given: their values come with the data."""
+
+    def as_input(node: Any) -> Any:
+        if node.name not in names:
+            return node
+        return node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False, observed=False)
+
+    recurrences = tuple(r for r in graph.recurrences if not names & set(r.members))
+    return graph.replace(recurrences=recurrences, guide=None).map_nodes(as_input)

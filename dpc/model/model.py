@@ -1,0 +1,807 @@
+"""Model: a graph, and everything that can be asked of it.
+
+The questions are answered by services, each in a room of its own: functions (the compiled program),
+questions (finite variables), objectives (gradients of expectations), posteriors. They are made when
+they are first needed, and so is JAX: a light command has use for the graph alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, final
+
+from dpc.dsl.diagnostics import Diagnostic
+from dpc.dsl.graph.classify import classify
+from dpc.dsl.graph.graph import Graph, Kind
+
+from ..exits import UsageError
+from .externs import verify_bound
+from .given import check_values, is_upstream
+
+if TYPE_CHECKING:
+    import jax
+    from jax.sharding import Mesh
+
+    from dpc.inference.factors.factor_graph import FactorGraph
+    from dpc.inference.formats.network import Network
+    from dpc.inference.mcmc.diagnose import Advice
+    from dpc.inference.mcmc.run import Plan, Run
+
+    from ..data.bound import Data
+    from ..finite.answers import Answers
+    from ..finite.convert import Saved
+    from ..finite.discrete import Discrete
+    from ..finite.finite import Finite
+    from ..finite.questions import Moments, Questions
+    from ..gradient.choose import Choice
+    from ..gradient.compare import Comparison
+    from ..gradient.gradient import Gradient
+    from ..gradient.objectives import Objectives
+    from ..gradient.program import Objective
+    from ..learn.cases import Cases
+    from ..learn.family import FieldFamily
+    from ..learn.likelihood import Likelihood
+    from ..learn.objective import ObjectiveFit
+    from ..learn.predict import CaseLikelihoods, Predictions
+    from ..learn.result import Fit
+    from ..posterior.posteriors import Posteriors
+    from ..show.info import Info
+    from ..show.plan import EliminationPlan, EstimatorPlan
+    from ..show.values import Computed, Samples
+    from .functions import Functions
+
+Values = dict[str, Any]
+Given = Mapping[str, Any] | None
+
+
+@final
+class Model:
+    """What `dpc.load` and `dpc.parse` give.
+
+    Parameters, values of draws and data are plain dictionaries under the names of the file, shaped
+    as declared. `warnings` are what the compiler has to say of the file, `notes` what was done with
+    missing data. A model of a network file has the `network`, and its large tables as `own_data`.
+    Functions that the file calls and that nobody bound are missed when one is needed.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | None,
+        introduction: str = "",
+        externs: Mapping[str, Callable[..., Any]] | None = None,
+        domain: Literal["auto", "scaled", "log", "checked"] = "auto",
+        *,
+        network: Network | None = None,
+        settings: Given = None,
+        warnings: Sequence[Diagnostic] = (),
+        notes: tuple[str, ...] = (),
+    ):
+        if graph is not None:
+            self.graph = graph
+        self.introduction = introduction
+        self.externs = dict(externs or {})
+        self.network = network
+        self.settings = dict(settings or {})
+        self.warnings = tuple(warnings)
+        self.notes = notes
+        self._domain: Any = domain
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Of a network file it is made when something else than its tables is asked for."""
+        from .load import graph_of_network
+
+        assert self.network is not None
+        return graph_of_network(self.network)
+
+    @cached_property
+    def own_data(self) -> Values:
+        """The tables of a network that are too large for a text."""
+        from ..finite.from_network import program_of
+
+        return program_of(self.network).arrays if self.network else {}
+
+    @property
+    def title(self) -> str:
+        if self.network is not None:
+            return self.network.name
+        return self.graph.name or self.graph.source.path
+
+    def __repr__(self) -> str:
+        kind = classify(self.graph).name
+        return f"<dpc model {self.title}: {kind} of {len(self.graph.nodes)} nodes>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        drawing = self.draw(format="svg", engine="builtin").decode()
+        return f"{drawing}<pre>{escape(self.graph.source.text)}</pre>"
+
+    def __getstate__(self) -> Values:
+        """Services hold compiled programs, which stay behind when a model is copied or pickled."""
+        services = ("functions", "questions", "objectives", "posteriors", "program")
+        return {name: value for name, value in self.__dict__.items() if name not in services}
+
+    # ---- services
+
+    @cached_property
+    def functions(self) -> Functions:
+        from .functions import Functions
+
+        verify_bound(self.graph, self.externs)
+        return Functions(self.graph, self.externs)
+
+    @cached_property
+    def questions(self) -> Questions:
+        from ..finite.questions import Questions
+
+        verify_bound(self.graph, self.externs)
+        return Questions(self.graph, self.externs, self._domain)
+
+    @cached_property
+    def objectives(self) -> Objectives:
+        from ..gradient.objectives import Objectives
+
+        return Objectives(self.functions)
+
+    @cached_property
+    def posteriors(self) -> Posteriors:
+        from ..posterior.posteriors import Posteriors
+
+        return Posteriors(self)
+
+    # ---- the model itself
+
+    @cached_property
+    def program(self) -> str:
+        """The model as a readable Python module."""
+        from dpc.dsl.lower.emit import emit_module
+
+        return emit_module(self.graph, self.introduction)
+
+    def info(self) -> Info:
+        """The class of the model and why, its dims, its nodes."""
+        from ..show.info import Info
+
+        return Info(self.graph)
+
+    def draw(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        engine: Literal["auto", "builtin", "graphviz"] = "auto",
+        guide: bool = False,
+    ) -> bytes:
+        """The graph as SVG, PNG, DOT or Mermaid, written to `path` where one is given."""
+        from ..show.draw.from_graph import picture_of
+        from ..show.draw.write import render_picture, write_picture
+
+        if guide and not self.graph.guide:
+            raise UsageError(f"{self.title} has no guide")
+        picture = picture_of(self.graph.guide if guide and self.graph.guide else self.graph)
+        if path is not None:
+            write_picture(picture, path, format, engine)
+            return b""
+        return render_picture(picture, format or "mermaid", engine)
+
+    def build(
+        self,
+        emit: str = "python",
+        function: str = "log_prob",
+        params: Given = None,
+        data: Any = None,
+        seed: int = 0,
+    ) -> bytes:
+        """The program as `python` text, or one function of it as a `jaxpr` or as `stablehlo`."""
+        from .build import build
+
+        return build(self, emit, function, params, data, seed)
+
+    def save(self, path: str, data: Any = None, params: Given = None, fit: Any = None) -> Saved:
+        """Writes the finite part as a network: .dp, .bif, .xmlbif or .uai.
+
+        With a `fit`, its tables are those that were learned.
+        """
+        from ..finite.convert import learned_network, network_of_model, write_network
+
+        if fit is not None:
+            return write_network(learned_network(self, fit, path), path)
+        return write_network(network_of_model(self, data, params), path)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Model:
+        """The same file with other annotations: {"b.grad": "rloo(samples=4)"}."""
+        from .check import load_graph
+
+        whole = {**self.settings, **settings}
+        graph = load_graph(self.graph.source, whole)
+        return Model(graph, self.introduction, self.externs, settings=whole)
+
+    # ---- data and parameters
+
+    def bind(self, *sources: Any, partial: bool = False, **sizes: int) -> Data:
+        """Data from files or Python objects, checked; raises DataError with all that is wrong."""
+        from ..data import bind_data
+        from ..data.bound import Data
+
+        own = [self.own_data] if self.own_data else []
+        bound = bind_data(self.graph, *own, *sources, sizes=sizes, partial=partial).own()
+        return Data(bound.arrays, bound.sizes, bound.labels)
+
+    def init(self, key: Any = None, data: Given = None) -> Values:
+        """Starting parameters: those of the file, from the data too; the others near zero in
+        unconstrained space.
+        """
+        from .constraints import initial_values
+
+        known = data or {}
+        return initial_values(
+            self.graph, key, known, lambda: self.functions.call("init", data=known)
+        )
+
+    def unconstrain(self, params: Values) -> Values:
+        from .constraints import unconstrain
+
+        return unconstrain(self.graph, params)
+
+    def constrain(self, raw: Values) -> Values:
+        from .constraints import constrain
+
+        return constrain(self.graph, raw)
+
+    # ---- pure functions
+
+    def log_prob(self, params: Values, values: Values, data: Given = None) -> jax.Array:
+        """The joint log density of all draws; with factors, not normalised."""
+        if "log_prob" in self.functions.defined:
+            check_values(self.graph, values)
+        found: jax.Array = self.functions.call("log_prob", params, values, data=data)
+        return found
+
+    def evaluate(self, params: Values, data: Given = None, values: Given = None) -> Values:
+        """The values of all computed nodes, given those of the draws."""
+        if any(node.random for node in self.graph.of_kind(Kind.FUNCTION)):
+            check_values(self.graph, values or {})
+        found: Values = self.functions.call("evaluate", params, values or {}, data=data)
+        return found
+
+    def value(self, params: Values, data: Given = None, values: Given = None) -> jax.Array:
+        """The objective, given the values of the draws."""
+        found: jax.Array = self.functions.call("objective", params, values or {}, data=data)
+        return found
+
+    def gradient(self, params: Values, data: Given = None, values: Given = None) -> Values:
+        """The gradient of `value`. Of an expectation, `value_and_grad` estimates it."""
+        found: Values = self.functions.call("gradient", params, values or {}, data=data)
+        return found
+
+    def jvp(
+        self, params: Values, direction: Values, data: Given = None
+    ) -> tuple[jax.Array, jax.Array]:
+        """The objective and its derivative along a direction in parameter space."""
+        found: tuple[jax.Array, jax.Array]
+        found = self.functions.call("jvp", params, direction, {}, data=data)
+        return found
+
+    def vjp(self, params: Values, data: Given = None) -> tuple[jax.Array, Callable[..., Any]]:
+        import jax
+
+        value, pull_back = jax.vjp(lambda p: self.value(p, data), params)
+        return value, pull_back
+
+    def hvp(self, params: Values, direction: Values, data: Given = None) -> Values:
+        """The Hessian times a direction, forward over reverse (SO01)."""
+        found: Values = self.functions.call("hvp", params, direction, {}, data=data)
+        return found
+
+    def hessian(self, params: Values, data: Given = None) -> dict[str, Values]:
+        found: dict[str, Values] = self.functions.call("hessian", params, {}, data=data)
+        return found
+
+    def sample(
+        self,
+        key: Any,
+        params: Values | None = None,
+        data: Given = None,
+        n: int | None = None,
+        given: Given = None,
+    ) -> Values:
+        """Draws of all random variables, parents before children; `n` along a new first axis.
+
+        Without an order to draw in, or with evidence downstream, they are exact draws of the finite
+        variables.
+        """
+        known = dict(given or {})
+        undirected = any(node.undirected for node in self.graph.nodes)
+        if undirected or not is_upstream(self.graph, frozenset(known)):
+            return self.questions.sample(key, params, data, n, known)
+        return self.functions.sample(key, params or {}, data or {}, n, known)
+
+    # ---- finite variables: pure functions
+
+    def log_partition(
+        self, params: Given = None, data: Given = None, given: Given = None
+    ) -> jax.Array:
+        """log of the sum over all finite variables that are not given; of a directed model, the
+        log-evidence (GM08).
+        """
+        return self.questions.log_partition(params, data, given)
+
+    def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
+        """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
+        return self.questions.marginals(params, data, given)
+
+    def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
+        """The most probable states of all finite variables together (GM13)."""
+        return self.questions.mode(params, data, given)
+
+    def kbest(
+        self, k: int, params: Given = None, data: Given = None, given: Given = None
+    ) -> tuple[Values, Any]:
+        """The k most probable configurations, best first, and their log-potentials."""
+        return self.questions.kbest(k, params, data, given)
+
+    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
+        """The entropy of all finite variables given the rest, in nats."""
+        return self.questions.entropy(params, data, given)
+
+    def moments(
+        self, name: str, params: Given = None, data: Given = None, given: Given = None
+    ) -> Moments:
+        """E[f] and Var[f] of a computed number f over the finite variables."""
+        return self.questions.moments(name, params, data, given)
+
+    def expected_tables(
+        self, params: Given = None, data: Given = None, given: Given = None
+    ) -> tuple[jax.Array, list[jax.Array]]:
+        """log Z and its gradient in the log-potentials (GM10)."""
+        return self.questions.expected_tables(params, data, given)
+
+    def expected_score(
+        self,
+        expected: list[jax.Array],
+        params: Given = None,
+        data: Given = None,
+        given: Given = None,
+    ) -> jax.Array:
+        """E[log-potentials of these parameters] under what `expected_tables` gave."""
+        return self.questions.expected_score(expected, params, data, given)
+
+    def finite(self, params: Given = None, data: Given = None, given: Given = None) -> Finite:
+        """The finite variables, which of them depend on each other, and the engine for that."""
+        return self.questions.finite(params, data, given)
+
+    def tables(
+        self, params: Given = None, data: Given = None, given: Given = None
+    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+        """The finite part, its log-potentials and the log-likelihoods of evidence."""
+        return self.questions.tables(params, data, given)
+
+    def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
+        """The factors, and the labels of the states of every variable."""
+        return self.questions.discrete(params, data, values)
+
+    def factor_graph(
+        self, params: Given = None, data: Given = None, values: Given = None
+    ) -> FactorGraph:
+        """The model as factors over named variables, for `dpc.inference.queries`."""
+        return self.discrete(params, data, values).factors
+
+    # ---- questions as the shell asks them
+
+    def query(
+        self,
+        ask: str | Sequence[str] = (),
+        *,
+        given: Given = None,
+        params: Given = None,
+        data: Any = None,
+        joint: str | Sequence[str] = (),
+        logz: bool = False,
+        map: bool | str | Sequence[str] = False,
+        kbest: int | None = None,
+        samples: int | None = None,
+        entropy: bool = False,
+        kl: Any = None,
+        evidence: str | None = None,
+        method: str = "auto",
+        memory: int | str | None = None,
+        seed: int = 0,
+        plot: str | None = None,
+    ) -> Answers:
+        """What the finite variables are, given what is known: all that `dpc query` answers.
+
+        `ask` are variables ("a, b") or expressions ("a == yes"), one text or several; without a
+        question all marginals are given. `joint` are names, `map` is True or some names, `kl` is
+        another model or its path, `evidence` a CSV file of cases, `plot` a picture to write. `data`
+        are files or mappings. The answer is exact where that fits, and says so where it does not.
+        """
+        from ..finite.approximation import How
+        from ..finite.query import Asked, query, read_memory
+
+        asked = Asked(
+            ask=_texts(ask),
+            joint=_texts(joint),
+            logz=logz,
+            entropy=entropy,
+            kl=kl,
+            map=map,
+            kbest=kbest,
+            samples=samples,
+            evidence=evidence,
+        )
+        known = {"data": self._sources(data), "params": params or {}}
+        how = How(method, read_memory(memory), seed)
+        return query(self, asked, given or {}, known, how, plot)
+
+    def plan(
+        self, given: Given = None, *, params: Given = None, data: Any = None
+    ) -> EliminationPlan | EstimatorPlan:
+        """How a question would be answered, and what it would cost.
+
+        Of a file with an objective, the question is its gradient, unless something is `given`.
+        """
+        if self.network is None and self.graph.of_kind(Kind.COST) and not given:
+            from ..gradient.plan import plan_estimators
+
+            return plan_estimators(self.graph, self._sources(data))
+        from ..finite.query import plan_elimination
+
+        return plan_elimination(self, given or {}, self._sources(data), params or {})
+
+    def draws(
+        self,
+        n: int = 5,
+        *,
+        given: Given = None,
+        params: Given = None,
+        data: Any = None,
+        seed: int = 0,
+    ) -> Samples:
+        """`n` draws of every random variable, labelled: what `dpc sample` prints."""
+        import jax
+
+        from ..show.values import Samples
+        from .given import positions
+
+        known, bound = self._known(params, data, seed, partial=True)
+        evidence = positions(self.graph, given or {}, bound.labels)
+        found = self.sample(jax.random.key(seed), known, bound, n=n, given=evidence)
+        return Samples(self, found, bound.labels)
+
+    def run(
+        self,
+        params: Given = None,
+        data: Any = None,
+        *,
+        grad: bool = False,
+        seed: int = 0,
+    ) -> Computed:
+        """The values of all computed nodes, and of the objective; what is random is drawn once."""
+        from ..show.values import compute
+
+        return compute(self, *self._known(params, data, seed, partial=True), seed, grad)
+
+    def grad(
+        self,
+        params: Given = None,
+        data: Any = None,
+        *,
+        samples: int = 1000,
+        seed: int = 0,
+        hessian: bool = False,
+    ) -> Gradient:
+        """The gradient of the expected objective from so many estimates, with standard errors."""
+        from ..gradient.gradient import find_gradient
+
+        return find_gradient(self, *self._known(params, data, seed), samples, seed, hessian)
+
+    def compare(
+        self,
+        methods: str = "all",
+        params: Given = None,
+        data: Any = None,
+        *,
+        samples: int = 1000,
+        seed: int = 0,
+    ) -> Comparison:
+        """Bias, variance and time of these methods, or all, for one draw after the other."""
+        from ..gradient.compare import compare
+
+        return compare(self, *self._known(params, data, seed), methods, samples, seed)
+
+    def _known(
+        self, params: Given, data: Any, seed: int, partial: bool = False
+    ) -> tuple[Values, Data]:
+        """Checked data, and parameters: those given, and the others where they start."""
+        from .inputs import known_inputs
+
+        return known_inputs(self, params or {}, self._sources(data), seed, partial)
+
+    def _sources(self, data: Any) -> list[Any]:
+        """What data come from: one source or several, and the tables of the model's own."""
+        from ..finite.tabulated import as_sources
+
+        return [*([self.own_data] if self.own_data else []), *as_sources(data)]
+
+    # ---- gradients of expectations: pure functions
+
+    def objective(self, data: Given = None) -> Objective:
+        """The objective for data of these sizes: its draws with their estimators, its costs."""
+        return self.objectives.objective(data or {})
+
+    def estimator_choices(self, data: Given = None) -> list[Choice]:
+        """The estimator of each draw, and why."""
+        return list(self.objective(data).choices.values())
+
+    def surrogate(
+        self, key: Any, params: Values, data: Given = None, samples: int | None = None
+    ) -> jax.Array:
+        """An estimate of E[objective] whose first and second derivatives estimate its own.
+
+        `samples` are drawn of the whole program, besides those that single draws ask for.
+        """
+        return self.objectives.surrogate(key, params, data or {}, samples)
+
+    def value_and_grad(
+        self, key: Any, params: Values, data: Given = None, samples: int | None = None
+    ) -> tuple[jax.Array, Values]:
+        """Estimates of E[objective] and of its gradient by every parameter."""
+        return self.estimate(key, params, {}, data, samples)[:2]
+
+    def estimate(
+        self,
+        key: Any,
+        params: Values,
+        state: Values,
+        data: Given = None,
+        samples: int | None = None,
+    ) -> tuple[jax.Array, Values, Values]:
+        """The same with what baselines remember, as `objective(data).initial_state` at first, and
+        will remember.
+        """
+        return self.objectives.estimate(key, params, state, data or {}, samples)
+
+    # ---- learning
+
+    def cases(
+        self, *sources: Any, by: str | None = None, sizes: Mapping[str, int] | None = None
+    ) -> Cases:
+        """Data to learn from: files, tables and mappings with values for any inputs and draws.
+
+        Rows of a table are cases where the model has single values; `by` names a column whose equal
+        values are a case; a list of mappings has a case each. Entries of draws may be missing.
+        """
+        from ..learn.read_cases import read_cases
+
+        return read_cases(self.graph, *sources, by=by, sizes=sizes).own()
+
+    def likelihood(self, *sources: Any, by: str | None = None) -> Likelihood:
+        """What `fit` maximises, as functions of parameters and of arrays that may be traced."""
+        from ..learn.cases import is_read
+        from ..learn.likelihood import Likelihood
+
+        cases = sources[0] if is_read(sources) else self.cases(*sources, by=by)
+        return Likelihood(self.graph, cases, self.externs)
+
+    def family(self, data: Given = None) -> FieldFamily:
+        """The model as an exponential family of its parameters, where its score is linear."""
+        from ..learn.family import FieldFamily
+
+        return FieldFamily(self, data)
+
+    def loss(self, params: Values, data: Any) -> jax.Array:
+        """Minus the log-likelihood, minus the log density of the priors."""
+        from ..learn.likelihood import Likelihood
+
+        return (data if isinstance(data, Likelihood) else self.likelihood(data)).loss(params)
+
+    def fit(
+        self,
+        *sources: Any,
+        by: str | None = None,
+        start: Given = None,
+        method: str | None = None,
+        test: Any = None,
+        stream: bool = False,
+        checkpoint: str | None = None,
+        resume: bool = False,
+        watch: Callable[[int, str, Any], None] | None = None,
+        mesh: Mesh | None = None,
+        **options: Any,
+    ) -> Fit | ObjectiveFit:
+        """Parameters that make the data most probable, or that minimise or maximise the objective.
+
+        A file with an objective is fitted by it, unless a `method` is named. Options of the
+        objective are steps, rate, samples, optimizer, seed; of data those of
+        `dpc.learn.options.Options`: loss, steps, tolerance, smoothing, rate, batch, seed, errors.
+        `test` are data that are held out. `checkpoint` is a folder for the state of the run,
+        `resume` goes on from it. `watch` is called with the number and the name of a stage and each
+        of its states. With a mesh, cases are spread over its devices.
+        """
+        from ..learn.run import FitRequest, fit
+
+        request = FitRequest(
+            sources=sources,
+            by=by,
+            start=start or {},
+            test=tuple(test) if isinstance(test, list | tuple) else (test,) if test else (),
+            stream=stream,
+            checkpoint=checkpoint,
+            resume=resume,
+            watch=watch,
+            mesh=mesh,
+        )
+        return fit(self, method, request, options)
+
+    def predict(
+        self,
+        fit: Any,
+        *sources: Any,
+        by: str | None = None,
+        ask: Collection[str] | None = None,
+        log_likelihood: bool = False,
+    ) -> Predictions | CaseLikelihoods:
+        """What the data do not say, case by case: probabilities and modes of finite draws, means
+        and sds of others; or how probable each case is.
+
+        `fit` is what `fit` gave, a file it was saved to, or a dictionary of parameters; `ask` names
+        draws.
+        """
+        from ..learn import predict as own
+
+        if not log_likelihood:
+            return own.predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)
+        if ask:
+            raise UsageError(
+                "`ask=` and `log_likelihood=True` are two questions: ask one at a time"
+            )
+        found = own.log_likelihoods(self.graph, fit, *sources, by=by, externs=self.externs)
+        return own.CaseLikelihoods(*found)
+
+    # ---- posteriors
+
+    def to_numpyro(self, data: Given = None) -> Callable[..., None]:
+        """The model as a NumPyro model function, for these data or those it is called with.
+
+        Every draw is a site under its own name, its dims are plates; a `param` is a site with a
+        flat prior. A draw that is `noncentered` is computed from one called NAME_decentered. Finite
+        draws that are not observed are summed over: the sum is in the density of what depends on
+        them. What the data lack is drawn.
+        """
+        return self.posteriors.to_numpyro(data or {})
+
+    def posterior(
+        self,
+        data: Any = None,
+        method: str = "nuts",
+        *,
+        draws: int = 1000,
+        warmup: int | None = None,
+        chains: int | None = None,
+        seed: int = 0,
+        target_accept: float | None = None,
+        max_tree_depth: int | None = None,
+        dense_mass: bool | None = None,
+        steps: int | None = None,
+        prior: int | bool = True,
+        predictive: bool = True,
+        likelihood: bool = True,
+        checkpoint: str | None = None,
+        resume: bool = False,
+        progress: Any = None,
+    ) -> Any:
+        """Draws from the posterior as an ArviZ InferenceData (a DataTree under ArviZ 1.x).
+
+        `method` is nuts, svi, laplace or importance. `warmup` (1000), `chains` (4), `target_accept`
+        (0.8), `max_tree_depth` (10), `dense_mass`, `checkpoint` and `resume` are for nuts, `steps`
+        (10000) for svi. Finite variables are among the draws. `prior`, `predictive` and
+        `likelihood` say whether draws from the prior (or how many), predictions and pointwise
+        likelihoods are wanted. `progress` sees the draws as they come.
+        """
+        from ..posterior.posteriors import read_options
+
+        said = {
+            "warmup": warmup,
+            "chains": chains,
+            "target_accept": target_accept,
+            "max_tree_depth": max_tree_depth,
+            "dense_mass": dense_mass or None,
+            "steps": steps,
+            "checkpoint": checkpoint,
+        }
+        options = read_options(method, draws, seed, progress, resume, said)
+        model, bound = self.posteriors.opened(data)
+        found = model.posteriors.draw(method, bound, options)
+        return model.inference_data(
+            found.values,
+            bound,
+            seed=seed,
+            stats=found.stats,
+            prior=prior,
+            predictive=predictive,
+            likelihood=likelihood,
+            **found.attributes,
+        )
+
+    def posterior_run(self, data: Any, plan: Plan) -> Run:
+        """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
+        model, bound = self.posteriors.opened(data)
+        return model.posteriors.run(bound, plan)
+
+    def inference_data(
+        self,
+        values: Values,
+        data: Any,
+        *,
+        seed: int = 0,
+        stats: Values | None = None,
+        prior: int | bool = True,
+        predictive: bool = True,
+        likelihood: bool = True,
+        **attributes: Any,
+    ) -> Any:
+        """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions, the prior."""
+        from ..posterior.groups import Wanted, all_groups
+
+        wanted = Wanted(prior, predictive, likelihood)
+        model, bound = self.posteriors.opened(data)
+        about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
+        return all_groups(model, values, bound, seed, stats or {}, about, wanted)
+
+    def complete(
+        self,
+        found: Any,
+        data: Any,
+        *,
+        seed: int = 0,
+        prior: int | bool = True,
+        predictive: bool = True,
+        likelihood: bool = True,
+    ) -> Any:
+        """What `posterior` gave, with groups that were left out at first."""
+        from ..posterior.groups import posterior_attributes, posterior_stats, posterior_values
+
+        return self.inference_data(
+            posterior_values(found),
+            data,
+            seed=seed,
+            stats=posterior_stats(found),
+            prior=prior,
+            predictive=predictive,
+            likelihood=likelihood,
+            **posterior_attributes(found),
+        )
+
+    def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
+        """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a
+        joint sample.
+
+        `found` is what `posterior` gave, or a dictionary of draws [chain, draw, ...].
+        """
+        from ..posterior.groups import posterior_values, recover
+
+        model, bound = self.posteriors.opened(data)
+        return recover(model, posterior_values(found), bound, question, seed)
+
+    def diagnose(self, found: Any, max_tree_depth: int = 10) -> list[Advice]:
+        """What speaks against these draws, where, and what to try."""
+        from dpc.inference.mcmc.diagnose import diagnose
+
+        from ..posterior.labels import centred_draws
+
+        return diagnose(found, centred_draws(self.graph), max_tree_depth)
+
+    def with_missing(self, *sources: Any, **sizes: int) -> tuple[Model, Data]:
+        """A model that takes these data although entries of observed draws are missing, and the
+        data for it.
+
+        Missing entries are left out where nothing depends on them, summed over where they are
+        finite, and else drawn: `x.missing`. With complete data it is the model itself.
+        `model.notes` say what was done.
+        """
+        return self.posteriors.with_missing(sources, sizes)
+
+
+def _texts(text: str | Sequence[str]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)

@@ -1,0 +1,221 @@
+"""What belongs to a posterior besides its draws: finite variables, likelihoods, predictions, the
+prior, the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from dpc.dsl.graph.graph import Graph, Kind
+from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
+from dpc.inference.mcmc.over import over_draws
+from dpc.inference.mcmc.run import key_for
+
+from ..data.bound import Data
+from ..learn.missing import present_name
+from .labels import coords_of, dims_of
+
+Values = dict[str, Any]
+
+
+def posterior_values(found: Any) -> Values:
+    """Draws by name, from a container or a dictionary."""
+    if isinstance(found, Mapping) and not has_posterior(found):
+        return dict(found)
+    return {str(name): array.values for name, array in group(found, "posterior").data_vars.items()}
+
+
+def posterior_stats(found: Any) -> Values:
+    if not has_group(found, "sample_stats"):
+        return {}
+    stats = group(found, "sample_stats")
+    return {str(name): array.values for name, array in stats.data_vars.items()}
+
+
+def posterior_attributes(found: Any) -> Values:
+    attributes = group(found, "posterior").attrs
+    ours = ("inference_library", "notes", "created_at")
+    return {str(name): value for name, value in attributes.items() if name not in ours}
+
+
+def has_posterior(found: Any) -> bool:
+    return hasattr(found, "groups") and has_group(found, "posterior")
+
+
+class Wanted(NamedTuple):
+    """Groups that cost time to make; `prior` may be a number of draws, True are as many as of the
+    posterior.
+    """
+
+    prior: int | bool = True
+    predictive: bool = True
+    likelihood: bool = True
+
+
+def all_groups(
+    model: Any,
+    values: Values,
+    data: Data,
+    seed: int,
+    stats: Values,
+    attributes: Values,
+    wanted: Wanted,
+) -> Any:
+    graph: Graph = model.graph
+    keys = jax.random.split(key_for("groups", seed), 3)
+    hidden = model.posteriors.as_written.sites.hidden
+    named = {n.name: values[n.name] for n in graph.nodes if n.name in values}
+    if not hidden <= set(named):
+        named |= _finite_values(model, named, data, keys[0])
+    labels = Labels(
+        {node.name: dims_of(node) for node in graph.nodes}, coords_of(graph, data.labels)
+    )
+    visible = {
+        name: value for name, value in named.items() if _is_site(graph, name) and name not in hidden
+    }
+    prior, prior_predictive = (
+        _prior(model, data, keys[1], _prior_count(wanted, named)) if wanted.prior else ({}, {})
+    )
+    groups = {
+        "posterior": named,
+        "posterior_predictive": _predictive(model, visible, data, keys[2])
+        if wanted.predictive
+        else {},
+        "log_likelihood": _log_likelihood(model, visible, data) if wanted.likelihood else {},
+        "sample_stats": stats,
+        "prior": prior,
+        "prior_predictive": prior_predictive,
+    }
+    inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT) if "." not in n.name}
+    observed = {n.name: _with_gaps(n.name, data) for n in graph.nodes if n.observed}
+    sets = {name: dataset(arrays, labels) for name, arrays in groups.items()}
+    sets |= {
+        "observed_data": dataset(observed, labels, ()),
+        "constant_data": dataset(inputs, labels, ()),
+    }
+    return container(sets, **attributes)
+
+
+def _with_gaps(name: str, data: Data) -> Any:
+    """What was observed; what is missing is not a number."""
+    array = np.asarray(data[name])
+    if present_name(name) not in data:
+        return array
+    present = np.asarray(data[present_name(name)])
+    return np.where(
+        present.reshape(*present.shape, *[1] * (array.ndim - present.ndim)), array, np.nan
+    )
+
+
+def _is_site(graph: Graph, name: str) -> bool:
+    """Noise of draws that are `noncentered` is none of the file's."""
+    return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
+
+
+def _prior_count(wanted: Wanted, values: Values) -> int:
+    chains, draws = next(iter(values.values())).shape[:2]
+    return int(chains * draws) if wanted.prior is True else wanted.prior
+
+
+def _split(model: Any, values: Values) -> tuple[Values, Values]:
+    """Parameters, and values of draws that are not summed over."""
+    graph: Graph = model.graph
+    hidden = model.posteriors.as_written.sites.hidden
+    params = {n.name: values[n.name] for n in graph.of_kind(Kind.PARAMETER)}
+    latent = [n.name for n in graph.of_kind(Kind.DRAW) if not n.observed and n.name not in hidden]
+    return params, {name: values[name] for name in latent}
+
+
+# ---- finite variables
+
+
+def recover(model: Any, values: Values, data: Data, question: str, seed: int) -> Values:
+    if not model.posteriors.as_written.sites.hidden:
+        raise ValueError("no finite variable was summed over: there is nothing to recover")
+    answers = {
+        "marginals": lambda v, key: model.marginals(*_given(model, v, data)),
+        "mode": lambda v, key: model.mode(*_given(model, v, data)),
+        "sample": lambda v, key: model.questions.sample(key, *_given(model, v, data, n=None)),
+    }
+    if question not in answers:
+        raise ValueError(f"{question!r} is not one of {', '.join(answers)}")
+    known = {name: value for name, value in values.items() if _is_site(model.graph, name)}
+    found: Values = over_draws(answers[question], known, key_for("groups", seed))
+    return found
+
+
+def _given(model: Any, values: Values, data: Data, **count: Any) -> tuple[Any, ...]:
+    params, latent = _split(model, values)
+    return (params, data, *count.values(), latent)
+
+
+def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
+    """Joint draws of what was summed over, and the computed nodes that are kept and depend on
+    them.
+    """
+    sites = model.posteriors.as_written.sites
+    known = {name: value for name, value in values.items() if _is_site(model.graph, name)}
+    kept = [n.name for n in model.graph.of_kind(Kind.FUNCTION) if n.kept and n.name in sites.veiled]
+
+    def one(values: Values, key: Any) -> Values:
+        params, latent = _split(model, values)
+        drawn = model.questions.sample(key, params, data, None, latent)
+        if not kept:
+            return dict(drawn)
+        computed = model.evaluate(params, data, {**latent, **drawn})
+        return {**drawn, **{name: computed[name] for name in kept}}
+
+    found: Values = over_draws(one, known, key)
+    return found
+
+
+# ---- likelihood and predictions
+
+
+def _log_likelihood(model: Any, values: Values, data: Data) -> Values:
+    known = model.functions.with_sizes(data)
+    found: Values = over_draws(
+        lambda v: model.posteriors.as_written.log_likelihood(known, v), values
+    )
+    return found
+
+
+def _predictive(model: Any, values: Values, data: Data, key: Any) -> Values:
+    known = model.functions.with_sizes(data)
+    if any(node.undirected for node in model.graph.of_kind(Kind.DRAW)):
+        return {}
+    found: Values = over_draws(
+        lambda v, key: model.posteriors.as_written.predict(known, v, key), values, key
+    )
+    return found
+
+
+def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values]:
+    """Draws from the prior and of data from it; a model with parameters or factors has none that
+    could be drawn.
+    """
+    graph: Graph = model.graph
+    if graph.of_kind(Kind.PARAMETER, Kind.FACTOR) or any(
+        n.undirected for n in graph.of_kind(Kind.DRAW)
+    ):
+        return {}, {}
+    drawn = {
+        name: np.asarray(value)[None]
+        for name, value in model.sample(key, {}, data, n=count).items()
+    }
+    seen = {n.name for n in graph.nodes if n.observed}
+    kept = [n.name for n in graph.of_kind(Kind.FUNCTION) if n.kept]
+
+    def computed(values: Values) -> Values:
+        latent = {name: value for name, value in values.items() if name not in seen}
+        known = {**model.functions.with_sizes(data), **{name: values[name] for name in seen}}
+        found = model.evaluate({}, known, latent)
+        return {name: found[name] for name in kept}
+
+    latent = {name: value for name, value in drawn.items() if name not in seen}
+    latent |= over_draws(computed, drawn) if kept else {}
+    return latent, {name: drawn[name] for name in drawn if name in seen}

@@ -1,0 +1,181 @@
+"""The ways to a posterior: each takes a request and gives draws, what is known about them, and
+attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from dpc.dsl.graph.graph import Kind
+from dpc.inference.mcmc.gaussian import (
+    Flat,
+    Gaussian,
+    Weighted,
+    draw_gaussian,
+    draw_student,
+    fit_laplace,
+    fit_svi,
+    flatten,
+)
+from dpc.inference.mcmc.pareto import smooth_weights
+from dpc.inference.mcmc.run import Plan, Run, key_for
+from dpc.inference.mcmc.target import Target
+
+from ..data.bound import Data
+from ..exits import UsageError
+from ..gradient.optimise import Plan as Steps
+from ..gradient.optimise import optimise, start
+from .numpyro_model import NumpyroModel
+
+Values = dict[str, Any]
+OVERSAMPLING = 4
+"""Proposals for each draw of importance sampling."""
+
+
+class Request(NamedTuple):
+    model: Any
+    data: Data
+    plan: Plan
+    draws: int
+    steps: int
+
+    @property
+    def target(self) -> Target:
+        verify_continuous(self.model.posteriors.decentred)
+        return Target(self.model.to_numpyro(self.data))
+
+    @property
+    def keys(self) -> Any:
+        return jax.random.split(key_for("fit", self.plan.seed), 3)
+
+
+class Found(NamedTuple):
+    """[chain, draw, ...] of values and statistics."""
+
+    values: Values
+    stats: Values
+    attributes: Values
+
+
+def verify_continuous(model: NumpyroModel) -> None:
+    """Raises ValueError unless what is left when finite draws are summed over is continuous, and is
+    something.
+    """
+    latent = [
+        n
+        for n in model.graph.of_kind(Kind.DRAW)
+        if not n.observed and n.name not in model.sites.hidden
+    ]
+    for node in latent:
+        if node.type.whole:
+            raise UsageError(
+                f"`{node.name}` is a whole number without bounds: it cannot be summed over, and has no gradient. "
+                "Bound it (`Binomial` with a constant `n`, a dim), or approximate it by a continuous draw"
+            )
+    if not latent and not model.graph.of_kind(Kind.PARAMETER):
+        raise UsageError(
+            "nothing in this model is continuous and unknown: its marginals and its mode are exact "
+            "(`dpc query`, `m.marginals`, `m.mode`)"
+        )
+
+
+# ---- NUTS
+
+
+def nuts_attributes(plan: Plan) -> Values:
+    return {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
+
+
+def _nuts(request: Request) -> Found:
+    run = Run(request.target.model, request.plan)
+    _, draws = run.advance(run.start(), request.plan.warmup + request.draws)
+    return Found(draws.values, draws.stats, nuts_attributes(request.plan))
+
+
+# ---- Gaussians
+
+
+def _laplace(request: Request) -> Found:
+    flat = flatten(request.target, request.keys[0])
+    return _as_drawn(request, flat, fit_laplace(flat), {"method": "laplace"})
+
+
+def _svi(request: Request) -> Found:
+    if request.model.graph.guide is not None:
+        return _own_guide(request)
+    flat = flatten(request.target, request.keys[0])
+    gaussian, losses = fit_svi(flat, request.keys[2], request.steps)
+    tail = losses[-max(1, len(losses) // 100) :]
+    return _as_drawn(request, flat, gaussian, {"method": "svi", "elbo": -float(np.mean(tail))})
+
+
+def _as_drawn(request: Request, flat: Flat, gaussian: Gaussian, attributes: Values) -> Found:
+    """Draws of the Gaussian as they are; their weights tell how near it is."""
+    drawn = draw_gaussian(flat, gaussian, request.keys[1], request.draws)
+    k = smooth_weights(drawn.log_ratios).k
+    return Found(_constrained(request, flat, drawn.points), {}, {**attributes, "pareto_k": k})
+
+
+def _importance(request: Request) -> Found:
+    """Proposals from a Student's t at the mode, resampled by their smoothed weights."""
+    flat = flatten(request.target, request.keys[0])
+    first, second = jax.random.split(request.keys[1])
+    drawn: Weighted = draw_student(flat, fit_laplace(flat), first, OVERSAMPLING * request.draws)
+    smoothed = smooth_weights(drawn.log_ratios)
+    chosen = _systematic(smoothed.log_weights, float(jax.random.uniform(second)), request.draws)
+    attributes = {
+        "method": "importance",
+        "pareto_k": smoothed.k,
+        "effective_draws": smoothed.effective,
+    }
+    return Found(_constrained(request, flat, drawn.points[chosen]), {}, attributes)
+
+
+def _systematic(log_weights: Any, offset: float, count: int) -> Any:
+    """Each point is taken count * weight times, rounded up or down."""
+    steps = (np.arange(count) + offset) / count
+    edges = np.cumsum(np.exp(log_weights))
+    order = np.searchsorted(edges / edges[-1], steps)
+    return np.random.default_rng(0).permutation(order)
+
+
+def _constrained(request: Request, flat: Flat, points: Any) -> Values:
+    constrain = Target(request.model.to_numpyro(request.data)).constrain
+    found = jax.jit(jax.vmap(lambda point: constrain(flat.unravel(point))))(points)
+    return {name: np.asarray(value)[None] for name, value in found.items()}
+
+
+# ---- the guide of the file
+
+
+def _own_guide(request: Request) -> Found:
+    """The guide at the parameters that maximise the file's own bound."""
+    model, data = request.model, request.data
+    steps = Steps(request.steps, 0.01, None, request.plan.seed, "adam")
+    state = start(model, model.init(request.keys[0], data), data, steps)
+    for after in optimise(model, data, steps, state):
+        state = after
+    params = model.constrain(state.raw)
+    guide = model.functions.load(model.graph.guide)["sample"]
+    given = {**data.arrays, **data.sizes}
+    draw = jax.jit(jax.vmap(lambda key: guide(key, params, given)))
+    drawn = draw(jax.random.split(request.keys[1], request.draws))
+    fixed = {node.name: params[node.name] for node in model.graph.of_kind(Kind.PARAMETER)}
+    values = {name: np.asarray(value)[None] for name, value in drawn.items()}
+    values |= {
+        name: np.broadcast_to(value, (1, request.draws, *np.shape(value)))
+        for name, value in fixed.items()
+    }
+    return Found(values, {}, {"method": "svi", "elbo": -float(np.mean(state.losses[-100:]))})
+
+
+METHODS: dict[str, Callable[[Request], Found]] = {
+    "nuts": _nuts,
+    "svi": _svi,
+    "laplace": _laplace,
+    "importance": _importance,
+}

@@ -1,0 +1,144 @@
+"""Posteriors of a model: a NumPyro program, draws, and what was done with missing data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..data.bound import Data
+from ..exits import UsageError
+from .decentre import decentre
+from .numpyro_model import NumpyroModel
+
+if TYPE_CHECKING:
+    from dpc.inference.mcmc.run import Plan, Run
+
+    from ..model.model import Model
+
+Values = dict[str, Any]
+NUTS_ONLY = ("warmup", "chains", "target_accept", "max_tree_depth", "dense_mass", "checkpoint")
+LEAST = {"draws": 4, "chains": 1, "warmup": 0, "max_tree_depth": 1, "steps": 1}
+
+
+class Posteriors:
+    """What a model says once there are data."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def to_numpyro(self, data: Mapping[str, Any]) -> Callable[..., None]:
+        bound = self.model.functions.with_sizes(data)
+
+        def model(data: Mapping[str, Any] | None = None) -> None:
+            own = bound if data is None else self.model.functions.with_sizes(data)
+            self.decentred.run(own)
+
+        return model
+
+    @cached_property
+    def decentred(self) -> NumpyroModel:
+        """With standard noise in place of draws that are `noncentered`: what is sampled."""
+        graph = decentre(self.model.graph)
+        if graph == self.model.graph:
+            return self.as_written
+        return NumpyroModel(type(self.model)(graph, externs=self.model.externs))
+
+    @cached_property
+    def as_written(self) -> NumpyroModel:
+        return NumpyroModel(self.model)
+
+    # ---- draws
+
+    def draw(self, method: str, data: Data, options: Options) -> Any:
+        """Values and statistics [chain, draw, ...] of what is unknown, and attributes."""
+        from .methods import METHODS, Request, verify_continuous
+
+        verify_continuous(self.decentred)
+        if method == "nuts":
+            from .nuts import draw_by_nuts
+
+            return draw_by_nuts(self.model, data, options)
+        request = Request(self.model, data, options.plan, options.draws, options.steps)
+        return METHODS[method](request)
+
+    def run(self, data: Data, plan: Plan) -> Run:
+        """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
+        from dpc.inference.mcmc.run import Run
+
+        from .methods import verify_continuous
+
+        verify_continuous(self.decentred)
+        return Run(self.to_numpyro(data), plan)
+
+    # ---- missing data
+
+    def with_missing(self, sources: tuple[Any, ...], sizes: dict[str, int]) -> tuple[Model, Data]:
+        from ..data import bind_data
+        from .missing import open_missing
+
+        bound = bind_data(self.model.graph, *sources, sizes=sizes, missing=True).own()
+        if not bound.missing:
+            return self.model, Data(bound.arrays, bound.sizes, bound.labels)
+        opened = open_missing(self.model.graph, bound.arrays, bound.missing)
+        model = type(self.model)(opened.graph, externs=self.model.externs, notes=opened.notes)
+        labels = {**bound.labels, **opened.labels}
+        return model, Data(opened.arrays, {**bound.sizes, **opened.sizes}, labels)
+
+    def opened(self, data: Any) -> tuple[Model, Data]:
+        """The model that takes these data; those that were bound have nothing missing."""
+        if isinstance(data, Data):
+            return self.model, data
+        sources = data if isinstance(data, tuple) else () if data is None else (data,)
+        return self.with_missing(sources, {})
+
+
+class Options:
+    """What a posterior is asked for; `plan` is for NUTS, `steps` for variational inference."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        draws: int,
+        steps: int,
+        checkpoint: str | None,
+        resume: bool,
+        progress: Any,
+    ):
+        self.plan = plan
+        self.draws = draws
+        self.steps = steps
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.progress = progress
+
+
+def read_options(
+    method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
+) -> Options:
+    """Options that were said, checked: each is for one method, and a number has a least value."""
+    from dpc.inference.mcmc.run import Plan
+
+    from .methods import METHODS
+
+    if method not in METHODS:
+        raise UsageError(f"there is no method {method!r}: {', '.join(METHODS)}")
+    known = {name: value for name, value in said.items() if value is not None}
+    if resume:
+        known["resume"] = True
+    for name in (*NUTS_ONLY, "resume"):
+        if name in known and method != "nuts":
+            raise UsageError(f"`{name}=` is for `method=nuts`, not {method}")
+    if "steps" in known and method != "svi":
+        raise UsageError(f"`steps=` is for `method=svi`, not {method}")
+    for name, least in LEAST.items():
+        value = {**known, "draws": draws}.get(name, least)
+        if value < least:
+            raise UsageError(f"`{name}=` takes a number from {least} up, not {value}")
+    if not 0 < known.get("target_accept", 0.5) < 1:
+        accept = known["target_accept"]
+        raise UsageError(f"`target_accept=` takes a number between 0 and 1, not {accept}")
+    plan = Plan(**{name: known[name] for name in Plan._fields if name in known}, seed=seed)
+    return Options(
+        plan, draws, known.get("steps", 10_000), known.get("checkpoint"), resume, progress
+    )

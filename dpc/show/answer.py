@@ -1,0 +1,56 @@
+"""What every answer can do: print as the shell prints it, show in a notebook, become data."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from ..exits import UsageError
+from .table import Table
+
+
+class Answer:
+    """An answer to a question. A kind of answer says what it is as plain data and as tables.
+
+    `before` and `after` are lines around its tables. `warnings` are what has to be said of it; the
+    shell says them on stderr.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and texts: what `--json` prints."""
+        raise NotImplementedError
+
+    def tables(self) -> list[Table]:
+        raise NotImplementedError
+
+    def before(self) -> list[str]:
+        return []
+
+    def after(self) -> list[str]:
+        return []
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        parts = [self.before(), *(table.lines() for table in self.tables()), self.after()]
+        return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+    def _repr_html_(self) -> str:
+        parts = [_paragraphs([*self.warnings, *self.before()])]
+        parts += [table.html() for table in self.tables()]
+        return "".join([*parts, _paragraphs(self.after())])
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each row of the table."""
+        import pandas
+
+        tables = [table for table in self.tables() if table.rows]
+        if len(tables) != 1:
+            raise UsageError(f"a DataFrame holds one table, and here are {len(tables)}")
+        return pandas.DataFrame(tables[0].rows, columns=tables[0].head or None)
+
+
+def _paragraphs(lines: list[str]) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)

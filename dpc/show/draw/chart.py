@@ -1,0 +1,189 @@
+"""Charts of numbers, as scenes that the writers of pictures know: curves over steps, and dots in
+rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil, floor, isfinite, log10
+from pathlib import Path
+
+from dpc.dsl.files import write_whole
+from dpc.dsl.record import Record
+
+from .geometry import Point, Rect
+from .measure import shortened, text_width
+from .paint import BAR_FILL, FAINT, INK, PAPER, PLATE_LINE
+from .png import png_of_svg
+from .scene import Anchor, Ellipse, Group, Ink, Rectangle, Scene, Shape, Stroke, Text
+from .svg import emit_svg
+
+COLOURS = (BAR_FILL, "#b5473a", "#6b4fa0", "#c99a2e", "#3e4c59")
+PALE = "#b9cfe4"
+SIZE = 11.0
+MARGIN = 16.0
+DOT = 3.6
+MOST_POINTS = 250
+
+
+class Series(Record):
+    """A line through points; a pale one lies behind the others."""
+
+    name: str
+    points: tuple[Point, ...]
+    pale: bool = False
+
+
+class Panel(Record):
+    """One number for each row, on a logarithmic scale of their own; `texts` are what stands beside
+    the dots.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    texts: tuple[str, ...]
+
+
+class Scale(Record):
+    """From numbers between `low` and `high` to places between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def place(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def write_chart(scene: Scene, path: str | os.PathLike[str]) -> None:
+    """As SVG or PNG, by the file's ending; the file appears whole or not at all."""
+    svg = emit_svg(scene)
+    is_png = Path(path).suffix.lower() == ".png"
+    write_whole(path, png_of_svg(svg) if is_png else svg.encode())
+
+
+# ---- curves
+
+
+def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> Scene:
+    width, height = 640.0, 360.0
+    points = [point for own in series for point in own.points if isfinite(point[1])]
+    frame = Rect(72.0, 44.0, width - MARGIN, height - 48.0)
+    x = _spanning([p[0] for p in points], frame.left, frame.right, loose=False)
+    y = _spanning([p[1] for p in points], frame.bottom, frame.top)
+    axes: list[Shape] = [Rectangle(frame, Ink(PAPER, PLATE_LINE, 1.0))]
+    for value in _ticks(x.low, x.high):
+        axes.append(_text((x.place(value), frame.bottom + 12), f"{value:g}", FAINT))
+    for value in _ticks(y.low, y.high):
+        axes.append(
+            _line(
+                [(frame.left, y.place(value)), (frame.right, y.place(value))],
+                Ink(stroke="#e4e9ee", width=1),
+            )
+        )
+        axes.append(_text((frame.left - 6, y.place(value)), f"{value:g}", FAINT, "end"))
+    axes.append(_text(((frame.left + frame.right) / 2, height - 16), across, INK))
+    axes.append(_text((frame.left, 32.0), up, INK, "start"))
+    axes.append(Text((MARGIN, 14.0), shortened(title), 13.0, INK, "start", bold=True))
+    groups = [Group("axes", tuple(axes))]
+    groups += [
+        _curve(own, k, x, y) for k, own in enumerate(sorted(series, key=lambda own: not own.pale))
+    ]
+    names = ", ".join(own.name for own in series)
+    return Scene(title, f"{up} over {across}: {names}", width, height, tuple(groups))
+
+
+def _curve(series: Series, number: int, x: Scale, y: Scale) -> Group:
+    ink = Ink(
+        stroke=PALE if series.pale else COLOURS[number % len(COLOURS)],
+        width=1.0 if series.pale else 1.8,
+    )
+    places = [(x.place(a), y.place(b)) for a, b in _thinned(series.points) if isfinite(b)]
+    return Group(series.name, (_line(places, ink),) if len(places) > 1 else ())
+
+
+def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+    """One point in so many, and the last: no more than a page can show."""
+    return (
+        [*points[:: ceil(len(points) / MOST_POINTS)], points[-1]]
+        if len(points) > MOST_POINTS
+        else points
+    )
+
+
+# ---- rows of dots
+
+
+def row_chart(title: str, note: str, rows: Sequence[str], panels: Sequence[Panel]) -> Scene:
+    """A line for each row, a column for each panel; a zero, which has no logarithm, is a ring at
+    the left end.
+    """
+    names = MARGIN + max(text_width(shortened(row), SIZE) for row in rows) + 14
+    column, line, head = 190.0, 22.0, 64.0
+    width, height = names + column * len(panels) + MARGIN, head + line * len(rows) + MARGIN
+    words: list[Shape] = [Text((MARGIN, 16.0), shortened(title), 13.0, INK, "start", bold=True)]
+    words.append(_text((MARGIN, 34.0), note, FAINT, "start"))
+    for k, row in enumerate(rows):
+        y = head + line * (k + 0.5)
+        words.append(_text((MARGIN, y), shortened(row), INK, "start"))
+        words.append(_line([(names, y), (width - MARGIN, y)], Ink(stroke="#e4e9ee", width=1)))
+    groups = [Group("rows", tuple(words))]
+    for k, panel in enumerate(panels):
+        left = names + column * k
+        groups.append(_panel(panel, Rect(left, head, left + column, height), line))
+    about = f"{note}; {', '.join(panel.name for panel in panels)} of {', '.join(rows)}"
+    return Scene(title, about, width, height, tuple(groups))
+
+
+def _panel(panel: Panel, room: Rect, line: float) -> Group:
+    logs = [log10(value) for value in panel.values if value > 0 and isfinite(value)]
+    scale = _spanning(logs or [0.0], room.left + 8, room.right - 78)
+    shapes: list[Shape] = [_text((room.left, room.top - 10), panel.name, INK, "start")]
+    for k, (value, text) in enumerate(zip(panel.values, panel.texts, strict=True)):
+        y = room.top + line * (k + 0.5)
+        positive = value > 0 and isfinite(value)
+        x = scale.place(log10(value)) if positive else room.left + 4
+        ink = Ink(fill=BAR_FILL) if positive else Ink(PAPER, BAR_FILL)
+        shapes.append(Ellipse(Rect(x - DOT, y - DOT, x + DOT, y + DOT), ink))
+        shapes.append(Text((x + 8, y), text, 10.0, FAINT, "start", halo=PAPER))
+    return Group(panel.name, tuple(shapes))
+
+
+# ---- pieces
+
+
+def _text(at: Point, text: str, colour: str, anchor: Anchor = "middle") -> Text:
+    return Text(at, text, SIZE, colour, anchor)
+
+
+def _line(points: Sequence[Point], ink: Ink) -> Stroke:
+    """Straight pieces, as cubics whose handles lie on them."""
+    curve = [points[0]]
+    for start, end in pairwise(points):
+        thirds = [
+            (start[0] + t * (end[0] - start[0]), start[1] + t * (end[1] - start[1]))
+            for t in (1 / 3, 2 / 3)
+        ]
+        curve += [*thirds, end]
+    return Stroke(tuple(curve), ink)
+
+
+def _spanning(values: Sequence[float], start: float, end: float, loose: bool = True) -> Scale:
+    """A scale that holds all values, with a little room around them."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    room = 0.04 * (high - low) if loose else 0.0
+    return Scale(low - room, high + room, start, end)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers, four to nine of them."""
+    step = 10 ** floor(log10((high - low) / 4))
+    step *= next(
+        factor for factor in (5, 2, 1) if (high - low) / (step * factor) >= 4 or factor == 1
+    )
+    return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]

@@ -1,0 +1,99 @@
+"""What a model is: its class and why, its dims, its nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpc.dsl.graph.classify import classify
+from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.types import Dim
+
+from .answer import Answer
+from .table import Table, columns
+
+
+class Info(Answer):
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.kind = classify(graph)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def tables(self) -> list[Table]:
+        return []
+
+    def before(self) -> list[str]:
+        graph = self.graph
+        lines = [f"{graph.name or graph.source.path}: {self.kind.name}"]
+        lines += [f"  {line}" for line in (*self.kind.reasons, *self.kind.structure)]
+        if graph.dims:
+            dims = [(dim.name, _dim_text(dim, graph)) for dim in graph.dims]
+            lines += ["", "dims", *columns(dims, "  ")]
+        lines += ["", "nodes", *columns([_row(node) for node in graph.nodes], "  ")]
+        if graph.guide:
+            guide = [_row(node) for node in graph.guide.nodes if node.pieces]
+            lines += ["", "guide", *columns(guide, "  ")]
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        graph = self.graph
+        return {
+            "model": graph.name,
+            "class": self.kind.name,
+            "reasons": list(self.kind.reasons),
+            "structure": list(self.kind.structure),
+            "dims": [
+                {"name": d.name, "size": d.size, "labels": list(d.labels)} for d in graph.dims
+            ],
+            "nodes": [_node_dict(node) for node in graph.nodes],
+            "guide": [_node_dict(node) for node in graph.guide.nodes] if graph.guide else None,
+            "recurrences": [
+                {"members": list(r.members), "axis": r.axis, "order": r.order}
+                for r in graph.recurrences
+            ],
+        }
+
+
+def _dim_text(dim: Dim, graph: Graph) -> str:
+    if dim.labels:
+        shown = " | ".join(dim.labels[:8]) + (" | ..." if len(dim.labels) > 8 else "")
+        return f"{dim.size}: {shown}"
+    least = graph.least_sizes.get(dim.name, 0)
+    return str(dim.size) if dim.size else "from data" + (f", at least {least}" if least else "")
+
+
+def _row(node: Node) -> tuple[str, ...]:
+    parents = ", ".join(node.parents)
+    return node.name, str(node.type), _what(node), f"from {parents}" if parents else ""
+
+
+def _what(node: Node) -> str:
+    words = ["observed"] if node.observed else []
+    words += ["undirected"] if node.undirected else [node.kind.value]
+    if node.laws:
+        words.append(node.laws[-1].name)
+    elif node.random and not node.undirected:
+        words.append("(random)")
+    words += [_setting(setting.name, setting.method) for setting in node.settings]
+    return " ".join(words)
+
+
+def _setting(name: str, method: str) -> str:
+    return f"{name}={method}" if method else name
+
+
+def _node_dict(node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "kind": node.kind.value,
+        "type": str(node.type),
+        "shape": [str(axis) for axis in node.type.shape],
+        "distribution": node.laws[-1].name if node.laws else None,
+        "parents": list(node.parents),
+        "random": node.random,
+        "observed": node.observed,
+        "undirected": node.undirected,
+        "kept": node.kept,
+        "annotations": [_setting(s.name, s.method) for s in node.settings],
+    }

@@ -1,0 +1,116 @@
+"""Values of nodes for people: labels in place of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpc.dsl.graph.graph import Kind
+from dpc.dsl.graph.types import Dim, IndexOf
+
+from ..exits import UsageError
+from .answer import Answer
+from .table import Table
+
+if TYPE_CHECKING:
+    from ..data.bound import Data
+    from ..model.model import Model
+
+Values = dict[str, Any]
+
+
+def readable(value: Any, node_type: Any, labels: Mapping[str, tuple[str, ...]]) -> Any:
+    """Numbers as Python numbers, positions as their labels."""
+    items = value.tolist() if hasattr(value, "tolist") else value
+    domain = node_type.domain
+    names = domain.dim.labels if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) else ()
+    if isinstance(domain, IndexOf):
+        names = names or labels.get(str(domain.dim), ())
+    return _relabel(items, names) if names else items
+
+
+def _relabel(items: Any, names: tuple[str, ...]) -> Any:
+    return [_relabel(item, names) for item in items] if isinstance(items, list) else names[items]
+
+
+class Samples(Answer):
+    """Draws of random variables, a row for each."""
+
+    def __init__(self, model: Model, draws: Values, labels: Mapping[str, tuple[str, ...]]):
+        nodes = [node for node in model.graph.nodes if node.name in draws]
+        self.draws = {n.name: readable(draws[n.name], n.type, labels) for n in nodes}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def tables(self) -> list[Table]:
+        rows = list(zip(*self.draws.values(), strict=True))
+        return [Table(tuple(self.draws), rows)]
+
+    def to_dict(self) -> Values:
+        return self.draws
+
+
+class Computed(Answer):
+    """The values of computed nodes, and of the objective with its gradient."""
+
+    def __init__(self, found: Values):
+        self.found = found
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.found[name]
+
+    def tables(self) -> list[Table]:
+        return [Table((), list(self.found.items()))]
+
+    def to_dict(self) -> Values:
+        return self.found
+
+
+def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> Computed:
+    values = _draws(model, params, data, seed)
+    given = {**values, **{name: data[name] for name in data}}
+    found = {
+        name: readable(value, model.graph[name].type, data.labels)
+        for name, value in _functions(model, params, given, values).items()
+    }
+    found |= _objective(model, params, given, values, grad)
+    if not found:
+        raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
+    return Computed(found)
+
+
+def _draws(model: Model, params: Values, data: Data, seed: int) -> Values:
+    """Random variables that the data do not give are drawn once."""
+    import jax
+
+    draws = model.graph.of_kind(Kind.DRAW)
+    if any(node.undirected for node in draws):
+        raise UsageError(
+            "the values of a random field depend on its latent variables: ask `dpc query`"
+        )
+    return model.sample(jax.random.key(seed), params, data) if draws else {}
+
+
+def _functions(model: Model, params: Values, given: Values, values: Values) -> Values:
+    nodes = model.graph.of_kind(Kind.FUNCTION)
+    if not nodes:
+        return {}
+    found = model.evaluate(params, given, values)
+    return {node.name: found[node.name] for node in nodes}
+
+
+def _objective(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:
+    costs = model.graph.of_kind(Kind.COST)
+    if not costs:
+        return {}
+    if costs[0].random and grad:
+        raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
+    found: Values = {costs[0].name: float(model.value(params, given, values))}
+    if grad:
+        gradient = model.gradient(params, given, values)
+        found |= {f"d/d {name}": value.tolist() for name, value in gradient.items()}
+    return found

@@ -1,0 +1,180 @@
+"""What kind of model a graph is, what structure it has, and why we say so."""
+
+from __future__ import annotations
+
+from ..record import Record
+from . import core as c
+from .graph import Graph, Kind, Node, offset_of
+from .types import Bool, IndexOf
+
+
+class ModelClass(Record):
+    """`name` is the book's word for the model; `structure` what inference can use; both come with
+    reasons.
+    """
+
+    name: str
+    reasons: tuple[str, ...]
+    structure: tuple[str, ...] = ()
+
+
+def classify(graph: Graph) -> ModelClass:
+    name, reasons = _class_of(graph)
+    return ModelClass(name, tuple(reasons), tuple(_structure_of(graph)))
+
+
+def _class_of(graph: Graph) -> tuple[str, list[str]]:
+    directed = [n.name for n in graph.of_kind(Kind.DRAW) if not n.undirected]
+    factors = [n.name for n in graph.of_kind(Kind.FACTOR) if n.random]
+    undirected = [n.name for n in graph.nodes if n.undirected]
+    cost = graph.of_kind(Kind.COST)
+    if not directed and not undirected:
+        return "computation graph", ["nothing in it is random"]
+    if directed and (undirected or factors):
+        return "mixed", [
+            f"{_list(directed)} drawn with `~`",
+            f"{_list(factors)} joined by `factor`",
+        ]
+    if directed and cost:
+        aim = f"{cost[0].name} takes an expectation over them"
+        return "stochastic computation graph", [f"{_list(directed)} drawn with `~`", aim]
+    if directed:
+        return "Bayesian network", [
+            f"every random variable ({_list(directed)}) has its own `~`",
+            "there are no factors",
+        ]
+    given = [
+        n.name
+        for n in graph.of_kind(Kind.INPUT)
+        if any(n.name in graph[f].parents for f in factors)
+    ]
+    reasons = [
+        f"{_list(undirected)} undirected",
+        f"{_list(factors)} give the density up to its constant",
+    ]
+    if given:
+        return "conditional random field", [
+            *reasons,
+            f"the factors depend on the data {_list(given)}",
+        ]
+    return "Markov random field", reasons
+
+
+def _list(names: list[str], most: int = 4) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+# ---- structure
+
+
+def _structure_of(graph: Graph) -> list[str]:
+    found = [
+        _describe_recurrence(graph, group)
+        for group in graph.recurrences
+        if _is_random(graph, group.members)
+    ]
+    for node in graph.nodes:
+        if node.undirected:
+            found += _couplings(graph, node)
+    return found or _tree_structure(graph)
+
+
+def _is_random(graph: Graph, members: tuple[str, ...]) -> bool:
+    return any(graph[name].random for name in members)
+
+
+def _describe_recurrence(graph: Graph, group: object) -> str:
+    axis = graph[group.members[0]].type.shape[group.axis]  # type: ignore[attr-defined]
+    order, members = group.order, group.members  # type: ignore[attr-defined]
+    return f"chain of order {order} along {axis} ({', '.join(members)})"
+
+
+def _couplings(graph: Graph, node: Node) -> list[str]:
+    """A variable that a factor touches at two places along one axis forms a chain, along two axes a
+    grid.
+    """
+    spans: dict[int, int] = {}
+    dense = False
+    for factor in graph.of_kind(Kind.FACTOR):
+        if node.name in factor.parents:
+            reach, is_local = _reach(factor, node)
+            dense |= not is_local
+            for axis, span in reach.items():
+                spans[axis] = max(spans.get(axis, 0), span)
+    axes = [str(node.type.shape[axis]) for axis in sorted(spans)]
+    if dense:
+        return [f"densely coupled ({node.name})"]
+    if len(axes) == 1:
+        return [f"chain of order {spans[min(spans)]} along {axes[0]} ({node.name})"]
+    if len(axes) > 1:
+        return [f"grid over {' and '.join(axes)} ({node.name})"]
+    return []
+
+
+def _reach(factor: Node, node: Node) -> tuple[dict[int, int], bool]:
+    """How far apart, along each axis, one factor touches the variable; False when that cannot be
+    read off.
+    """
+    places: dict[int, set[tuple[str | None, int]]] = {}
+    local = True
+    for piece in factor.pieces:
+        for core in c.walk(piece.body):
+            if (
+                isinstance(core, c.At)
+                and isinstance(core.base, c.Ref)
+                and core.base.name == node.name
+            ):
+                for axis, index in enumerate(core.indices):
+                    offset = offset_of(index)
+                    local &= offset is not None
+                    if offset:
+                        places.setdefault(axis, set()).add(offset)
+    local &= all(len({name for name, _ in offsets}) == 1 for offsets in places.values())
+    spans = {
+        a: max(o)[1] - min(o)[1]
+        for a, o in places.items()
+        if len({n for n, _ in o}) == 1 and len(o) > 1
+    }
+    return spans, local
+
+
+def _tree_structure(graph: Graph) -> list[str]:
+    """For unplated finite networks: no undirected cycle is a polytree, and at most one parent each
+    a tree.
+    """
+    draws = [n for n in graph.of_kind(Kind.DRAW) if not n.undirected]
+    if len(draws) < 2 or any(n.type.shape or not _is_finite(n) for n in draws):
+        return []
+    parents = {n.name: [p for p in n.parents if graph[p].kind is Kind.DRAW] for n in draws}
+    if not _is_forest(parents):
+        return []
+    most = max(map(len, parents.values()))
+    return [
+        "tree (each variable has at most one parent)"
+        if most <= 1
+        else "polytree (no undirected cycle)"
+    ]
+
+
+def _is_finite(node: Node) -> bool:
+    return isinstance(node.type.domain, Bool | IndexOf)
+
+
+def _is_forest(parents: dict[str, list[str]]) -> bool:
+    """Union by representative: an edge inside one component closes a cycle."""
+    root = {name: name for name in parents}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            root[name] = root[root[name]]
+            name = root[name]
+        return name
+
+    for child, own in parents.items():
+        for parent in own:
+            a, b = find(child), find(parent)
+            if a == b:
+                return False
+            root[a] = b
+    return True

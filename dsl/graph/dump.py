@@ -1,0 +1,205 @@
+"""Stages as text. Core expressions read like the language, with every index and argument spelled
+out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..record import Record
+from . import core as c
+from .dependence import Recurrence
+from .graph import Graph, Node
+from .typed import Definition, Function, Objective, Piece, Setting, Typed
+from .types import LAST, Dim, Place, Type
+
+INFIX = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@", "and": "and", "or": "or",
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+
+
+# ---- core expressions
+
+
+def show(core: c.Core | c.Law) -> str:
+    text: str = _SHOW[type(core)](core)
+    return text
+
+
+def _arguments(pairs: tuple[tuple[str, c.Core], ...]) -> str:
+    return ", ".join(f"{name}={show(value)}" for name, value in pairs)
+
+
+def _show_const(core: c.Const) -> str:
+    return str(core.value).lower() if isinstance(core.value, bool) else f"{core.value:.12g}"
+
+
+def _show_apply(core: c.Apply) -> str:
+    values = [show(value) for _, value in core.arguments]
+    if core.function in INFIX:
+        return f"({values[0]} {INFIX[core.function]} {values[1]})"
+    return f"{core.function}({_arguments(core.arguments)})"
+
+
+def _show_if(core: c.If) -> str:
+    return f"(if {show(core.condition)} then {show(core.then)} else {show(core.otherwise)})"
+
+
+def _show_loop(core: c.Loop) -> str:
+    head = f"{core.variable} = {show(core.start)} while {show(core.condition)}"
+    return f"(loop {head} max {core.limit} do {show(core.body)})"
+
+
+def _show_reduce(core: c.Reduce) -> str:
+    where = f" where {show(core.where)}" if core.where else ""
+    return f"({core.operator}[{_binders(core.binders)}{where}] {show(core.body)})"
+
+
+def _show_lookup(core: c.Lookup) -> str:
+    entries = [show(entry) for entry in core.entries[:4]] + ["..."] * (len(core.entries) > 4)
+    return f"lookup[{', '.join(map(show, core.parents))}]({'; '.join(entries)})"
+
+
+def _binders(binders: tuple[c.Bind, ...]) -> str:
+    return ", ".join(show_bind(bind) for bind in binders)
+
+
+def show_bind(bind: c.Bind) -> str:
+    low = "" if bind.low == Place(0) else str(bind.low.offset)
+    end = bind.high.shift(1)
+    is_end = bind.high == LAST or (bind.dim.size is not None and end.offset == bind.dim.size)
+    high = "" if is_end else str(end.offset)
+    return f"{bind.name} in {bind.dim}" + (f"[{low}..{high}]" if low or high else "")
+
+
+_SHOW: dict[type, Any] = {
+    c.Const: _show_const,
+    c.DimRef: lambda core: str(core.dim),
+    c.Var: lambda core: core.name,
+    c.Ref: lambda core: core.name,
+    c.At: lambda core: f"{show(core.base)}[{', '.join(map(show, core.indices))}]",
+    c.Apply: _show_apply,
+    c.Call: lambda core: f"{core.function}({', '.join(map(show, core.arguments))})",
+    c.If: _show_if,
+    c.Loop: _show_loop,
+    c.Reduce: _show_reduce,
+    c.Build: lambda core: f"([{_binders(core.binders)}] {show(core.body)})",
+    c.Stack: lambda core: f"[{', '.join(map(show, core.items))}]",
+    c.Lookup: _show_lookup,
+    c.Law: lambda core: f"{core.name}({_arguments(core.arguments)})",
+}
+
+
+# ---- statements and nodes
+
+
+def show_setting(setting: Setting) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in setting.options)
+    method = f"{setting.method}({options})" if options else setting.method
+    return f"{setting.name}={method}" if method else setting.name
+
+
+def show_piece(name: str, piece: Piece) -> str:
+    indices = [show_bind(i) if isinstance(i, c.Bind) else show(i) for i in piece.indices]
+    where = f" where {show(piece.where)}" if piece.where else ""
+    target = f"{name}[{', '.join(indices)}{where}]" if indices else name
+    sign = "~" if isinstance(piece.body, c.Law) else "="
+    settings = f" with {', '.join(map(show_setting, piece.settings))}" if piece.settings else ""
+    return f"{target} {sign} {show(piece.body)}{settings}"
+
+
+def show_typed(typed: Typed) -> str:
+    lines = [f"model {typed.name}".rstrip(), *(_show_dim(dim) for dim in typed.dims)]
+    lines += [_show_function(function) for function in typed.functions]
+    lines += [line for definition in typed.definitions for line in _show_definition(definition)]
+    if typed.guide:
+        lines += [
+            "guide",
+            *(f"  {line}" for definition in typed.guide for line in _show_definition(definition)),
+        ]
+    if typed.objective:
+        lines.append(_show_objective(typed.objective))
+    return "\n".join(lines)
+
+
+def _show_dim(dim: Dim) -> str:
+    value = " | ".join(dim.labels) if dim.labels else "" if dim.size is None else str(dim.size)
+    return f"dim {dim.name}" + (f" = {value}" if value else "")
+
+
+def _show_function(function: Function) -> str:
+    parameters = ", ".join(f"{name}: {type_}" for name, type_ in function.parameters)
+    head = f"fn {function.name}({parameters}) -> {function.result}"
+    return f"{head} = {show(function.body)}" if function.body else f"extern {head}"
+
+
+def _show_definition(definition: Definition) -> list[str]:
+    default = f" = {show(definition.default)}" if definition.default else ""
+    head = f"{definition.kind} {definition.name} : {definition.type}{default}"
+    return [head, *(f"  {show_piece(definition.name, piece)}" for piece in definition.pieces)]
+
+
+def _show_objective(objective: Objective) -> str:
+    return f"{'minimize' if objective.minimize else 'maximize'} {show(objective.value)}"
+
+
+def show_graph(graph: Graph) -> str:
+    lines = [f"graph {graph.name}".rstrip(), *(f"  {_show_dim(dim)}" for dim in graph.dims)]
+    lines += [line for node in graph.nodes for line in _show_node(node)]
+    lines += [line for group in graph.recurrences for line in _show_recurrence(group)]
+    if graph.guide:
+        lines += ["guide", *show_graph(graph.guide).splitlines()[1:]]
+    return "\n".join(lines)
+
+
+def _show_recurrence(group: Recurrence, indent: str = "  ") -> list[str]:
+    direction = "backward" if group.reverse else "forward"
+    head = (
+        f"{indent}recurrence {', '.join(group.members)}: axis {group.axis}, order "
+        f"{group.order}, {direction}"
+    )
+    return [
+        head,
+        *(line for inner in group.inner for line in _show_recurrence(inner, indent + "  ")),
+    ]
+
+
+def _show_node(node: Node) -> list[str]:
+    marks = [word for word in ("random", "observed", "kept") if getattr(node, word)]
+    parents = f" <- {', '.join(node.parents)}" if node.parents else ""
+    head = f"  {node.kind.value} {node.name} : {node.type}{parents}" + (
+        f"  ({', '.join(marks)})" if marks else ""
+    )
+    return [head, *(f"    {show_piece(node.name, piece)}" for piece in node.pieces)]
+
+
+# ---- syntax
+
+
+def show_record(value: object, indent: str = "") -> str:
+    """A record as an outline: one line for each part that has parts of its own."""
+    if not isinstance(value, Record) or isinstance(value, Type):
+        return repr(value)
+    fields = [
+        (name, getattr(value, name)) for name in value.fields if name not in value.not_compared
+    ]
+    if not any(_has_parts(field) for _, field in fields):
+        return f"{type(value).__name__}({', '.join(f'{field!r}' for _, field in fields)})"
+    inner = indent + "  "
+    lines = [type(value).__name__]
+    for name, field in fields:
+        if isinstance(field, tuple) and _has_parts(field):
+            lines += [
+                f"{inner}{name}:",
+                *(f"{inner}  {show_record(item, inner + '  ')}" for item in field),
+            ]
+        else:
+            lines.append(f"{inner}{name}: {show_record(field, inner)}")
+    return "\n".join(lines)
+
+
+def _has_parts(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(isinstance(item, Record) for item in value)
+    return isinstance(value, Record)

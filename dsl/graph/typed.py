@@ -1,0 +1,87 @@
+"""What checking gives: every statement with types, and nothing left of names that mean nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..record import Record
+from ..source import Source, Span
+from . import core as c
+from .dependence import Recurrence
+from .types import Dim, Type
+
+Scalar = float | int | str
+
+
+class Setting(Record):
+    """An annotation: `grad=rloo(samples=16)` is Setting("grad", "rloo", (("samples", 16),))."""
+
+    name: str
+    method: str = ""
+    options: tuple[tuple[str, Scalar], ...] = ()
+
+
+class Piece(Record):
+    """One defining statement. Binders and fixed indices say which part of the variable it
+    defines.
+    """
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
+    indices: tuple[c.Bind | c.Core, ...]
+    where: c.Core | None
+    body: c.Core | c.Law
+    settings: tuple[Setting, ...] = ()
+
+
+class Definition(Record):
+    """A variable: given (data, param), drawn, computed, or undirected (latent); or a factor."""
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span", "source"})
+
+    name: str
+    kind: str
+    type: Type
+    span: Span
+    source: Source
+    pieces: tuple[Piece, ...] = ()
+    kept: bool = False
+    default: c.Core | None = None
+
+
+class Function(Record):
+    """`body` is None for a function that the caller binds."""
+
+    name: str
+    parameters: tuple[tuple[str, Type], ...]
+    result: Type
+    body: c.Core | None
+
+
+class Objective(Record):
+    not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
+    minimize: bool
+    value: c.Core
+    settings: tuple[Setting, ...] = ()
+
+
+class Typed(Record):
+    """`definitions` stand in an order in which each uses only earlier ones, or others of its
+    recurrence.
+    """
+
+    not_compared: ClassVar[frozenset[str]] = frozenset({"source"})
+
+    name: str
+    source: Source
+    dims: tuple[Dim, ...]
+    functions: tuple[Function, ...]
+    definitions: tuple[Definition, ...]
+    recurrences: tuple[Recurrence, ...]
+    guide: tuple[Definition, ...]
+    guide_recurrences: tuple[Recurrence, ...]
+    objective: Objective | None
+    least_sizes: dict[str, int]

@@ -1,0 +1,182 @@
+"""Functions of numbers that JAX does not have, or has with other edges. All are elementwise."""
+
+import jax
+import jax.numpy as jnp
+
+
+def as_real(x: float | jax.Array) -> jax.Array:
+    """x as floating point: what is whole or true becomes the default float, floats stay as they
+    are.
+    """
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x * 1.0
+
+
+# ---- powers and logarithms
+
+
+def magnitude(x: jax.Array) -> jax.Array:
+    """|x| = x * sign(x), with derivative 0 at 0, where that of jnp.abs is 1."""
+    x = as_real(x)
+    return x * jnp.sign(x)
+
+
+def square(x: jax.Array) -> jax.Array:
+    """x^2 as floating point, so that whole numbers do not overflow."""
+    return jnp.square(as_real(x))
+
+
+def power(x: jax.Array, y: jax.Array) -> jax.Array:
+    """x^y as floating point; 0^0 is 1, with derivative 0."""
+    return jnp.power(jnp.where((x == 0) & (y == 0), 1.0, as_real(x)), y)
+
+
+def log1mexp(x: jax.Array) -> jax.Array:
+    """log(1 - exp(-x)) = log(-expm1(-x)) below log(2), log1p(-exp(-x)) above: exact at both
+    ends.
+    """
+    small = x < 0.6931471805599453
+    below = jnp.log(-jnp.expm1(-jnp.where(small, x, 1.0)))
+    above = jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, x)))
+    return jnp.where(small, below, above)
+
+
+def log_sigmoid(x: jax.Array) -> jax.Array:
+    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), of which every derivative is right,
+    also at 0.
+    """
+    negative = x < 0
+    return jnp.where(negative, x, 0.0) - jnp.log1p(jnp.exp(jnp.where(negative, x, -x)))
+
+
+def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
+    """x * log(y), and 0 where x is 0; the derivatives at x = y = 0 are 0."""
+    return jax.scipy.special.xlogy(x, jnp.where((x == 0) & (y == 0), 1.0, y))
+
+
+def poisson_log_mass(x: jax.Array, rate: jax.Array) -> jax.Array:
+    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, and derivatives of what is
+    impossible are 0.
+    """
+    nothing = rate == 0
+    value = (
+        x * jnp.log(jnp.where(nothing, 1.0, rate))
+        - rate
+        - jax.scipy.special.gammaln(as_real(x) + 1)
+    )
+    return jnp.where((x < 0) | (nothing & (x > 0)), -jnp.inf, value)
+
+
+def logaddexp(a: jax.Array, b: jax.Array) -> jax.Array:
+    """log(exp(a) + exp(b)) (PP07); -inf with derivatives 0 where both are -inf."""
+    empty = (a == -jnp.inf) & (b == -jnp.inf)
+    return jnp.where(
+        empty, -jnp.inf, jnp.logaddexp(jnp.where(empty, 0.0, a), jnp.where(empty, 0.0, b))
+    )
+
+
+def logdiffexp(a: jax.Array, b: jax.Array) -> jax.Array:
+    """log(exp(a) - exp(b)) = a + log1mexp(a - b), for a above b; -inf where they are equal."""
+    equal = a == b
+    difference = jnp.where(equal, 1.0, jnp.where(equal, 1.0, a) - jnp.where(equal, 0.0, b))
+    return jnp.where(equal, -jnp.inf, a + log1mexp(difference))
+
+
+# ---- probabilities and counts
+
+
+def Phi(x: jax.Array) -> jax.Array:
+    """P(z <= x) for z ~ Normal(0, 1) (CV08)."""
+    return jax.scipy.special.ndtr(as_real(x))
+
+
+def Phi_inverse(p: jax.Array) -> jax.Array:
+    """The x with Phi(x) = p; infinite at 0 and 1."""
+    return jax.scipy.special.ndtri(as_real(p))
+
+
+def logistic(x: jax.Array) -> jax.Array:
+    """1 / (1 + exp(-x)) (PP09)."""
+    return jax.nn.sigmoid(as_real(x))
+
+
+def lchoose(n: jax.Array, k: jax.Array) -> jax.Array:
+    """log(n! / (k! (n - k)!)) = -log(n + 1) - lbeta(n - k + 1, k + 1); -inf for k above n."""
+    n, k = as_real(n), as_real(k)
+    rest = jnp.maximum(n - k, 0.0)
+    ways = -jnp.log1p(n) - jax.scipy.special.betaln(rest + 1, k + 1)
+    return jnp.where(k > n, -jnp.inf, ways)
+
+
+# ---- whole numbers
+
+
+def sign(x: jax.Array) -> jax.Array:
+    """-1, 0 or 1, as a whole number."""
+    return jnp.sign(as_real(x)).astype(int)
+
+
+def step(x: jax.Array) -> jax.Array:
+    """x >= 0, so step(0) is true (CF01)."""
+    return x >= 0
+
+
+def floor(x: jax.Array) -> jax.Array:
+    """The largest whole number up to x."""
+    return jnp.floor(as_real(x)).astype(int)
+
+
+def ceil(x: jax.Array) -> jax.Array:
+    """The smallest whole number from x up."""
+    return jnp.ceil(as_real(x)).astype(int)
+
+
+def nearest_int(x: jax.Array) -> jax.Array:
+    """The nearest whole number, halves to the even one."""
+    return jnp.round(as_real(x)).astype(int)
+
+
+def trunc(x: jax.Array) -> jax.Array:
+    """x without its fraction, as a whole number."""
+    return jnp.trunc(as_real(x)).astype(int)
+
+
+# ---- activations
+
+
+def relu(x: jax.Array) -> jax.Array:
+    """max(x, 0), with derivative 0 at 0 (PP09)."""
+    return jax.nn.relu(as_real(x))
+
+
+def leaky_relu(x: jax.Array, slope: float | jax.Array = 0.01) -> jax.Array:
+    """x from 0 up, slope * x below."""
+    return jax.nn.leaky_relu(as_real(x), slope)
+
+
+def elu(x: jax.Array, alpha: float | jax.Array = 1.0) -> jax.Array:
+    """x above 0, alpha * (exp(x) - 1) below."""
+    return jax.nn.elu(as_real(x), alpha)
+
+
+def silu(x: jax.Array) -> jax.Array:
+    """x * logistic(x)."""
+    return jax.nn.silu(as_real(x))
+
+
+def gelu(x: jax.Array) -> jax.Array:
+    """x * Phi(x), not its tanh approximation."""
+    return jax.nn.gelu(as_real(x), approximate=False)
+
+
+def huber(x: jax.Array, threshold: float | jax.Array = 1.0) -> jax.Array:
+    """c * (x - c / 2) for c = clip(x, -t, t): x^2 / 2 up to t, t * (|x| - t / 2) beyond (SM03)."""
+    x, threshold = as_real(x), as_real(threshold)
+    inner = jnp.clip(x, -threshold, threshold)
+    return inner * (x - inner / 2)
+
+
+def soft_threshold(x: jax.Array, threshold: float | jax.Array = 1.0) -> jax.Array:
+    """x - clip(x, -t, t): the proximal operator of t * |x| (SM03)."""
+    x, threshold = as_real(x), as_real(threshold)
+    return x - jnp.clip(x, -threshold, threshold)

@@ -1,0 +1,162 @@
+"""Helpers by name, and their source text for a program that is to stand alone."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...record import Record
+from ..functions import functions_by_name
+from . import (
+    arrays,
+    elementary,
+    entmax,
+    entropies,
+    kernels,
+    lists,
+    loops,
+    losses,
+    moreau,
+    perturb,
+    smooth,
+    soft,
+    special,
+)
+
+MODULES: tuple[ModuleType, ...] = (
+    elementary, special, arrays, kernels, entropies, smooth, entmax, losses, moreau, lists, soft, loops, perturb,
+)  # fmt: skip
+
+
+class Helper(Record):
+    """`text` holds the function and the derivative rules attached to it; `reads` the names in it
+    that it does not bind, `uses` the helpers among them.
+    """
+
+    name: str
+    text: str
+    uses: tuple[str, ...]
+    reads: frozenset[str]
+
+
+def resolve(expression: str) -> Callable[..., Any]:
+    """What an entry of the table means: a path into JAX, or a helper."""
+    head, *rest = expression.split(".")
+    found: Any = {"jax": jax, "jnp": jnp}.get(head) if rest else _function(head)
+    for name in rest:
+        found = getattr(found, name)
+    return found  # type: ignore[no-any-return]
+
+
+def helper_source(names: Iterable[str]) -> str:
+    """The helpers and all they use, each after what it uses. It needs only `jax`, `jnp` and
+    `lax`.
+    """
+    ordered = with_uses(names)
+    imports = [_import_line(name) for name in ordered if name not in helpers()]
+    texts = [helpers()[name].text for name in ordered if name in helpers()]
+    return "\n\n\n".join([*filter(None, ["\n".join(imports)]), *texts]) + "\n"
+
+
+def _import_line(name: str) -> str:
+    """A function that was added from outside is imported from where it is defined."""
+    function = _added(name)
+    home, own = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if home in (None, "__main__") or not own.isidentifier():
+        raise ValueError(
+            f"the printed program cannot import `{name}`: define it at the top of a module, not in "
+            "a script, a lambda or another function"
+        )
+    return f"from {home} import {own} as {name}"
+
+
+def _added(name: str) -> Callable[..., Any]:
+    return next(r.jax for r in functions_by_name().get(name, ()) if callable(r.jax))
+
+
+@cache
+def helpers() -> dict[str, Helper]:
+    """All helpers by name."""
+    parts: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
+    for module in MODULES:
+        parts |= _functions(module)
+    return {name: _helper(name, functions, parts.keys()) for name, functions in parts.items()}
+
+
+def _function(name: str) -> Callable[..., Any]:
+    found = (vars(module)[name] for module in MODULES if name in vars(module))
+    return next(found, None) or _added(name)
+
+
+def with_uses(names: Iterable[str]) -> tuple[str, ...]:
+    """The helpers and all they use, each after what it uses."""
+    ordered: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in ordered:
+            for used in helpers()[name].uses if name in helpers() else ():
+                visit(used)
+            ordered[name] = None
+
+    for name in names:
+        visit(name)
+    return tuple(ordered)
+
+
+@cache
+def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]]]:
+    """The top-level functions of a module with their text; derivative rules stand with the function
+    they are for.
+    """
+    text = inspect.getsource(module)
+    lines = text.splitlines()
+    found: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault(_owner(node), []).append(
+                (node, "\n".join(lines[first - 1 : node.end_lineno]))
+            )
+    return found
+
+
+def _owner(function: ast.FunctionDef) -> str:
+    """`betainc` for a function under `@betainc.defjvp`, and its own name for others."""
+    for decorator in function.decorator_list:
+        if (
+            isinstance(decorator, ast.Attribute)
+            and decorator.attr == "defjvp"
+            and isinstance(decorator.value, ast.Name)
+        ):
+            return decorator.value.id
+    return function.name
+
+
+def _helper(
+    name: str, functions: list[tuple[ast.FunctionDef, str]], known: Iterable[str]
+) -> Helper:
+    free = {used for function, _ in functions for used in _free_names(function)}
+    uses = sorted((free & set(known)) - {name})
+    text = "\n\n\n".join(text for _, text in functions)
+    return Helper(name, text, tuple(uses), frozenset(free))
+
+
+def _free_names(function: ast.FunctionDef) -> Iterator[str]:
+    """The names that a function reads and does not bind; types may be written in quotes."""
+    nodes = list(ast.walk(function))
+    arguments = [node for node in nodes if isinstance(node, ast.arg)]
+    for argument in arguments:
+        match argument.annotation:
+            case ast.Constant(value=str(quoted)):
+                nodes += ast.walk(ast.parse(quoted, mode="eval"))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {argument.arg for argument in arguments}
+    return (node.id for node in names if node.id not in bound)

@@ -1,0 +1,63 @@
+"""The distributions of the language: one row for each way of giving the parameters, no code.
+
+`numpyro` is the constructor that means the same: a Python expression in the names of the row,
+constructors of `numpyro.distributions` and functions of the language. A dim stands for its size
+there.
+
+A parameter's name says what it is:
+
+    mean, sd            the mean and the standard deviation of the draw itself
+    location, scale     where the draw is centred and how far it is stretched, if not by its moments
+    rate                1 / scale, or the expected number of events
+    shape               the power that the density has at 0 or in its tail
+    concentration       how closely draws gather round their centre
+    df                  degrees of freedom
+    p, logits           a probability, and the log of its odds (of many: the log up to a constant)
+    n                   the number of trials
+    lower, upper        the ends of the support
+    cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
+"""
+
+from __future__ import annotations
+
+from .distributions_continuous import CONTINUOUS
+from .distributions_discrete import DISCRETE
+from .distributions_multivariate import MULTIVARIATE
+from .rows import Distribution
+
+DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
+"""All rows; `add_distribution` appends."""
+
+_BY_TEXT = {row.text: row for row in DISTRIBUTIONS}
+_BY_NAME: dict[str, tuple[Distribution, ...]] = {}
+
+
+def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
+    """Rows of one name are alternatives: the first takes positional arguments, others are told by
+    name.
+    """
+    return _BY_NAME
+
+
+def row_of(text: str) -> Distribution:
+    """The row with this signature."""
+    return _BY_TEXT[text]
+
+
+def names_with(fact: str) -> list[str]:
+    """The distributions that have a fact in one of their forms, in order of the alphabet."""
+    return sorted({row.name for row in DISTRIBUTIONS if row.has(fact)})
+
+
+def add_row(row: Distribution) -> None:
+    """One more row, or another in the place of one with the same signature."""
+    if row.text in _BY_TEXT:
+        DISTRIBUTIONS.remove(_BY_TEXT[row.text])
+    DISTRIBUTIONS.append(row)
+    _BY_TEXT[row.text] = row
+    others = [other for other in _BY_NAME.get(row.name, ()) if other.text != row.text]
+    _BY_NAME[row.name] = (*others, row)
+
+
+for _row in DISTRIBUTIONS:
+    _BY_NAME[_row.name] = (*_BY_NAME.get(_row.name, ()), _row)

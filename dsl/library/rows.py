@@ -1,0 +1,192 @@
+"""The kinds of row in the tables of the library. A row holds every fact that is data.
+
+Code for a fact lives where its mathematics lives (families in inference/, estimators in
+estimators/), under the name of the row's NumPyro constructor. A fact that a row does not have is
+empty, and `why_not` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Literal
+
+from ..record import NOTHING, Record
+from .notation import Signature, parse_signature
+
+STEPWISE = frozenset({"int", "count", "bool", "index", "dim"})
+"""The domains of arguments that have no neighbours."""
+
+
+class Row(Record):
+    """One form of something that can be called, as its signature is written."""
+
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.text.partition("(")[0]
+
+    @property
+    def signature(self) -> Signature:
+        return parse_signature(self.text)
+
+
+class Function(Row):
+    """`jax` and `numpy` name its bodies: a path such as `jnp.exp`, or a helper of `bodies`, by
+    default the one that has the row's name; without a body for NumPy it is that for JAX, read with
+    NumPy. One that was added from outside has callables there.
+
+    `jumps` and `kinks` name the arguments in which the value jumps, or is continuous with a
+    derivative that jumps; in all its other real arguments the derivative is continuous.
+    """
+
+    doc: str
+    jax: str | Callable[..., Any] = ""
+    numpy: str | Callable[..., Any] | None = ""
+    jumps: str = ""
+    kinks: str = ""
+
+    @property
+    def hard(self) -> bool:
+        """Its derivative misses what moves the mean: no gradient may pass."""
+        return bool(self.jumps)
+
+    @property
+    def body(self) -> str:
+        """What a program calls it by."""
+        return self.jax if isinstance(self.jax, str) and self.jax else self.name
+
+    def smoothness(self, argument: str) -> str:
+        """`smooth`, `kinked` or `jumps`; nothing for an argument that does not move by little."""
+        domains = {param.name: param.type.domain for param in self.signature.params}
+        if domains[argument] in STEPWISE:
+            return ""
+        if argument in self.jumps.split():
+            return "jumps"
+        return "kinked" if argument in self.kinks.split() else "smooth"
+
+
+class Update(Enum):
+    """The best value of one argument of a distribution, all else known: the derivative of the log
+    density in it, summed over the data, is
+
+        PROBABILITIES   c_k / p_k                     p = c / sum c
+        CHANCE          a / p - b / (1 - p)           p = a / (a + b)
+        RATE            s / r - w                     r = s / w
+        SPREAD          q / s^3 - w / s               s = sqrt(q / w)
+        MEAN            s - w m                       m = s / w
+
+    with sums c, a, b, s, w, q that do not depend on it. All else takes steps of NEWTON's method.
+    """
+
+    PROBABILITIES = "counts"
+    CHANCE = "counts of successes"
+    RATE = "a ratio of sums"
+    SPREAD = "a mean square"
+    MEAN = "a mean"
+    NEWTON = "Newton's method"
+
+
+class Distribution(Row):
+    """One way of giving the parameters of a distribution.
+
+    Arguments and their domains stand in the signature, and so does the type of a draw; `numpyro` is
+    the constructor, as an expression in the names of the arguments.
+    """
+
+    numpyro: str
+    doc: str
+    reparametrised: bool = False
+    """A draw is a differentiable function of the arguments and of noise that does not depend on
+    them."""
+    edges: tuple[str, ...] = ()
+    """Arguments that move an end of the support: a score leaves out what happens there."""
+    kinked: tuple[str, ...] = ()
+    """Arguments in which the log density has a kink: a second derivative leaves out what happens
+    there."""
+    location_scale: tuple[str, ...] = ()
+    """The arguments m and s, where a draw is m + s * noise (s a matrix: chol(s) @ noise)."""
+    of_logarithm: bool = False
+    """That is the logarithm of a draw, not the draw."""
+    symmetric: Literal["", "smooth", "kinked"] = ""
+    """The density is the same on both sides of its location, and is or is not smooth."""
+    on_the_line: bool = False
+    """The density formula holds on the whole line and falls to 0 at its ends: there is no support
+    to check."""
+    cdf: bool = False
+    quantile: bool = False
+    """Whether NumPyro has the distribution function, and its inverse (which implies it)."""
+    moments: bool = True
+    """Whether NumPyro has the mean and the variance."""
+    highest: str = ""
+    """The argument that a count never exceeds."""
+    measure_split: bool = False
+    """The derivative of the density is known as a difference of two densities."""
+    relaxed: bool = False
+    """A draw is the argmax or the sign of logits with noise."""
+    family: str = ""
+    """The exponential family in dpc.inference.families."""
+    natural: str = ""
+    """The argument that is the natural parameter of the family itself: its canonical link."""
+    updates: Mapping[str, Update] = NOTHING
+    """How an argument is estimated in closed form."""
+    prior: Update = Update.NEWTON
+    """The update that keeps its form when this is the prior: of its conjugate distributions."""
+    closed_divergence: bool = False
+    """KL to another distribution of the same name has a closed form."""
+    absent: Mapping[str, str] = NOTHING
+    """Why a fact is not there, where the general reason does not tell."""
+
+    @property
+    def discrete(self) -> bool:
+        return self.signature.result.domain in {"bool", "int", "count", "index"}
+
+    @property
+    def finite(self) -> bool:
+        """Whether its values can be listed from its type alone."""
+        result = self.signature.result
+        return result.domain == "bool" or (result.domain == "index" and len(result.axes) == 1)
+
+    @property
+    def coin(self) -> bool:
+        return self.signature.result.domain == "bool"
+
+    @property
+    def single(self) -> bool:
+        """Whether a draw is one number."""
+        return not self.signature.result.axes or self.signature.result.domain == "index"
+
+    def has(self, fact: str) -> bool:
+        value = getattr(self, fact)
+        return value is not Update.NEWTON and bool(value)
+
+
+REASONS: dict[str, str] = {
+    "reparametrised": "its draws are whole numbers",
+    "edges": "its support does not move",
+    "kinked": "its log density is smooth in all arguments",
+    "location_scale": "no two arguments shift and scale its draws",
+    "of_logarithm": "nothing is said of its logarithm",
+    "symmetric": "its density is not the same on both sides of an argument",
+    "on_the_line": "its density has a support to check, or no limit at both ends",
+    "cdf": "NumPyro has no distribution function of it",
+    "quantile": "NumPyro has no quantile of it, or one that needs another package",
+    "moments": "it has no mean or no variance, or NumPyro has no formula for them",
+    "highest": "it is not a count up to an argument",
+    "measure_split": "no pair of densities is known whose difference is its derivative",
+    "relaxed": "it is not the argmax of logits with noise",
+    "family": "its log density is no finite sum of parameters times statistics, or is not listed",
+    "natural": "none of its arguments is a natural parameter alone",
+    "updates": "none of its arguments has a closed form when all else is known",
+    "prior": "it is not the conjugate prior of a listed update",
+    "closed_divergence": "no closed form of its divergence is listed",
+    "coin": "its values are not true and false",
+    "finite": "its values cannot be listed from its type",
+}
+"""Every fact that may be missing, and the general reason."""
+
+
+def why_not(row: Distribution, fact: str) -> str:
+    """Why a row does not have a fact; empty where it has it."""
+    return "" if row.has(fact) else row.absent.get(fact) or REASONS[fact]

@@ -1,0 +1,168 @@
+"""The stages in order. Any of them can be printed: `dpc build FILE --dump syntax|typed|graph`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from .check.override import override
+from .check.program import check_program
+from .diagnostics import Diagnostic, DpError
+from .graph.build import build_graph
+from .graph.dump import show_graph, show_record, show_typed
+from .graph.graph import Graph
+from .graph.typed import Typed
+from .limits import MAX_SOURCE
+from .record import Record
+from .source import Source, Span
+from .text.parser import parse_program
+from .text.syntax import Comment, Program
+
+_IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
+
+
+def read_source(path: str) -> Source:
+    """A file as a source; bytes that are not UTF-8 are a DpError that says where."""
+    with Path(path).open("rb") as file:
+        return decode_source(path, file.read(4 * MAX_SOURCE + 1))
+
+
+def decode_source(path: str, content: bytes) -> Source:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"not a text file: byte {error.start} is not UTF-8"
+        raise DpError(
+            [
+                Diagnostic(
+                    "E0002", message, Source(path, ""), Span(0, 0), help="a model is UTF-8 text"
+                )
+            ]
+        ) from None
+    return Source(path, text)
+
+
+Examine = Callable[[Graph], list[Diagnostic]]
+"""What else is to be said about a graph, by those who know more than the language."""
+
+
+class Checked(Record):
+    """A program with all that is to be said about it; `typed` and `graph` are None when there are
+    errors.
+    """
+
+    typed: Typed | None
+    graph: Graph | None
+    diagnostics: tuple[Diagnostic, ...]
+    introduction: str = ""
+    """The comment that the file starts with."""
+
+
+def check_source(
+    source: Source,
+    settings: Mapping[str, object] | None = None,
+    examine: Sequence[Examine] = (),
+) -> Checked:
+    """From text to graph, with all that is to be said about it, in the order of the text.
+
+    `settings` are annotations from outside: {"b.grad": "rloo(samples=4)"} is as if `b` had them in
+    the file.
+    """
+    program, syntax_errors = parse_program(source)
+    changed = override(program, settings or {})
+    result = check_program(changed.program, read_source, [*syntax_errors, *changed.problems])
+    graph = build_graph(result.typed) if result.typed else None
+    found = [*result.diagnostics]
+    if graph is not None:
+        found += [diagnostic for look in examine for diagnostic in look(graph)]
+    if settings:
+        found = [changed.relocate(diagnostic) for diagnostic in found]
+    found = _without_ignored(tuple(found), source, program.comments)
+    found.sort(key=lambda d: (d.source.path != source.path, d.span))
+    is_right = not any(diagnostic.is_error for diagnostic in found)
+    return Checked(
+        typed=result.typed if is_right else None,
+        graph=graph if is_right else None,
+        diagnostics=tuple(found),
+        introduction=_introduction(program, source),
+    )
+
+
+def _introduction(program: Program, source: Source) -> str:
+    first = program.statements[0].span.start if program.statements else len(source.text)
+    comments = [comment for comment in program.comments if comment.span.start < first]
+    return "\n".join(comment.text.lstrip("# ") for comment in comments)
+
+
+def _without_ignored(
+    diagnostics: tuple[Diagnostic, ...], source: Source, comments: tuple[Comment, ...]
+) -> list[Diagnostic]:
+    """`# dpc: ignore[W0101]` silences that warning on its own line, or on the next when it stands
+    alone.
+    """
+    ignored: set[tuple[int, str]] = set()
+    for comment in comments:
+        found = _IGNORE.search(comment.text)
+        if found:
+            line = source.position(comment.span.start).line
+            alone = source.line(line).lstrip().startswith("#")
+            ignored |= {(line + alone, code.strip()) for code in found[1].split(",")}
+    return [
+        d for d in diagnostics if d.is_error or (_line(d.source, d.span), d.code) not in ignored
+    ]
+
+
+def _line(source: Source, span: Span) -> int:
+    return source.position(span.start).line
+
+
+# ---- any stage can be printed
+
+
+def dump_stage(source: Source, stage: str, settings: Mapping[str, object] | None = None) -> str:
+    """What a stage makes of a source; raises DpError where the source is wrong."""
+    return STAGES[stage](source, settings)
+
+
+def _dump_syntax(source: Source, settings: Mapping[str, object] | None) -> str:
+    """As the file has it: annotations from outside come in when it is checked."""
+    program, errors = parse_program(source)
+    if errors:
+        raise DpError(errors)
+    return "\n".join(show_record(statement) for statement in program.statements)
+
+
+def _dump_typed(source: Source, settings: Mapping[str, object] | None) -> str:
+    typed = _right(source, settings).typed
+    assert typed is not None
+    return show_typed(typed)
+
+
+def _dump_graph(source: Source, settings: Mapping[str, object] | None) -> str:
+    graph = _right(source, settings).graph
+    assert graph is not None
+    return show_graph(graph)
+
+
+def _dump_code(source: Source, settings: Mapping[str, object] | None) -> str:
+    from .lower.emit import emit_module
+
+    checked = _right(source, settings)
+    assert checked.graph is not None
+    return emit_module(checked.graph, checked.introduction)
+
+
+def _right(source: Source, settings: Mapping[str, object] | None) -> Checked:
+    checked = check_source(source, settings)
+    if checked.graph is None:
+        raise DpError(checked.diagnostics)
+    return checked
+
+
+STAGES: dict[str, Callable[[Source, Mapping[str, object] | None], str]] = {
+    "syntax": _dump_syntax,
+    "typed": _dump_typed,
+    "graph": _dump_graph,
+    "code": _dump_code,
+}

@@ -1,0 +1,47 @@
+"""The formatter: one way to write each program. It proves itself by reading back what it wrote."""
+
+from __future__ import annotations
+
+from ..diagnostics import DpError, InternalError
+from ..limits import MAX_SOURCE
+from ..source import Source
+from .formatting.layout import Layout
+from .formatting.statements import StatementBuilder
+from .keywords import quote_name
+from .parser import parse_program
+from .syntax import Program
+
+__all__ = ["format_program", "format_source", "quote_name"]
+
+
+def format_program(program: Program) -> str:
+    """The text of a program, with its comments; layout that means something is taken from its
+    source.
+    """
+    elements = StatementBuilder(program).block(
+        None, program.statements, len(program.source.text) + 1
+    )
+    layout = Layout()
+    layout.block(elements, 0)
+    return layout.writer.result()
+
+
+def format_source(source: Source) -> str:
+    program, diagnostics = parse_program(source)
+    if diagnostics:
+        raise DpError(diagnostics)
+    text = format_program(program)
+    _verify_same(program, source.replace(text=text))
+    return text
+
+
+def _verify_same(program: Program, formatted: Source) -> None:
+    again, diagnostics = parse_program(formatted)
+    if len(formatted.text) > MAX_SOURCE:
+        raise DpError(diagnostics)
+    if again.statements != program.statements or diagnostics:
+        raise InternalError("formatting would change what the program says")
+    if [comment.text for comment in again.comments] != [
+        comment.text for comment in program.comments
+    ]:
+        raise InternalError("formatting would change the comments")

@@ -1,0 +1,326 @@
+"""From syntax tree to parts: what stands where in an expression, and the comments between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import ClassVar, TypeGuard
+
+from ...source import Span
+from .. import syntax as s
+from ..keywords import EXPRESSION_WORDS, quote_name
+from .doc import Bracket, Break, Note, Parts, Rows, TableRow
+
+LEVELS = {"or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5, "@": 5}
+COMPARISON_LEVEL = 3
+OUTER_LEVEL = 0
+
+Build = Callable[[Parts], None]
+Entry = tuple[int, Build]
+
+_NAME = re.compile(r"[^\W\d]\w*|`[^`\n]+`")
+_NUMBER = re.compile(r"\d[\d_]*(\.\d+)?([eE][+-]?\d+)?")
+
+
+def own_name(name: s.Name) -> str:
+    """A name where it is defined; there it belongs to no library."""
+    return quote_name(name.name)
+
+
+def _has_lines(entries: list[TableRow | Note]) -> bool:
+    """A comment behind the opening brace is not yet a line of the table."""
+    return len(entries) > 1 or any(
+        isinstance(entry, TableRow) or entry.own_line for entry in entries
+    )
+
+
+def _is_offset(node: s.Expr) -> TypeGuard[s.Binary]:
+    simple = s.Name | s.Number
+    return (
+        isinstance(node, s.Binary)
+        and node.operator in ("+", "-")
+        and isinstance(node.left, simple)
+        and isinstance(node.right, simple)
+    )
+
+
+class ExprBuilder:
+    """Appends parts in the order of the text; a comment is due once a node that starts after it
+    is.
+    """
+
+    def __init__(self, program: s.Program):
+        self.text = program.source.text
+        self._comments = program.comments
+        self._next = 0
+
+    # ---- comments
+
+    def take_comments(self, before: int) -> Iterable[s.Comment]:
+        while self._next < len(self._comments) and self._comments[self._next].span.start < before:
+            self._next += 1
+            yield self._comments[self._next - 1]
+
+    def is_own_line(self, comment: s.Comment) -> bool:
+        line_start = self.text.rfind("\n", 0, comment.span.start) + 1
+        return not self.text[line_start : comment.span.start].strip()
+
+    def has_blank_line(self, start: int, end: int) -> bool:
+        return self.text.count("\n", start, end) > 1
+
+    def is_on_one_line(self, span: Span) -> bool:
+        return self.text.find("\n", span.start, span.end) < 0
+
+    def _notes(self, before: int) -> list[Note]:
+        return [
+            Note(comment.text, self.is_own_line(comment)) for comment in self.take_comments(before)
+        ]
+
+    # ---- names and brackets
+
+    def name(self, name: s.Name, *, reserved: frozenset[str] | None = None) -> str:
+        """`lib.name` is two names, `` `a.b` `` is one: the tree holds the same text, the source
+        tells.
+        """
+        written = [
+            token.strip("`") for token in _NAME.findall(self.text[name.span.start : name.span.end])
+        ]
+        parts = written if ".".join(written) == name.name else name.name.split(".", 1)
+        return ".".join(quote_name(part, reserved=reserved) for part in parts)
+
+    def bracket(
+        self, signs: str, entries: Iterable[Entry], end: int, kept: bool = False
+    ) -> Bracket:
+        content: list[Parts | Note] = []
+        for start, build in entries:
+            content += self._notes(start)
+            parts: Parts = []
+            build(parts)
+            content.append(parts)
+        content += self._notes(end)
+        return Bracket(signs[0], content, signs[1], kept)
+
+    def _leaf(self, span: Span, text: str, out: Parts) -> None:
+        out += self._notes(span.start)
+        out.append(text)
+
+    def name_list(self, names: tuple[s.Name, ...], end: int, out: Parts) -> None:
+        if names:
+            entries = [
+                (name.span.start, partial(self._leaf, name.span, self.name(name))) for name in names
+            ]
+            out.append(self.bracket("[]", entries, end))
+
+    def arguments(self, arguments: tuple[s.Argument, ...], end: int, out: Parts) -> None:
+        entries = [
+            (argument.span.start, partial(self._argument, argument)) for argument in arguments
+        ]
+        out.append(self.bracket("()", entries, end))
+
+    def _argument(self, argument: s.Argument, out: Parts) -> None:
+        if argument.name is not None:
+            out.append(f"{quote_name(argument.name, reserved=EXPRESSION_WORDS)}=")
+        self.expr(argument.value, out)
+
+    def binders(
+        self, binders: Iterable[s.Binder | s.Expr], where: s.Expr | None, end: int
+    ) -> Bracket:
+        entries = [(item.span.start, partial(self.binder, item)) for item in binders]
+        if where:
+            start, last = entries.pop()
+            entries.append((start, partial(self._with_where, last, where)))
+        return self.bracket("[]", entries, end)
+
+    def _with_where(self, build: Build, where: s.Expr, out: Parts) -> None:
+        build(out)
+        self.where(where, out)
+
+    def where(self, where: s.Expr | None, out: Parts) -> None:
+        if where:
+            self._word("where", where, out)
+
+    def _word(self, word: str, following: s.Expr, out: Parts) -> None:
+        out += self._notes(following.span.start)
+        out += [Break(OUTER_LEVEL), f"{word} "]
+        self.expr(following, out)
+
+    def binder(self, item: s.Binder | s.Expr, out: Parts) -> None:
+        if isinstance(item, s.Expr):
+            self._index_item(item, out)
+            return
+        self._leaf(item.span, f"{own_name(item.name)} in ", out)
+        self._leaf(item.range.span, self.name(item.range.dim), out)
+        if not item.range.whole:
+            end = item.range.span.end
+            out.append(self.bracket("[]", [(end, partial(self._bounds, item.range))], end))
+
+    def _bounds(self, range_: s.Range, out: Parts) -> None:
+        out += [self._bound(range_.low), "..", self._bound(range_.high)]
+
+    def _bound(self, bound: s.Bound | None) -> str:
+        if bound is None:
+            return ""
+        written = "".join(self.text[bound.span.start : bound.span.end].split())
+        return written if _NUMBER.fullmatch(written.removeprefix("-")) else str(bound.value)
+
+    def type_expr(self, type_: s.TypeExpr, out: Parts) -> None:
+        self._leaf(type_.span, self.name(type_.name), out)
+        end = type_.dims[0].span.start if type_.dims else type_.span.end
+        if type_.arguments or (not type_.dims and self._is_due(end)):
+            self.arguments(type_.arguments, end, out)
+        self.name_list(type_.dims, type_.span.end, out)
+
+    def _is_due(self, before: int) -> bool:
+        return self._next < len(self._comments) and self._comments[self._next].span.start < before
+
+    # ---- expressions
+
+    def expr(self, node: s.Expr, out: Parts) -> None:
+        self._builders[type(node)](self, node, out)
+
+    def _number(self, node: s.Number, out: Parts) -> None:
+        self._leaf(node.span, node.text, out)
+
+    def _boolean(self, node: s.Boolean, out: Parts) -> None:
+        self._leaf(node.span, "true" if node.value else "false", out)
+
+    def _string(self, node: s.String, out: Parts) -> None:
+        self._leaf(node.span, f'"{node.value}"', out)
+
+    def _name(self, node: s.Name, out: Parts) -> None:
+        self._leaf(node.span, self.name(node), out)
+
+    def _call(self, node: s.Call, out: Parts) -> None:
+        self._leaf(node.span, self.name(node.function, reserved=EXPRESSION_WORDS), out)
+        self.arguments(node.arguments, node.span.end, out)
+
+    def _index(self, node: s.Index, out: Parts) -> None:
+        self.expr(node.base, out)
+        entries = [(item.span.start, partial(self._index_item, item)) for item in node.indices]
+        out.append(self.bracket("[]", entries, node.span.end))
+
+    def _index_item(self, item: s.Expr, out: Parts) -> None:
+        """`x[t-1]` is read as one thing."""
+        if _is_offset(item) and not self._is_due(item.right.span.start):
+            self.expr(item.left, out)
+            out.append(item.operator)
+            self.expr(item.right, out)
+        else:
+            self.expr(item, out)
+
+    def _group(self, node: s.Group, out: Parts) -> None:
+        out += self._notes(node.span.start)
+        entries = [(node.inner.span.start, partial(self.expr, node.inner))]
+        out.append(self.bracket("()", entries, node.span.end))
+
+    def _array(self, node: s.Array, out: Parts) -> None:
+        """An array of arrays that was written row by row stays so."""
+        out += self._notes(node.span.start)
+        entries = [(item.span.start, partial(self.expr, item)) for item in node.items]
+        is_matrix = all(isinstance(item, s.Array) for item in node.items)
+        kept = is_matrix and not self.is_on_one_line(
+            Span(node.span.start, node.items[0].span.start)
+        )
+        out.append(self.bracket("[]", entries, node.span.end, kept))
+
+    def _unary(self, node: s.Unary, out: Parts) -> None:
+        self._leaf(node.span, "not " if node.operator == "not" else node.operator, out)
+        self.expr(node.operand, out)
+
+    def _binary(self, node: s.Binary, out: Parts) -> None:
+        self.expr(node.left, out)
+        out += self._notes(node.right.span.start)
+        if node.operator == "^":
+            out.append("^")
+        else:
+            out += [Break(LEVELS.get(node.operator, COMPARISON_LEVEL)), f"{node.operator} "]
+        self.expr(node.right, out)
+
+    def _if(self, node: s.IfExpr, out: Parts) -> None:
+        self._leaf(node.span, "if ", out)
+        self.expr(node.condition, out)
+        self._word("then", node.then, out)
+        self._word("else", node.otherwise, out)
+
+    def _loop(self, node: s.LoopExpr, out: Parts) -> None:
+        self._leaf(node.span, f"loop {own_name(node.variable)} = ", out)
+        self.expr(node.start, out)
+        self._word("while", node.condition, out)
+        self._word("max", node.limit, out)
+        self._word("do", node.body, out)
+
+    def _reduction(self, node: s.Reduction, out: Parts) -> None:
+        """Read as one only if no comment stands before its first `in`; none did, so none will."""
+        self._leaf(node.span, node.operator, out)
+        self._bound_body(node, out)
+
+    def _comprehension(self, node: s.Comprehension, out: Parts) -> None:
+        out += self._notes(node.span.start)
+        self._bound_body(node, out)
+
+    def _bound_body(self, node: s.Reduction | s.Comprehension, out: Parts) -> None:
+        out += [self.binders(node.binders, node.where, node.body.span.start), " "]
+        self.expr(node.body, out)
+
+    # ---- tables
+
+    def _table(self, node: s.Table, out: Parts) -> None:
+        self._leaf(node.span, "table ", out)
+        for i, parent in enumerate(node.parents):
+            out += [", "] if i else []
+            self.expr(parent, out)
+        if node.columns:
+            out += self._notes(node.columns[-1].span.start)
+            out.append(f" => {', '.join(map(self._key, node.columns))}")
+        out += [" ", self._rows(node)]
+
+    def _rows(self, node: s.Table) -> Rows:
+        entries: list[TableRow | Note] = []
+        end = 0
+        for row in node.rows:
+            end = self._row_notes(row.span.start, end, entries)
+            blank = _has_lines(entries) and self.has_blank_line(end, row.span.start)
+            entries.append(TableRow([self._key(key) for key in row.keys], self._values(row), blank))
+            end = row.span.end
+        self._row_notes(node.span.end, end, entries)
+        header = (node.columns or node.parents)[-1].span
+        return Rows(entries, kept=not self.is_on_one_line(Span(header.end, node.span.end)))
+
+    def _values(self, row: s.Row) -> list[Parts]:
+        values: list[Parts] = [[] for _ in row.values]
+        for value, out in zip(row.values, values, strict=True):
+            self.expr(value, out)
+        return values
+
+    def _row_notes(self, before: int, end: int, entries: list[TableRow | Note]) -> int:
+        for comment in self.take_comments(before):
+            blank = _has_lines(entries) and self.has_blank_line(end, comment.span.start)
+            entries.append(Note(comment.text, self.is_own_line(comment), blank))
+            end = comment.span.end
+        return end
+
+    def _key(self, key: s.Key) -> str:
+        """A label that looks like a number or `_` was written between backquotes, if it was."""
+        bare = key.matches_any or key.text in ("true", "false") or _NUMBER.fullmatch(key.text)
+        if bare and not self.text.startswith("`", key.span.start):
+            return key.text
+        return quote_name(key.text)
+
+    _builders: ClassVar[dict[type[s.Expr], Callable[..., None]]] = {
+        s.Number: _number,
+        s.Boolean: _boolean,
+        s.String: _string,
+        s.Name: _name,
+        s.Call: _call,
+        s.Index: _index,
+        s.Group: _group,
+        s.Array: _array,
+        s.Unary: _unary,
+        s.Binary: _binary,
+        s.IfExpr: _if,
+        s.LoopExpr: _loop,
+        s.Reduction: _reduction,
+        s.Comprehension: _comprehension,
+        s.Table: _table,
+    }

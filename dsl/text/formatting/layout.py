@@ -1,0 +1,166 @@
+"""From elements to lines: what people align is aligned.
+
+A paragraph is a run of statements on one line each, without blank lines or comment lines between.
+In it, adjacent statements of one kind align their signs, and all align their annotations and
+comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from .doc import INDENT, LIMIT, Note, Parts, align_cells, common_column, flat, measure
+from .statements import COMMENT, Element
+from .writer import CELL_SHIFT, COMMENT_COLUMN, TAIL_SHIFT, Writer
+
+WITH_GAP = 3
+ANNOTATIONS_LIMIT = 60
+
+
+class Layout:
+    def __init__(self) -> None:
+        self.writer = Writer()
+
+    def block(self, elements: list[Element], indent: int) -> None:
+        for paragraph in _paragraphs(elements, indent):
+            self._paragraph(paragraph, indent, self.writer.new_group(is_paragraph=True))
+
+    def _paragraph(self, elements: list[Element], indent: int, group: int) -> None:
+        heads = [
+            head
+            for _, alike in groupby(elements, lambda e: e.kind)
+            for head in _heads(list(alike), indent)
+        ]
+        codes = [_code(e, head, indent) for e, head in zip(elements, heads, strict=True)]
+        annotated = [
+            len(c) for e, c in zip(elements, codes, strict=True) if e.annotations and c is not None
+        ]
+        column = max(common_column(annotated, TAIL_SHIFT) + WITH_GAP, COMMENT_COLUMN - indent)
+        for element, head, code in zip(elements, heads, codes, strict=True):
+            self.writer.newline(indent, element.blank)
+            if code is None:
+                self._long(element, head, indent)
+                continue
+            self.writer.text(
+                code.ljust(max(column, len(code) + WITH_GAP)) if element.annotations else code
+            )
+            self.writer.text(flat(element.annotations))
+            if element.note:
+                self.writer.note(Note(element.note, own_line=False), indent, group)
+
+    def _long(self, element: Element, head: str, indent: int) -> None:
+        """A statement over several lines; its comment stands behind the last."""
+        if head:
+            self.writer.text(f"{head} ")
+            self.writer.parts(element.cells[-1])
+        else:
+            self.writer.parts(_joined(element.cells))
+        if element.body is not None:
+            self._body(element, element.body, indent)
+        if element.annotations:
+            self.writer.text(" ")
+            self.writer.parts(element.annotations)
+        if element.note:
+            self.writer.note(Note(element.note, own_line=False), indent, self.writer.new_group())
+
+    def _body(self, element: Element, body: list[Element], indent: int) -> None:
+        self.writer.text(" {")
+        if element.opening_note:
+            self.writer.note(
+                Note(element.opening_note, own_line=False), indent, self.writer.new_group()
+            )
+        self.block(body, indent + INDENT)
+        if body:
+            self.writer.newline(indent)
+        self.writer.text("}")
+
+
+def _paragraphs(elements: list[Element], indent: int) -> Iterator[list[Element]]:
+    """A comment line stands alone; a statement over several lines is the last of its paragraph."""
+    paragraph: list[Element] = []
+    for element in elements:
+        if paragraph and (element.blank or element.kind == COMMENT):
+            yield paragraph
+            paragraph = []
+        paragraph.append(element)
+        if element.kind == COMMENT or not is_short(element, indent):
+            yield paragraph
+            paragraph = []
+    if paragraph:
+        yield paragraph
+
+
+def is_short(element: Element, indent: int) -> bool:
+    """Fits on one line. An annotation may run past the limit, because it is not what the line
+    says.
+    """
+    if element.body is not None:
+        inline = _inline(element)
+        return inline is not None and indent + len(inline) <= LIMIT
+    code, annotations = measure(_joined(element.cells)), measure(element.annotations)
+    fits = indent + code.width <= LIMIT and annotations.width <= ANNOTATIONS_LIMIT
+    return element.kind == COMMENT or (fits and not code.forced and not annotations.forced)
+
+
+def _inline(element: Element) -> str | None:
+    """A block of at most one statement on one line, if it was written so."""
+    if element.body is None:
+        if (
+            measure(_joined(element.cells)).forced
+            or measure(element.annotations).forced
+            or element.note
+        ):
+            return None
+        gap = " " * WITH_GAP if element.annotations else ""
+        return f"{flat(_joined(element.cells))}{gap}{flat(element.annotations)}"
+    if len(element.body) > 1 or element.opening_note or measure(element.cells[0]).forced:
+        return None
+    if not element.body:
+        return f"{flat(element.cells[0])} {{}}"
+    inner = (
+        _inline(element.body[0]) if element.one_line and element.body[0].kind != COMMENT else None
+    )
+    return None if inner is None else f"{flat(element.cells[0])} {{ {inner} }}"
+
+
+def _joined(cells: tuple[Parts, ...]) -> Parts:
+    joined: Parts = []
+    for i, cell in enumerate(cells):
+        joined += [" ", *cell] if i else cell
+    return joined
+
+
+def _heads(elements: list[Element], indent: int) -> list[str]:
+    """All cells but the last, padded; empty if there are none, or if they need several lines."""
+    simple = [_simple_head(element, indent) for element in elements]
+    aligned = align_cells([[*head, ""] for head in simple if head], CELL_SHIFT)
+    return [
+        _padded(e, head, next(aligned), indent) if head else ""
+        for e, head in zip(elements, simple, strict=True)
+    ]
+
+
+def _simple_head(element: Element, indent: int) -> list[str]:
+    heads = element.cells[:-1]
+    sizes = [measure(head) for head in heads]
+    if any(size.forced for size in sizes) or indent + sum(size.width + 1 for size in sizes) > LIMIT:
+        return []
+    return [flat(head) for head in heads]
+
+
+def _padded(element: Element, head: list[str], aligned: str, indent: int) -> str:
+    """Alignment never makes a line too long."""
+    padded = aligned.removesuffix(" ")
+    fits = indent + len(padded) + 1 + measure(element.cells[-1]).width <= LIMIT
+    return padded if fits or not is_short(element, indent) else " ".join(head)
+
+
+def _code(element: Element, head: str, indent: int) -> str | None:
+    """The statement without annotations, None if it needs several lines."""
+    if not is_short(element, indent):
+        return None
+    if element.body is not None:
+        return _inline(element)
+    last = flat(element.cells[-1])
+    return f"{head} {last}" if head else last

@@ -1,0 +1,141 @@
+"""What Lark makes of grammar.lark, as plain data: the words to tell apart, and the table of its
+LALR(1) automaton.
+
+`python -m dpc.dsl.text.tables` writes Lark's findings to grammar.json, which is shipped beside the
+grammar: no run needs Lark, none writes to the user's folders, and reading the file runs no code. A
+test keeps it fresh.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..record import Record
+from .keywords import grammar_text
+
+TABLES = Path(__file__).with_name("grammar.json")
+LARK_OPTIONS = {"parser": "lalr", "keep_all_tokens": True, "maybe_placeholders": False}
+Rule = tuple[str, str | None, tuple[bool, ...]]
+
+
+class Tables(Record):
+    """A state maps terminals to what to do, the next state or ~rule, and the names of rules to the
+    next state.
+
+    `terminals` are (name, regular expression) in the order in which they are tried. A rule is
+    (name, callback, inlined), the last telling for each of its symbols whether it gives a list that
+    joins the rule's children. The callback is empty when the value is the list of children, and
+    None when it is that of the only child.
+    """
+
+    terminals: list[tuple[str, str]]
+    ignored: list[str]
+    states: list[dict[str, int]]
+    rules: list[Rule]
+    start: int
+    end: int
+
+
+@cache
+def tables() -> Tables:
+    """As shipped; made anew, and not kept, where somebody has just changed the grammar."""
+    grammar = grammar_text()
+    content = json.loads(TABLES.read_text(encoding="utf-8"))
+    return _from_json(content) if content["grammar"] == grammar else analyse(grammar)
+
+
+def _from_json(content: dict[str, Any]) -> Tables:
+    """JSON has no tuples."""
+    return Tables(
+        [(name, regexp) for name, regexp in content["terminals"]],
+        content["ignored"],
+        content["states"],
+        [(name, callback, tuple(inlined)) for name, callback, inlined in content["rules"]],
+        content["start"],
+        content["end"],
+    )
+
+
+def emit_json(grammar: str) -> str:
+    """The file that is shipped: one line for each table, and the grammar it was made for."""
+    found = analyse(grammar)
+    content = {"grammar": grammar} | {name: getattr(found, name) for name in found.fields}
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+# ---- the analysis, by Lark
+
+
+def analyse(grammar: str) -> Tables:
+    from lark import Lark
+
+    lark = Lark(grammar, **LARK_OPTIONS)
+    automaton = lark.parse_interactive("").parser_state.parse_conf.parse_table
+    order = _numbered(automaton.states, automaton.start_states["start"])
+    found = {arg for row in automaton.states.values() for _, arg in row.values()}
+    rules = sorted((arg for arg in found if not _is_state(arg)), key=_rule_key)
+    number = {rule: ~i for i, rule in enumerate(rules)}
+    states = [
+        {
+            symbol: order[arg] if _is_state(arg) else number[arg]
+            for symbol, (_, arg) in sorted(automaton.states[state].items(), key=_symbol)
+        }
+        for state in order
+    ]
+    terminals = sorted(lark.terminals, key=_first_tried)
+    return Tables(
+        [(terminal.name, terminal.pattern.to_regexp()) for terminal in terminals],
+        sorted(lark.ignore_tokens),
+        states,
+        [_rule(rule) for rule in rules],
+        order[automaton.start_states["start"]],
+        order[automaton.end_states["start"]],
+    )
+
+
+def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
+    """States numbered as they are reached from the start, so that every run of Lark gives one
+    table: its own numbers change with the seed of Python's hashes.
+    """
+    order = {start: 0}
+    waiting = [start]
+    for state in waiting:
+        for _, (_, following) in sorted(states[state].items(), key=_symbol):
+            if _is_state(following) and following not in order:
+                order[following] = len(order)
+                waiting.append(following)
+    return order
+
+
+def _symbol(action: tuple[str, Any]) -> str:
+    return action[0]
+
+
+def _rule_key(rule: Any) -> tuple[str, list[str], str]:
+    return rule.origin.name, [symbol.name for symbol in rule.expansion], rule.alias or ""
+
+
+def _is_state(argument: Any) -> bool:
+    return isinstance(argument, int)
+
+
+def _first_tried(terminal: Any) -> tuple[int, int, int, str]:
+    """The order of Lark's own lexer: by priority, then the longest."""
+    pattern = terminal.pattern
+    return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
+
+
+def _rule(rule: Any) -> Rule:
+    name = str(rule.origin.name)
+    inlined = tuple(not symbol.is_term and symbol.name.startswith("_") for symbol in rule.expansion)
+    passes_on = rule.options.expand1 and not rule.alias and inlined == (False,)
+    callback = None if passes_on else "" if name.startswith("_") else str(rule.alias or name)
+    return name, callback, inlined
+
+
+if __name__ == "__main__":
+    TABLES.write_text(emit_json(grammar_text()), encoding="utf-8")

@@ -1,0 +1,221 @@
+"""One question, one row: how it is planned and answered exactly, and by which methods if too wide.
+
+`infer_auto` is the only choice between exact and approximate answers. Methods are imported when
+they are used: an exact answer needs neither JAX nor SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from ...errors import InferenceError
+from ...factors.evidence import Given
+from ...factors.factor_graph import FactorGraph
+from ...planning.memory import default_memory_limit
+from ...planning.plan import Plan
+from ..numpy.decisions import infer_mode, infer_samples
+from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
+from ..numpy.sums import (
+    infer_joint,
+    infer_log_partition,
+    infer_marginals,
+    plan_joint,
+    plan_marginals,
+    plan_partition,
+)
+from .fits import cost_of, plan_if_it_fits
+from .results import Approximation, Findings, NotSubmodularError
+
+RETRY = 0.5, 5  # damping, and how many times as many rounds
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "bp": {},
+    "bp_residual": {"schedule": "residual", "max_iterations": 20_000},
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(Findings):
+    """What was asked for, the method that found it, why that one, and its report."""
+
+    method: str
+    reason: str
+    report: str
+    is_exact: bool
+    converged: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.method} ({self.reason}): {self.report}"
+
+
+class Question(NamedTuple):
+    """`methods` name functions of this package, `options` the keywords that they take.
+
+    Of `auto`, where exact inference does not fit, the first fallback that applies answers.
+    `plan` and `exactly` take the arguments of the question after the graph.
+    """
+
+    plan: Callable[..., Plan]
+    exactly: Callable[..., Any]
+    methods: Mapping[str, tuple[str, tuple[str, ...]]]
+    fallbacks: tuple[str, ...]
+    exact_options: tuple[str, ...] = ()
+
+
+def propagations(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
+
+
+def plan_all(graph: FactorGraph, given: Given | None, *_: Any) -> Plan:
+    return plan_marginals(graph, given)
+
+
+def plan_wanted(graph: FactorGraph, given: Given | None, variables: Any = None) -> Plan:
+    return plan_marginals(graph, given, variables)
+
+
+def marginals_exactly(
+    graph: FactorGraph, given: Given | None, variables: Any = None, **options: Any
+) -> Any:
+    return infer_marginals(graph, given, variables, **options)
+
+
+def argument_first(infer: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of (graph, argument, given) as one of (graph, given, argument)."""
+    return lambda graph, given, argument, **options: infer(graph, argument, given, **options)
+
+
+MEAN_FIELD = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
+PERTURB = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
+GIBBS = {"gibbs": ("gibbs.infer_marginals_gibbs", ("seed",))}
+BY_MARGINALS = propagations("infer_marginals_bp") | MEAN_FIELD
+QUESTIONS = {
+    "marginals": Question(plan_wanted, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
+    "log_partition": Question(plan_partition, infer_log_partition, BY_MARGINALS | PERTURB, ("bp",)),
+    "mode": Question(
+        plan_all,
+        infer_mode,
+        {"cut": ("cuts.infer_mode_by_cut", ())} | propagations("infer_mode_bp"),
+        ("cut", "bp"),
+    ),
+    "entropy": Question(
+        plan_all, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
+    ),
+    "samples": Question(
+        plan_all,
+        argument_first(infer_samples),
+        {
+            "gibbs": ("draws.infer_samples_gibbs", ("seed",)),
+            "perturb": ("perturb.infer_samples_perturbed", ("seed", "memory")),
+        },
+        ("gibbs",),
+        ("seed",),
+    ),
+    "joint": Question(
+        argument_first(plan_joint),
+        argument_first(infer_joint),
+        {"gibbs": ("averages.infer_joint_gibbs", ("seed",))},
+        ("gibbs",),
+    ),
+    "moments": Question(
+        argument_first(plan_moments),
+        argument_first(infer_moments),
+        {"gibbs": ("averages.infer_moments_gibbs", ("seed",))},
+        ("gibbs",),
+    ),
+}
+
+
+def infer_auto(
+    question: str,
+    graph: FactorGraph,
+    given: Given | None = None,
+    *arguments: Any,
+    method: str = "auto",
+    memory: int | None = None,
+    seed: int = 0,
+) -> Answer:
+    """The field `question` of an answer, by the method asked for or the one that suits.
+
+    `arguments` are those of the question: the number of samples, the variables of a joint, the
+    terms of a moment, or the variables whose marginals are wanted.
+    """
+    row = QUESTIONS[question]
+    limit = default_memory_limit() if memory is None else memory
+    options = {"seed": seed, "memory": memory}
+    reason = "asked for"
+    if method in row.methods:
+        return approximately(row, method, reason, graph, given, arguments, options)
+    if method not in ("auto", "exact"):
+        known = ", ".join(["auto", "exact", *row.methods])
+        raise InferenceError(f"method is one of {known}, not {method!r}")
+    plan: Plan | None
+    if method == "exact":
+        plan = row.plan(graph, given, *arguments)
+    else:
+        make_plan = partial(row.plan, graph, given, *arguments)
+        plan, reason = plan_if_it_fits(graph, given, make_plan, limit)
+    if plan is not None:
+        own = {name: options[name] for name in row.exact_options}
+        found = row.exactly(graph, given, *arguments, plan=plan, memory=limit, **own)
+        return Answer(
+            method="exact", reason=reason, report=cost_of(plan), is_exact=True, **{question: found}
+        )
+    for name in row.fallbacks[:-1]:
+        try:
+            return approximately(row, name, reason, graph, given, arguments, options)
+        except NotSubmodularError as refusal:
+            reason = f"{reason}; not by {name}: {refusal}"
+    return approximately(row, row.fallbacks[-1], reason, graph, given, arguments, options)
+
+
+def approximately(
+    row: Question,
+    method: str,
+    reason: str,
+    graph: FactorGraph,
+    given: Given | None,
+    arguments: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> Answer:
+    place, taken = row.methods[method]
+    module, name = place.split(".")
+    infer = getattr(import_module(f".{module}", __package__), name)
+    own = {option: options[option] for option in taken}
+    if method in SCHEDULES:
+        found = patiently(infer, graph, given, SCHEDULES[method])
+    elif row.exactly in (marginals_exactly, infer_entropy) or not arguments:
+        found = infer(graph, given, **own)  # all marginals at once, whichever were asked for
+    else:
+        found = infer(graph, *arguments, given, **own)
+    findings = {field.name: getattr(found, field.name) for field in fields(Findings)}
+    return Answer(
+        method=method,
+        reason=reason,
+        report=str(found),
+        is_exact=found.is_exact,
+        converged=found.converged,
+        **findings,
+    )
+
+
+def patiently(
+    infer: Callable[..., Approximation],
+    graph: FactorGraph,
+    given: Given | None,
+    schedule: Mapping[str, Any],
+) -> Approximation:
+    """Belief propagation as it is and, if that does not converge, damped; the closer of the two."""
+    from .propagation import Options
+
+    options = Options(**schedule)
+    first = infer(graph, given, options)
+    if first.converged:
+        return first
+    damping, longer = RETRY
+    damped = options._replace(damping=damping, max_iterations=longer * options.max_iterations)
+    second = infer(graph, given, damped)
+    return second if second.converged or second.residual < first.residual else first

@@ -1,0 +1,180 @@
+"""Beam search for the k best configurations of a wide model: partial configurations along an order
+of variables.
+
+A partial configuration is worth sum_f max over what is open of log f, an upper bound of every
+configuration it can become, and exact once nothing is open. Only the `width` best survive each
+variable. The best bound among those dropped tells what may have been missed: if the k-th found is
+at least as good, the k found are the k best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InferenceError
+from ...factors.evidence import Given, impossible
+from ...factors.factor_graph import FactorGraph, Floats, Name
+from ..numpy.decisions import Configuration
+from .layout import Group, Layout, lay_out, neighbours
+
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Beam:
+    """Configurations in descending order, each score exact; none that is missing scores above
+    `missed`.
+    """
+
+    configurations: tuple[Configuration, ...]
+    missed: float
+    width: int
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether these are certainly the best ones, to the rounding of sums."""
+        worst = self.configurations[-1].log_score
+        return self.missed <= worst + ROUNDING * (1 + abs(worst))
+
+    def __str__(self) -> str:
+        claim = (
+            "proven the best"
+            if self.is_proven
+            else f"approximate, none missing scores above {self.missed:.6g}"
+        )
+        best = self.configurations[0].log_score
+        return (
+            f"beam search (width {self.width}): {len(self.configurations)} found, {claim}, "
+            f"log-score {best:.6g}"
+        )
+
+
+class Step(NamedTuple):
+    """What assigning one variable adds: from `before`, at the earlier variables, to `after`, at
+    those and this one.
+    """
+
+    earlier: tuple[int, ...]
+    before: Floats
+    after: Floats
+
+
+def infer_kbest_by_beam(
+    graph: FactorGraph,
+    k: int,
+    given: Given | None = None,
+    *,
+    width: int = 1000,
+    order: Sequence[Name] | None = None,
+) -> Beam:
+    """The k best configurations that a beam of `width` finds along `order` (by default, each next
+    to the last).
+    """
+    if not 1 <= k <= width:
+        raise InferenceError(
+            f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
+        )
+    layout = lay_out(graph, given)
+    numbers = breadth_order(layout) if order is None else check_order(layout, order)
+    steps = steps_along(layout, numbers)
+    states = np.zeros((1, layout.count), dtype=np.intp)
+    tops = layout.unary.max(axis=0, initial=-np.inf)
+    scores = np.array(
+        [layout.constant + tops.sum() + sum(largest_sum(group) for group in layout.groups)]
+    )
+    missed = -np.inf
+    for v in numbers:
+        states, scores, dropped = extend(layout, states, scores, v, steps[v], width)
+        missed = max(missed, dropped)
+    if not scores.size:
+        raise (
+            impossible(layout.bound.evidence)
+            if missed == -np.inf
+            else InferenceError(
+                f"a beam of width {width} lost every configuration of non-zero potential; widen it"
+            )
+        )
+    found = sorted(
+        [layout.named_configuration(row) for row in states[:k]], key=lambda c: -c.log_score
+    )
+    return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
+
+
+def largest_sum(group: Group) -> float:
+    """The largest entries of the factors, added."""
+    return float(group.logs.max(axis=tuple(range(group.arity))).sum())
+
+
+def check_order(layout: Layout, order: Sequence[Name]) -> list[int]:
+    """The free variables in the order asked; all of them, once."""
+    number = {v: i for i, v in enumerate(layout.names)}
+    free = [v for v in order if v not in layout.bound.fixed]
+    if len(free) != len(number) or set(free) != set(number):
+        raise InferenceError(
+            "the order of a beam search names every variable that is not observed, once"
+        )
+    return [number[v] for v in free]
+
+
+def breadth_order(layout: Layout) -> list[int]:
+    """Next is the variable with the most neighbours already placed: factors close early."""
+    near = neighbours(layout.count, layout.scopes)
+    placed = np.zeros(layout.count)
+    order: list[int] = []
+    for _ in range(layout.count):
+        v = int(placed.argmax())
+        order.append(v)
+        placed[list(near[v])] += 1
+        placed[order] = -1
+    return order
+
+
+def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
+    """For each variable, what its factors add when it is assigned after the earlier ones of the
+    order.
+    """
+    rank = np.empty(layout.count, dtype=int)
+    rank[list(order)] = np.arange(layout.count)
+    steps: list[list[Step]] = [[] for _ in order]
+    for group in layout.groups:
+        for scope, logs in zip(
+            group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
+        ):
+            axes = sorted(range(len(scope)), key=lambda axis: rank[scope[axis]])
+            trimmed = logs[tuple([slice(layout.sizes[v]) for v in scope])].transpose(axes)
+            ordered = [scope[axis] for axis in axes]
+            best = [trimmed.max(axis=tuple(range(i, len(scope)))) for i in range(len(scope) + 1)]
+            for i, v in enumerate(ordered):
+                steps[v].append(Step(tuple(ordered[:i]), best[i], best[i + 1]))
+    return steps
+
+
+def extend(
+    layout: Layout,
+    states: NDArray[np.intp],
+    scores: Floats,
+    v: int,
+    steps: Sequence[Step],
+    width: int,
+) -> tuple[NDArray[np.intp], Floats, float]:
+    """Every partial configuration with every state of v; the best `width`, and the best of the
+    dropped.
+    """
+    size = layout.sizes[v]
+    own = layout.unary[:size, v]
+    grown = scores[:, None] + (own - own.max())[None]
+    for step in steps:
+        at = tuple([states[:, u] for u in step.earlier])
+        grown = grown + (step.after[at] - np.asarray(step.before[at])[..., None]).reshape(-1, size)
+    flat = grown.ravel()
+    order = np.argsort(-flat, kind="stable")
+    order = order[: np.count_nonzero(flat > -np.inf)]
+    kept = order[:width]
+    chosen = states[kept // size].copy()
+    chosen[:, v] = kept % size
+    return chosen, flat[kept], float(flat[order[width]]) if order.size > width else -np.inf

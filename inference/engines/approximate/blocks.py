@@ -1,0 +1,345 @@
+"""Blocks of variables that form a forest once the rest is held: one exact pass up and one down
+resamples a block.
+
+Up: phi_p(x_p) += sum over x_c of edge_pc(x_p, x_c) phi_c(x_c), from the leaves to the roots; down:
+each x_c is chosen from edge_pc(x_p, .) phi_c. Choosing with Gumbel noise after log-sum-exp draws
+the block from its conditional (GM21); choosing without noise after max finds its best states. A
+colour class is a block without edges.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors.factor_graph import Array
+from .kernels import LOG, MAX
+from .layout import Layout, greedy_colours
+
+Blocking = Literal["forests", "colours"]
+SOFT_ZERO = (
+    -1e5
+)  # in place of minus infinity, while a configuration of non-zero potential is looked for
+IMPROVEMENTS = 100
+
+
+class Tables(NamedTuple):
+    """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a]
+    x[members[f, a]].
+
+    The last factor is the constant one: what is padded points at it.
+    """
+
+    unary: Array
+    flat: Array
+    start: Array
+    strides: Array
+    lengths: Array
+    members: Array
+
+
+class Block(NamedTuple):
+    """One block, or several stacked: padded to one size with the variable that does not exist.
+
+    A `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
+    child, of a factor whose others are held, listed for each child. `rows` lists the variables from
+    the roots down.
+    """
+
+    single_factor: Array
+    single_axis: Array
+    single_variable: Array
+    pair_factor: Array
+    pair_parent: Array
+    pair_child: Array
+    parent: Array
+    rows: Array
+
+
+def tables_of(layout: Layout) -> Tables:
+    """The factors of all groups, flat; axes that a factor lacks have stride zero."""
+    arity = max([group.arity for group in layout.groups], default=1)
+    flat, start, strides, lengths, members = [], [], [], [], []
+    used = 0
+    for group in layout.groups:
+        shape, count = group.logs.shape[:-1], group.logs.shape[-1]
+        entries = int(np.prod(shape))
+        flat.append(np.moveaxis(group.logs, -1, 0).ravel())
+        start.append(used + entries * np.arange(count))
+        own = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+        strides.append(np.tile(widen(own, arity), (count, 1)))
+        lengths.append(np.tile(widen(shape, arity), (count, 1)))
+        members.append(np.pad(group.members.T, ((0, 0), (0, arity - group.arity))))
+        used += entries * count
+    unary = np.concatenate([layout.unary.T, np.zeros((1, layout.states))])
+    last = np.zeros((1, arity), int)
+    wide = [
+        np.concatenate([*parts, last]).astype(np.int32) for parts in (strides, lengths, members)
+    ]
+    starts = np.concatenate([*start, np.array([used])]).astype(np.int32)
+    return Tables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
+
+
+def widen(values: Sequence[int], arity: int) -> list[int]:
+    return [*values, *[0] * (arity - len(values))]
+
+
+def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
+    """Blocks that cover all variables, stacked."""
+    if blocking == "colours":
+        colours = greedy_colours(layout.count, layout.scopes)
+        chosen = [np.flatnonzero(colours == c).tolist() for c in range(colours.max(initial=0) + 1)]
+    else:
+        chosen = cover_by_forests(layout)
+    return stack(
+        [block_of(layout, members) for members in chosen], layout.count, len(layout.scopes)
+    )
+
+
+def cover_by_forests(layout: Layout) -> list[list[int]]:
+    """Forests, each grown first from what no other covers, until all is covered."""
+    around: list[list[int]] = [[] for _ in range(layout.count)]
+    for f, scope in enumerate(layout.scopes):
+        for v in scope:
+            around[v].append(f)
+    order = breadth_first(layout, around)
+    covered: set[int] = set()
+    forests: list[list[int]] = []
+    while len(covered) < layout.count or not forests:
+        forest = grow_forest(layout, around, sorted(order, key=covered.__contains__))
+        covered.update(forest)
+        forests.append(forest)
+    return forests
+
+
+def breadth_first(layout: Layout, around: list[list[int]]) -> list[int]:
+    found: dict[int, None] = {}
+    for first in range(layout.count):
+        queue = deque([] if first in found else [first])
+        found.setdefault(first)
+        while queue:
+            for f in around[queue.popleft()]:
+                for u in layout.scopes[f]:
+                    if u not in found:
+                        found[u] = None
+                        queue.append(u)
+    return list(found)
+
+
+def grow_forest(layout: Layout, around: list[list[int]], order: Sequence[int]) -> list[int]:
+    """Takes each variable that closes no cycle and is at most the second of each of its factors."""
+    component: dict[int, int] = {}
+    taken = [0] * len(layout.scopes)
+
+    def root(v: int) -> int:
+        while component[v] != v:
+            component[v] = component[component[v]]
+            v = component[v]
+        return v
+
+    for v in order:
+        near = {u for f in around[v] for u in layout.scopes[f] if u in component}
+        roots = {root(u) for u in near}
+        if len(roots) == len(near) and all(taken[f] < 2 for f in around[v]):
+            component[v] = v
+            component.update(dict.fromkeys(roots, v))
+            for f in around[v]:
+                taken[f] += 1
+    return list(component)
+
+
+def block_of(layout: Layout, members: Sequence[int]) -> Block:
+    """The arrays of one block."""
+    inside = set(members)
+    singles: list[tuple[int, int, int]] = []
+    pairs: list[tuple[int, int, int]] = []
+    for f, scope in enumerate(layout.scopes):
+        held = [axis for axis, v in enumerate(scope) if v in inside]
+        if len(held) == 1:
+            singles.append((f, held[0], scope[held[0]]))
+        elif held:
+            pairs.append((f, held[0], held[1]))
+    near: dict[int, set[int]] = {v: set() for v in members}
+    for f, a, b in pairs:
+        u, v = layout.scopes[f][a], layout.scopes[f][b]
+        near[u].add(v)
+        near[v].add(u)
+    parent, levels = root_forest(near, layout.count)
+    directed = [direct(layout.scopes[f], f, a, b, parent) for f, a, b in pairs]
+    rows = rows_of(levels, len(members), layout.count)
+    single = np.array(singles, np.int32).reshape(-1, 3).T
+    return Block._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
+
+
+def direct(
+    scope: Sequence[int], f: int, a: int, b: int, parent: NDArray[np.intp]
+) -> tuple[int, int, int, int]:
+    """The factor, the axis of the parent, the axis of the child, the child."""
+    return (f, a, b, scope[b]) if parent[scope[b]] == scope[a] else (f, b, a, scope[a])
+
+
+def by_child(layout: Layout, directed: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int32]:
+    """Factor, axis of the parent and axis of the child, `[variable, position]`; the constant factor
+    where fewer are.
+    """
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
+    for f, parent, child, variable in directed:
+        found[variable].append((f, parent, child))
+    most = max([len(pairs) for pairs in found])
+    filled = [pairs + [(len(layout.scopes), 0, 0)] * (most - len(pairs)) for pairs in found]
+    return np.moveaxis(np.array(filled, np.int32).reshape(layout.count + 1, most, 3), -1, 0)
+
+
+def root_forest(near: dict[int, set[int]], none: int) -> tuple[NDArray[np.intp], list[list[int]]]:
+    """The parent of each variable (`none` for roots), and the variables by depth."""
+    parent = np.full(none + 1, none)
+    seen: set[int] = set()
+    levels: list[list[int]] = []
+    for first in near:
+        level = [] if first in seen else [first]
+        seen.add(first)
+        depth = 0
+        while level:
+            if depth == len(levels):
+                levels.append([])
+            levels[depth] += level
+            below = []
+            for v in level:
+                children = [u for u in near[v] if u not in seen]
+                parent[children] = v
+                seen.update(children)
+                below += children
+            level, depth = below, depth + 1
+    return parent, levels
+
+
+def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]:
+    """Levels cut into rows of equal width, so that one long level does not widen them all."""
+    width = max(1, -(-count // max(1, len(levels))))
+    rows = [level[i : i + width] for level in levels for i in range(0, len(level), width)]
+    return np.array([row + [none] * (width - len(row)) for row in rows], np.int32).reshape(
+        -1, width
+    )
+
+
+def stack(blocks: Sequence[Block], none: int, constant: int) -> Block:
+    """Blocks padded to the same sizes: pads point at the variable that does not exist and at the
+    constant factor.
+    """
+    pads = Block(constant, 0, none, constant, 0, 0, none, none)
+    return Block._make(
+        [
+            stack_padded(parts, pad)
+            for parts, pad in zip(zip(*blocks, strict=True), pads, strict=True)
+        ]
+    )
+
+
+def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.int32]:
+    shape = np.max([part.shape for part in parts], axis=0)
+    missing = [
+        [(0, int(size - have)) for size, have in zip(shape, part.shape, strict=True)]
+        for part in parts
+    ]
+    return np.stack(
+        [np.pad(p, m, constant_values=fill) for p, m in zip(parts, missing, strict=True)]
+    )
+
+
+def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
+    """Offsets of the states of an axis, from state zero; states beyond its length are read at the
+    last.
+    """
+    strides, lengths = (
+        tables.strides[factor, axis][..., None],
+        tables.lengths[factor, axis][..., None],
+    )
+    steps = jnp.broadcast_to(
+        jnp.arange(tables.unary.shape[1], dtype=jnp.int32), (*factor.shape, tables.unary.shape[1])
+    )
+    return strides * jnp.minimum(steps, lengths - 1)
+
+
+def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bool) -> Array:
+    """New states of a block given the rest; `states` ends with the variable that does not exist."""
+    arithmetic = MAX if best else LOG
+    here = tables.strides * states[tables.members]
+    base = tables.start + jnp.sum(here, axis=1, dtype=jnp.int32)
+    f, a = block.single_factor, block.single_axis
+    held = (base[f] - here[f, a])[:, None] + entries_along(tables, f, a)
+    phi = tables.unary.at[block.single_variable].add(tables.flat[held])
+
+    def edges(row: Array) -> Array:
+        """The factors between each variable of a row and its parent, added: `[row, parent's state,
+        own state]`.
+        """
+        f, p, c = block.pair_factor[row], block.pair_parent[row], block.pair_child[row]
+        first = (base[f] - here[f, p] - here[f, c])[..., None, None]
+        offsets = (
+            entries_along(tables, f, p)[..., :, None] + entries_along(tables, f, c)[..., None, :]
+        )
+        return jnp.sum(tables.flat[first + offsets], axis=1)
+
+    def up(phi: Array, row: Array) -> tuple[Array, Array]:
+        between = edges(row)
+        message = arithmetic.add_axis(between + phi[row][:, None, :], 2)
+        return phi.at[block.parent[row]].add(message), between
+
+    def down(states: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
+        row, between = step
+        chosen = states[block.parent[row]][:, None, None]
+        terms = phi[row] + jnp.take_along_axis(between, chosen, axis=1)[:, 0] + noise[row]
+        return states.at[row].set(jnp.argmax(terms, axis=1).astype(states.dtype)), None
+
+    phi, between = jax.lax.scan(up, phi, block.rows, reverse=True)
+    return jax.lax.scan(down, states.at[-1].set(0), (block.rows, between))[0]
+
+
+def soften(tables: Tables) -> Tables:
+    """Zeros of factors made very unlikely instead of impossible; states that do not exist stay
+    impossible.
+    """
+    return tables._replace(flat=np.where(np.isneginf(tables.flat), SOFT_ZERO, tables.flat))
+
+
+def score(tables: Tables, states: Array) -> Array:
+    """The sum of log-potentials, unary ones included."""
+    entries = tables.start + jnp.sum(
+        tables.strides * states[tables.members], axis=1, dtype=jnp.int32
+    )
+    own = jnp.take_along_axis(tables.unary[:-1], states[:-1, None], axis=1)
+    return jnp.sum(tables.flat[entries]) + jnp.sum(own)
+
+
+@partial(jax.jit, static_argnames="limit")
+def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array:
+    """The best states of one block after another, until a sweep gains nothing."""
+    silent = jnp.zeros(tables.unary.shape)
+
+    def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        before, count, _ = carry
+        after, _ = jax.lax.scan(
+            lambda x, b: (resample(tables, b, x, silent, True), None), before, blocks
+        )
+        return after, count + 1, score(tables, after) - score(tables, before)
+
+    def going(carry: tuple[Array, Array, Array]) -> Array:
+        return (carry[1] < limit) & (carry[2] > 0)
+
+    return jax.lax.while_loop(going, sweep, (states, jnp.zeros((), jnp.int32), jnp.ones(())))[0]
+
+
+def improve(layout: Layout, states: Array) -> NDArray[np.int32]:
+    """Block coordinate ascent from a configuration; zeros count as very bad, so that it can leave
+    them.
+    """
+    start = np.append(states, 0).astype(np.int32)
+    found = ascend(soften(tables_of(layout)), blocks_of(layout), start, limit=IMPROVEMENTS)
+    return np.asarray(found)[:-1]

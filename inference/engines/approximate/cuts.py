@@ -1,0 +1,262 @@
+"""The exact mode of a binary pairwise model whose pairs prefer to agree, by minimum cut (GM19).
+
+min_x const + sum_v c_v x_v + sum_uv w_uv [x_u = 0, x_v = 1] with w >= 0 is the smallest cut of a
+network with an edge u -> v of capacity w_uv and edges from the source or to the sink for the c_v.
+Variables are flipped first where that makes pairs agree. SciPy's flows are 32-bit integers, so
+capacities are rounded down and what is left of them is rounded again, at a finer scale, until the
+flow shows the cut to be the smallest to 1e-12: a flow is a lower bound of every cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
+
+from ...factors.evidence import Given, impossible
+from ...factors.factor_graph import FactorGraph, Floats
+from .layout import Layout, lay_out
+from .results import Approximation, NotSubmodularError
+
+LARGEST = 2**29  # of a flow; capacities reach twice that, which a 32-bit number can hold
+PRECISION = 1e-12
+ROUNDS = 12
+Pair = tuple[int, int]
+
+
+class Quadratic(NamedTuple):
+    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite weights are
+    constraints.
+    """
+
+    linear: Floats
+    tails: NDArray[np.intp]
+    heads: NDArray[np.intp]
+    weights: Floats
+
+
+def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approximation:
+    """argmax_x of a binary pairwise model, if some flips of variables make every pair prefer to
+    agree.
+    """
+    layout = lay_out(graph, given)
+    verify_binary(layout)
+    sums = sum_pairs(layout)
+    fixed = propagate_zeros(layout, sums)
+    pairs = {pair: table for pair, table in sums.items() if fixed.keys().isdisjoint(pair)}
+    flips = find_flips(layout, pairs)
+    energy = energy_of(layout, fixed, sums, flips)
+    side, rounds, gap = minimum_cut(energy)
+    states = np.where(flips, 1 - side, side)
+    states[list(fixed)] = list(fixed.values())
+    mode = layout.named_configuration(states)
+    if mode.log_score == -np.inf:
+        raise impossible(layout.bound.evidence)
+    close = gap <= PRECISION * (1.0 + np.abs(energy.linear).sum())
+    return Approximation(
+        method="minimum cut",
+        guarantee="the mode, exact to the gap" if close else "within the gap of the mode",
+        converged=bool(close),
+        iterations=rounds,
+        residual=gap,
+        measure="gap of the score",
+        mode=mode,
+        is_exact=bool(close),
+    )
+
+
+def name_of(layout: Layout, scope: Pair | tuple[int, ...]) -> str:
+    return "(" + ", ".join(str(layout.names[v]) for v in scope) + ")"
+
+
+def verify_binary(layout: Layout) -> None:
+    wide = [i for i, size in enumerate(layout.sizes) if size > 2]
+    if wide:
+        name, size = layout.names[wide[0]], layout.sizes[wide[0]]
+        raise NotSubmodularError(
+            f"variable {name!r} has {size} states; minimum cuts are for two; use bp"
+        )
+    large = [scope for scope in layout.scopes if len(scope) > 2]
+    if large:
+        raise NotSubmodularError(
+            f"the factor on {name_of(layout, large[0])} is not pairwise; use bp"
+        )
+
+
+def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
+    """Variables with one state left, by unary zeros and by zeros of pairs whose other state is left
+    alone.
+    """
+    alive = -np.inf < layout.unary.T
+    near: dict[int, list[tuple[int, Floats]]] = {}
+    zeros = {pair: table for pair, table in sums.items() if table.min() == -np.inf}
+    for (u, v), table in zeros.items():
+        near.setdefault(u, []).append((v, table))
+        near.setdefault(v, []).append((u, table.T))
+    queue = deque(range(layout.count))
+    while queue:
+        u = queue.popleft()
+        for v, table in near.get(u, ()):
+            supported = alive[v] & (table[alive[u]] > -np.inf).any(axis=0)
+            if not supported.any():
+                raise impossible(layout.bound.evidence)
+            if (supported != alive[v]).any():
+                alive[v] = supported
+                queue.append(v)
+    return {int(v): int(alive[v].argmax()) for v in np.flatnonzero(alive.sum(axis=1) == 1)}
+
+
+def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
+    """The log-potential of each pair of variables, all its factors together."""
+    found: dict[Pair, Floats] = {}
+    for group in layout.groups:
+        for (u, v), table in zip(
+            group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
+        ):
+            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
+            found[pair] = found[pair] + oriented if pair in found else oriented
+    return found
+
+
+def agreement(table: Floats) -> float:
+    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive if the pair prefers to agree (zeros make it
+    infinite).
+    """
+    same, other = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]
+    return 0.0 if same == other else float(same - other)
+
+
+def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
+    """Which variables to flip: both or none of a pair that prefers to agree, one of a pair that
+    does not.
+    """
+    near: dict[int, list[tuple[int, bool, Pair]]] = {}
+    for pair, table in pairs.items():
+        sign = agreement(table)
+        if sign != 0:
+            for u, v in (pair, pair[::-1]):
+                near.setdefault(u, []).append((v, sign < 0, pair))
+    flips: dict[int, bool] = {}
+    for first in near:
+        flips.setdefault(first, False)
+        queue = deque([first])
+        while queue:
+            u = queue.popleft()
+            for v, differ, pair in near[u]:
+                if v not in flips:
+                    flips[v] = flips[u] ^ differ
+                    queue.append(v)
+                elif flips[v] != flips[u] ^ differ:
+                    raise NotSubmodularError(
+                        f"the factor on {name_of(layout, pair)} prefers its variables to "
+                        f"{'differ' if differ else 'agree'} against a cycle of others, and no "
+                        "flips mend it: the model is not submodular; use bp"
+                    )
+    return np.array([flips.get(v, False) for v in range(layout.count)], dtype=bool)
+
+
+def energy_of(
+    layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]
+) -> Quadratic:
+    """Minus the log-potentials of the variables that are not fixed, flipped, up to a constant."""
+    unary = unary_energies(layout, fixed, sums)
+    unary = np.where(flips[:, None], unary[:, ::-1], unary)
+    linear = unary[:, 1] - unary[:, 0]
+    edges: list[tuple[int, int, float]] = []
+    for (u, v), table in sums.items():
+        if u not in fixed and v not in fixed:
+            (a, b), (c, d) = -(table[::-1] if flips[u] else table)[:, :: -1 if flips[v] else 1]
+            if c < np.inf:
+                linear[u], linear[v], bend = (
+                    linear[u] + c - a,
+                    linear[v] + d - c,
+                    (u, v, b + c - a - d),
+                )
+            elif b < np.inf:
+                linear[v], linear[u], bend = linear[v] + b - a, linear[u] + d - b, (v, u, np.inf)
+            else:
+                linear[u], bend = linear[u] + d - a, (u, v, np.inf)
+                edges.append((v, u, np.inf))
+            edges.append(bend)
+    tails, heads, weights = np.array(edges, dtype=np.float64).reshape(-1, 3).T
+    return Quadratic(linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
+
+
+def unary_energies(layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
+    """Of each variable, and of its pairs with fixed ones; nothing for those that are fixed."""
+    unary = np.zeros((layout.count, 2))
+    unary[:, : layout.states] = -layout.unary.T
+    for (u, v), table in sums.items() if fixed else ():
+        if u in fixed and v not in fixed:
+            unary[v] -= table[fixed[u]]
+        elif v in fixed and u not in fixed:
+            unary[u] -= table[:, fixed[v]]
+    unary[list(fixed)] = 0.0
+    return unary
+
+
+def capacities(energy: Quadratic) -> csr_array:
+    """The network: variables, then the source (the side of 0), then the sink (the side of 1)."""
+    count = energy.linear.size
+    finite = energy.weights[energy.weights < np.inf]
+    uncut = 1.0 + np.abs(energy.linear).sum() + finite.sum()
+    up, down = np.flatnonzero(energy.linear > 0), np.flatnonzero(energy.linear < 0)
+    tails = np.concatenate([energy.tails, np.full(up.size, count), down])
+    heads = np.concatenate([energy.heads, up, np.full(down.size, count + 1)])
+    values = np.concatenate(
+        [np.minimum(energy.weights, uncut), energy.linear[up], -energy.linear[down]]
+    )
+    return coo_array((values, (tails, heads)), shape=(count + 2, count + 2)).tocsr()
+
+
+def minimum_cut(energy: Quadratic) -> tuple[NDArray[np.intp], int, float]:
+    """The state of each variable, the rounds it took, and how far above the smallest energy it may
+    be.
+    """
+    count = energy.linear.size
+    left = capacities(energy)
+    goal = PRECISION * (1.0 + np.abs(energy.linear).sum())
+    uphill = np.maximum(energy.linear, 0.0).sum()
+    downhill = np.maximum(-energy.linear, 0.0).sum()
+    side, gap, bound = (
+        np.full(count, int(uphill < downhill)),
+        min(uphill, downhill),
+        min(uphill, downhill),
+    )
+    rounds = 0
+    while gap > goal and bound > 0 and rounds < ROUNDS:
+        rounds += 1
+        whole = scaled_down(left, LARGEST / bound, bound)
+        flow = maximum_flow(whole, count, count + 1)
+        left = csr_array(left - flow.flow.astype(np.float64) * (bound / LARGEST))
+        left.data = np.maximum(left.data, 0.0)
+        reached = breadth_first_order(positive(whole - flow.flow), count, return_predecessors=False)
+        side = np.ones(count + 2, dtype=int)
+        side[reached] = 0
+        gap = cut_value(left, side)
+        side = side[:count]
+        bound = gap
+    return side, rounds, float(gap)
+
+
+def scaled_down(left: csr_array, scale: float, bound: float) -> csr_array:
+    """Whole capacities; twice all that can still flow is enough for an edge never to be full."""
+    whole = np.floor(np.minimum(left.data, 2 * bound) * scale)
+    return positive(csr_array((whole, left.indices, left.indptr), left.shape))
+
+
+def positive(values: csr_array) -> csr_array:
+    whole = csr_array(values).astype(np.int32)
+    whole.eliminate_zeros()
+    return whole
+
+
+def cut_value(left: csr_array, side: NDArray[np.intp]) -> float:
+    """What could still flow across: zero shows that the cut is the smallest."""
+    edges = left.tocoo()
+    across = (side[edges.row] == 0) & (side[edges.col] == 1)
+    return float(edges.data[across].sum())

@@ -1,0 +1,192 @@
+"""A graph as a few regular arrays: one row of states per variable, and factors of one shape as one
+batch.
+
+States lead and factors trail, so that every loop of the compiled programs runs along many factors
+at once. The axes of a factor are sorted by size and a shape may be padded into a larger one, which
+keeps the batches, and so the program, few. A padded entry is never read: the unary potential of a
+state that does not exist is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors.evidence import Given, check_evidence, impossible
+from ...factors.factor_graph import Array, FactorGraph, Floats, Name, log_score
+from ..numpy.binding import Bound, bind
+from ..numpy.decisions import Configuration, complete
+from ..numpy.sums import one_hot
+
+Shape = tuple[int, ...]
+Ints = NDArray[np.int32]
+WASTE = 4  # a shape joins a larger batch if that makes its tables at most this many times larger
+
+
+class Group(NamedTuple):
+    """`logs[i, j, ..., f]` and `members[axis, f]`, the variables of factor f; arity two or more."""
+
+    logs: Array
+    members: Array
+
+    @property
+    def arity(self) -> int:
+        return int(self.members.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Free variables `names` of `sizes`; `unary[state, variable]`, minus infinity where there is no
+    such state.
+    """
+
+    bound: Bound
+    names: tuple[Name, ...]
+    sizes: tuple[int, ...]
+    unary: Floats
+    groups: tuple[Group, ...]
+    constant: float
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    @property
+    def states(self) -> int:
+        return int(self.unary.shape[0])
+
+    @cached_property
+    def has_zeros(self) -> bool:
+        """Whether a factor of two or more variables has a zero."""
+        return any(bool(np.isneginf(group.logs).any()) for group in self.groups)
+
+    @cached_property
+    def scopes(self) -> list[tuple[int, ...]]:
+        """The variables of every factor, group by group."""
+        return [tuple(scope) for group in self.groups for scope in group.members.T.tolist()]
+
+    def named_marginals(self, beliefs: Array) -> dict[Name, Floats]:
+        """`beliefs[state, variable]` by name, in the order of the graph; what evidence fixed is
+        certain.
+        """
+        rows = np.asarray(beliefs, dtype=np.float64).T
+        free = {
+            v: rows[i, :size]
+            for i, (v, size) in enumerate(zip(self.names, self.sizes, strict=True))
+        }
+        fixed = self.bound.fixed
+        sizes = self.bound.graph.sizes
+        return {v: free[v] if v in free else one_hot(sizes[v], fixed[v]) for v in sizes}
+
+    def named_configuration(self, states: Array) -> Configuration:
+        """The states of the free variables as a configuration, scored by the factors themselves."""
+        found = {v: int(s) for v, s in zip(self.names, np.asarray(states), strict=True)}
+        merged = complete(self.bound, found)
+        factors = [*[self.bound.graph.factors[i] for i in self.bound.positions], *self.bound.extras]
+        return Configuration(merged, float(log_score(factors, merged)))
+
+
+def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
+    """The arrays of a graph with its evidence sliced away; raises where one variable alone shows it
+    impossible.
+    """
+    assert graph.tables is not None  # made once per graph, and verified on the way
+    bound = bind(graph, check_evidence(graph.sizes, given))
+    names = tuple([v for v in graph.sizes if v not in bound.fixed])
+    number = {v: i for i, v in enumerate(names)}
+    sizes = tuple([graph.sizes[v] for v in names])
+    unary = np.where(
+        np.arange(max(sizes, default=1))[:, None] < np.array(sizes, int)[None], 0.0, -np.inf
+    )
+    constant = 0.0
+    wide: dict[Shape, tuple[list[Floats], list[list[int]]]] = {}
+    for scope, logs in zip(bound.scopes, bound.log_leaves(), strict=True):
+        if not scope:
+            constant += float(logs)
+        elif len(scope) == 1:
+            unary[: logs.size, number[scope[0]]] += logs
+        else:
+            add_sorted(wide, [number[v] for v in scope], logs)
+    if constant == -np.inf or (unary.max(axis=0) == -np.inf).any():
+        raise impossible(bound.evidence)
+    return Layout(bound, names, sizes, unary, batch(wide), constant)
+
+
+def add_sorted(
+    wide: dict[Shape, tuple[list[Floats], list[list[int]]]], scope: list[int], logs: Floats
+) -> None:
+    """Puts a factor with the others of its shape, its longest axes first."""
+    shape = logs.shape
+    if list(shape) != sorted(shape, reverse=True):
+        order = sorted(range(len(shape)), key=lambda axis: -shape[axis])
+        logs, scope = logs.transpose(order), [scope[axis] for axis in order]
+    tables, members = wide.setdefault(logs.shape, ([], []))
+    tables.append(logs)
+    members.append(scope)
+
+
+def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[Group, ...]:
+    """One group per shape that hosts others; constant potentials fill what padding adds."""
+    guests: dict[Shape, list[Shape]] = {}
+    for shape in sorted(wide, key=lambda shape: (-prod(shape), shape)):
+        guests.setdefault(find_host(guests, shape) or shape, []).append(shape)
+    groups = []
+    for host, shapes in guests.items():
+        logs = np.concatenate(
+            [pad(np.stack(wide[shape][0], axis=-1), host) for shape in shapes], axis=-1
+        )
+        members = np.concatenate([np.array(wide[shape][1], np.int32).T for shape in shapes], axis=1)
+        groups.append(Group(logs, members))
+    return tuple(groups)
+
+
+def find_host(hosts: Iterable[Shape], shape: Shape) -> Shape | None:
+    """The smallest batch that a shape fits into without growing too much."""
+    fitting = [
+        h
+        for h in hosts
+        if len(h) == len(shape) and all(a <= b for a, b in zip(shape, h, strict=True))
+    ]
+    close = [h for h in fitting if prod(h) <= WASTE * prod(shape)]
+    return min(close, key=prod, default=None)
+
+
+def pad(logs: Floats, host: Shape) -> Floats:
+    """Tables of a smaller shape in the corner of a larger one."""
+    added = [(0, size - have) for size, have in zip(host, logs.shape, strict=False)]
+    return np.pad(logs, [*added, (0, 0)]) if any(after for _, after in added) else logs
+
+
+def soft_columns(logs: Floats) -> Floats:
+    """exp(logs), each column summing to one."""
+    weights = np.exp(logs - logs.max(axis=0, initial=-np.inf)[None])
+    return np.asarray(weights / weights.sum(axis=0)[None])
+
+
+def neighbours(count: int, scopes: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Who shares a factor with whom."""
+    near: list[set[int]] = [set() for _ in range(count)]
+    for scope in scopes:
+        for v in scope:
+            near[v].update(scope)
+    for v, members in enumerate(near):
+        members.discard(v)
+    return near
+
+
+def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+    """A colour for each variable, different from those it shares a factor with: the first free one,
+    busiest first.
+    """
+    near = neighbours(count, scopes)
+    colours = np.full(count, -1)
+    for v in sorted(range(count), key=lambda v: -len(near[v])):
+        taken = {int(colours[u]) for u in near[v]}
+        colours[v] = next(c for c in range(len(taken) + 1) if c not in taken)
+    return colours

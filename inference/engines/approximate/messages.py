@@ -1,0 +1,211 @@
+"""One round of messages: m_f->v(x_v) = sum over the rest of f(x) prod_u m_u->f(x_u), m_v->f =
+unary_v prod_g m_g->v.
+
+Messages are kept per group and axis, as arrays `[states, factors]`. Three arithmetics: scaled real
+numbers (no exponential or logarithm at all), logarithms, and max-plus. Scaled numbers are used
+where nothing can underflow: no factor of two or more variables has a zero, and the ranges of the
+factors around a variable add up to less than RANGE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...factors.factor_graph import Array
+from .kernels import LOG, MAX, REAL, Arithmetic, add_up, contract_others, take
+from .layout import Group, Layout
+
+Messages = tuple[tuple[Array, ...], ...]
+Product = Literal["sum", "max"]
+Schedule = Literal["flooding", "residual"]
+RANGE = 600.0  # of 708, the exponents of float64
+# the residual schedule sends messages that change by at least this share of the largest change
+NEAR_LARGEST = 0.5
+
+
+class Setting(NamedTuple):
+    """What the compiled program depends on besides shapes."""
+
+    product: Product
+    schedule: Schedule
+    scaled: bool
+    zeros: bool
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        if self.product == "max":
+            return MAX
+        return REAL if self.scaled else LOG
+
+
+class Potentials(NamedTuple):
+    """Unary potentials and groups, as logarithms or, scaled, as they are."""
+
+    unary: Array
+    groups: tuple[Group, ...]
+
+
+def fits_scaled(layout: Layout) -> bool:
+    """Whether products of messages stay within RANGE of the exponents around every variable."""
+    if layout.has_zeros:
+        return False
+    around = np.zeros(layout.count)
+    for group in layout.groups:
+        axes = tuple(range(group.arity))
+        spans = group.logs.max(axis=axes) - group.logs.min(axis=axes) + np.log(layout.states)
+        for members in group.members:
+            np.add.at(around, members, spans)
+    return bool(around.max(initial=0.0) < RANGE)
+
+
+def potentials_of(layout: Layout, setting: Setting) -> Potentials:
+    """The potentials of a layout in the arithmetic of the setting; factors scaled by their largest
+    entries.
+    """
+    unary = layout.unary - layout.unary.max(axis=0, initial=-np.inf)[None]
+    tops = [
+        group.logs.max(axis=tuple(range(group.arity)), keepdims=True) for group in layout.groups
+    ]
+    logs = [
+        group.logs - np.where(np.isneginf(top), 0.0, top)
+        for group, top in zip(layout.groups, tops, strict=True)
+    ]
+    lower: Callable[[np.ndarray], np.ndarray] = np.exp if setting.scaled else np.asarray
+    groups = [Group(lower(x), group.members) for x, group in zip(logs, layout.groups, strict=True)]
+    return Potentials(lower(unary), tuple(groups))
+
+
+def first_messages(potentials: Potentials, setting: Setting) -> Messages:
+    """All constant."""
+
+    def constant(group: Group, axis: int) -> Array:
+        shape = (group.logs.shape[axis], group.logs.shape[-1])
+        return normalise(
+            setting, jnp.zeros(shape) if setting.arithmetic is not REAL else jnp.ones(shape)
+        )
+
+    return tuple([tuple([constant(g, axis) for axis in range(g.arity)]) for g in potentials.groups])
+
+
+def normalise(setting: Setting, message: Array) -> Array:
+    """Scaled messages sum to one; the largest entry of the others is zero."""
+    if setting.scaled:
+        return message / add_up(REAL, message)[None]
+    top = add_up(MAX, message)[None]
+    return message - jnp.where(jnp.isneginf(top), 0.0, top)
+
+
+def totals_of(potentials: Potentials, messages: Messages, setting: Setting) -> Array:
+    """unary_v times all messages to v: beliefs, not normalised, `[states, variables]`."""
+    total = potentials.unary
+    for group, row in zip(potentials.groups, messages, strict=True):
+        for members, message in zip(group.members, row, strict=True):
+            place = total.at[: message.shape[0], members]
+            send = place.multiply if setting.scaled else place.add
+            total = send(message, mode="promise_in_bounds")
+    return total
+
+
+def outgoing_messages(potentials: Potentials, messages: Messages, setting: Setting) -> Messages:
+    """unary_v times the messages to v from all factors but f, for each factor f and axis.
+
+    The message of f is divided out. Where messages have zeros, they are counted apart: a product
+    without f is zero if another factor than f sent a zero.
+    """
+    if not setting.zeros:
+        total = totals_of(potentials, messages, setting)
+        divide = jnp.divide if setting.scaled else jnp.subtract
+
+        def divided(group: Group, axis: int, m: Array) -> Array:
+            return divide(take(total[: m.shape[0]], group.members[axis]), m)
+
+        return map_axes(divided, potentials, messages)
+    dead = jax.tree.map(lambda m: jnp.where(jnp.isneginf(m), 1.0, 0.0), messages)
+    finite = jax.tree.map(lambda m: jnp.where(jnp.isneginf(m), 0.0, m), messages)
+    total = totals_of(potentials, finite, setting)
+    deaths = totals_of(Potentials(jnp.zeros_like(total), potentials.groups), dead, setting)
+
+    def without(group: Group, axis: int, m: Array) -> Array:
+        mine = jnp.isneginf(m)
+        sent = take(total[: m.shape[0]], group.members[axis]) - jnp.where(mine, 0.0, m)
+        others = take(deaths[: m.shape[0]], group.members[axis]) - jnp.where(mine, 1.0, 0.0)
+        return jnp.where(others > 0, -jnp.inf, sent)
+
+    return map_axes(without, potentials, messages)
+
+
+def map_axes(
+    function: Callable[[Group, int, Array], Array], potentials: Potentials, messages: Messages
+) -> Messages:
+    paired = zip(potentials.groups, messages, strict=True)
+    return tuple(
+        [tuple([function(group, axis, m) for axis, m in enumerate(row)]) for group, row in paired]
+    )
+
+
+def answer_messages(potentials: Potentials, outgoing: Messages, setting: Setting) -> Messages:
+    """The messages of factors to variables, given those of variables to factors; not normalised."""
+    arithmetic = setting.arithmetic
+    return tuple(
+        [
+            tuple(
+                [contract_others(arithmetic, group.logs, row, kept) for kept in range(group.arity)]
+            )
+            for group, row in zip(potentials.groups, outgoing, strict=True)
+        ]
+    )
+
+
+def normalise_all(setting: Setting, messages: Messages) -> Messages:
+    return tuple([tuple([normalise(setting, m) for m in row]) for row in messages])
+
+
+def next_messages(
+    potentials: Potentials, messages: Messages, damping: Array, setting: Setting
+) -> Messages:
+    """One round, damped: damping * old + (1 - damping) * new (of logarithms, where messages are
+    logarithms).
+    """
+    outgoing = outgoing_messages(potentials, messages, setting)
+    outgoing = jax.lax.optimization_barrier(normalise_all(setting, outgoing))
+    answers = normalise_all(setting, answer_messages(potentials, outgoing, setting))
+    mixed: Messages = jax.tree.map(lambda new, old: damped(new, old, damping), answers, messages)
+    return mixed
+
+
+def damped(new: Array, old: Array, damping: Array) -> Array:
+    """Between old and new; what was or becomes zero is new, as zeros are never taken back."""
+    return jnp.where(jnp.isneginf(new) | jnp.isneginf(old), new, new + damping * (old - new))
+
+
+def difference(a: Array, b: Array) -> Array:
+    """a - b, zero where both are minus infinity."""
+    return jnp.where(a == b, 0.0, a - b)
+
+
+def changes(new: Messages, old: Messages) -> Messages:
+    """How much each message changes: the largest change of its entries, `[factors]`."""
+    moved: Messages = jax.tree.map(lambda a, b: add_up(MAX, jnp.abs(difference(a, b))), new, old)
+    return moved
+
+
+def largest(values: Messages) -> Array:
+    leaves = [jnp.max(leaf, initial=0.0) for leaf in jax.tree.leaves(values)]
+    return jnp.max(jnp.stack(leaves)) if leaves else jnp.zeros(())
+
+
+def send_largest(new: Messages, old: Messages) -> tuple[Messages, Array]:
+    """The residual schedule in bulk: only messages near the largest change are sent; and that
+    change.
+    """
+    moved = changes(new, old)
+    top = largest(moved)
+    sent = jax.tree.map(
+        lambda a, b, change: jnp.where((change >= NEAR_LARGEST * top)[None], a, b), new, old, moved
+    )
+    return sent, top

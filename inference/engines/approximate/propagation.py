@@ -1,0 +1,316 @@
+"""Loopy belief propagation: m_f->v = sum f prod m, m_v->f = unary prod m, until they stand still
+(GM26).
+
+Sum-product gives marginals and the Bethe estimate of the log-partition; max-product gives
+max-marginals and a configuration. Both are exact on trees; on graphs with cycles they are fixed
+points of an approximation, if they converge at all. A zero that they find is a true zero, so that
+evidence they find impossible is impossible.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import InferenceError
+from ...factors.evidence import Given, impossible
+from ...factors.factor_graph import Array, FactorGraph, Floats
+from .blocks import improve
+from .kernels import add_up, contract_others
+from .layout import Layout, lay_out, soft_columns
+from .messages import (
+    Messages,
+    Potentials,
+    Product,
+    Schedule,
+    Setting,
+    changes,
+    first_messages,
+    fits_scaled,
+    largest,
+    next_messages,
+    outgoing_messages,
+    potentials_of,
+    send_largest,
+    totals_of,
+)
+from .results import Approximation
+
+CLOSE = 1e-9
+ON_A_TREE = "exact to the tolerance, as the graph has no cycles"
+# rounds between two looks at the change of the messages; the residual schedule looks at every round
+EVERY = 5
+
+
+class Options(NamedTuple):
+    """How messages are sent and for how long; `tolerance` is of their largest change in a round."""
+
+    schedule: Schedule = "flooding"
+    damping: float = 0.0
+    tolerance: float = 1e-8
+    max_iterations: int = 1000
+
+
+DEFAULT = Options()
+
+
+class Fixed(NamedTuple):
+    """Messages where the rounds ended."""
+
+    messages: Messages
+    iterations: Array
+    residual: Array
+
+
+@partial(jax.jit, static_argnames="setting")
+def propagate(
+    potentials: Potentials,
+    damping: Array,
+    tolerance: Array,
+    max_iterations: Array,
+    *,
+    setting: Setting,
+) -> Fixed:
+    """Rounds of messages until the largest change is at most the tolerance."""
+
+    def rounds(state: Fixed) -> Fixed:
+        count = jnp.minimum(EVERY, max_iterations - state.iterations)
+
+        def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
+            return next_messages(potentials, last[0], damping, setting), last[0]
+
+        new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
+        return Fixed(new, state.iterations + count, largest(changes(new, old)))
+
+    def bulk_round(state: Fixed) -> Fixed:
+        new = next_messages(potentials, state.messages, damping, setting)
+        sent, top = send_largest(new, state.messages)
+        return Fixed(sent, state.iterations + 1, top)
+
+    def going(state: Fixed) -> Array:
+        return (state.residual > tolerance) & (state.iterations < max_iterations)
+
+    start = Fixed(
+        first_messages(potentials, setting), jnp.zeros_like(max_iterations), jnp.full((), jnp.inf)
+    )
+    return jax.lax.while_loop(
+        going, rounds if setting.schedule == "flooding" else bulk_round, start
+    )
+
+
+@partial(jax.jit, static_argnames="setting")
+def read_messages(
+    potentials: Potentials, messages: Messages, *, setting: Setting
+) -> tuple[Array, Array]:
+    """Beliefs as logarithms, not normalised, and the Bethe value; from the potentials as
+    logarithms.
+    """
+    logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
+    in_logs = setting._replace(scaled=False)
+    totals = totals_of(potentials, logs, in_logs)
+    return totals, bethe(potentials, logs, totals, in_logs)
+
+
+def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Setting) -> Array:
+    """log Z = sum_v log Z_v + sum_f log Z_f - sum_fv log Z_fv, from log-messages; exact on trees.
+
+    Z_v sums unary_v prod_f m_f->v, Z_f sums f prod_v m_v->f, Z_fv sums m_f->v m_v->f (or takes
+    their maxima: then the value is that of the mode of a tree). No message changes the value to
+    first order at a fixed point, so that it is more accurate than they are.
+    """
+    arithmetic = setting.arithmetic
+    outgoing = outgoing_messages(potentials, messages, setting)
+    value = jnp.sum(add_up(arithmetic, totals))
+    for group, inward, out in zip(potentials.groups, messages, outgoing, strict=True):
+        value += jnp.sum(
+            add_up(arithmetic, contract_others(arithmetic, group.logs, out, 0) + out[0])
+        )
+        for m, o in zip(inward, out, strict=True):
+            value -= jnp.sum(add_up(arithmetic, m + o))
+    return value
+
+
+@partial(jax.jit, static_argnames="setting")
+def expected_score(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
+    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, those of f being f prod_v m_v->f (0 log
+    0 is 0).
+    """
+    logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
+    in_logs = setting._replace(scaled=False)
+    value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
+    for group, out in zip(
+        potentials.groups, outgoing_messages(potentials, logs, in_logs), strict=True
+    ):
+        belief = group.logs
+        for axis, message in enumerate(out):
+            shape = [1] * group.arity + [message.shape[1]]
+            shape[axis] = message.shape[0]
+            belief = belief + message.reshape(shape)
+        value += mean_of(group.logs, belief, group.arity)
+    return value
+
+
+def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
+    """E[logs] over the first axes under beliefs that are not normalised, added up over the last
+    one.
+    """
+    over = tuple(range(axes))
+    weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
+    means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(
+        weights, axis=over
+    )
+    return jnp.sum(means)
+
+
+class Found(NamedTuple):
+    """What the rounds led to, on the host."""
+
+    layout: Layout
+    setting: Setting
+    messages: Messages
+    log_beliefs: Floats
+    bethe: float
+    iterations: int
+    residual: float
+    converged: bool
+
+    @property
+    def is_exact(self) -> bool:
+        return self.converged and has_no_cycles(self.layout)
+
+
+def run(graph: FactorGraph, given: Given | None, product: Product, options: Options) -> Found:
+    """Rounds of messages on a graph; raises if a belief is zero everywhere."""
+    verify_options(options)
+    layout = lay_out(graph, given)
+    setting = Setting(
+        product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
+    )
+    potentials = potentials_of(layout, setting)
+    limits = (
+        jnp.float64(options.damping),
+        jnp.float64(options.tolerance),
+        jnp.int32(options.max_iterations),
+    )
+    fixed = propagate(potentials, *limits, setting=setting)
+    in_logs = Potentials(layout.unary, layout.groups)
+    beliefs, value = map(np.asarray, read_messages(in_logs, fixed.messages, setting=setting))
+    if (beliefs.max(axis=0, initial=-np.inf) == -np.inf).any():
+        raise impossible(layout.bound.evidence)
+    residual = float(fixed.residual)
+    done = residual <= options.tolerance
+    bethe = layout.constant + float(value)
+    return Found(
+        layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
+    )
+
+
+def verify_options(options: Options) -> None:
+    if options.schedule not in get_args(Schedule):
+        raise InferenceError(
+            f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
+        )
+    if not 0 <= options.damping < 1:
+        raise InferenceError(f"damping is at least 0 and below 1, not {options.damping}")
+    if options.max_iterations < 1:
+        raise InferenceError(f"max_iterations is at least 1, not {options.max_iterations}")
+
+
+def infer_marginals_bp(
+    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+) -> Approximation:
+    """Sum-product: approximate marginals and the Bethe log-partition; exact if the graph has no
+    cycles.
+    """
+    with jax.enable_x64(True):
+        found = run(graph, given, "sum", options)
+    return Approximation(
+        method=f"loopy belief propagation ({options.schedule})",
+        guarantee=ON_A_TREE if found.is_exact else "approximate",
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
+        log_partition=found.bethe,
+        log_partition_is="exact" if found.is_exact else "estimate",
+        is_exact=found.is_exact,
+    )
+
+
+def infer_entropy_bp(
+    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+) -> Approximation:
+    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score], all by the
+    beliefs; exact on trees.
+
+    The two are equal at a fixed point; on graphs with cycles it is an estimate from neither side,
+    and can be negative.
+    """
+    with jax.enable_x64(True):
+        found = run(graph, given, "sum", options)
+        layout = found.layout
+        mean = float(
+            expected_score(
+                Potentials(layout.unary, layout.groups), found.messages, setting=found.setting
+            )
+        )
+    return Approximation(
+        method=f"loopy belief propagation ({options.schedule})",
+        guarantee=ON_A_TREE if found.is_exact else "approximate, the entropy of Bethe's formula",
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        entropy=found.bethe - layout.constant - mean,
+        is_exact=found.is_exact,
+    )
+
+
+def infer_mode_bp(
+    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+) -> Approximation:
+    """Max-product: the best state of each variable, then improved on one forest of variables after
+    another.
+
+    The improvement never lowers the score, and settles ties that single states cannot. `marginals`
+    are the max-marginals, normalised. It is a mode for certain only on a tree, where the best score
+    is known.
+    """
+    with jax.enable_x64(True):
+        found = run(graph, given, "max", options)
+        mode = found.layout.named_configuration(
+            improve(found.layout, found.log_beliefs.argmax(axis=0))
+        )
+    is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
+    return Approximation(
+        method=f"max-product belief propagation ({options.schedule}), improved by forests",
+        guarantee=ON_A_TREE if is_mode else "a good configuration, not certainly the best",
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
+        mode=mode,
+        is_exact=is_mode,
+    )
+
+
+def has_no_cycles(layout: Layout) -> bool:
+    """Whether the factor graph is a forest: edges = nodes - parts."""
+    parent = list(range(layout.count))
+
+    def root(v: int) -> int:
+        while parent[v] != v:
+            parent[v] = parent[parent[v]]
+            v = parent[v]
+        return v
+
+    for scope in layout.scopes:
+        roots = {root(v) for v in scope}
+        if len(roots) < len(scope):
+            return False
+        for r in roots:
+            parent[r] = min(roots)
+    return True

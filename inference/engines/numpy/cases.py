@@ -1,0 +1,247 @@
+"""Many cases at once: evidence tables with one row per case, answered in one pass with an axis for
+the cases.
+
+The axis is a kept variable that multiplies no structure: a table with observed variables is read at
+every row, a node has the axis if something observed lies below it, a gradient if something observed
+lies anywhere else. Rows that observe the same variables share a plan; long tables are answered in
+chunks that stay in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ImpossibleEvidenceError, InferenceError
+from ...factors.evidence import Evidence
+from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_known
+from ...factors.semirings import LOG
+from ...planning.plan import Plan, plan_contraction, verify_memory
+from .binding import Bound, bind, table_of
+from .generic import contract
+from .kernels import einsum
+from .passes import Downward, Upward, collect, distribute
+from .program import program_of, smallest_holders
+
+MISSING = -1
+CHUNK_ENTRIES = 1 << 20
+
+
+class Case:
+    """The name of the axis of cases: no variable of a graph is equal to it."""
+
+    def __repr__(self) -> str:
+        return "case"
+
+
+CASE = Case()
+
+
+class Answers(NamedTuple):
+    """One row per case: the log-evidence, and the marginals of each variable."""
+
+    log_evidence: Floats
+    marginals: dict[Name, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCases:
+    """The leaves of a chunk of cases: as those of one case, with a leading axis where something is
+    observed.
+    """
+
+    one: Bound
+    count: int
+    states: Mapping[Name, NDArray[np.intp]]
+    likelihoods: Mapping[Name, Floats]
+    evidence: str
+
+    def read(self, factor: Factor, values: Floats) -> Floats:
+        """values at the states of each case: cases first, then the free variables."""
+        observed = [v for v in factor.variables if v in self.states]
+        if not observed:
+            return values[self.one.index(factor.variables)]
+        fixed = [v for v in factor.variables if v in self.one.fixed]
+        free = [v for v in factor.variables if v not in self.one.fixed]
+        turned = values.transpose([factor.variables.index(v) for v in (*fixed, *free)])
+        rows: Floats = turned[tuple([self.states.get(v, 0) for v in fixed])]
+        return rows
+
+    def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
+        graph = self.one.graph
+        factors = [*[graph.factors[i] for i in self.one.positions], *self.extras()]
+        tables = [*[graph.tables[i] for i in self.one.positions], *map(table_of, self.extras())]
+        leaves = [self.read(f, t.values) for f, t in zip(factors, tables, strict=True)]
+        return leaves, sum([t.log_scale for t in tables]), [t.low for t in tables]
+
+    def log_leaves(self) -> list[Floats]:
+        factors = [*[self.one.graph.factors[i] for i in self.one.positions], *self.extras()]
+        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in factors]
+
+    def extras(self) -> list[Factor]:
+        """Factors beside those of the graph; a likelihood has a row for each case."""
+        with np.errstate(divide="ignore"):
+            logs = {v: np.log(rows) for v, rows in self.likelihoods.items()}
+        rows = [
+            Factor((CASE, *f.variables), logs[v]) if (v := f.variables[0]) in logs else f
+            for f in self.one.extras
+        ]
+        return [*rows, Factor((CASE,), np.zeros(self.count))]
+
+
+def infer_cases(
+    graph: FactorGraph,
+    given: Mapping[Name, Array],
+    variables: Collection[Name] | None = None,
+    *,
+    memory: int | None = None,
+) -> Answers:
+    """log P(given) and P(v | given) for every row of a table of evidence.
+
+    `given` maps a variable to its states, one integer per case (-1 where it is not observed), or to
+    likelihood vectors, one row per case.
+    """
+    verify_known(graph.sizes, [*given, *(variables or ())])
+    columns = {
+        v: check_column(v, np.asarray(column), graph.sizes[v]) for v, column in given.items()
+    }
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise InferenceError(
+            f"a table of cases needs columns of one length, these have {sorted(lengths)}"
+        )
+    count = lengths.pop()
+    asked = list(graph.sizes if variables is None else variables)
+    answers = Answers(np.zeros(count), {v: np.zeros((count, graph.sizes[v])) for v in asked})
+    for rows, observed in patterns(columns, count):
+        answer_pattern(graph, {v: columns[v] for v in observed}, rows, variables, memory, answers)
+    return answers
+
+
+def check_column(name: Name, column: Array, size: int) -> Array:
+    """States in range or missing; likelihoods not negative and not all zero."""
+    if column.ndim == 1 and np.issubdtype(column.dtype, np.integer):
+        wrong = (column < MISSING) | (column >= size)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InferenceError(
+                f"case {row}: {name!r} = {column[row]}, but its states are 0 to {size - 1}"
+            )
+        return column.astype(np.intp)
+    if column.ndim != 2 or column.shape[1] != size:
+        raise InferenceError(
+            f"cases of {name!r} are integers, or likelihoods of shape (cases, {size})"
+        )
+    if not (np.isfinite(column).all() and (column >= 0).all()):
+        raise InferenceError(f"the likelihoods of {name!r} must be finite and not negative")
+    return column.astype(np.float64)
+
+
+def patterns(
+    columns: Mapping[Name, Array], count: int
+) -> Iterator[tuple[NDArray[np.intp], list[Name]]]:
+    """Rows grouped by which variables they observe."""
+    names = list(columns)
+    seen = np.stack(
+        [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()], axis=1
+    )
+    kinds, which = np.unique(seen, axis=0, return_inverse=True)
+    for i, kind in enumerate(kinds):
+        yield (
+            np.flatnonzero(which.ravel() == i),
+            [v for v, here in zip(names, kind, strict=True) if here],
+        )
+
+
+def answer_pattern(
+    graph: FactorGraph,
+    columns: Mapping[Name, Array],
+    rows: NDArray[np.intp],
+    variables: Collection[Name] | None,
+    memory: int | None,
+    answers: Answers,
+) -> None:
+    hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
+    soft = {v: np.ones(graph.sizes[v]) for v, column in columns.items() if column.ndim == 2}
+    one = bind(graph, Evidence(hard, soft), variables)
+    scopes = scopes_with_cases(one)
+    plan = plan_contraction({**graph.sizes, CASE: 1}, scopes, keep=[CASE], along=CASE)
+    chunk = max(1, CHUNK_ENTRIES // sum(plan.tree.entries))
+    for start in range(0, len(rows), chunk):
+        here = rows[start : start + chunk]
+        if plan.sizes[-1] != len(here):
+            plan = plan_contraction(
+                {**graph.sizes, CASE: len(here)}, scopes, keep=[CASE], along=CASE
+            )
+        verify_memory(plan, memory)
+        chosen = {v: column[here] for v, column in columns.items()}
+        states = {v: c for v, c in chosen.items() if c.ndim == 1}
+        likelihoods = {v: c for v, c in chosen.items() if c.ndim == 2}
+        bound = BoundCases(
+            one, len(here), states, likelihoods, f"all of the cases {here[0]} to {here[-1]}"
+        )
+        answer_chunk(plan, bound, here, answers)
+
+
+def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
+    """The scopes of one case, with the axis of cases where something observed is read; a last leaf
+    is just it.
+    """
+    factors = [*[one.graph.factors[i] for i in one.positions], *one.extras]
+    hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
+    likelihoods = {
+        i for i in range(len(one.positions), len(factors)) if factors[i].variables[0] in soft
+    }
+    scopes = [
+        (CASE, *scope) if i in likelihoods or not hard.isdisjoint(factor.variables) else scope
+        for i, (factor, scope) in enumerate(zip(factors, one.scopes, strict=True))
+    ]
+    return [*scopes, (CASE,)]
+
+
+def answer_chunk(plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: Answers) -> None:
+    upward = collect(plan, bound)
+    answers.log_evidence[rows] = log_evidence(plan, upward)
+    dead = np.isneginf(answers.log_evidence[rows])
+    if dead.any():
+        raise ImpossibleEvidenceError(
+            f"the evidence of case {rows[np.argmax(dead)]} is impossible: probability zero"
+        )
+    position = {name: i for i, name in enumerate(plan.names)}
+    free = sum({1 << position[v] for v in answers.marginals if v in position})
+    holders = smallest_holders(plan.tree, free)
+    upward, downward = distribute(plan, bound, upward, list(holders.values()))
+    for rank, node in holders.items():
+        answers.marginals[plan.names[rank]][rows] = case_marginal(
+            plan, upward, downward, node, rank
+        )
+    for v in answers.marginals.keys() & bound.one.fixed.keys():
+        answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
+
+
+def log_evidence(plan: Plan, upward: Upward) -> Floats:
+    root: Any = upward.values[plan.tree.roots[0]]
+    if upward.logs:
+        return np.asarray(root)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(root) + upward.log_scale)
+
+
+def case_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, rank: int) -> Floats:
+    """Rows of P(v | case); one row where no case makes a difference."""
+    program = program_of(plan)
+    value, gradient = program.subscripts[node], downward.descent.varies[node]
+    case = program.kept if program.kept in value or program.kept in gradient else ""
+    expression = f"{value},{gradient}->{case}{program.letters[rank]}"
+    operands = [upward.values[node], downward.gradients[node]]
+    if upward.logs:
+        logs = contract(LOG, expression, operands, np)
+        weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    else:
+        weights = einsum(expression, *operands)
+    marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
+    return marginal

@@ -1,0 +1,188 @@
+"""Questions about functions of a configuration: entropy, cross-entropy, divergence, mean and
+variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import InferenceError
+from ...factors.evidence import Evidence, Given, check_evidence
+from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_factor
+from ...planning.plan import Plan, plan_contraction
+from .binding import bind
+from .moments import variance_of
+from .passes import collect
+from .sums import bind_on, marginals_on, ready_plan
+
+
+class Term(NamedTuple):
+    """One summand of an additive function: its value at each state of a few variables."""
+
+    variables: tuple[Name, ...]
+    values: Array
+
+
+class Moments(NamedTuple):
+    mean: float
+    variance: float
+
+
+def expected_log(marginal: Floats, logs: Floats) -> float:
+    """sum p log f, where 0 log 0 is 0 and p log 0 is minus infinity."""
+    return float(np.where(marginal > 0, marginal * np.where(marginal > 0, logs, 0.0), 0.0).sum())
+
+
+def infer_entropy(
+    graph: FactorGraph,
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> float:
+    """H = log Z - E[score], in nats; a plan of all marginals serves."""
+    evidence = check_evidence(graph.sizes, given)
+    scopes = bind(graph, evidence).scopes
+    bound, _, upward, _, marginals = marginals_on(graph, evidence, scopes, memory, plan)
+    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, bound.log_leaves(), strict=True)]
+    return upward.log_partition - sum(scores)
+
+
+def infer_cross_entropy(
+    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+) -> float:
+    """-E_p[log q(x)], p the first graph, both given the evidence; infinite where q excludes what p
+    allows.
+    """
+    verify_same_variables(graph, other)
+    evidence = check_evidence(graph.sizes, given)
+    scored = bind(other, evidence)
+    log_z = collect(ready_plan(scored, None, memory), scored).log_partition
+    *_, marginals = marginals_on(graph, evidence, scored.scopes, memory)
+    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, scored.log_leaves(), strict=True)]
+    return log_z - sum(scores)
+
+
+def infer_divergence(
+    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+) -> float:
+    """KL(p || q) = cross-entropy - entropy, in nats."""
+    cross = infer_cross_entropy(graph, other, given, memory=memory)
+    return cross - infer_entropy(graph, given, memory=memory)
+
+
+def verify_same_variables(graph: FactorGraph, other: FactorGraph) -> None:
+    if dict(graph.sizes) != dict(other.sizes):
+        different = set(graph.sizes.items()) ^ set(other.sizes.items())
+        names = sorted({str(name) for name, _ in different})
+        raise InferenceError(
+            f"two models are compared on the same variables; these differ: {', '.join(names)}"
+        )
+
+
+def infer_mean(
+    graph: FactorGraph,
+    terms: Sequence[Term],
+    given: Given | None = None,
+    *,
+    memory: int | None = None,
+) -> float:
+    """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
+    evidence = check_evidence(graph.sizes, given)
+    scopes, values = sliced(graph, evidence, terms)
+    *_, marginals = marginals_on(graph, evidence, scopes, memory)
+    return sum([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
+
+
+def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Plan:
+    """The plan of `infer_moments`: the variables of each term stay together."""
+    evidence = check_evidence(graph.sizes, given)
+    return plan_contraction(
+        graph.sizes, bind_on(graph, evidence, sliced(graph, evidence, terms)[0]).scopes
+    )
+
+
+def infer_moments(
+    graph: FactorGraph,
+    terms: Sequence[Term],
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> Moments:
+    """Mean and variance of sum_i f_i(x_i) given the evidence."""
+    evidence = check_evidence(graph.sizes, given)
+    scopes, values = sliced(graph, evidence, terms)
+    bound, plan, upward, hosts, marginals = marginals_on(graph, evidence, scopes, memory, plan)
+    means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
+    centred = [f - mean for f, mean in zip(values, means, strict=True)]
+    if upward.logs:
+        return Moments(
+            sum(means), float(infer_covariance(graph, terms, given, memory=memory).sum())
+        )
+    leaf_values: list[Floats | None] = [None] * len(bound.scopes)
+    for host, scope, f in zip(hosts, scopes, centred, strict=True):
+        placed = place(f, scope, bound.scopes[host])
+        present = leaf_values[host]
+        leaf_values[host] = placed if present is None else present + placed
+    return Moments(sum(means), variance_of(plan, upward, leaf_values))
+
+
+def sliced(
+    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term]
+) -> tuple[list[tuple[Name, ...]], list[Floats]]:
+    """Scopes and values of the terms at the observed states."""
+    for term in terms:
+        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+    bound = bind(graph, evidence)
+    scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
+    values = [
+        np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
+    ]
+    return scopes, values
+
+
+def place(values: Floats, scope: tuple[Name, ...], axes: tuple[Name, ...]) -> Floats:
+    """Values on `scope` as an array that broadcasts over `axes`."""
+    order = [scope.index(v) for v in axes if v in scope]
+    sizes = dict(zip(scope, values.shape, strict=True))
+    return values.transpose(order).reshape([sizes.get(v, 1) for v in axes])
+
+
+def infer_covariance(
+    graph: FactorGraph,
+    terms: Sequence[Term],
+    given: Given | None = None,
+    *,
+    memory: int | None = None,
+) -> Floats:
+    """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]): the Hessian of the
+    log-partition.
+
+    One pass for each state of each term; no pair of terms has to share a clique.
+    """
+    evidence = check_evidence(graph.sizes, given)
+    scopes, values = sliced(graph, evidence, terms)
+    *_, marginals = marginals_on(graph, evidence, scopes, memory)
+    means = conditional_means(graph, evidence, terms, memory)
+    covariance = np.zeros((len(terms), len(terms)))
+    for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
+        for states in np.argwhere(marginal > 0):
+            here = tuple(states)
+            fixed = Evidence(
+                evidence.hard | dict(zip(scope, map(int, here), strict=True)), evidence.soft
+            )
+            shift = conditional_means(graph, fixed, terms, memory) - means
+            covariance[i] += marginal[here] * (f[here] - means[i]) * shift
+    return covariance
+
+
+def conditional_means(
+    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term], memory: int | None
+) -> Floats:
+    scopes, values = sliced(graph, evidence, terms)
+    *_, marginals = marginals_on(graph, evidence, scopes, memory)
+    return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])

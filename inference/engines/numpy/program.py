@@ -1,0 +1,216 @@
+"""A plan made ready to run: index strings for every product and its gradients, found once and kept
+with the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from math import log
+from string import ascii_letters
+from typing import NamedTuple
+
+from ...errors import MemoryLimitError
+from ...planning.contraction import ALONE, Step, Tree
+from ...planning.orders import Mask, bits
+from ...planning.plan import Plan
+from .kernels import LARGE, Kernel, choose_kernel
+
+
+class Product(NamedTuple):
+    """values[out] = the product of values[left] and values[right] summed over exp(log_terms)
+    terms.
+    """
+
+    left: int
+    right: int
+    out: int
+    expression: str
+    kernel: Kernel | None
+    log_terms: float
+
+
+class Program(NamedTuple):
+    """`letters` per variable, `subscripts` per node (leaves as in their factors), products from the
+    leaves up.
+
+    `kept` are the letters of the variables that are never summed.
+    """
+
+    letters: list[str]
+    kept: str
+    subscripts: list[str]
+    products: list[Product]
+
+
+class Move(NamedTuple):
+    """gradient[node] = the product of gradient[parent] and values[other], or gradient[parent] where
+    other is ALONE.
+    """
+
+    node: int
+    parent: int
+    other: int
+    expression: str
+    kernel: Kernel | None
+    log_terms: float
+
+
+class Descent(NamedTuple):
+    """Moves from the roots down; `varies` are the axes each gradient has, it is constant along the
+    others.
+    """
+
+    moves: list[Move]
+    varies: list[str]
+
+
+def program_of(plan: Plan) -> Program:
+    program: Program | None = plan.cache.get("program")
+    if program is None:
+        program = plan.cache["program"] = compile_program(plan)
+    return program
+
+
+def compile_program(plan: Plan) -> Program:
+    tree = plan.tree
+    letters = assign_letters(plan)
+    rank = {name: i for i, name in enumerate(plan.names)}
+    subscripts = ["".join([letters[rank[name]] for name in scope]) for scope in plan.scopes]
+    products = []
+    out = tree.leaf_count
+    for step, work in zip(tree.steps, tree.work, strict=True):
+        left = subscripts[step.left]
+        right = subscripts[step.right] if step.right != ALONE else ""
+        result = "".join([letters[v] for v in bits(step.scope)])
+        kernel = None
+        if work >= LARGE and right:
+            kernel = choose_kernel(
+                left, right, result, letter_sizes(plan, letters, union_of(tree, step))
+            )
+            result = kernel.subscripts if kernel else result
+        subscripts.append(result)
+        expression = f"{left},{right}->{result}" if step.right != ALONE else f"{left}->{result}"
+        products.append(
+            Product(step.left, step.right, out, expression, kernel, log(work // tree.entries[out]))
+        )
+        out += 1
+    return Program(letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products)
+
+
+def union_of(tree: Tree, step: Step) -> Mask:
+    return tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
+
+
+def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, int]:
+    return {letters[v]: plan.sizes[v] for v in bits(scope)}
+
+
+def assign_letters(plan: Plan) -> list[str]:
+    """One of 52 letters per variable, distinct within each product and from those of the kept
+    variables.
+    """
+    taken = [0] * len(plan.names)
+    kept = plan.kept
+    take_letters(taken, kept, 0)
+    for step in reversed(plan.tree.steps):
+        gone = union_of(plan.tree, step) & ~step.scope
+        if gone:
+            take_letters(taken, gone, step.scope | kept)
+    return [ascii_letters[letter] for letter in taken]
+
+
+def take_letters(taken: list[int], new: Mask, present: Mask) -> None:
+    """The lowest letters that nobody present has, for the new ones."""
+    used = 0
+    for v in bits(present):
+        used |= 1 << taken[v]
+    for v in bits(new):
+        free = ~used & (used + 1)
+        used |= free
+        taken[v] = free.bit_length() - 1
+    if used >> len(ascii_letters):
+        raise MemoryLimitError(
+            "a clique has more than 52 variables of two states or more; use an approximate method"
+        )
+
+
+def smallest_holders(tree: Tree, ranks: Mask) -> dict[int, int]:
+    """For each variable the node with the fewest entries that holds it."""
+    holders = {}
+    entries = tree.entries
+    for node in sorted(range(len(entries)), key=entries.__getitem__):
+        found = tree.scopes[node] & ranks
+        if found:
+            ranks &= ~found
+            for v in bits(found):
+                holders[v] = node
+            if not ranks:
+                break
+    return holders
+
+
+def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
+    nodes = frozenset(wanted)
+    descent: Descent | None = plan.cache.get(nodes)
+    if descent is None:
+        descent = plan.cache[nodes] = compile_descent(plan, program_of(plan), nodes)
+    return descent
+
+
+def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Descent:
+    """The gradient of the root in a node is the product of its parent's gradient and its sibling's
+    value.
+    """
+    tree = plan.tree
+    needed = needed_nodes(program, wanted)
+    varies = [""] * len(tree.scopes)
+    moves = []
+    for product in reversed(program.products):
+        if product.out not in needed:
+            continue
+        if product.right == ALONE:
+            varies[product.left] = varies[product.out]
+            moves.append(Move(product.left, product.out, ALONE, "", None, 0.0))
+            continue
+        for node, other in ((product.left, product.right), (product.right, product.left)):
+            if node in needed:
+                move = compile_move(plan, program, varies, product, node, other)
+                moves.append(move)
+    return Descent(moves, varies)
+
+
+def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
+    needed = set(wanted)
+    for product in program.products:
+        if product.left in needed or product.right in needed:
+            needed.add(product.out)
+    return needed
+
+
+def compile_move(
+    plan: Plan, program: Program, varies: list[str], product: Product, node: int, other: int
+) -> Move:
+    """A gradient has the axes of its node along which it varies, and those of kept variables: it is
+    one for each.
+    """
+    tree = plan.tree
+    above, beside, here = varies[product.out], program.subscripts[other], program.subscripts[node]
+    carried = [x for x in program.kept if (x in above or x in beside) and x not in here]
+    out = "".join([x for x in here if x in above or x in beside] + carried)
+    work = tree.work[product.out - tree.leaf_count]
+    kernel = None
+    if work >= LARGE or carried:
+        sizes = letter_sizes(
+            plan, program.letters, tree.scopes[node] | tree.scopes[other] | plan.kept
+        )
+        kernel = choose_kernel(above, beside, out, sizes)
+        out = kernel.subscripts if kernel else out
+    varies[node] = out
+    return Move(
+        node,
+        product.out,
+        other,
+        f"{above},{beside}->{out}",
+        kernel,
+        log(work // tree.entries[node]),
+    )

@@ -1,0 +1,279 @@
+"""Questions answered by sums: log-partition, marginals, joint marginals, probabilities of events,
+any semiring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ImpossibleEvidenceError, InferenceError
+from ...factors.evidence import Evidence, Given, check_evidence
+from ...factors.factor_graph import (
+    Array,
+    Factor,
+    FactorGraph,
+    Floats,
+    Name,
+    factor_of_values,
+    log_score,
+    verify_factor,
+    verify_known,
+)
+from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
+from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
+from .binding import Bound, bind
+from .generic import run_upward, total_of
+from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
+from .program import program_of
+
+SAMPLED = 64  # entries of each factor on which the laws of a user's semiring are checked
+
+
+def ready_plan(
+    bound: Bound, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
+) -> Plan:
+    """The given plan if it fits the question, or a new one; either within the memory limit."""
+    if plan is None:
+        plan = plan_contraction(bound.graph.sizes, bound.scopes, keep)
+    else:
+        verify_plan(plan, bound.scopes, keep)
+    verify_memory(plan, memory, k=k)
+    return plan
+
+
+def plan_partition(graph: FactorGraph, given: Given | None = None) -> Plan:
+    """The plan of `infer_log_partition`: barren tables are left out."""
+    return plan_contraction(graph.sizes, bind(graph, check_evidence(graph.sizes, given), ()).scopes)
+
+
+def plan_marginals(
+    graph: FactorGraph, given: Given | None = None, variables: Collection[Name] | None = None
+) -> Plan:
+    """The plan of `infer_marginals` (of all: also of mode, k best, samples); it serves any observed
+    states.
+    """
+    return plan_contraction(
+        graph.sizes, bind(graph, check_evidence(graph.sizes, given), variables).scopes
+    )
+
+
+def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given | None = None) -> Plan:
+    """The plan of `infer_joint`."""
+    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    return plan_contraction(
+        graph.sizes, bound.scopes, [v for v in variables if v not in bound.fixed]
+    )
+
+
+def infer_log_partition(
+    graph: FactorGraph,
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> float:
+    """log sum_x prod_i f_i(x), over what the evidence leaves; of a directed graph, the log-evidence
+    (GM16, GM18).
+    """
+    bound = bind(graph, check_evidence(graph.sizes, given), ())
+    return collect(ready_plan(bound, plan, memory), bound).log_partition
+
+
+def infer_marginals(
+    graph: FactorGraph,
+    given: Given | None = None,
+    variables: Collection[Name] | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> dict[Name, Floats]:
+    """P(v | given) for every variable, or for the named ones: the gradient of the log-partition
+    (GM05, GM27).
+    """
+    verify_known(graph.sizes, variables or ())
+    evidence = check_evidence(graph.sizes, given)
+    bound = bind(graph, evidence, variables)
+    plan = ready_plan(bound, plan, memory)
+    wanted = None if variables is None else [v for v in variables if v not in bound.fixed]
+    found = unary_marginals(plan, bound, collect(plan, bound), wanted)
+    asked = graph.sizes if variables is None else variables
+    return {v: found[v] if v in found else one_hot(graph.sizes[v], bound.fixed[v]) for v in asked}
+
+
+def one_hot(size: int, state: int) -> Floats:
+    vector = np.zeros(size)
+    vector[state] = 1.0
+    return vector
+
+
+def infer_joint(
+    graph: FactorGraph,
+    variables: Sequence[Name],
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> Floats:
+    """P(v1, v2, ... | given) as one array, axes in the order asked (GM05)."""
+    verify_known(graph.sizes, variables)
+    if len(set(variables)) < len(variables):
+        raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
+    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    keep = [v for v in variables if v not in bound.fixed]
+    plan = ready_plan(bound, plan, memory, keep)
+    upward = collect(plan, bound)
+    return spread(graph, bound, variables, kept_marginal(plan, upward) if keep else np.ones(()))
+
+
+def spread(graph: FactorGraph, bound: Bound, variables: Sequence[Name], marginal: Floats) -> Floats:
+    """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
+    if not any(v in bound.fixed for v in variables):
+        return marginal
+    full = np.zeros([graph.sizes[v] for v in variables])
+    full[bound.index(tuple(variables))] = marginal
+    return full
+
+
+def bind_on(graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]) -> Bound:
+    """The graph with a constant factor for every scope that no factor holds."""
+    plain = bind(graph, evidence)
+    extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
+    return bind(graph, evidence, extras=extras) if extras else plain
+
+
+def marginals_on(
+    graph: FactorGraph,
+    evidence: Evidence,
+    scopes: Sequence[tuple[Name, ...]],
+    memory: int | None = None,
+    plan: Plan | None = None,
+) -> tuple[Bound, Plan, Upward, list[int], list[Floats]]:
+    """Joint marginals on many small scopes (of free variables) in one upward and one downward pass.
+
+    A scope inside a factor is read there; any other gets a constant factor, so that the plan keeps
+    it together. Returns also the leaf that hosts each scope.
+    """
+    bound = bind_on(graph, evidence, scopes)
+    plan = ready_plan(bound, plan, memory)
+    upward = collect(plan, bound)
+    hosts = [find_host(bound.scopes, s) for s in scopes]
+    found = [host for host in hosts if host is not None]
+    upward, downward = distribute(plan, bound, upward, found)
+    letters = dict(zip(plan.names, program_of(plan).letters, strict=True))
+    asked = zip(found, scopes, strict=True)
+    marginals = [
+        node_marginal(plan, upward, downward, n, "".join([letters[v] for v in s])) for n, s in asked
+    ]
+    return bound, plan, upward, found, marginals
+
+
+def constant(graph: FactorGraph, scope: tuple[Name, ...]) -> Factor:
+    return Factor(scope, np.zeros([graph.sizes[v] for v in scope]))
+
+
+def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> int | None:
+    """The position of the first scope that holds all these variables."""
+    wanted = set(scope)
+    return next((i for i, held in enumerate(scopes) if wanted.issubset(held)), None)
+
+
+def infer_factor_marginals(
+    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
+) -> tuple[Floats, ...]:
+    """P(scope of f | given) for every factor f, in its shape: the gradient in its log-potentials
+    (GM27).
+    """
+    evidence = check_evidence(graph.sizes, given)
+    fixed = bind(graph, evidence).fixed
+    scopes = [tuple([v for v in f.variables if v not in fixed]) for f in graph.factors]
+    bound, _, _, _, marginals = marginals_on(graph, evidence, scopes, memory)
+    return tuple(
+        [
+            spread(graph, bound, f.variables, m)
+            for f, m in zip(graph.factors, marginals, strict=True)
+        ]
+    )
+
+
+def infer_probability(
+    graph: FactorGraph,
+    event: tuple[Sequence[Name], Array],
+    given: Given | None = None,
+    *,
+    memory: int | None = None,
+) -> float:
+    """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values on its
+    variables.
+    """
+    variables, truth = event
+    indicator = factor_of_values(variables, np.asarray(truth, dtype=bool))
+    verify_factor(graph.sizes, indicator)
+    evidence = check_evidence(graph.sizes, given)
+    base = bind(graph, evidence, variables)
+    log_all = collect(ready_plan(base, None, memory), base).log_partition
+    both = bind(graph, evidence, variables, (indicator,))
+    try:
+        log_both = collect(ready_plan(both, None, memory), both).log_partition
+    except ImpossibleEvidenceError:
+        return 0.0
+    return float(np.exp(log_both - log_all))
+
+
+def infer_log_probability(
+    graph: FactorGraph,
+    states: Mapping[Name, Array],
+    given: Given | None = None,
+    *,
+    memory: int | None = None,
+) -> Floats:
+    """log P(x | given) of full configurations: arrays of states, one entry per configuration
+    (GM03).
+    """
+    missing = graph.sizes.keys() - states.keys()
+    if missing:
+        raise InferenceError(
+            f"configurations lack {sorted(map(str, missing))}; use infer_log_partition for a part"
+        )
+    evidence = check_evidence(graph.sizes, given)
+    bound = bind(graph, evidence)
+    log_z = infer_log_partition(graph, given, memory=memory)
+    score = log_score([*graph.factors, *bound.extras], states) - log_z
+    agrees = [np.asarray(states[v]) == s for v, s in evidence.hard.items()]
+    return np.where(np.logical_and.reduce(agrees), score, -np.inf) if agrees else score
+
+
+def infer_in_semiring(
+    graph: FactorGraph,
+    semiring: Semiring,
+    given: Given | None = None,
+    *,
+    plan: Plan | None = None,
+    memory: int | None = None,
+) -> Any:
+    """The sum over configurations of the product of the factors, in any commutative semiring
+    (GM29).
+    """
+    bound = bind(graph, check_evidence(graph.sizes, given))
+    plan = ready_plan(bound, plan, memory)
+    leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
+    xp = namespace_of(leaves[0]) if leaves else np
+    if not semiring.verified:
+        verify_on_leaves(semiring, leaves, xp)
+    return total_of(plan, run_upward(plan, leaves, lambda product: semiring, xp), semiring, xp)
+
+
+def verify_on_leaves(semiring: Semiring, leaves: Sequence[Array], xp: Any) -> None:
+    """The laws of a user's semiring on entries of the graph itself: where they fail, so do sums."""
+    entries = [xp.reshape(leaf, (-1, *leaf.shape[leaf.ndim - semiring.event :])) for leaf in leaves]
+    some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
+    verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
+
+
+def infer_count(
+    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
+) -> int:
+    """How many configurations have a potential that is not zero: an exact integer."""
+    return int(infer_in_semiring(graph, COUNTING, given, memory=memory))

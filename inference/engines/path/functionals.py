@@ -1,0 +1,170 @@
+"""Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import InferenceError
+from .domains import Domain, verify_domain
+from .layout import Array, ArrayLike, Chain, lay_out, masked_pair, states_by_time
+from .scaled import finite_top
+from .sums import log_partition_by_batch
+
+
+def score(
+    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike | None = None
+) -> Array:
+    """sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}] of `states` [draws..., batch..., T]."""
+    laid = lay_out(log_unary, log_pair, length)
+    by_time, shape = states_by_time(states, laid)
+    return score_by_time(laid.chain, by_time).reshape(shape)
+
+
+def log_prob(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    states: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """score(x) - log Z of `states` [draws..., batch..., T]; minus infinity for sequences that
+    cannot be (GM13).
+    """
+    laid = lay_out(log_unary, log_pair, length)
+    by_time, shape = states_by_time(states, laid)
+    scores = score_by_time(laid.chain, by_time)
+    log_z = log_partition_by_batch(domain, *laid.chain)[None]
+    possible = jnp.broadcast_to(log_z > -jnp.inf, scores.shape) & (scores > -jnp.inf)
+    found = jnp.where(possible, scores - jnp.where(log_z > -jnp.inf, log_z, 0.0), -jnp.inf)
+    return found.reshape(shape)
+
+
+def score_by_time(chain: Chain, states: Array) -> Array:
+    """[T, draws, B] to [draws, B]."""
+    rows = jnp.arange(states.shape[2])[None, None, :]
+    unary = chain.unary[jnp.arange(chain.steps)[:, None, None], rows, states]
+    times = (
+        jnp.zeros((1, 1, 1), int) if chain.same_pair else jnp.arange(chain.steps - 1)[:, None, None]
+    )
+    columns = jnp.zeros_like(rows) if chain.shared_pair else rows
+    pair = chain.pair[columns, times, states[:-1], states[1:]]
+    if chain.inside is not None:
+        unary = jnp.where(chain.inside[:, None, :, 0], unary, 0.0)
+        pair = jnp.where(chain.inside[1:, None, :, 0], pair, 0.0)
+    return jnp.sum(unary, axis=0) + jnp.sum(pair, axis=0)
+
+
+def entropy(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """H = log Z - E[score], [...]; 0 where nothing is possible (GM15)."""
+    chain, batch = lay_out(log_unary, log_pair, length)
+    return cross_entropy_by_batch(chain, chain, domain).reshape(batch)
+
+
+def cross_entropy(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """-E_p[log q] = log Z_q - E_p[score_q], [...]; infinity where p is and q is not possible."""
+    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
+    return cross_entropy_by_batch(chain, other, domain).reshape(batch)
+
+
+def divergence(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """KL(p, q) = E_p[log p - log q], [...]; infinity where p is and q is not possible."""
+    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
+    gap = cross_entropy_by_batch(chain, other, domain) - cross_entropy_by_batch(
+        chain, chain, domain
+    )
+    return gap.reshape(batch)
+
+
+def lay_out_both(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike | None,
+) -> tuple[Chain, Chain, tuple[int, ...]]:
+    (chain, batch), (other, other_batch) = (
+        lay_out(log_unary, log_pair, length),
+        lay_out(other_unary, other_pair, length),
+    )
+    if chain.unary.shape != other.unary.shape or batch != other_batch:
+        raise InferenceError(
+            "two chains are compared on the same variables: unary potentials "
+            f"{jnp.shape(log_unary)} and {jnp.shape(other_unary)} differ"
+        )
+    return chain, other, batch
+
+
+def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
+    """log Z_q - E_p[score_q], the tops of q's potentials taken out first: they cancel, and would
+    cost digits.
+    """
+    shifted = take_out_tops(other)
+    log_z = log_partition_by_batch(domain, *shifted)
+    never, finite = each_potential(shifted, is_zero), each_potential(shifted, without_zeros)
+    mean, excluded = expected_sums(chain, (finite, never), domain)
+    return jnp.where(excluded > 0, jnp.inf, jnp.where(log_z > -jnp.inf, log_z, 0.0) - mean)
+
+
+def is_zero(logs: Array) -> Array:
+    """1 where the potential is zero."""
+    return jnp.where(jnp.isneginf(logs), 1.0, 0.0)
+
+
+def without_zeros(logs: Array) -> Array:
+    return jnp.where(jnp.isneginf(logs), 0.0, logs)
+
+
+def each_potential(chain: Chain, change: Callable[[Array], Array]) -> Chain:
+    return Chain(change(chain.unary), change(chain.pair), None)
+
+
+def take_out_tops(chain: Chain) -> Chain:
+    pair = masked_pair(chain)
+    return Chain(
+        chain.unary - finite_top(chain.unary, (-1,)),
+        pair - finite_top(pair, (-2, -1)),
+        chain.inside,
+    )
+
+
+def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:
+    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})] for each pair (f, g), [B] each.
+
+    It is the derivative of log Z along (f, g): one forward and one backward pass serve all.
+    """
+    verify_domain(domain)
+    shape = np.broadcast_shapes(chain.pair.shape, *[f.pair.shape for f in functions])
+    pair = jnp.broadcast_to(chain.pair, shape)
+
+    def log_z(unary: Array, pair: Array) -> Array:
+        return log_partition_by_batch(domain, unary, pair, chain.inside, chain.fresh)
+
+    _, along = jax.linearize(log_z, chain.unary, pair)
+    return [along(f.unary, jnp.broadcast_to(f.pair, shape)) for f in functions]

@@ -1,0 +1,136 @@
+"""The naive twin of scaled.py: the same recursions in logarithms, safe for potentials of any
+range.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.lax import scan
+
+from ...factors.semirings import log_sum_exp
+from .layout import Array, Chain, Transition, keep_padding, linked, pair_at, start_anew, transitions
+from .statistics import Sides, Statistics
+
+sum_out = partial(log_sum_exp, xp=jnp)
+
+
+class LogForward(NamedTuple):
+    """`messages` [T, B, K] have log-sum zero (or are dead); `totals` [T, B, 1] were subtracted."""
+
+    messages: Array
+    totals: Array
+
+
+def normalise(logs: Array) -> tuple[Array, Array]:
+    """Logs whose exponentials sum to one, and the log of what they summed to; dead ones stay minus
+    infinity.
+    """
+    total = sum_out(logs, (-1,))[..., None]
+    return logs - jnp.where(jnp.isneginf(total), 0.0, total), total
+
+
+def log_forward(chain: Chain) -> LogForward:
+    """log a_{t+1}(j) = log u_{t+1}(j) + log sum_i exp(log a_t(i) + log w_t(i, j))."""
+
+    def advance(
+        message: Array, read: tuple[Array, Transition]
+    ) -> tuple[Array, tuple[Array, Array]]:
+        unary, step = read
+        pushed = unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,))
+        new, total = normalise(start_anew(step.fresh, pushed, unary))
+        new, total = (
+            keep_padding(step.inside, new, message),
+            keep_padding(step.inside, total, jnp.zeros_like(total)),
+        )
+        return new, (new, total)
+
+    first, total = normalise(chain.unary[0])
+    _, (messages, totals) = scan(advance, first, (chain.unary[1:], transitions(chain)))
+    return LogForward(
+        jnp.concatenate([first[None], messages]), jnp.concatenate([total[None], totals])
+    )
+
+
+def log_domain_partition(forward: LogForward) -> Array:
+    return jnp.sum(forward.totals, axis=(0, 2))
+
+
+def log_backward(chain: Chain) -> Array:
+    """log b_t(i) = log sum_j exp(log w_t(i, j) + log u_{t+1}(j) + log b_{t+1}(j)), up to a
+    constant; [T, B, K].
+    """
+
+    def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
+        unary, step = read
+        new, _ = normalise(sum_out(pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
+        new = keep_padding(linked(step), new, 0.0)
+        return new, new
+
+    last = jnp.zeros_like(chain.unary[-1])
+    _, messages = scan(retreat, last, (chain.unary[1:], transitions(chain)), reverse=True)
+    return jnp.concatenate([messages, last[None]])
+
+
+def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
+    """p(x_t = i) = exp(log a_t(i) + log b_t(i)), normalised; 0 in the padding and where nothing is
+    possible.
+    """
+    marginals = jnp.exp(normalise(forward.messages + backward)[0])
+    return keep_padding(chain.inside, marginals, 0.0)
+
+
+def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
+    forward, backward = log_forward(chain), log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
+    if not with_pairs:
+        return unary, None
+    _, pairs = scan(
+        lambda _, read: (None, pair_marginal(chain, read)),
+        None,
+        pair_reads(chain, forward, backward),
+    )
+    return unary, jnp.swapaxes(pairs, 0, 1)
+
+
+def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Statistics:
+    backward = log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
+    if not with_pairs:
+        return Statistics(unary)
+    reads = pair_reads(chain, forward, backward)
+    _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
+    dead = keep_padding(linked(reads.step), jnp.isneginf(totals), True)
+    right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
+    if not chain.same_pair:
+        return Statistics(unary, sides=Sides(reads.left, right, jnp.array(False)))
+    pairs = jnp.exp(reads.left[..., :, None] + chain.pair[None, :, 0] + right[..., None, :])
+    return Statistics(unary, jnp.sum(pairs, axis=0))
+
+
+class PairRead(NamedTuple):
+    """The messages on both sides of one transition."""
+
+    left: Array
+    right: Array
+    step: Transition
+
+
+def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
+    return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], transitions(chain))
+
+
+def pair_logs(chain: Chain, read: PairRead) -> Array:
+    """log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j), [B, K K]."""
+    logs = read.left[:, :, None] + pair_at(chain, read.step) + read.right[:, None, :]
+    return logs.reshape(logs.shape[0], -1)
+
+
+def pair_marginal(chain: Chain, read: PairRead) -> Array:
+    """The exponentials of `pair_logs`, normalised; 0 in the padding; [B, K, K]."""
+    found = jnp.exp(normalise(pair_logs(chain, read))[0]).reshape(-1, chain.states, chain.states)
+    real = linked(read.step)
+    return found if real is None else jnp.where(real[:, :, None], found, 0.0)

@@ -1,0 +1,263 @@
+"""Forward-backward in the real domain, rescaled at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import custom_jvp
+from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
+
+from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
+from .layout import (
+    Array,
+    Chain,
+    Transition,
+    keep_padding,
+    linked,
+    masked_pair,
+    pair_at,
+    start_anew,
+    transitions,
+)
+from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
+
+
+class Weights(NamedTuple):
+    """exp(potential - top); `pair` only where it is the same at every step, others are made step by
+    step.
+
+    `turned` is `pair` with its states exchanged, made once: within a scan it would be made at every
+    step.
+    """
+
+    unary: Array
+    unary_top: Array
+    pair: Array | None
+    turned: Array | None
+    pair_top: Array
+
+
+class Forward(NamedTuple):
+    """`messages` [T, B, K] sum to `totals`; each step starts from the last message divided by its
+    total.
+    """
+
+    weights: Weights
+    messages: Array
+    totals: Array
+
+
+def weigh(chain: Chain) -> Weights:
+    unary_top = finite_top(chain.unary, (-1,))
+    pair_top = finite_top(masked_pair(chain), (-2, -1))
+    pair = jnp.exp(chain.pair - pair_top)[:, 0] if chain.same_pair else None
+    turned = None if pair is None else jnp.swapaxes(pair, 1, 2)
+    return Weights(jnp.exp(chain.unary - unary_top), unary_top, pair, turned, pair_top)
+
+
+def finite_top(logs: Array, axes: tuple[int, ...]) -> Array:
+    """The maximum, without a gradient; 0 where all is minus infinity."""
+    top = stop_gradient(jnp.max(logs, axis=axes, keepdims=True))
+    return jnp.where(jnp.isneginf(top), jnp.zeros((), top.dtype), top)
+
+
+@custom_jvp
+def inverse(totals: Array) -> Array:
+    """1 / total, and 0 where the total is 0: a dead message stays dead."""
+    alive = totals > 0
+    return jnp.where(alive, 1.0 / jnp.where(alive, totals, 1.0), 0.0)
+
+
+@inverse.defjvp
+def change_of_inverse(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """-(change / total) / total, in this order: 1 / total^2 can overflow where all of it is
+    multiplied by zero.
+    """
+    share = inverse(*primals)
+    return share, -(tangents[0] * share) * share
+
+
+def weight_at(chain: Chain, weights: Weights, step: Transition) -> Array:
+    """exp(pair - top) of one step, [1 or B, K, K]."""
+    if weights.pair is not None:
+        return weights.pair
+    return jnp.exp(
+        pair_at(chain, step) - dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
+    )
+
+
+def all_weights(chain: Chain, weights: Weights) -> Array:
+    """exp(pair - top), [1 or B, 1 or T-1, K, K]."""
+    return jnp.exp(masked_pair(chain) - weights.pair_top)
+
+
+def push(message: Array, weight: Array) -> Array:
+    """sum_i message[b, i] weight[b, i, j]; a product of matrices only where one matrix serves many
+    rows.
+    """
+    if weight.shape[0] == 1 < message.shape[0]:
+        return message @ weight[0]
+    return jnp.sum(message[:, :, None] * weight, axis=1)
+
+
+def pull(chain: Chain, weights: Weights, step: Transition, message: Array) -> Array:
+    """sum_j weight[b, i, j] message[b, j].
+
+    Weights that stay the same are turned so that the inner loop runs over i. Others are made before
+    they are summed (the barrier): within a sum over the last axis the exponentials would be taken
+    one by one.
+    """
+    if weights.turned is not None:
+        return push(message, weights.turned)
+    weight = weight_at(chain, weights, step)
+    if weight.shape[0] == 1 < message.shape[0]:
+        return message @ weight[0].T
+    return jnp.sum(optimization_barrier(weight) * message[:, None, :], axis=2)
+
+
+def run_forward(chain: Chain) -> Forward:
+    """a_{t+1}(j) = u_{t+1}(j) sum_i a_t(i) / |a_t| w_t(i, j)  (GM14, book line 12020)."""
+    weights = weigh(chain)
+
+    def advance(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
+        unary, step = read
+        share = inverse(jnp.sum(message, axis=-1, keepdims=True))
+        new = push(message, weight_at(chain, weights, step)) * (unary * share)
+        new = start_anew(step.fresh, keep_padding(step.inside, new, message * share), unary)
+        return new, new
+
+    first = weights.unary[0]
+    _, rest = scan(advance, first, (weights.unary[1:], transitions(chain)))
+    messages = jnp.concatenate([first[None], rest])
+    return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
+
+
+def run_reverse(chain: Chain) -> Forward:
+    """c_t(i) = u_t(i) sum_j w_t(i, j) c_{t+1}(j) / |c_{t+1}|: the same from the other end."""
+    weights = weigh(chain)
+
+    def retreat(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
+        unary, step = read
+        share = inverse(jnp.sum(message, axis=-1, keepdims=True))
+        new = keep_padding(
+            linked(step), pull(chain, weights, step, message) * (unary * share), unary
+        )
+        return new, new
+
+    last = weights.unary[-1]
+    _, rest = scan(retreat, last, (weights.unary[:-1], transitions(chain)), reverse=True)
+    messages = jnp.concatenate([rest, last[None]])
+    return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
+
+
+def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
+    """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
+    logs = log_or_zero(forward.totals) + forward.weights.unary_top
+    pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
+    tops = jnp.broadcast_to(pair_top, (chain.steps - 1, *logs.shape[1:]))
+    logs, tops = (
+        keep_padding(chain.inside, logs, 0.0),
+        keep_padding(linked(transitions(chain)), tops, 0.0),
+    )
+    return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
+
+
+def is_safe(chain: Chain, forward: Forward) -> Array:
+    """Whether the scaled pass lost nothing of weight: (a) or (b) of domains.py."""
+    unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
+
+    def messages_held() -> Array:
+        return nothing_lost(spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages))
+
+    return pairs_are_narrow(chain, pair_top, messages_held)
+
+
+def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Array]) -> Array:
+    """(a), and the answer to (b) only where that fails."""
+    lowest = jnp.min(stop_gradient(masked_pair(chain) - pair_top), initial=0.0)
+    narrow = lowest >= -WIDE * exponent_range(chain.pair.dtype)
+    return cond(narrow, lambda: jnp.array(True), otherwise)  # type: ignore[no-any-return]
+
+
+def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
+    """The sum of the ranges of the finite potentials of the widest step."""
+    pair, unary = (
+        stop_gradient(masked_pair(chain) - pair_top),
+        stop_gradient(chain.unary - unary_top),
+    )
+    return -lowest_finite(pair) - lowest_finite(unary)
+
+
+class Smoothed(NamedTuple):
+    """p(x_t = i) = unary[t, i]; p(x_t = i, x_{t+1} = j) = left[t, i] w_t(i, j) right[t, j]."""
+
+    unary: Array
+    left: Array
+    right: Array
+
+
+def run_backward(chain: Chain, forward: Forward) -> Smoothed:
+    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, and p(x_t = i) = a_t(i) b_t(i)
+    (GM14).
+    """
+    weights, messages, totals = forward
+    share = inverse(totals)
+    onward = jnp.where(messages > 0, weights.unary * share, 0.0)
+
+    def retreat(
+        ahead: Array, read: tuple[Array, Array, Transition]
+    ) -> tuple[Array, tuple[Array, Array]]:
+        onward, share, step = read
+        last = jnp.where(share > 0, 1.0, 0.0)
+        found = keep_padding(linked(step), pull(chain, weights, step, ahead), last)
+        return found * onward, (found, ahead)
+
+    last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
+    _, (found, right) = scan(
+        retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True
+    )
+    unary = messages * share * jnp.concatenate([found, last[None]])
+    unary, right = (
+        keep_padding(chain.inside, unary, 0.0),
+        keep_padding(linked(transitions(chain)), right, 0.0),
+    )
+    return Smoothed(unary, (messages * share)[:-1], right)
+
+
+def scaled_marginals(
+    chain: Chain, forward: Forward, with_pairs: bool
+) -> tuple[Array, Array | None]:
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
+    smoothed = run_backward(chain, forward)
+    if not with_pairs:
+        return smoothed.unary, None
+    return smoothed.unary, outer(smoothed.left, smoothed.right) * all_weights(
+        chain, forward.weights
+    )
+
+
+def outer(left: Array, right: Array) -> Array:
+    """[T, B, K] twice to [B, T, K, K]."""
+    return jnp.swapaxes(left, 0, 1)[..., :, None] * jnp.swapaxes(right, 0, 1)[..., None, :]
+
+
+def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
+    unary, left, right = run_backward(chain, forward)
+    if not with_pairs:
+        return Statistics(unary)
+    if forward.weights.pair is not None:
+        return Statistics(unary, sum_of_outer(left, right) * forward.weights.pair)
+    if not has_own_pairs(chain):
+        return Statistics(unary, sides=Sides(left, right, jnp.array(True)))
+    top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
+    return Statistics(
+        unary, sides=Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False))
+    )
+
+
+def log_or_zero(values: Array) -> Array:
+    """Their logarithms, minus infinity with gradient zero where they are zero."""
+    alive = values > 0
+    return jnp.where(alive, jnp.log(jnp.where(alive, values, 1.0)), -jnp.inf)

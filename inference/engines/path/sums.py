@@ -1,0 +1,179 @@
+"""The log-partition of a chain, whose gradient is its marginals, and the marginals themselves.
+
+The derivative of log Z is written by hand: one forward and one backward pass, whose transpose is
+the gradient. It is a function of the potentials that JAX differentiates further, so Hessians are
+covariances. A sequence that is impossible (log Z = minus infinity) has gradient and marginals zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from . import lanes
+from .blocks import in_blocks
+from .domains import Domain, choose_domain, verify_domain
+from .layout import Array, ArrayLike, Chain, batch_first, lay_out
+from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
+from .scaled import (
+    all_weights,
+    is_safe,
+    run_forward,
+    scaled_log_partition,
+    scaled_marginals,
+    scaled_statistics,
+    weigh,
+)
+from .statistics import Statistics, change_by_counts, change_by_pair, change_by_unary
+
+
+class Marginals(NamedTuple):
+    """`unary` [..., T, K]: 0 in the padding; `pair` [..., T-1, K, K]."""
+
+    unary: Array
+    pair: Array
+
+
+def log_partition(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    fresh: ArrayLike | None = None,
+    domain: Domain = "auto",
+) -> Array:
+    """log sum_x exp(score(x)), [...]; minus infinity where nothing is possible (GM12, GM14).
+
+    Of rows that hold several sequences, which start where `fresh` [..., T] says, the sum over
+    these.
+    """
+    verify_domain(domain, of_log_partition=True)
+    chain, batch = lay_out(log_unary, log_pair, length, fresh)
+    return log_partition_by_batch(domain, *chain).reshape(batch)
+
+
+def unary_marginals(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
+    laid = lay_out(log_unary, log_pair, length)
+    return batch_first(marginals_by_batch(laid.chain, domain, with_pairs=False)[0], laid.batch)
+
+
+def marginals(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    length: ArrayLike | None = None,
+    *,
+    domain: Domain = "auto",
+) -> Marginals:
+    """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
+    laid = lay_out(log_unary, log_pair, length)
+    unary, pair = marginals_by_batch(laid.chain, domain, with_pairs=True)
+    return Marginals(batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:]))
+
+
+def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
+    verify_domain(domain)
+    if domain == "log":
+        return log_marginals(chain, with_pairs)
+    forward = run_forward(chain)
+    return choose_domain(
+        domain,
+        lambda: is_safe(chain, forward),
+        lambda: scaled_marginals(chain, forward, with_pairs),
+        lambda: log_marginals(chain, with_pairs),
+    )
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def log_partition_by_batch(
+    domain: Domain, unary: Array, pair: Array, inside: Array | None, fresh: Array | None
+) -> Array:
+    """[B]."""
+    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside, fresh), 0)
+
+
+def log_partition_of(domain: Domain, chain: Chain) -> Array:
+    def in_logs() -> Array:
+        return log_domain_partition(log_forward(chain))
+
+    if domain == "log":
+        return in_logs()
+    scaled = scaled_pass(chain)
+    return choose_domain(domain, scaled.is_safe, scaled.log_partition, in_logs)  # type: ignore[no-any-return]
+
+
+def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
+    """One forward and one backward pass give the value and the gradient; constant pairs need no
+    marginals.
+    """
+    chain = Chain(*primals)
+    by_unary, by_pair, *_ = tangents
+    with_pairs = not isinstance(by_pair, SymbolicZero)
+    found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
+    log_z, statistics = in_blocks(
+        found, chain, (0, Statistics._make((1, 0 if with_pairs else None, None)))
+    )
+    change = jnp.zeros_like(log_z)
+    if not isinstance(by_unary, SymbolicZero):
+        change += change_by_unary(statistics, by_unary)
+    if statistics.counts is not None:
+        change += change_by_counts(statistics.counts, by_pair)
+    if statistics.sides is not None:
+        change += change_by_pair(chain, statistics.sides, all_weights(chain, weigh(chain)), by_pair)
+    return log_z, change
+
+
+log_partition_by_batch.defjvp(derivative, symbolic_zeros=True)
+
+
+def log_partition_and_statistics(
+    domain: Domain, chain: Chain, with_pairs: bool
+) -> tuple[Array, Statistics]:
+    def in_logs() -> tuple[Array, Statistics]:
+        forward = log_forward(chain)
+        return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
+
+    def in_scaled_numbers() -> tuple[Array, Statistics]:
+        return scaled.log_partition(), scaled.statistics(with_pairs)
+
+    if domain == "log":
+        return in_logs()
+    scaled = scaled_pass(chain)
+    return choose_domain(domain, scaled.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
+
+
+class ScaledPass(NamedTuple):
+    """What a forward pass in scaled numbers leads to."""
+
+    is_safe: Callable[[], Array]
+    log_partition: Callable[[], Array]
+    statistics: Callable[[bool], Statistics]
+
+
+def scaled_pass(chain: Chain) -> ScaledPass:
+    """The forward pass, and what can be asked of it."""
+    if lanes.has_lanes(chain):
+        turned = lanes.run_forward(chain)
+        return ScaledPass(
+            partial(lanes.is_safe, chain, turned),
+            partial(lanes.log_partition_of, turned),
+            partial(lanes.statistics_of, turned),
+        )
+    forward = run_forward(chain)
+    return ScaledPass(
+        partial(is_safe, chain, forward),
+        partial(scaled_log_partition, chain, forward),
+        partial(scaled_statistics, chain, forward),
+    )

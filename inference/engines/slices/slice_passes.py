@@ -1,0 +1,292 @@
+"""One slice enters: the steps of a plan in an algebra (scaled numbers, logarithms, max-plus),
+forward and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.lax import optimization_barrier, scan
+
+from ...factors.semirings import first_max
+from ..path.layout import Array
+from ..path.logs import normalise, sum_out
+from ..path.scaled import finite_top, inverse
+from .slice_plan import Block, Scope, SlicePlan, Var
+
+Logs = tuple[Array, ...]
+Choice = Callable[[Array, Array], Array]
+
+
+class Algebra(NamedTuple):
+    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives a message of size one
+    and its log-size.
+    """
+
+    lift: Callable[[Array], Array]
+    to_log: Callable[[Array], Array]
+    mul: Callable[[Array, Array], Array]
+    contract: Callable[[Array, Array], Array]
+    total: Callable[[Array, int], Array]
+    settle: Callable[[Array], tuple[Array, Array]]
+
+
+def settle_scaled(message: Array) -> tuple[Array, Array]:
+    whole = jnp.sum(message)
+    alive = whole > 0
+    return message * inverse(whole), jnp.where(
+        alive, jnp.log(jnp.where(alive, whole, 1.0)), -jnp.inf
+    )
+
+
+def settle_logs(message: Array) -> tuple[Array, Array]:
+    flat, whole = normalise(message.reshape(-1))
+    return flat.reshape(message.shape), whole[0]
+
+
+def settle_max(message: Array) -> tuple[Array, Array]:
+    top = jnp.max(message)
+    return message - jnp.where(jnp.isneginf(top), 0.0, top), top
+
+
+def contract_scaled(message: Array, table: Array) -> Array:
+    if message.shape[0] == 1:
+        return jnp.tensordot(message[0], table[0], ((0,), (0,)))[None]
+    return jnp.einsum("cer,ceb->crb", message, table)
+
+
+def contract_by(total: Callable[[Array, int], Array]) -> Callable[[Array, Array], Array]:
+    return lambda message, table: total(message[:, :, :, None] + table[:, :, None, :], 1)
+
+
+def log_total(x: Array, axis: int) -> Array:
+    return sum_out(x, (axis,))  # type: ignore[no-any-return]
+
+
+def max_total(x: Array, axis: int) -> Array:
+    return first_max(x, (axis,), jnp)  # type: ignore[no-any-return]
+
+
+def unchanged(x: Array) -> Array:
+    return x
+
+
+SCALED = Algebra(
+    jnp.exp, jnp.log, jnp.multiply, contract_scaled, lambda x, axis: jnp.sum(x, axis), settle_scaled
+)
+LOGS = Algebra(unchanged, unchanged, jnp.add, contract_by(log_total), log_total, settle_logs)
+MAX = Algebra(unchanged, unchanged, jnp.add, contract_by(max_total), max_total, settle_max)
+
+
+def on_axes(logs: Array, scope: Scope, axes: Scope) -> Array:
+    """Values on `scope` as an array that broadcasts over `axes`."""
+    order = [scope.index(var) for var in axes if var in scope]
+    shape = [logs.shape[scope.index(var)] if var in scope else 1 for var in axes]
+    return jnp.transpose(logs, order).reshape(shape)
+
+
+class Table(NamedTuple):
+    """`values` [kept, summed, local, born], each axis merged; `top` was taken out."""
+
+    values: Array
+    top: Array
+
+
+def table_of(
+    plan: SlicePlan, scopes: tuple[Scope, ...], block: Block, logs: Logs, algebra: Algebra
+) -> Table:
+    """The product of the block's factors."""
+    total = log_product(plan, scopes, block.table, block.factors, logs)
+    top = finite_top(total, tuple(range(total.ndim)))
+    shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
+    return Table(algebra.lift((total - top).reshape(shape)), top.reshape(()))
+
+
+def log_product(
+    plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs
+) -> Array:
+    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is
+    large, they small.
+
+    The barrier keeps the compiler from doing the work of the halves again at every entry of the
+    whole.
+    """
+    total = jnp.zeros(plan.shape(axes), logs[0].dtype)
+    numbers = sorted({v for _, v in axes})
+    early = set(numbers[: len(numbers) // 2])
+    for half in (
+        tuple(v for v in axes if v[1] in early),
+        tuple(v for v in axes if v[1] not in early),
+    ):
+        within = tuple(i for i in chosen if set(scopes[i]) <= set(half))
+        if len(within) > 1 and len(half) < len(axes):
+            chosen = tuple(i for i in chosen if i not in within)
+            part = optimization_barrier(log_product(plan, scopes, half, within, logs))
+            total = total + on_axes(part, half, axes)
+    for i in chosen:
+        total = total + on_axes(logs[i], scopes[i], axes)
+    return total
+
+
+def merged(plan: SlicePlan, block: Block, message: Array) -> Array:
+    """[kept, summed, rest], each merged into one axis."""
+    parts = (block.kept, block.summed, block.rest)
+    order = [block.before.index(var) for part in parts for var in part]
+    moved = jnp.transpose(message.reshape(plan.shape(block.before)), order)
+    return moved.reshape([prod(plan.shape(part)) for part in parts])
+
+
+def apply_block(
+    plan: SlicePlan,
+    scopes: tuple[Scope, ...],
+    block: Block,
+    message: Array,
+    logs: Logs,
+    algebra: Algebra,
+) -> tuple[Array, Array]:
+    """The message on `block.after`, and the log of what was taken out."""
+    table, taken = table_of(plan, scopes, block, logs, algebra)
+    message = algebra.contract(merged(plan, block, message), algebra.total(table, 2))
+    message = message.reshape(plan.shape(block.after))
+    for i in block.touches:
+        top = finite_top(logs[i], tuple(range(logs[i].ndim)))
+        message = algebra.mul(message, on_axes(algebra.lift(logs[i] - top), scopes[i], block.after))
+        taken = taken + top.reshape(())
+    return message, taken
+
+
+def advance(
+    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, message: Array, logs: Logs
+) -> tuple[Array, Array]:
+    """The message after one more slice, of unit size, and the log of its size."""
+    taken = jnp.zeros((), message.dtype)
+    axes = plan.entry
+    for block in plan.blocks:
+        message, top = apply_block(plan, scopes, block, message, logs, algebra)
+        taken, axes = taken + top, block.after
+    message = jnp.transpose(message, [axes.index(var) for var in plan.leave])
+    message, size = algebra.settle(message)
+    return message, taken + size
+
+
+def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
+    """Before the first slice all is in state 0, which no factor sees."""
+    shape = plan.shape(plan.entry)
+    first = jnp.full(shape, -jnp.inf, dtype).reshape(-1).at[0].set(0.0).reshape(shape)
+    return algebra.lift(first)
+
+
+def run_slices(
+    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, logs: Logs, keep: bool
+) -> tuple[Array, Array, Any]:
+    """The last message, the log-size of every slice [T], and if asked the message before each slice
+    [T, ...].
+    """
+
+    def step(message: Array, read: Logs) -> tuple[Array, tuple[Array, Array | None]]:
+        new, size = advance(plan, scopes, algebra, message, read)
+        return new, (size, message if keep else None)
+
+    last, (sizes, messages) = scan(step, empty_message(plan, algebra, logs[0].dtype), logs)
+    return last, sizes, messages
+
+
+def pull_back(
+    plan: SlicePlan,
+    scopes: tuple[Scope, ...],
+    algebra: Algebra,
+    logs: Logs,
+    messages: Array,
+    weight: Array,
+) -> Logs:
+    """The gradient of the sum of log-sizes: each slice is done again from the message it began
+    with, then reversed.
+    """
+
+    def step(change: Array, read: tuple[Array, Logs]) -> tuple[Array, Logs]:
+        message, values = read
+        _, reverse = jax.vjp(lambda m, v: advance(plan, scopes, algebra, m, v), message, values)
+        back, found = reverse((change, weight))
+        return back, found
+
+    return scan(step, jnp.zeros_like(messages[0]), (messages, logs), reverse=True)[1]
+
+
+def decode(
+    plan: SlicePlan,
+    scopes: tuple[Scope, ...],
+    algebra: Algebra,
+    logs: Logs,
+    last: Array,
+    messages: Array,
+    choose: Choice,
+    uniforms: Array,
+) -> Array:
+    """States [T, draws, variables]: the last slice first, each block's choice among what it summed
+    made again.
+
+    `uniforms` [T + 1, blocks, draws].
+    """
+    draws = uniforms.shape[-1]
+
+    def step(
+        states: dict[Var, Array], read: tuple[Array, Logs, Array]
+    ) -> tuple[dict[Var, Array], Array]:
+        message, values, uniform = read
+        known = {(lag - 1, v): x for (lag, v), x in states.items()}
+        before = [message]
+        for block in plan.blocks[:-1]:
+            before.append(apply_block(plan, scopes, block, before[-1], values, algebra)[0])
+        for number, block in reversed(list(enumerate(plan.blocks))):
+            known |= choose_block(
+                plan, scopes, block, before[number], values, algebra, known, choose, uniform[number]
+            )
+        found = jnp.stack([known[0, v] for v in range(len(plan.sizes))], axis=-1)
+        return {var: known[var] for var in plan.entry}, found
+
+    flat = jnp.broadcast_to(algebra.to_log(last).reshape(-1), (draws, last.size))
+    first = unravel(plan, plan.entry, choose(flat, uniforms[-1, 0]))
+    return scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)[1]
+
+
+def choose_block(
+    plan: SlicePlan,
+    scopes: tuple[Scope, ...],
+    block: Block,
+    message: Array,
+    logs: Logs,
+    algebra: Algebra,
+    known: dict[Var, Array],
+    choose: Choice,
+    uniform: Array,
+) -> dict[Var, Array]:
+    """The states of `summed` and `local`, given all that the block leaves."""
+    table = table_of(plan, scopes, block, logs, algebra).values
+    kept, rest, born = (
+        ravel(plan, part, known, uniform.shape) for part in (block.kept, block.rest, block.born)
+    )
+    rows = algebra.to_log(merged(plan, block, message)[kept, :, rest])[:, :, None]
+    weights = rows + algebra.to_log(table[kept, :, :, born])
+    return unravel(
+        plan, block.summed + block.local, choose(weights.reshape(len(weights), -1), uniform)
+    )
+
+
+def ravel(plan: SlicePlan, scope: Scope, known: dict[Var, Array], shape: tuple[int, ...]) -> Array:
+    """The position on merged axes of the states of each draw."""
+    position = jnp.zeros(shape, int)
+    for var in scope:
+        position = position * plan.sizes[var[1]] + known[var]
+    return position
+
+
+def unravel(plan: SlicePlan, scope: Scope, position: Array) -> dict[Var, Array]:
+    return (
+        dict(zip(scope, jnp.unravel_index(position, plan.shape(scope)), strict=True))
+        if scope
+        else {}
+    )

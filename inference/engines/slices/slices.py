@@ -1,0 +1,298 @@
+"""Chains of slices: several variables a step, factors that reach back any number of steps; grids,
+row by row.
+
+Coupled and factorial chains, chains of higher order and grids are one mechanism: a message over the
+variables that later factors still need moves from slice to slice, in scaled numbers where that is
+safe (domains.py). One variable with factors of lag 0 and 1 is a plain chain and runs as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import InferenceError, MemoryLimitError
+from ...planning.memory import default_memory_limit, format_bytes
+from ..path import decode as chain_decode
+from ..path import sums
+from ..path.domains import (
+    WIDE,
+    Domain,
+    choose_domain,
+    exponent_range,
+    lowest_positive,
+    nothing_lost,
+    verify_domain,
+)
+from ..path.layout import Array, ArrayLike, as_floats
+from ..path.scaled import finite_top
+from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
+from .slice_plan import Scope, SlicePlan, plan_slice, reaches
+
+NAMED = 6
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["values"],
+    meta_fields=["sizes", "steps", "scopes"],
+)
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`.
+
+    A scope names (lag, variable) pairs, with lag 0 among them; its values [T - largest lag, d1, d2,
+    ...] at row s are those of the factor whose lag 0 is the step s + largest lag.
+    """
+
+    sizes: tuple[int, ...]
+    steps: int
+    scopes: tuple[Scope, ...]
+    values: tuple[ArrayLike, ...]
+
+
+class SliceMarginals(NamedTuple):
+    """`unary[v]` is [T, d_v]; `factors[i]` has the shape of the factor's values."""
+
+    unary: tuple[Array, ...]
+    factors: tuple[Array, ...]
+
+
+class SliceStates(NamedTuple):
+    """`states` [T, variables] and their `score`."""
+
+    states: Array
+    score: Array
+
+
+def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
+    """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
+    checked = check_slices(slices)
+    verify_domain(domain, of_log_partition=True)
+    if is_plain_chain(checked):
+        return sums.log_partition(*as_chain(checked), domain=domain)
+    return log_partition_of_logs(checked.sizes, checked.scopes, domain, padded(checked))
+
+
+def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
+    """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros where nothing is
+    possible.
+    """
+    checked = check_slices(slices)
+    verify_domain(domain)
+    found = jax.grad(partial(log_partition, domain=domain))(checked)
+    count = len(slices.values)
+    given = {
+        scope[0][1]: found.values[i] for i, scope in enumerate(checked.scopes) if len(scope) == 1
+    }
+    return SliceMarginals(tuple(given[v] for v in range(len(slices.sizes))), found.values[:count])
+
+
+def mode(slices: Slices) -> SliceStates:
+    """One most probable configuration."""
+    checked = check_slices(slices)
+    if is_plain_chain(checked):
+        found = chain_decode.mode(*as_chain(checked))
+        return SliceStates(found.states[:, None], found.score)
+    states = decoded(checked, MAX, lambda logs, _: jnp.argmax(logs, axis=-1), jnp.zeros((1,)))[:, 0]
+    return SliceStates(states, score(checked, states))
+
+
+def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -> Array:
+    """`draws` exact samples [draws, T, variables]; they mean nothing where nothing is possible."""
+    checked = check_slices(slices)
+    verify_domain(domain)
+    if is_plain_chain(checked):
+        return chain_decode.sample(key, *as_chain(checked), draws=draws, domain=domain)[..., None]
+    blocks = max(len(plan_of(checked, algebra).blocks) for algebra in (SCALED, LOGS))
+    uniforms = jax.random.uniform(key, (checked.steps + 1, blocks, draws), checked.values[0].dtype)
+    states = choose_domain(
+        domain,
+        lambda: is_safe(checked.sizes, checked.scopes, padded(checked)),
+        lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
+        lambda: decoded(checked, LOGS, chain_decode.invert_logs, uniforms),
+    )
+    return jnp.moveaxis(states, 1, 0)
+
+
+def score(slices: Slices, states: ArrayLike) -> Array:
+    """The sum of the factors at `states` [T, variables]."""
+    given = jnp.asarray(states)
+    total = jnp.zeros((), jnp.result_type(*slices.values))
+    for scope, values in zip(slices.scopes, slices.values, strict=True):
+        rows = values.shape[0]
+        late = slices.steps - rows
+        index = tuple(given[late - lag : late - lag + rows, v] for lag, v in scope)
+        total = total + jnp.sum(values[(jnp.arange(rows), *index)])
+    return total
+
+
+def check_slices(slices: Slices) -> Slices:
+    """The same in one dtype, with a unary factor for every variable; shapes and memory verified."""
+    verify_slices(slices)
+    single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
+    missing = [v for v in range(len(slices.sizes)) if v not in single]
+    given = as_floats(*slices.values) if slices.values else []
+    dtype = given[0].dtype if given else jnp.result_type(float)
+    zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
+    scopes = (*slices.scopes, *(((0, v),) for v in missing))
+    checked = replace(slices, scopes=scopes, values=(*given, *zeros))
+    verify_memory(checked)
+    return checked
+
+
+def verify_slices(slices: Slices) -> None:
+    if slices.steps < 1 or not slices.sizes or min(slices.sizes) < 1:
+        raise InferenceError(
+            "slices need at least one step, one variable, and one state a variable"
+        )
+    for scope, values in zip(slices.scopes, slices.values, strict=True):
+        known = all(lag >= 0 and 0 <= v < len(slices.sizes) for lag, v in scope)
+        if not known or len(set(scope)) < len(scope) or 0 not in [lag for lag, _ in scope]:
+            raise InferenceError(
+                f"the scope {scope} needs distinct (lag, variable) pairs, lags from 0 with 0 "
+                f"among them, variables below {len(slices.sizes)}"
+            )
+        rows = slices.steps - max(lag for lag, _ in scope)
+        shape = (rows, *(slices.sizes[v] for _, v in scope))
+        if rows < 0 or jnp.shape(values) != shape:
+            raise InferenceError(
+                f"the factor on {scope} has shape {jnp.shape(values)}, needs {shape}"
+            )
+
+
+def verify_memory(slices: Slices) -> None:
+    plan = plan_of(slices, SCALED)
+    needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
+    if needed > default_memory_limit():
+        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
+        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
+        raise MemoryLimitError(
+            f"messages on {names}{more} for {slices.steps} slices take {format_bytes(needed)}, "
+            "more than half of the free memory; make slices narrower, or use an approximate method"
+        )
+
+
+def is_plain_chain(slices: Slices) -> bool:
+    return len(slices.sizes) == 1 and reaches(slices.sizes, slices.scopes)[0] <= 1
+
+
+def as_chain(slices: Slices) -> tuple[Array, Array]:
+    """The unary and pair potentials of a plain chain."""
+    states, dtype = slices.sizes[0], slices.values[0].dtype
+    unary = jnp.zeros((slices.steps, states), dtype)
+    pair = jnp.zeros((slices.steps - 1, states, states), dtype)
+    for scope, values in zip(slices.scopes, slices.values, strict=True):
+        if len(scope) == 1:
+            unary = unary + values
+        else:
+            pair = pair + (values if scope[0][0] == 1 else jnp.swapaxes(values, 1, 2))
+    return unary, pair
+
+
+def padded(slices: Slices) -> Logs:
+    """Every factor for all T slices: before it can begin it is one."""
+    widths = [((slices.steps - v.shape[0], 0), *((0, 0),) * (v.ndim - 1)) for v in slices.values]
+    return tuple(jnp.pad(v, width) for v, width in zip(slices.values, widths, strict=True))
+
+
+def plan_of(slices: Slices, algebra: Algebra) -> SlicePlan:
+    return plan_for(slices.sizes, slices.scopes, algebra)
+
+
+def plan_for(sizes: tuple[int, ...], scopes: tuple[Scope, ...], algebra: Algebra) -> SlicePlan:
+    """Products of matrices are worth blocks; other sums hold all their terms at once, and go one by
+    one.
+    """
+    return plan_slice(sizes, scopes) if algebra is SCALED else plan_slice(sizes, scopes, table=0)
+
+
+def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> Array:
+    plan, logs = plan_of(slices, algebra), padded(slices)
+    last, _, messages = run_slices(plan, slices.scopes, algebra, logs, keep=True)
+    shape = (slices.steps + 1, len(plan.blocks), uniforms.shape[-1])
+    given = jnp.zeros(shape) if uniforms.ndim == 1 else uniforms[:, : len(plan.blocks)]
+    return decode(plan, slices.scopes, algebra, logs, last, messages, choose, given)
+
+
+def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Array]:
+    """Of the widest slice: the ranges of its factors of at least `arity`, added; with zeros, and
+    without them.
+    """
+    chosen = [v for scope, v in zip(scopes, logs, strict=True) if len(scope) >= arity]
+    with_zeros, finite = jnp.zeros(logs[0].shape[0]), jnp.zeros(logs[0].shape[0])
+    for size in {v[0].size for v in chosen}:
+        alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
+        below = finite_top(alike, (-1,)) - jax.lax.stop_gradient(alike)
+        with_zeros = with_zeros + jnp.sum(jnp.max(below, axis=-1), axis=0)
+        finite = finite + jnp.sum(
+            jnp.max(jnp.where(jnp.isposinf(below), 0.0, below), axis=-1), axis=0
+        )
+    return jnp.max(with_zeros), jnp.max(finite)
+
+
+def is_narrow(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
+    """(a) of domains.py: what a message loses counts for at most the ranges of the factors still to
+    come.
+    """
+    reach = max([1, *reaches(sizes, scopes)])
+    return spans(scopes, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
+
+
+def is_safe(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
+    def messages_held() -> Array:
+        plan = plan_for(sizes, scopes, SCALED)
+        last, _, messages = run_slices(plan, scopes, SCALED, jax.lax.stop_gradient(logs), keep=True)
+        lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
+        return nothing_lost(spans(scopes, logs, 0)[1], lowest)
+
+    narrow = is_narrow(sizes, scopes, logs)
+    return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def log_partition_of_logs(
+    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs
+) -> Array:
+    def total(algebra: Algebra) -> Array:
+        return jnp.sum(
+            run_slices(plan_for(sizes, scopes, algebra), scopes, algebra, logs, keep=False)[1]
+        )
+
+    return choose_domain(  # type: ignore[no-any-return]
+        domain, lambda: is_safe(sizes, scopes, logs), lambda: total(SCALED), lambda: total(LOGS)
+    )
+
+
+@log_partition_of_logs.defjvp
+def derivative(
+    sizes: tuple[int, ...],
+    scopes: tuple[Scope, ...],
+    domain: Domain,
+    primals: tuple[Logs],
+    tangents: tuple[Logs],
+) -> tuple[Array, Array]:
+    """d log Z = sum of marginals * d logs: forward with the messages kept, T times one of them,
+    then back.
+    """
+    (logs,), (changes,) = primals, tangents
+
+    def found(algebra: Algebra) -> tuple[Array, Logs]:
+        plan = plan_for(sizes, scopes, algebra)
+        _, totals, messages = run_slices(plan, scopes, algebra, logs, keep=True)
+        log_z = jnp.sum(totals)
+        weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
+        return log_z, pull_back(plan, scopes, algebra, logs, messages, weight)
+
+    log_z, marginals = choose_domain(
+        domain, lambda: is_safe(sizes, scopes, logs), lambda: found(SCALED), lambda: found(LOGS)
+    )
+    return log_z, sum(
+        [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)],
+        jnp.zeros_like(log_z),
+    )

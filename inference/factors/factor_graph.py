@@ -1,0 +1,163 @@
+"""A factor is an array of log-potentials with named axes; a factor graph is sizes and factors. -inf
+is a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InferenceError
+
+Name = Hashable
+Array = Any
+Floats = NDArray[np.float64]
+NORMALISED_TO = 1e-6
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Factor:
+    """`log_values[i, j, ...]` at the states of `variables`; `child` says that the rest are parents
+    of a conditional.
+    """
+
+    variables: tuple[Name, ...]
+    log_values: Array
+    child: Name | None = None
+
+
+def factor_of_values(variables: Iterable[Name], values: Array, child: Name | None = None) -> Factor:
+    """The factor whose potentials, not their logarithms, are given."""
+    with np.errstate(divide="ignore"):
+        return Factor(tuple(variables), np.log(np.asarray(values, dtype=np.float64)), child)
+
+
+class Table(NamedTuple):
+    """exp(log_values - log_scale), so that the largest entry is one; non-zero entries are at least
+    exp(low).
+    """
+
+    values: Floats
+    log_scale: float
+    low: float
+
+
+@dataclass(frozen=True, eq=False)
+class FactorGraph:
+    """exp of the sum of the factors, up to normalisation; a variable without a factor is
+    uniform.
+    """
+
+    sizes: Mapping[Name, int]
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        verify_graph(self)
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """Each factor in the real domain, scaled by its largest entry; made once per graph."""
+        logs = [np.asarray(f.log_values, dtype=np.float64) for f in self.factors]
+        if not logs:
+            return ()
+        flat = np.concatenate([a.ravel() for a in logs])
+        lengths = np.array([a.size for a in logs])
+        ends = np.cumsum(lengths)
+        starts = ends - lengths
+        highs = np.maximum.reduceat(flat, starts)
+        verify_values(self, highs, flat)
+        scales = np.where(np.isneginf(highs), 0.0, highs)
+        flat -= np.repeat(scales, lengths)
+        lows = np.minimum.reduceat(np.where(np.isneginf(flat), 0.0, flat), starts)
+        np.exp(flat, out=flat)
+        bounds = zip(
+            starts.tolist(), ends.tolist(), logs, scales.tolist(), lows.tolist(), strict=True
+        )
+        return tuple(
+            [Table(flat[a:b].reshape(log.shape), scale, low) for a, b, log, scale, low in bounds]
+        )
+
+    @cached_property
+    def single_states(self) -> tuple[Name, ...]:
+        return tuple([name for name, size in self.sizes.items() if size == 1])
+
+    @cached_property
+    def conditionals(self) -> frozenset[int]:
+        """Positions of the factors that are tables of a child given its parents; verified to sum to
+        one.
+        """
+        directed = [i for i, f in enumerate(self.factors) if f.child is not None]
+        for i in directed:
+            verify_conditional(self.factors[i], self.tables[i])
+        return frozenset(directed)
+
+
+def verify_graph(graph: FactorGraph) -> None:
+    """Known variables, no axis twice, shapes that fit. Cheap: it reads no numbers."""
+    sizes = graph.sizes
+    if sizes and min(sizes.values()) < 1:
+        empty = next(name for name, size in sizes.items() if size < 1)
+        raise InferenceError(f"variable {empty!r} has no states; give it at least one")
+    for factor in graph.factors:
+        verify_factor(sizes, factor)
+
+
+def verify_factor(sizes: Mapping[Name, int], factor: Factor) -> None:
+    variables = factor.variables
+    try:
+        shape = tuple([sizes[v] for v in variables])
+    except KeyError as unknown:
+        raise InferenceError(f"a factor on {variables} uses {unknown}, which has no size") from None
+    if factor.log_values.shape != shape:
+        raise InferenceError(
+            f"the factor on {variables} has shape {factor.log_values.shape}, needs {shape}"
+        )
+    if len(set(variables)) < len(variables):
+        raise InferenceError(
+            f"the factor on {variables} names a variable twice; take its diagonal first"
+        )
+    if factor.child is not None and factor.child not in variables:
+        raise InferenceError(
+            f"the factor on {variables} has no axis for its child {factor.child!r}"
+        )
+
+
+def verify_known(sizes: Mapping[Name, int], asked: Iterable[Name]) -> None:
+    unknown = [name for name in asked if name not in sizes]
+    if unknown:
+        raise InferenceError(f"asked about {unknown}, which the graph does not have")
+
+
+def verify_values(graph: FactorGraph, highs: Floats, flat: Floats) -> None:
+    wrong = ~(highs < np.inf)
+    if wrong.any():
+        variables = graph.factors[int(np.argmax(wrong))].variables
+        raise InferenceError(f"the factor on {variables} holds NaN or an infinite potential")
+    if np.isnan(flat).any():
+        raise InferenceError("a factor holds NaN")
+
+
+def verify_conditional(factor: Factor, table: Table) -> None:
+    totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(table.log_scale)
+    error = np.abs(totals - 1.0).max(initial=0.0)
+    if error > NORMALISED_TO:
+        raise InferenceError(
+            f"the table of {factor.child!r} on {factor.variables} sums to one only within "
+            f"{error:.2g}; normalise it, or leave out `child`"
+        )
+
+
+def log_score(factors: Iterable[Factor], states: Mapping[Name, Array]) -> Floats:
+    """The sum of log-potentials at given states (arrays of equal shape are looked up together)."""
+    looked_up = [np.asarray(f.log_values)[tuple([states[v] for v in f.variables])] for f in factors]
+    return np.asarray(sum(looked_up, np.zeros(())), dtype=np.float64)
+
+
+def variables_of(scopes: Iterable[tuple[Name, ...]]) -> set[Name]:
+    return set(chain.from_iterable(scopes))

@@ -1,0 +1,365 @@
+"""Semirings as values (GM29): one pass over a plan, read in the semiring of the question.
+
+A semiring has two operations on arrays (they broadcast), their units, a sum along axes, and a way
+to read a log-potential as an element. Laws, checked by property tests for each row of SEMIRINGS:
+addition is associative and commutative with unit zero, multiplication is associative with unit one
+and distributes over addition, zero annihilates. Elements of composite semirings (k-best,
+expectation) take `event` trailing axes. The last argument of every operation is the array
+namespace, numpy or jax.numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Namespace = Any
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Semiring:
+    """`reduce(x, axes, xp)` is addition along axes (counted from the front, events excluded)."""
+
+    name: str
+    add: Callable[[Array, Array, Namespace], Array]
+    mul: Callable[[Array, Array, Namespace], Array]
+    zero: Any
+    one: Any
+    reduce: Callable[[Array, Axes, Namespace], Array]
+    lift: Callable[[Array, Namespace], Array]
+    event: int = 0
+    verified: bool = True
+    """False of a user's own: its laws are checked where it is used."""
+
+
+def namespace_of(x: Array) -> Namespace:
+    """numpy for NumPy arrays and numbers, jax.numpy for the rest."""
+    if isinstance(x, np.ndarray | np.generic | float | int):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def no_gradient(x: Array, xp: Namespace) -> Array:
+    if xp is np:
+        return x
+    from jax.lax import stop_gradient
+
+    return stop_gradient(x)
+
+
+def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
+    """The axes merged into a last one."""
+    moved = xp.moveaxis(x, axes, range(-len(axes), 0))
+    return xp.reshape(moved, (*moved.shape[: moved.ndim - len(axes)], -1))
+
+
+def log_sum_exp(x: Array, axes: Axes, xp: Namespace = np) -> Array:
+    """log sum exp(x) (GM24); minus infinity, with gradient zero, where every term is minus
+    infinity.
+    """
+    top = no_gradient(xp.max(x, axis=axes, keepdims=True), xp)
+    top = xp.where(xp.isfinite(top), top, 0.0)
+    mass = xp.sum(xp.exp(x - top), axis=axes)
+    some = mass > 0
+    value = xp.log(xp.where(some, mass, 1.0)) + xp.reshape(top, mass.shape)
+    return xp.where(some, value, -xp.inf)
+
+
+def first_max(x: Array, axes: Axes, xp: Namespace = np) -> Array:
+    """The maximum; its gradient goes to the first of the largest, it is not shared among ties."""
+    if not axes:
+        return x
+    if xp is np:
+        return np.max(x, axis=axes)
+    merged = along_one_axis(x, axes, xp)
+    return xp.take_along_axis(merged, xp.argmax(merged, axis=-1, keepdims=True), axis=-1)[..., 0]
+
+
+def pairwise(
+    reduce: Callable[[Array, Axes, Namespace], Array],
+) -> Callable[[Array, Array, Namespace], Array]:
+    """The binary operation of a reduction."""
+
+    def add(a: Array, b: Array, xp: Namespace) -> Array:
+        a, b = xp.broadcast_arrays(xp.asarray(a), xp.asarray(b))
+        return reduce(xp.stack([a, b]), (0,), xp)
+
+    return add
+
+
+def folded(
+    add: Callable[[Array, Array, Namespace], Array],
+) -> Callable[[Array, Axes, Namespace], Array]:
+    """The reduction of a binary operation: halves are added until one is left."""
+
+    def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
+        for axis in sorted(axes, reverse=True):
+            front = xp.moveaxis(x, axis, 0)
+            while front.shape[0] > 1:
+                half = front.shape[0] // 2
+                joined = add(front[:half], front[half : 2 * half], xp)
+                front = xp.concatenate([joined, front[2 * half :]])
+            x = front[0]
+        return x
+
+    return reduce
+
+
+def plus(a: Array, b: Array, xp: Namespace) -> Array:
+    return a + b
+
+
+def times(a: Array, b: Array, xp: Namespace) -> Array:
+    return a * b
+
+
+def total(x: Array, axes: Axes, xp: Namespace) -> Array:
+    return xp.sum(x, axis=axes)
+
+
+def same(x: Array, xp: Namespace) -> Array:
+    return x
+
+
+PROBABILITY = Semiring("probability", plus, times, 0.0, 1.0, total, lambda x, xp: xp.exp(x))
+LOG = Semiring("log", pairwise(log_sum_exp), plus, -np.inf, 0.0, log_sum_exp, same)
+MAX_PLUS = Semiring(
+    "max-plus", lambda a, b, xp: xp.where(a >= b, a, b), plus, -np.inf, 0.0, first_max, same
+)
+MIN_PLUS = Semiring(
+    "min-plus",
+    lambda a, b, xp: xp.where(a <= b, a, b),
+    plus,
+    np.inf,
+    0.0,
+    lambda x, axes, xp: -first_max(-x, axes, xp),
+    lambda x, xp: -x,
+)
+BOOLEAN = Semiring(
+    "boolean",
+    lambda a, b, xp: a | b,
+    lambda a, b, xp: a & b,
+    False,
+    True,
+    lambda x, axes, xp: xp.any(x, axis=axes),
+    lambda x, xp: x > -xp.inf,
+)
+
+
+def lift_count(x: Array, xp: Namespace) -> Array:
+    """One where the potential is not zero: Python integers in NumPy, so that no count is rounded;
+    floats in JAX.
+    """
+    alive = x > -xp.inf
+    return np.where(alive, 1, 0).astype(object) if xp is np else xp.where(alive, 1.0, 0.0)
+
+
+COUNTING = Semiring("counting", plus, times, 0, 1, total, lift_count)
+
+
+def smoothed_max(temperature: float) -> Semiring:
+    """max-plus softened: temperature * log sum exp(x / temperature); 1 is log, 0+ is max-plus
+    (GM28, GM31).
+    """
+
+    def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
+        return temperature * log_sum_exp(x / temperature, axes, xp)
+
+    return Semiring(
+        f"smoothed max at {temperature:g}", pairwise(reduce), plus, -np.inf, 0.0, reduce, same
+    )
+
+
+def k_best(k: int) -> Semiring:
+    """The k largest scores, in descending order along a last axis; minus infinity where there are
+    fewer.
+    """
+
+    def top(x: Array, xp: Namespace) -> Array:
+        return -xp.sort(-x, axis=-1)[..., :k]
+
+    def add(a: Array, b: Array, xp: Namespace) -> Array:
+        return top(xp.concatenate(xp.broadcast_arrays(a, b), axis=-1), xp)
+
+    def mul(a: Array, b: Array, xp: Namespace) -> Array:
+        sums = a[..., :, None] + b[..., None, :]
+        return top(xp.reshape(sums, (*sums.shape[:-2], -1)), xp)
+
+    def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
+        return top(along_one_axis(x, (*axes, x.ndim - 1), xp), xp)
+
+    def lift(x: Array, xp: Namespace) -> Array:
+        return xp.concatenate([x[..., None], xp.full((*x.shape, k - 1), -xp.inf)], axis=-1)
+
+    rest = np.full(k - 1, -np.inf)
+    return Semiring(
+        f"{k}-best", add, mul, np.full(k, -np.inf), np.append(0.0, rest), reduce, lift, event=1
+    )
+
+
+def multiply_first(a: Array, b: Array, xp: Namespace) -> Array:
+    """(p, r)(q, s) = (pq, ps + rq)."""
+    p, r, q, s = a[..., 0], a[..., 1], b[..., 0], b[..., 1]
+    return xp.stack([p * q, p * s + r * q], axis=-1)
+
+
+def multiply_second(a: Array, b: Array, xp: Namespace) -> Array:
+    """(p, r, s, t) and (q, u, v, w): the last is pw + rv + su + tq."""
+    p, r, s, t = (a[..., i] for i in range(4))
+    q, u, v, w = (b[..., i] for i in range(4))
+    return xp.stack([p * q, p * u + r * q, p * v + s * q, p * w + r * v + s * u + t * q], axis=-1)
+
+
+def lift_weight(width: int, x: Array, xp: Namespace) -> Array:
+    weight = xp.exp(x)[..., None]
+    return xp.concatenate([weight, xp.zeros((*x.shape, width - 1))], axis=-1)
+
+
+EXPECTATION = Semiring(
+    "expectation",
+    plus,
+    multiply_first,
+    np.zeros(2),
+    np.array([1.0, 0.0]),
+    total,
+    partial(lift_weight, 2),
+    event=1,
+)
+SECOND_EXPECTATION = Semiring(
+    "second-order expectation",
+    plus,
+    multiply_second,
+    np.zeros(4),
+    np.array([1.0, 0.0, 0.0, 0.0]),
+    total,
+    partial(lift_weight, 4),
+    event=1,
+)
+
+
+def with_value(weight: Array, value: Array, xp: Namespace = np) -> Array:
+    """The element (p, p r): a weight that carries the value whose expectation is wanted."""
+    return xp.stack([weight, weight * value], axis=-1)
+
+
+def with_values(weight: Array, first: Array, second: Array, xp: Namespace = np) -> Array:
+    """The element (p, p r, p s, p r s), for the expectation of the product of two additive
+    functions.
+    """
+    return xp.stack([weight, weight * first, weight * second, weight * first * second], axis=-1)
+
+
+def choose_first(log_weights: Array, uniforms: Array) -> Array:
+    """The position of the first largest weight in each row."""
+    return np.argmax(log_weights, axis=-1)
+
+
+def choose_at_random(log_weights: Array, uniforms: Array) -> Array:
+    """A position in each row, with probability in proportion to its weight, from one uniform
+    each.
+    """
+    weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
+    heights = np.cumsum(weights, axis=-1)
+    return np.argmax(heights > (uniforms * heights[..., -1])[..., None], axis=-1)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A semiring upwards and a choice among its terms downwards: the mode, or a sample."""
+
+    name: str
+    semiring: Semiring
+    choose: Callable[[Array, Array], Array]
+
+
+MODE = Decoder("mode", MAX_PLUS, choose_first)
+SAMPLING = Decoder("sampling", LOG, choose_at_random)
+
+
+def user_semiring(
+    name: str,
+    add: Callable[[Array, Array], Array],
+    mul: Callable[[Array, Array], Array],
+    zero: Any,
+    one: Any,
+    lift: Callable[[Array], Array] = lambda x: x,
+) -> Semiring:
+    """A semiring from two functions and two units; sums fold `add`. Check its laws with
+    `verify_laws`.
+    """
+
+    def add_in(a: Array, b: Array, xp: Namespace) -> Array:
+        return add(a, b)
+
+    return Semiring(
+        name,
+        add_in,
+        lambda a, b, xp: mul(a, b),
+        zero,
+        one,
+        folded(add_in),
+        lambda x, xp: lift(x),
+        verified=False,
+    )
+
+
+def verify_laws(
+    semiring: Semiring, a: Array, b: Array, c: Array, xp: Namespace = np, tolerance: float = 1e-9
+) -> None:
+    """Raises ValueError naming the law that the elements a, b, c break."""
+
+    def add(x: Array, y: Array) -> Array:
+        return semiring.add(x, y, xp)
+
+    def mul(x: Array, y: Array) -> Array:
+        return semiring.mul(x, y, xp)
+
+    zero, one = xp.asarray(semiring.zero), xp.asarray(semiring.one)
+    laws = {
+        "addition is commutative": (add(a, b), add(b, a)),
+        "addition is associative": (add(add(a, b), c), add(a, add(b, c))),
+        "multiplication is associative": (mul(mul(a, b), c), mul(a, mul(b, c))),
+        "multiplication distributes from the left": (mul(a, add(b, c)), add(mul(a, b), mul(a, c))),
+        "multiplication distributes from the right": (mul(add(a, b), c), add(mul(a, c), mul(b, c))),
+        "zero is the unit of addition": (add(a, zero), a),
+        "one is the unit of multiplication": (mul(a, one), a),
+        "one is the unit of multiplication on the left": (mul(one, a), a),
+        "zero annihilates": (mul(a, zero), xp.broadcast_to(zero, a.shape)),
+        "a sum along an axis is repeated addition": (
+            semiring.reduce(xp.stack([a, b, c]), (0,), xp),
+            add(add(a, b), c),
+        ),
+    }
+    for law, (left, right) in laws.items():
+        if not np.allclose(
+            np.asarray(left, dtype=np.float64),
+            np.asarray(right, dtype=np.float64),
+            rtol=tolerance,
+            atol=tolerance,
+        ):
+            raise ValueError(f"semiring {semiring.name!r}: {law} fails: {left} against {right}")
+
+
+SEMIRINGS: dict[str, Semiring] = {
+    semiring.name: semiring
+    for semiring in (
+        PROBABILITY,
+        LOG,
+        MAX_PLUS,
+        MIN_PLUS,
+        BOOLEAN,
+        COUNTING,
+        EXPECTATION,
+        SECOND_EXPECTATION,
+        smoothed_max(0.5),
+        k_best(3),
+    )
+}

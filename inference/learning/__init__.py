@@ -1,1 +1,0 @@
-"""Learning without a language: minimise a function of arrays, with a certificate, and losses worth minimising."""

@@ -1,0 +1,194 @@
+"""A Gaussian in unconstrained space, standing for the posterior: at its mode (Laplace), or closest
+to it (SVI).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+
+from .start import find_starts
+from .target import Target
+
+ITERATIONS = 500
+SMALL = 1e-6
+"""Nats that the next step of Newton's method may still promise."""
+LEAST_RISE = 0.01
+MOST_DAMPING = 1e12
+MOST_FULL = 50
+"""Above this many dimensions SVI keeps a diagonal covariance."""
+
+
+Array = np.ndarray[Any, Any]
+
+
+class NoMode(ArithmeticError):
+    """The density has no mode that a Gaussian could stand at."""
+
+
+class Gaussian(NamedTuple):
+    """N(mean, factor factor') over the flattened unconstrained space."""
+
+    mean: jax.Array
+    factor: jax.Array
+
+
+class Flat(NamedTuple):
+    """The target as a function of one vector."""
+
+    potential: Callable[[jax.Array], jax.Array]
+    unravel: Callable[[jax.Array], Any]
+    start: jax.Array
+
+
+def flatten(target: Target, key: Any) -> Flat:
+    (start,) = find_starts(target, key[None])
+    vector, unravel = ravel_pytree(start.raw)
+    return Flat(lambda x: target.potential(unravel(x)), unravel, vector)
+
+
+# ---- Laplace
+
+
+class Local(NamedTuple):
+    """The potential at a point, its gradient and its Hessian."""
+
+    value: Array
+    slope: Array
+    curvature: Array
+
+
+def fit_laplace(flat: Flat) -> Gaussian:
+    """mean = argmin potential, covariance = inverse of its Hessian there."""
+    mode, found = _minimise(flat)
+    values, vectors = np.linalg.eigh(found.curvature)
+    is_level = values[0] > 0 and np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL
+    if not is_level or _is_flat(flat, mode, found):
+        raise NoMode(
+            "no mode was found: the density grows without end, or is flat, in some direction of unconstrained space. "
+            "A scale that may shrink to zero does that; `method='nuts'` has no such trouble"
+        )
+    lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
+    return Gaussian(
+        mode, jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(mode)), lower=True).T
+    )
+
+
+def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
+    """Whether the potential fails to rise a standard deviation away, where that of a Gaussian rises
+    by a half.
+
+    Rounding makes the curvature along a ridge positive, and a plateau has some that vanishes as
+    slowly as its slope.
+    """
+    values, vectors = np.linalg.eigh(found.curvature)
+    away = (vectors / np.sqrt(values)).T
+    points = mode + jnp.asarray(np.concatenate([away, -away]))
+    there = np.asarray(jax.jit(lambda p: jax.lax.map(flat.potential, p, batch_size=100))(points))
+    return bool(np.any(there - found.value < LEAST_RISE))
+
+
+def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
+    """Newton's method with |eigenvalues| + damping for curvature: always downhill, and quadratic
+    near the end.
+    """
+
+    def look(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        value, slope = jax.value_and_grad(flat.potential)(point)
+        return value, slope, jax.hessian(flat.potential)(point)
+
+    compiled = jax.jit(look)
+    point, damping = flat.start, 1.0
+    here = Local(*map(np.asarray, compiled(point)))
+    for _ in range(ITERATIONS):
+        values, vectors = np.linalg.eigh(here.curvature)
+        along = vectors.T @ here.slope
+        if (values[0] > 0 and np.sum(along**2 / values) < 1e-3 * SMALL) or damping > MOST_DAMPING:
+            break
+        step = vectors @ (along / (np.abs(values) + damping))
+        there = Local(*map(np.asarray, compiled(point - step)))
+        is_better = bool(there.value <= here.value) and bool(np.all(np.isfinite(there.curvature)))
+        if is_better:
+            point, here = point - step, there
+        damping = damping / 4 if is_better else damping * 8
+    return point, here
+
+
+# ---- SVI
+
+
+def fit_svi(
+    flat: Flat, key: Any, steps: int, rate: float = 0.01, particles: int = 8
+) -> tuple[Gaussian, Array]:
+    """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|; the losses
+    come along.
+    """
+    size = len(flat.start)
+    is_full = size <= MOST_FULL
+    optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps))
+
+    def factor_of(raw: Any) -> jax.Array:
+        _, logs, below = raw
+        return jnp.diag(jnp.exp(logs)) + (jnp.tril(below, -1) if is_full else 0.0)
+
+    def loss(raw: Any, key: Any) -> jax.Array:
+        noise = jax.random.normal(key, (particles, size))
+        points = raw[0] + (noise @ factor_of(raw).T if is_full else noise * jnp.exp(raw[1]))
+        return jnp.mean(jax.vmap(flat.potential)(points)) - jnp.sum(raw[1])
+
+    def step(carried: Any, k: Any) -> Any:
+        raw, state = carried
+        value, slope = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, k))
+        slope = jax.tree.map(lambda part: jnp.where(jnp.isfinite(part), part, 0.0), slope)
+        change, state = optimizer.update(slope, state, raw)
+        return (optax.apply_updates(raw, change), state), value
+
+    below = jnp.zeros((size, size) if is_full else ())
+    start = (flat.start, jnp.full(size, -2.0), below)
+    run = jax.jit(lambda raw: jax.lax.scan(step, (raw, optimizer.init(raw)), jnp.arange(steps)))
+    (raw, _), losses = run(start)
+    return Gaussian(raw[0], factor_of(raw)), np.asarray(losses)
+
+
+# ---- draws
+
+
+class Weighted(NamedTuple):
+    """Points of unconstrained space and log density(point) - log proposal(point), up to a
+    constant.
+    """
+
+    points: jax.Array
+    log_ratios: Array
+
+
+def draw_gaussian(flat: Flat, gaussian: Gaussian, key: Any, count: int) -> Weighted:
+    noise = jax.random.normal(key, (count, len(gaussian.mean)))
+    return _weighted(flat, gaussian, noise, -0.5 * jnp.sum(noise**2, axis=-1))
+
+
+def draw_student(flat: Flat, gaussian: Gaussian, key: Any, count: int, df: float = 5.0) -> Weighted:
+    """Tails like |x|^-(df + size), so that few weights get out of hand."""
+    size = len(gaussian.mean)
+    first, second = jax.random.split(key)
+    noise = jax.random.normal(first, (count, size)) * jnp.sqrt(
+        df / jax.random.chisquare(second, df, shape=(count, 1))
+    )
+    return _weighted(
+        flat, gaussian, noise, -0.5 * (df + size) * jnp.log1p(jnp.sum(noise**2, axis=-1) / df)
+    )
+
+
+def _weighted(
+    flat: Flat, gaussian: Gaussian, noise: jax.Array, log_proposal: jax.Array
+) -> Weighted:
+    points = gaussian.mean + noise @ gaussian.factor.T
+    potentials = jax.jit(lambda p: jax.lax.map(flat.potential, p, batch_size=100))(points)
+    ratios = np.asarray(-potentials - log_proposal)
+    return Weighted(points, np.where(np.isfinite(ratios), ratios, -np.inf))

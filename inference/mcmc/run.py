@@ -1,0 +1,204 @@
+"""NUTS in stretches: warm-up and draws of several chains, each a pure function of the state before.
+
+A state is arrays alone, every draw is made from the key in it, and all stretches run one compiled
+program. A run that continues from the state after any stretch is therefore the same run, bit for
+bit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.infer import NUTS
+from numpyro.infer.util import ParamInfo
+
+from .start import Start, find_starts
+from .target import Target, Values
+
+STRETCH = 100
+PURPOSES = {"run": 0, "fit": 1, "groups": 2}
+APART = 10**6
+"""Keys that are split or counted off from a seed have smaller numbers than this."""
+
+
+def key_for(purpose: str, seed: int) -> Any:
+    """A key of its own for every use of one seed."""
+    return jax.random.fold_in(jax.random.PRNGKey(seed), APART + PURPOSES[purpose])
+
+
+class Plan(NamedTuple):
+    """How to run; the number of draws is not part of it, a run can always be made longer."""
+
+    warmup: int = 1000
+    chains: int = 4
+    seed: int = 0
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    dense_mass: bool = False
+
+
+class State(NamedTuple):
+    """After `step` steps, warm-up included: the kernel's state, every array with the chains along
+    its first axis.
+    """
+
+    step: int
+    kernel: Any
+
+
+class Draws(NamedTuple):
+    """[chain, draw, ...] of every latent and deterministic site, and of what the sampler says about
+    each draw.
+    """
+
+    values: dict[str, np.ndarray[Any, Any]]
+    stats: dict[str, np.ndarray[Any, Any]]
+
+    @property
+    def length(self) -> int:
+        return int(self.stats["diverging"].shape[1])
+
+
+Seen = Callable[[int, Draws], None]
+"""Told of a chain and its newest [draw, ...]; called from the chain's own thread."""
+
+
+def join(parts: list[Draws]) -> Draws:
+    """Stretches one after the other."""
+    found: Draws = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *parts)
+    return found
+
+
+class Run:
+    def __init__(self, model: Callable[[], None], plan: Plan):
+        self.target = Target(model)
+        self.plan = plan
+        self.kernel = NUTS(
+            potential_fn=self.target.potential,
+            target_accept_prob=plan.target_accept,
+            max_tree_depth=plan.max_tree_depth,
+            dense_mass=plan.dense_mass,
+        )
+
+    def start(self) -> State:
+        """Before the first step; raises NoStart. The program of the steps is compiled meanwhile."""
+        _ = self._program
+        keys = jax.random.split(key_for("run", self.plan.seed), 2 * self.plan.chains)
+        starts = find_starts(self.target, keys[: self.plan.chains])
+        init = jax.jit(self._init)
+        states = [
+            init(key, start) for key, start in zip(keys[self.plan.chains :], starts, strict=True)
+        ]
+        return State(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
+
+    def _init(self, key: Any, start: Start) -> Any:
+        return self.kernel.init(key, self.plan.warmup, ParamInfo(*start), (), {})
+
+    @property
+    def _blank(self) -> Any:
+        """The shapes of one chain's state."""
+        raw = {name: jnp.zeros(shape) for name, shape in self.target.shapes.items()}
+        return jax.eval_shape(self._init, jax.random.PRNGKey(0), Start(raw, jnp.zeros(()), raw))
+
+    def blank(self) -> State:
+        """A state without numbers, to put kept ones in."""
+        return State(0, self._blank)
+
+    @cached_property
+    def _program(self) -> Future[Any]:
+        """Traced here, since threads know nothing of the precision that the caller has set;
+        compiled in a thread.
+        """
+        lowered = jax.jit(self._steps).lower(self._blank, jnp.asarray(0))
+        pool = ThreadPoolExecutor(1)
+        program = pool.submit(lowered.compile)
+        pool.shutdown(wait=False)
+        return program
+
+    def advance(
+        self, state: State, count: int, seen: Seen = lambda chain, draws: None
+    ) -> tuple[State, Draws]:
+        """`count` more steps; those of the warm-up are no draws. `seen` is called by every chain
+        after its stretch.
+        """
+        parts: list[Draws] = []
+        end = state.step + count
+        while state.step < end:
+            until_draws = self.plan.warmup - state.step
+            steps = min(STRETCH, end - state.step, until_draws if until_draws > 0 else STRETCH)
+            state, draws = self._stretch(state, steps, seen)
+            parts.append(draws if until_draws <= 0 else _none_of(draws))
+        return state, join(parts) if parts else self._no_draws(state)
+
+    def _no_draws(self, state: State) -> Draws:
+        _, draws = jax.eval_shape(self._steps, _part(state.kernel, 0), 0)
+        nothing: Draws = jax.tree.map(
+            lambda leaf: np.zeros((self.plan.chains, 0, *leaf.shape[1:]), leaf.dtype), draws
+        )
+        return nothing
+
+    def _stretch(self, state: State, steps: int, seen: Seen) -> tuple[State, Draws]:
+        """Every chain in a thread of its own: JAX runs them side by side on the cores there are."""
+        kernel = jax.tree.map(jnp.asarray, state.kernel)
+        chains = [_part(kernel, k) for k in range(self.plan.chains)]
+        advance, count = self._program.result(), jnp.asarray(steps)
+
+        def run(chain: int) -> tuple[Any, Draws]:
+            after, draws = jax.block_until_ready(advance(chains[chain], count))
+            draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:steps], draws)
+            seen(chain, draws)
+            return after, draws
+
+        with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
+            found = list(pool.map(run, range(self.plan.chains)))
+        kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
+        return State(state.step + steps, kernel), jax.tree.map(
+            lambda *own: np.stack(own), *(d for _, d in found)
+        )
+
+    def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
+        """Up to STRETCH steps of one chain; how many is an argument, so that all stretches run the
+        same program.
+        """
+
+        def step(k: Any, carried: Any) -> Any:
+            state, raw, stats = carried
+            state = self.kernel.sample(state, (), {})
+            raw = jax.tree.map(lambda all, one: all.at[k].set(one), raw, state.z)
+            stats = jax.tree.map(lambda all, one: all.at[k].set(one), stats, _stats(state))
+            return state, raw, stats
+
+        empty = jax.tree.map(
+            lambda x: jnp.zeros((STRETCH, *x.shape), x.dtype), (state.z, _stats(state))
+        )
+        state, raw, stats = jax.lax.fori_loop(0, steps, step, (state, *empty))
+        return state, Draws(jax.vmap(self.target.constrain)(raw), stats)
+
+
+def _part(tree: Any, k: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[k], tree)
+
+
+def _none_of(draws: Draws) -> Draws:
+    nothing: Draws = jax.tree.map(lambda leaf: leaf[:, :0], draws)
+    return nothing
+
+
+def _stats(state: Any) -> Values:
+    """Under ArviZ's names."""
+    return {
+        "diverging": state.diverging,
+        "energy": state.energy,
+        "lp": -state.potential_energy,
+        "acceptance_rate": state.accept_prob,
+        "n_steps": state.num_steps,
+        "tree_depth": jnp.asarray(jnp.floor(jnp.log2(state.num_steps)), int) + 1,
+        "step_size": state.adapt_state.step_size,
+    }

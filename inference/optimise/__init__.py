@@ -1,0 +1,3 @@
+"""Learning without a language: minimise a function of arrays, with a certificate, and losses worth
+minimising.
+"""

@@ -1,0 +1,236 @@
+"""L-BFGS: raw' = raw - t B g with B g from the last pairs of steps and changes of the gradient (two
+loops).
+
+B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and
+Lemarechal 1989): weights of rare and of common features differ in curvature by orders of magnitude,
+and one number for all halves the speed.
+
+The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the
+slope has risen. Too long a step halves the bracket from above, too short a step doubles or halves
+it from below. Where values are equal to rounding, slopes alone decide (the approximate conditions
+of Hager and Zhang).
+
+All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which takes no
+time beside a loss that is worth compiling, and would take seconds to compile with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .certificate import (
+    Drift,
+    asked_of,
+    eps_of,
+    judge,
+    largest,
+    next_drift,
+    no_drift,
+    rounding,
+    tolerance_for,
+)
+from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
+
+TRIES = 40
+MEMORY = 2**22
+FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
+
+
+class Pairs(NamedTuple):
+    """The gradient, the next direction, the inverse curvature along each axis, the last pairs (the
+    newest last), how many there are; failures in a row.
+    """
+
+    gradient: Array
+    direction: Array
+    diagonal: Array
+    steps: Array
+    changes: Array
+    count: Array
+    failures: Array
+    drift: Drift
+
+
+class Found(NamedTuple):
+    """Where a search ended: the size of the step, 0 where none will do, and the value and gradient
+    there.
+    """
+
+    size: float
+    value: Array
+    gradient: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lbfgs(Method):
+    """For any number of parameters; `loss(raw, data)` is differentiable, and `otherwise` is asked
+    where it is NaN.
+
+    `history` is the number of pairs kept. Without it as many are kept as MEMORY numbers hold,
+    between 10 and 200: pairs are cheap beside a gradient.
+    """
+
+    loss: Loss
+    data: Any = None
+    tolerance: float | None = None
+    history: int | None = None
+    otherwise: Loss | None = None
+    name: str = "L-BFGS"
+
+    def start(self, raw: Any) -> State:
+        return self.advance(self.like(raw))
+
+    def like(self, raw: Any) -> State:
+        """Before the loss was ever looked at."""
+        flat = flatten(raw)
+        nothing, before, value = (
+            np.array(0, np.int32),
+            np.array(-1, np.int32),
+            np.array(np.inf, flat.dtype),
+        )
+        history = (
+            max(10, min(200, MEMORY // max(flat.size, 1))) if self.history is None else self.history
+        )
+        pairs = np.zeros((history, flat.size), flat.dtype)
+        zeros = np.zeros_like(flat)
+        memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, no_drift(flat))
+        return State(before, raw, value, value, memory)
+
+    def advance(self, state: State) -> State:
+        """Along the direction that is remembered; then the next one. From an infinite value every
+        step is accepted.
+
+        A search that fails stays where it is and forgets the pairs: the next one goes along the
+        gradient.
+        """
+        old: Pairs = state.memory
+        flat = flatten(state.raw)
+        with np.errstate(all="ignore"):  # what is not finite is dealt with where it comes up
+            size, value, gradient = self._search(flat, state, old)
+            step = size * old.direction
+            pairs = remember(old, step, gradient - old.gradient)
+            pairs = pairs if size else pairs._replace(count=np.zeros_like(pairs.count))
+            direction = -two_loops(pairs, gradient)
+            asked = asked_of(value, tolerance_for(state.raw, self.tolerance))
+            drift = next_drift(old.drift, direction, flat + step, gradient, asked)
+        failures = np.zeros_like(old.failures) if size else old.failures + 1
+        memory = pairs._replace(
+            gradient=gradient, direction=direction, failures=failures, drift=drift
+        )
+        return State(
+            state.step + 1, unflatten(flat + step, state.raw), value, largest(gradient), memory
+        )
+
+    def _search(self, flat: Array, state: State, old: Pairs) -> Found:
+        """Bisection on Wolfe's weak conditions."""
+        value, direction, slope = state.value, old.direction, old.gradient @ old.direction
+        found, size, high = Found(0.0, value, old.gradient), 1.0, np.inf
+        for _ in range(TRIES):
+            there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
+            new_slope = gradient @ direction
+            falls = there <= value + FALL * size * slope
+            nearly = there <= value + rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
+            if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
+                found = Found(size, there, gradient)
+                if new_slope >= RISE * slope:
+                    break
+            else:
+                high = size
+            size = (found.size + high) / 2 if np.isfinite(high) else 2 * found.size
+        return found
+
+    def _look(self, point: Array, raw: Any) -> tuple[Array, Array]:
+        there = unflatten(point, raw)
+        value, gradient = value_and_gradient(self.loss, there, self.data)
+        if self.otherwise is not None and np.isnan(value):
+            value, gradient = value_and_gradient(self.otherwise, there, self.data)
+        return np.asarray(value), flatten(gradient)
+
+    def verdict(self, state: State) -> Verdict | None:
+        """Without a pair nothing is known of the curvature, and the gradient alone proves nothing
+        unless it is zero.
+        """
+        memory: Pairs = state.memory
+        known = int(memory.count) > 0 or float(state.gradient_norm) == 0
+        found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)
+        if found is None and int(memory.failures) > 1:
+            reason = (
+                "no step lowers the loss, not even along the gradient: it is not smooth, or "
+                "all rounding"
+            )
+            return Verdict(
+                False, f"{reason} (the largest entry of the gradient is {norm_of(state)})"
+            )
+        return found
+
+
+@partial(jax.jit, static_argnums=0)
+def value_and_gradient(loss: Loss, raw: Any, data: Any) -> tuple[Array, Any]:
+    found: tuple[Array, Any] = jax.value_and_grad(loss)(raw, data)
+    return found
+
+
+def flatten(tree: Any) -> Array:
+    """The numbers of all leaves as one vector."""
+    return np.concatenate(
+        [np.zeros(0, np.float32), *(np.ravel(leaf) for leaf in jax.tree.leaves(tree))]
+    )
+
+
+def unflatten(flat: Array, like: Any) -> Any:
+    """A vector as leaves of these shapes and types."""
+    leaves, treedef = jax.tree.flatten(like)
+    parts = np.split(flat, np.cumsum([np.size(leaf) for leaf in leaves])[:-1])
+    shaped = [
+        part.reshape(np.shape(leaf)).astype(leaf.dtype)
+        for part, leaf in zip(parts, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(treedef, shaped)
+
+
+def remember(old: Pairs, step: Array, change: Array) -> Pairs:
+    """With the newest pair last, if the curvature along it is positive beyond rounding."""
+    curvature = step @ change
+    if not curvature > eps_of(step) * np.linalg.norm(step) * np.linalg.norm(change):
+        return old
+    ahead = next_diagonal(old, step, change, curvature)
+    diagonal = np.where((ahead > 0) & np.isfinite(ahead), ahead, old.diagonal)
+    steps, changes = (
+        np.vstack([rows[1:], new]) for rows, new in ((old.steps, step), (old.changes, change))
+    )
+    count = np.minimum(old.count + 1, len(old.steps)).astype(np.int32)
+    return old._replace(diagonal=diagonal, steps=steps, changes=changes, count=count)
+
+
+def next_diagonal(old: Pairs, step: Array, change: Array, curvature: Array) -> Array:
+    """The diagonal of the BFGS update of diag(d), after d is scaled to the curvature y's along the
+    newest pair:
+
+    d <- d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
+    """
+    start = old.diagonal if old.count > 0 else np.ones_like(step)
+    scaled = start * (curvature / np.sum(start * change**2))
+    moved = step / scaled
+    return 1 / (1 / scaled + change**2 / curvature - moved**2 / (step @ moved))
+
+
+def two_loops(pairs: Pairs, gradient: Array) -> Array:
+    """B g, where B starts as the diagonal; g over its size where there is no pair yet."""
+    if not pairs.count:
+        return gradient / max(1, np.abs(gradient).sum())
+    used = range(len(pairs.steps) - int(pairs.count), len(pairs.steps))
+    weights = 1 / np.sum(pairs.steps * pairs.changes, axis=1)
+    shares = np.zeros_like(weights)
+    q = gradient
+    for k in reversed(used):
+        shares[k] = weights[k] * (pairs.steps[k] @ q)
+        q = q - shares[k] * pairs.changes[k]
+    r = pairs.diagonal * q
+    for k in used:
+        r = r + pairs.steps[k] * (shares[k] - weights[k] * (pairs.changes[k] @ r))
+    return r

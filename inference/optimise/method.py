@@ -1,0 +1,157 @@
+"""raw' = advance(raw) until a certificate holds: one interface, one file for each method.
+
+`raw` is a pytree of float arrays that are free to take any value. A state is all arrays: kept in a
+file and given back, it continues bit for bit. A certificate says why it is believed: that the
+gradient is small is not enough, for it also vanishes on the way to infinity, where a likelihood
+without a maximum approaches its supremum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..errors import InferenceError
+
+Array = Any
+Loss = Callable[[Any, Any], Array]
+LARGE = 1e8
+
+
+class State(NamedTuple):
+    """After `step` steps: where it is, the value and the largest entry of the gradient there, what
+    is remembered.
+    """
+
+    step: Array
+    raw: Any
+    value: Array
+    gradient_norm: Array
+    memory: Any
+
+
+class Verdict(NamedTuple):
+    """Why there is nothing more to do; `gap` is how far the value may be above the minimum, where
+    that is known.
+    """
+
+    converged: bool
+    reason: str
+    gap: float | None = None
+
+
+class Method(ABC):
+    """Deterministic: a state determines all that follow. Programs are compiled once for each loss
+    and shape.
+    """
+
+    name: str
+
+    @abstractmethod
+    def start(self, raw: Any) -> State:
+        """The state after no step."""
+
+    def like(self, raw: Any) -> State:
+        """A state of the shapes of all others."""
+        found: State = jax.eval_shape(self.start, raw)
+        return found
+
+    @abstractmethod
+    def advance(self, state: State) -> State:
+        """One step, or one stretch of them."""
+
+    @abstractmethod
+    def verdict(self, state: State) -> Verdict | None:
+        """None while there is more to do."""
+
+    def is_done(self, state: State) -> bool:
+        """Whether the certificate holds."""
+        found = self.verdict(state)
+        return found is not None and found.converged
+
+
+class Result(NamedTuple):
+    """Where a method stopped, and why."""
+
+    raw: Any
+    value: float
+    gradient_norm: float
+    steps: int
+    converged: bool
+    method: str
+    reason: str
+    gap: float | None
+
+
+def minimise(
+    method: Method,
+    raw: Any,
+    steps: int,
+    watch: Callable[[State], None] | None = None,
+    state: State | None = None,
+) -> Result:
+    """At most `steps` steps, rounded up to whole stretches; `watch` sees every state, the first
+    included.
+
+    With `state`, one that a run of the same method came through, the run goes on from there and
+    `raw` is not looked at.
+    """
+    if state is None:
+        state = method.start(check_raw(raw))
+    found = look(method, state, watch)
+    while found is None and int(state.step) < steps:
+        state = method.advance(state)
+        found = look(method, state, watch)
+    converged, reason, gap = found or Verdict(False, out_of_steps(state))
+    value, norm = float(state.value), float(state.gradient_norm)
+    return Result(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
+
+
+def look(method: Method, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
+    if watch is not None:
+        watch(state)
+    return method.verdict(state)
+
+
+def not_finite(state: State) -> Verdict | None:
+    """The verdict on a value that is no number, or infinite."""
+    if np.isfinite(float(state.value)):
+        return None
+    return Verdict(
+        False,
+        f"the value at step {int(state.step)} is {float(state.value)}: start from other parameters",
+    )
+
+
+def out_of_steps(state: State) -> str:
+    reason = (
+        f"no certificate after {int(state.step)} steps: the largest entry of the gradient is "
+        f"{norm_of(state)}"
+    )
+    largest = float(np.abs(np.asarray(ravel_pytree(state.raw)[0])).max(initial=0.0))
+    if largest > LARGE:
+        reason += f"; a parameter has reached {largest:.2g}: there may be no minimum"
+    return reason
+
+
+def norm_of(state: State) -> str:
+    return f"{float(state.gradient_norm):.2g}"
+
+
+def check_raw(raw: Any) -> Any:
+    """The parameters as arrays of JAX; floats, all of them."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(raw):
+        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            where = jax.tree_util.keystr(path) or "the only one"
+            raise InferenceError(
+                f"parameter {where} is of type {jnp.result_type(leaf)}: give floats"
+            )
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw
+    )  # of no weak type

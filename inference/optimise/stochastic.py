@@ -1,0 +1,149 @@
+"""Stochastic gradients: raw' = raw - step(gradient of loss(raw, some rows, key)), by Adam or by
+plain descent.
+
+Every step has a key of its own, made from the seed and the number of the step, for the rows it
+draws (with replacement) and for whatever the loss draws. Steps are taken in stretches of one length
+by one compiled program, so that a run that goes on after any stretch is the same run, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+
+from ..errors import InferenceError
+from .certificate import largest
+from .method import Array, Method, State, Verdict, not_finite
+
+STRETCH = 50
+LEAST_STEPS = 1000
+SMALL = 1e-6
+OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
+    "adam": optax.adam,
+    "sgd": optax.sgd,
+}
+
+
+class Past(NamedTuple):
+    """What the optimiser remembers, and the losses of all steps."""
+
+    optimizer: Any
+    losses: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Stochastic(Method):
+    """`loss(raw, batch, key)` estimates what is minimised from `batch_size` rows of the data (all
+    where it is None).
+
+    The leading axis of every array of the data counts rows. The value of a state is the mean over
+    its last stretch, the gradient norm that of the mean gradient over it.
+    """
+
+    loss: Callable[[Any, Any, Array], Array]
+    data: Any = None
+    batch_size: int | None = None
+    rate: float = 0.01
+    optimizer: str = "adam"
+    seed: int = 0
+    name: str = "stochastic gradients"
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise InferenceError(
+                f"optimizer is one of {', '.join(OPTIMIZERS)}, not {self.optimizer!r}"
+            )
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InferenceError(f"batch_size is at least 1, not {self.batch_size}")
+
+    def start(self, raw: Any) -> State:
+        """Nothing is estimated yet: value and gradient norm are no numbers."""
+        dtype = ravel_pytree(raw)[0].dtype
+        memory = Past(OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype))
+        unknown = jnp.full((), jnp.nan, dtype)
+        return State(jnp.zeros((), jnp.int32), raw, unknown, unknown, memory)
+
+    def advance(self, state: State) -> State:
+        past: Past = state.memory
+        setting = self.loss, self.optimizer, self.batch_size
+        key = jax.random.key(self.seed)
+        raw, memory, losses, norm = stretch(
+            setting, self.rate, self.data, key, state.step, state.raw, past.optimizer
+        )
+        seen = np.concatenate([past.losses, np.asarray(losses)])
+        value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
+        return State(state.step + STRETCH, raw, value, norm, Past(memory, seen))
+
+    def verdict(self, state: State) -> Verdict | None:
+        """There is no certificate; it is over when the loss neither falls nor rises, as far as its
+        noise shows.
+        """
+        losses = np.asarray(state.memory.losses)
+        if losses.size and (wrong := not_finite(state)) is not None:
+            return wrong
+        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-STRETCH]))):
+            return None
+        fall, error = last_fall(losses)
+        return Verdict(
+            True,
+            (
+                f"over the last half of the run the loss fell by {fall:.2g}, its noise being "
+                f"{error:.2g}"
+            ),
+        )
+
+
+def last_fall(losses: np.ndarray) -> tuple[float, float]:
+    """The mean over the third quarter of a run less that over the fourth, and the standard error of
+    this.
+    """
+    quarter = len(losses) // 4
+    earlier, later = losses[-2 * quarter : -quarter], losses[-quarter:]
+    error = np.sqrt((np.var(earlier, ddof=1) + np.var(later, ddof=1)) / quarter)
+    return float(earlier.mean() - later.mean()), float(error)
+
+
+def is_level(losses: np.ndarray) -> bool:
+    fall, error = last_fall(losses)
+    return abs(fall) < max(2 * error, SMALL * (1 + abs(float(losses[-1]))))
+
+
+@partial(jax.jit, static_argnums=0)
+def stretch(
+    setting: Any, rate: Array, data: Any, key: Array, first: Array, raw: Any, memory: Any
+) -> Any:
+    """STRETCH steps: parameters, what the optimiser remembers, the losses, the norm of the mean
+    gradient.
+    """
+    loss, optimizer, batch_size = setting
+    update = OPTIMIZERS[optimizer](rate).update
+
+    def step(carried: Any, number: Array) -> Any:
+        raw, memory, total = carried
+        drawing, own = jax.random.split(jax.random.fold_in(key, number))
+        value, gradient = jax.value_and_grad(loss)(raw, draw_rows(data, batch_size, drawing), own)
+        with jax.numpy_dtype_promotion("standard"):  # optax raises floats to the power of counts
+            change, memory = update(gradient, memory, raw)
+        return (optax.apply_updates(raw, change), memory, total + ravel_pytree(gradient)[0]), value
+
+    start = raw, memory, jnp.zeros_like(ravel_pytree(raw)[0])
+    (raw, memory, total), losses = jax.lax.scan(
+        step, start, first + jnp.arange(STRETCH, dtype=jnp.int32)
+    )
+    return raw, memory, losses, largest(total) / STRETCH
+
+
+def draw_rows(data: Any, batch_size: int | None, key: Array) -> Any:
+    if batch_size is None:
+        return data
+    rows = jax.tree.leaves(data)[0].shape[0]
+    chosen = jax.random.randint(key, (batch_size,), 0, rows)
+    return jax.tree.map(lambda leaf: leaf[chosen], data)
