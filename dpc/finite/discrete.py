@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
 from dpc.dsl.record import Record
@@ -21,7 +22,7 @@ from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from .expand import NotTabular
 from .ground import Ground, Group, check_size, each_table
 from .slots import Sizes
-from .terms import Tabulator, Term, finite_draws
+from .terms import Tabulator, Term
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""

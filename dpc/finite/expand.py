@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
+from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import IndexOf, Type
+from dpc.dsl.graph.types import Type
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Bindings = Mapping[str, c.Core]
@@ -40,7 +42,7 @@ class Expander:
         return c.map_parts(tree, lambda part: self.expand(part, bindings))
 
     def depends(self, core: c.Core | c.Law) -> bool:
-        return any(isinstance(part, c.Ref) and part.name in self.mentioned for part in c.walk(core))
+        return reads_any(core, self.mentioned)
 
     # ---- leaves and definitions
 
@@ -156,7 +158,3 @@ def _only_piece(node: Node) -> Piece:
             "`with soft`"
         )
     return piece
-
-
-def index_type(bind: c.Bind) -> Type:
-    return Type(IndexOf(bind.dim, bind.low, bind.high))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpc.dsl.graph.evaluate import Evaluator
+from dpc.dsl.graph.finite import finite_draws
 from dpc.inference import queries as q
 
 from ..exits import UsageError
@@ -15,7 +16,7 @@ from .approximation import How, find
 from .ground import Ground, each_table
 from .slots import Sizes
 from .tabulated import Tabulated, tabulate
-from .terms import Tabulator, finite_draws
+from .terms import Tabulator
 
 if TYPE_CHECKING:
     from ..model.model import Model

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import NeedsJax
 from dpc.dsl.graph.graph import Graph
 from dpc.dsl.record import Record
@@ -276,7 +276,7 @@ def index_names(grounded: Grounded) -> set[str]:
         roots = [index for slot in term.slots for index in slot.indices] + (
             [term.where] if term.where else []
         )
-        found |= {part.name for root in roots for part in c.walk(root) if isinstance(part, c.Ref)}
+        found |= set(nodes_read(*roots))
     return found
 
 

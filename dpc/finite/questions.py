@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.factors.factor_graph import FactorGraph
@@ -26,7 +27,6 @@ from .discrete import Discrete, Setting, discrete_model
 from .finite import Finite, build_finite, digest
 from .given import check_given
 from .tables import tables_once
-from .terms import finite_draws
 
 Values = dict[str, Any]
 Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]

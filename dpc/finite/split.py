@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.types import BOOL
+from dpc.dsl.graph.forms import both
 from dpc.dsl.record import Record
 
 
@@ -33,12 +33,6 @@ def split_sum(core: c.Core, depends: Callable[[c.Core], bool]) -> Iterator[Summa
                 yield inner.replace(body=around(inner.body))
     else:
         yield Summand(core)
-
-
-def both(a: c.Core | None, b: c.Core | None) -> c.Core | None:
-    if a is None or b is None:
-        return a if b is None else b
-    return c.Apply(a.span, BOOL, "and", (("a", a), ("b", b)))
 
 
 Part = tuple[c.Core, Callable[[c.Core], c.Core]]

@@ -11,16 +11,15 @@ from math import inf, lgamma
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Array, Evaluator
-from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.forms import both, index_type
+from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import BOOL, REAL, Bool, IndexOf, Int, Type
+from dpc.dsl.graph.types import BOOL, REAL, Type
 from dpc.dsl.record import Record
 
-from .expand import Expander, NotTabular, index_type
+from .expand import Expander, NotTabular
 from .slots import Sizes, Slot, Slotter
-from .split import Summand, both, split_sum
-
-MAX_VALUES = 10_000
+from .split import Summand, split_sum
 
 
 class Term(Record):
@@ -56,32 +55,6 @@ class Term(Record):
         return bool(self.slots) and not any(
             isinstance(part, c.Var) and part.name in own for tree in trees for part in c.walk(tree)
         )
-
-
-def is_finite(type_: Type) -> bool:
-    """Truth values, labels and indices, and whole numbers between two bounds."""
-    if isinstance(type_.domain, Int):
-        low, high = type_.bounds
-        return high - low < MAX_VALUES
-    return isinstance(type_.domain, Bool | IndexOf)
-
-
-def finite_draws(graph: Graph) -> tuple[Node, ...]:
-    """The draws that can be summed over; a count out of a constant number is bounded by it."""
-    draws = (_with_bound(node) for node in graph.of_kind(Kind.DRAW))
-    return tuple(node for node in draws if not node.type.constraint and is_finite(node.type))
-
-
-def _with_bound(node: Node) -> Node:
-    """Binomial(10, p) is a count from 0 to 10."""
-    domain = node.type.domain
-    if not isinstance(domain, Int) or not node.laws:
-        return node
-    totals = [dict(law.arguments).get(law.facts.highest) for law in node.laws]
-    if all(isinstance(n, c.Const) for n in totals):
-        upper = max(float(n.value) for n in totals if isinstance(n, c.Const))
-        return node.replace(type=node.type.replace(domain=Int(0, min(domain.upper, upper))))
-    return node
 
 
 class Tabulator:

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
 from dpc.dsl.graph.typed import Piece, Setting
 from dpc.dsl.graph.types import Dim, IndexOf, Place, Real, Type
 from dpc.dsl.record import Record
-
-from .substitute import names_in, renamed_apart, substitute
 
 NUMBER = Type(Real())
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.dependence import Recurrence, offset_of
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Dim, Place
 

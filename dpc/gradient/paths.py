@@ -8,8 +8,8 @@ all paths.
 from __future__ import annotations
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.dependence import Recurrence, offset_of
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Bool, IndexOf
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Setting
 from dpc.dsl.library.functions import functions_by_text
@@ -45,7 +46,7 @@ def obstacle(name: str, graph: Graph, terms: Iterable[CostTerm], passing: frozen
 
 
 def _hard_choice(where: c.Core | None, touched: set[str]) -> str:
-    return "a choice" if where is not None and _mentions(where, touched) else ""
+    return "a choice" if where is not None and reads_any(where, touched) else ""
 
 
 def _hard(
@@ -55,9 +56,9 @@ def _hard(
         return ""
     for part in c.walk(body):
         word = _jump(part)
-        if word and any(_mentions(inner, touched) for inner in _jumping(part)):
+        if word and any(reads_any(inner, touched) for inner in _jumping(part)):
             return word
-        if isinstance(part, c.Call) and _mentions(part, touched):
+        if isinstance(part, c.Call) and reads_any(part, touched):
             word = _jump_inside(part.function, graph)
             if word:
                 return word
@@ -97,7 +98,3 @@ def _jump_inside(function: str, graph: Graph) -> str:
         ),
         "",
     )
-
-
-def _mentions(core: c.Core | c.Law, names: set[str]) -> bool:
-    return any(isinstance(part, c.Ref) and part.name in names for part in c.walk(core))

@@ -13,7 +13,7 @@ from ast import FunctionDef
 from collections.abc import Iterable, Sequence
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
+from dpc.dsl.graph.dependence import Recurrence, nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Bool, Real, Type
@@ -273,8 +273,7 @@ def is_simple(node: Node, graph: Graph) -> bool:
 
 
 def random_names(core: c.Core | c.Law, graph: Graph) -> list[str]:
-    names = [part.name for part in c.walk(core) if isinstance(part, c.Ref)]
-    return [name for name in dict.fromkeys(names) if graph[name].random]
+    return [name for name in nodes_read(core) if graph[name].random]
 
 
 def outside(node: Node, graph: Graph) -> list[str]:

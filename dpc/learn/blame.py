@@ -15,12 +15,12 @@ import numpy as np
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Kind
+from dpc.dsl.graph.passes.joined import place_name
 from dpc.dsl.record import Record
 
 from ..finite.slots import Sizes
 from ..finite.terms import Term
 from .cases import Group
-from .join import place_name
 from .likelihood import Likelihood
 
 Values = dict[str, Any]

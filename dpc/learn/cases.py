@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
 from ..data.bind import Bound, bind_data
@@ -94,19 +95,18 @@ def given_by(graph: Graph, raws: list[Raw]) -> set[str]:
 
 
 def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
-    return bind_observed(graph, given_by(graph, raws), raws, sizes)
+    return bind_partly(with_given_observed(graph, given_by(graph, raws)), raws, sizes)
 
 
-def bind_observed(
-    graph: Graph, given: set[str], raws: list[Raw], sizes: Mapping[str, int] | None
-) -> Bound:
-    """Draws that the data give are observed, whatever the file calls them; missing entries are
-    allowed.
-    """
-    seen = graph.map_nodes(
-        lambda n: n.replace(observed=n.observed or (n.kind is Kind.DRAW and n.name in given))
-    )
-    return bind_data(seen, *raws, sizes=sizes, partial=True, missing=True)
+def with_given_observed(graph: Graph, given: set[str]) -> Graph:
+    """Draws that the data give are observed, whatever the file calls them."""
+    observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
+    return mark_observed(graph, given | observed)
+
+
+def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    """Not all that is observed need be there, and entries may be missing."""
+    return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
 
 
 # ---- groups

@@ -15,13 +15,13 @@ from scipy.special import gammaln  # type: ignore[import-untyped]
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-from ..finite.expand import index_type
 from ..finite.slots import Sizes
 from .cases import CASE, Cases, Group
 from .roles import Roles

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
@@ -83,9 +84,7 @@ class Design:
 
     def _needed_functions(self, predictor: c.Core) -> list[Node]:
         """Functions of the model that the predictor is computed from, in the order of the graph."""
-        needed = self.graph.ancestors(
-            {part.name for part in c.walk(predictor) if isinstance(part, c.Ref)}
-        )
+        needed = self.graph.ancestors(set(nodes_read(predictor)))
         found = [node for node in self.graph.of_kind(Kind.FUNCTION) if node.name in needed]
         for node in found:
             if (

@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.lower.initial import parameters
 from dpc.dsl.record import Record
 from dpc.inference.optimise.method import Result, minimise
 from dpc.inference.optimise.newton import Newton
@@ -155,11 +154,11 @@ class FieldFamily:
 
 def verify_linear(graph: Graph) -> None:
     """Raises NotAFamily with the place that is not linear in the parameters."""
-    names = {node.name for node in parameters(graph)}
+    names = {node.name for node in graph.parameters}
     if not names:
         raise NotAFamily("the model has no parameters")
     bound = [
-        n for n in parameters(graph) if n.type.constraint or min(map(abs, n.type.bounds)) < jnp.inf
+        n for n in graph.parameters if n.type.constraint or min(map(abs, n.type.bounds)) < jnp.inf
     ]
     if bound:
         raise NotAFamily(f"`{bound[0].name}` is {bound[0].type}: natural parameters are free")

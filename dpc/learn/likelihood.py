@@ -22,20 +22,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.joined import join_cases
+from dpc.dsl.graph.passes.missing import leave_out_missing, present_name
+from dpc.dsl.graph.passes.parts import mark_observed, needed_for
 from dpc.dsl.record import Record
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.model import each_table
 
+from ..data.errors import unfit_as_problem
 from ..finite.finite import Finite
-from ..finite.terms import finite_draws
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
 from .cases import Cases, Group, shape_of
 from .fields import FIELD_LOSSES
-from .join import join_cases
 from .linear import Blocks, block_dim, log_integral, verify_block
-from .missing import leave_out_missing, present_name
 from .roles import Roles, find_roles
 
 Values = dict[str, Any]
@@ -101,10 +103,9 @@ class Likelihood:
 
     def _given_graph(self) -> Graph:
         given = self.cases.given - self.open
-        graph = self.roles.graph.map_nodes(
-            lambda n: n.replace(observed=n.name in given) if n.kind is Kind.DRAW else n
-        )
-        return leave_out_missing(graph, sorted(self.masked))
+        graph = mark_observed(self.roles.graph, given)
+        with unfit_as_problem():
+            return leave_out_missing(graph, sorted(self.masked))
 
     def _fixed(self, group: Group) -> Values:
         """Inputs that may say which finite variables depend on each other: these are never
@@ -377,10 +378,7 @@ class Likelihood:
     @cached_property
     def _prior(self) -> Model:
         graph = self.roles.graph
-        kept = graph.ancestors(self.roles.prior)
-        nodes = tuple(node for node in graph.nodes if node.name in kept)
-        recurrences = tuple(group for group in graph.recurrences if set(group.members) <= kept)
-        return self.model_of(graph.replace(nodes=nodes, recurrences=recurrences))
+        return self.model_of(needed_for(graph, self.roles.prior))
 
     def _split(self, params: Values) -> tuple[Values, Values]:
         drawn = {node.name for node in self.roles.estimated}

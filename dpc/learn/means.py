@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 
-from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.types import Real
+from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.passes.parts import one_draw
 from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
@@ -78,7 +78,7 @@ class Means:
     def __init__(self, graph: Graph, name: str, externs: Mapping[str, Callable[..., Any]]):
         self.name = name
         self.dims = frozenset(dim.name for dim in graph.dims)
-        program = lower_program(only(graph, name))
+        program = lower_program(one_draw(graph, name))
         self.mean, self.variance = (
             run_program(program, externs, {"dist": _Laws(moment)})["sample"]
             for moment in ("mean", "variance")
@@ -90,26 +90,3 @@ class Means:
         key = jax.random.key(0)
         mean, variance = (f(key, params, known)[self.name] for f in (self.mean, self.variance))
         return mean, jnp.sqrt(variance)
-
-
-def only(graph: Graph, name: str) -> Graph:
-    """What the draw depends on; other draws are given, and whole numbers have means that are not
-    whole.
-    """
-    kept = graph.ancestors([name])
-
-    def change(node: Node) -> Node:
-        if node.name == name:
-            return node.replace(
-                type=node.type.replace(domain=Real(*node.type.bounds)), observed=False
-            )
-        if node.kind is Kind.DRAW:
-            return node.replace(
-                kind=Kind.INPUT, pieces=(), parents=(), random=False, observed=False
-            )
-        return node
-
-    nodes = tuple(
-        change(node) for node in graph.nodes if node.name in kept and node.kind is not Kind.COST
-    )
-    return graph.replace(nodes=nodes, recurrences=(), guide=None)

@@ -11,25 +11,26 @@ import jax
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.joined import join_cases, place_name
+from dpc.dsl.graph.passes.parts import without_draws
+from dpc.dsl.graph.passes.tables import tables_as_parameters
 from dpc.dsl.graph.types import Axis
 from dpc.dsl.record import Record
 
 from ..data.errors import problem
 from ..finite.discrete import Setting, states_of
-from ..finite.terms import finite_draws
 from ..model.given import random_ancestors
 from ..show.answer import Answer
 from ..show.table import Table
 from .cases import Cases
 from .choose import NotApplicable
 from .hidden_means import HiddenMeans
-from .join import join_cases, place_name
 from .likelihood import Likelihood
 from .means import Means, why_no_mean
 from .read_cases import read_cases
 from .result import Learned, learned, plain
-from .tables import tables_as_parameters
 
 Values = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -289,9 +290,7 @@ def without(graph: Graph, names: set[str]) -> Graph:
                 f"`{node.name}` depends on `{cause}`, which the data do not give: give it, or use "
                 "`dpc posterior`"
             )
-    nodes = tuple(node for node in graph.nodes if node.name not in gone)
-    recurrences = tuple(group for group in graph.recurrences if not gone & set(group.members))
-    return graph.replace(nodes=nodes, recurrences=recurrences, guide=None)
+    return without_draws(graph, names)
 
 
 def verify_asked(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.joined import can_join, place_name
 from dpc.dsl.graph.types import Dim
 from dpc.dsl.source import Span
 
@@ -26,14 +27,14 @@ from .cases import (
     Cases,
     Group,
     bind_case,
-    bind_observed,
+    bind_partly,
     cut_cases,
     draws_of,
     first_dim,
     given_by,
     stack_cases,
+    with_given_observed,
 )
-from .join import can_join, place_name
 from .listed import bind_at_once, bind_one_by_one, placed
 
 
@@ -154,9 +155,8 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
         )
 
     given = given_by(graph, raws)
-    bound = bind_observed(
-        graph.replace(dims=(*graph.dims, dim)).map_nodes(with_axis), given, raws, sizes
-    )
+    rows = with_given_observed(graph, given).replace(dims=(*graph.dims, dim))
+    bound = bind_partly(rows.map_nodes(with_axis), raws, sizes)
     count = bound.sizes.pop(CASE)
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}

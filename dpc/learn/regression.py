@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import Array, NeedsJax
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.record import Record
@@ -145,7 +146,7 @@ def _spread(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node 
 
 
 def _mentions(likelihood: Likelihood, core: c.Core, node: Node) -> bool:
-    names = {part.name for part in c.walk(core) if isinstance(part, c.Ref)}
+    names = set(nodes_read(core))
     return node.name in likelihood.roles.graph.ancestors(names)
 
 

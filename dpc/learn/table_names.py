@@ -6,9 +6,8 @@ from itertools import product
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.passes.tables import is_table
 from dpc.dsl.graph.types import Bool, Dim, IndexOf, Type
-
-from .tables import is_table
 
 
 def table_entries(graph: Graph) -> dict[str, list[str]]:

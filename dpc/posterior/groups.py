@@ -11,12 +11,12 @@ import jax
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.missing import present_name
 from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
 from dpc.inference.mcmc.over import over_draws
 from dpc.inference.mcmc.run import key_for
 
 from ..data.bound import Data
-from ..learn.missing import present_name
 from .labels import coords_of, dims_of
 
 Values = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.noncentered import is_noncentered
 from dpc.dsl.graph.types import Dim
-
-from .decentre import is_noncentered
 
 RESERVED = ("chain", "draw")
 
@@ -58,4 +58,4 @@ def _has_random_scale(law: c.Law, graph: Graph) -> bool:
 
 
 def _is_random(core: c.Core, graph: Graph) -> bool:
-    return any(isinstance(part, c.Ref) and graph[part.name].random for part in c.walk(core))
+    return any(graph[name].random for name in nodes_read(core))

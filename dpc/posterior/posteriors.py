@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dpc.dsl.graph.passes.noncentered import decentre
+
 from ..data.bound import Data
+from ..data.errors import unfit_as_problem
 from ..exits import UsageError
-from .decentre import decentre
 from .numpyro_model import NumpyroModel
 
 if TYPE_CHECKING:
@@ -74,13 +76,15 @@ class Posteriors:
     # ---- missing data
 
     def with_missing(self, sources: tuple[Any, ...], sizes: dict[str, int]) -> tuple[Model, Data]:
+        from dpc.dsl.graph.passes.missing import open_missing
+
         from ..data import bind_data
-        from .missing import open_missing
 
         bound = bind_data(self.model.graph, *sources, sizes=sizes, missing=True).own()
         if not bound.missing:
             return self.model, Data(bound.arrays, bound.sizes, bound.labels)
-        opened = open_missing(self.model.graph, bound.arrays, bound.missing)
+        with unfit_as_problem():
+            opened = open_missing(self.model.graph, bound.arrays, bound.missing)
         model = type(self.model)(opened.graph, externs=self.model.externs, notes=opened.notes)
         labels = {**bound.labels, **opened.labels}
         return model, Data(opened.arrays, {**bound.sizes, **opened.sizes}, labels)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST
 from dpc.dsl.record import Record
-
-from ..finite.terms import finite_draws
 
 
 class Sites(Record):

@@ -7,7 +7,7 @@ from math import isinf
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.inputs import reads
+from ..graph.dependence import reads
 from ..graph.typed import Definition, Piece, Typed
 
 INFORMED = frozenset({"observed", "factor", "latent"})

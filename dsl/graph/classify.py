@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..record import Record
 from . import core as c
-from .graph import Graph, Kind, Node, offset_of
+from .dependence import offset_of
+from .graph import Graph, Kind, Node
 from .types import Bool, IndexOf
 
 

@@ -109,6 +109,12 @@ class Graph(Record):
     def of_kind(self, *kinds: Kind) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.kind in kinds)
 
+    @property
+    def parameters(self) -> tuple[Node, ...]:
+        """Those of the model and of its guide."""
+        own = self.guide.of_kind(Kind.PARAMETER) if self.guide else ()
+        return tuple({node.name: node for node in (*self.of_kind(Kind.PARAMETER), *own)}.values())
+
     def ancestors(self, names: Iterable[str], stop: Collection[str] = ()) -> set[str]:
         """These nodes and all that they depend on, not looking beyond what is in `stop`."""
         found: set[str] = set()
@@ -122,23 +128,6 @@ class Graph(Record):
 
     def map_nodes(self, change: object) -> Graph:
         return self.replace(nodes=tuple(change(node) for node in self.nodes))  # type: ignore[operator]
-
-
-# ---- offsets along binders
-
-
-def offset_of(index: c.Core) -> tuple[str | None, int] | None:
-    """`t - 1` is ("t", -1), a constant is (None, value), anything else None."""
-    if isinstance(index, c.Var):
-        return index.name, 0
-    if isinstance(index, c.Const):
-        return None, int(index.value)
-    if isinstance(index, c.Apply) and index.function in ("add", "subtract"):
-        (_, left), (_, right) = index.arguments
-        base = offset_of(left)
-        if base and isinstance(right, c.Const):
-            return base[0], base[1] + int(right.value) * (1 if index.function == "add" else -1)
-    return None
 
 
 # ---- invariants

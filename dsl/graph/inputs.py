@@ -10,25 +10,12 @@ from typing import Any
 
 from ..library.functions import FUNCTIONS
 from . import core as c
-from .graph import offset_of
+from .dependence import offset_of, reads
 from .typed import Setting
 from .types import Real
 
 COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal"})
 HARD_ROWS = frozenset(row.text for row in FUNCTIONS if row.jumps)
-
-
-def reads(core: c.Core | c.Law) -> Iterator[tuple[c.Ref, c.Core]]:
-    """Every mention of another node, with its indices where it has some."""
-    if isinstance(core, c.Ref):
-        yield core, core
-    elif isinstance(core, c.At) and isinstance(core.base, c.Ref):
-        yield core.base, core
-        for index in core.indices:
-            yield from reads(index)
-    else:
-        for part in c.parts(core):
-            yield from reads(part)
 
 
 def real_names(core: c.Core) -> tuple[str, ...]:

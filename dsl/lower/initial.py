@@ -4,29 +4,12 @@ type elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..graph import core as c
-from ..graph.graph import Graph, Kind, Node
+from ..graph.graph import Node
 from ..graph.types import Type
 from .code import Code, call, const, infix, name, pack
 from .expressions import lower
 from .scope import Scope, size_code
 from .shapes import as_array
-
-
-def parameters(graph: Graph) -> tuple[Node, ...]:
-    """Those of the model and of its guide."""
-    own = graph.guide.of_kind(Kind.PARAMETER) if graph.guide else ()
-    return tuple({node.name: node for node in (*graph.of_kind(Kind.PARAMETER), *own)}.values())
-
-
-def mentioned(node: Node) -> Iterator[str]:
-    """The data that the starting value of a parameter is computed from."""
-    if node.default is not None:
-        yield from dict.fromkeys(
-            core.name for core in c.walk(node.default) if isinstance(core, c.Ref)
-        )
 
 
 def starting_value(node: Node, scope: Scope) -> Code:

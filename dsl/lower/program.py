@@ -8,9 +8,8 @@ from ast import FunctionDef
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..graph import core as c
-from ..graph.dependence import Recurrence, find_recurrences
+from ..graph.dependence import Recurrence, find_recurrences, lagged_edges, nodes_read
 from ..graph.graph import Graph, Kind, Node
-from ..graph.lags import lagged_edges
 from ..graph.typed import Function, Piece
 from ..graph.types import Dim
 from ..library.bodies.source import with_uses
@@ -34,7 +33,7 @@ from .code import (
     record,
 )
 from .expressions import lower
-from .initial import mentioned, parameters, starting_value
+from .initial import starting_value
 from .names import dim_key, parameter_names, python_names
 from .nodes import (
     density_terms,
@@ -209,10 +208,10 @@ class Writer:
         return self.finish("sample", doc, sources, body)
 
     def init(self) -> FunctionDef:
-        nodes = parameters(self.graph)
+        nodes = self.graph.parameters
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
         start = record((n.name, starting_value(n, self.scope)) for n in nodes)
-        reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
+        reads = self.reads(given, {name for node in nodes for name in nodes_read(node.default)})
         doc = "Starting values of the parameters."
         return self.finish("init", doc, given, [*reads, give_back(start)])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TypeVar
 
-from dpc.dsl.graph import core as c
+from . import core as c
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 
