@@ -22,7 +22,7 @@ from dpc.inference.planning.plan import plan_contraction
 from .costs import CostTerm
 from .follow import Followed, Past, element_axes
 from .paths import is_chain, is_path
-from .refuse import PATHS, grad_setting, moving_edges, refusals, wrong
+from .refuse import follows_path, grad_setting, moving_edges, refusals, wrong
 from .smoothness import obstacle
 from .steps import group_of, is_simple, random_names
 
@@ -111,7 +111,9 @@ class _Chooser:
         """Draws further down have made their choices: derivatives pass those that follow their
         path.
         """
-        passing = frozenset(name for name, choice in self.choices.items() if choice.method in PATHS)
+        passing = frozenset(
+            name for name, choice in self.choices.items() if follows_path(choice.method)
+        )
         return obstacle(node.name, self.graph, self.terms, passing)
 
     def _unsummed(self, node: Node) -> str:

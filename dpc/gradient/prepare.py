@@ -11,13 +11,12 @@ from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
 from dpc.dsl.graph.passes.relaxed import relax
+from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
 from .costs import CostTerm, bound_of, cost_terms
 from .refuse import critic_of, grad_setting, unusable
 from .steps import random_names
-
-RELAXED = frozenset({"gumbel_softmax", "straight_through", "rebar"})
 
 
 class Prepared(NamedTuple):
@@ -50,7 +49,7 @@ def _relaxed_draws(graph: Graph) -> dict[str, str]:
     found = {}
     for node in graph.of_kind(Kind.DRAW):
         setting = grad_setting(node)
-        if setting and setting.method in RELAXED:
+        if setting and grad_method(setting.method).needs == "relaxed":
             found[node.name] = str(setting.method)
     return found
 

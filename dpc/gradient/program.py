@@ -28,7 +28,7 @@ from .follow import Followed, Follows, Past, element_axes
 from .methods import make_method
 from .paths import is_chain
 from .prepare import prepare
-from .refuse import SCORES, critic_of
+from .refuse import critic_of, weighs_scores
 from .steps import (
     StepWriter,
     certain_critics,
@@ -59,7 +59,7 @@ class Objective:
 
     @cached_property
     def _lowered(self) -> Program:
-        frozen = frozenset(name for name, choice in self.choices.items() if choice.method in SCORES)
+        frozen = frozenset(name for name, c in self.choices.items() if weighs_scores(c.method))
 
         def parts(writer: Writer) -> list[FunctionDef]:
             return [StepWriter(writer, frozen, self.summed).write(self.terms)]
@@ -199,7 +199,8 @@ class Objective:
         samples: Any,
         functions: dict[str, Any],
     ) -> Block:
-        scored = [m for m in members if m in self.choices and self.choices[m].method in SCORES]
+        drawn = [m for m in members if m in self.choices]
+        scored = [m for m in drawn if weighs_scores(self.choices[m].method)]
         plates = int(has_steps(group_of(node.name, self.graph)))
         scores = tuple(
             Score(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ..record import Record
 from .rows import Distribution
@@ -21,6 +22,12 @@ class Method(Record):
     needs: str = ""
     smooth: bool = False
     """Its density must be smooth too."""
+    along: Literal["", "path", "score"] = ""
+    """Derivatives pass along the path of a draw, or weigh its score: each is blind to something."""
+    weighed: bool = False
+    """It draws once for each sample of a bound of several, such as `iwae`."""
+    stepwise: bool = False
+    """It is for draws of recurrences and under conditions, too."""
 
     def fits(self, row: Distribution) -> bool:
         """Whether it is for draws of this distribution."""
@@ -69,12 +76,40 @@ GRAD_METHODS: list[Method] = [
         "through the draw as a function of its parameters and noise",
         _SAMPLES,
         "reparametrised",
+        along="path",
+        weighed=True,
+        stepwise=True,
     ),
-    Method("antithetic", "pathwise, on a draw and its mirror image", _SAMPLES, "symmetric"),
-    Method("sfe", "score function, less a baseline if there is one", _SAMPLES | _BASELINE),
-    Method("rloo", "score function with the other samples as baseline", _SAMPLES),
     Method(
-        "es", "score function, on a draw and its mirror image", _SAMPLES, "symmetric", smooth=True
+        "antithetic",
+        "pathwise, on a draw and its mirror image",
+        _SAMPLES,
+        "symmetric",
+        along="path",
+    ),
+    Method(
+        "sfe",
+        "score function, less a baseline if there is one",
+        _SAMPLES | _BASELINE,
+        along="score",
+        weighed=True,
+        stepwise=True,
+    ),
+    Method(
+        "rloo",
+        "score function with the other samples as baseline",
+        _SAMPLES,
+        along="score",
+        weighed=True,
+        stepwise=True,
+    ),
+    Method(
+        "es",
+        "score function, on a draw and its mirror image",
+        _SAMPLES,
+        "symmetric",
+        smooth=True,
+        along="score",
     ),
     Method("enumerate", "the exact sum over a finite support", {}, "finite"),
     Method("mvd", "difference of two measures", _SAMPLES, "measure_split"),
@@ -85,16 +120,31 @@ GRAD_METHODS: list[Method] = [
         "score function less its relaxed twin",
         _RELAXED | {"scale": "positive"},
         "relaxed",
+        along="path",
     ),
-    Method("gumbel_softmax", "a relaxed draw, biased", _RELAXED, "relaxed"),
+    Method(
+        "gumbel_softmax",
+        "a relaxed draw, biased",
+        _RELAXED,
+        "relaxed",
+        along="path",
+        weighed=True,
+    ),
     Method(
         "straight_through",
         "the hard draw forward, the relaxed one backward, biased",
         _RELAXED,
         "relaxed",
+        along="path",
+        weighed=True,
     ),
 ]
 """Gradient estimators, which estimators/ implements under the same names; `add_estimator` appends."""
+
+
+def grad_method(name: str) -> Method:
+    return next(method for method in GRAD_METHODS if method.name == name)
+
 
 ANNOTATIONS = (
     AnnotationRow(
