@@ -20,6 +20,9 @@ A parameter's name says what it is:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .distributions_continuous import CONTINUOUS
 from .distributions_discrete import DISCRETE
 from .distributions_multivariate import MULTIVARIATE
@@ -28,7 +31,7 @@ from .rows import Distribution
 DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
 """All rows; `add_distribution` appends."""
 
-_BY_TEXT = {row.text: row for row in DISTRIBUTIONS}
+_BY_TEXT: dict[str, Distribution] = {}
 _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
 
 
@@ -50,14 +53,32 @@ def names_with(fact: str) -> list[str]:
 
 
 def add_row(row: Distribution) -> None:
-    """One more row, or another in the place of one with the same signature."""
+    """One more row; a name may have several, told apart by the names of their arguments."""
     if row.text in _BY_TEXT:
-        DISTRIBUTIONS.remove(_BY_TEXT[row.text])
+        raise ValueError(f"there is a distribution `{row.text}` already")
     DISTRIBUTIONS.append(row)
+    _enter(row)
+
+
+def remove_row(text: str) -> None:
+    row = _BY_TEXT.pop(text)
+    DISTRIBUTIONS.remove(row)
+    left = tuple(other for other in _BY_NAME[row.name] if other is not row)
+    if left:
+        _BY_NAME[row.name] = left
+    else:
+        del _BY_NAME[row.name]
+
+
+def added_constructor(name: str) -> Callable[..., Any] | None:
+    """What makes a distribution that was added from outside."""
+    return next((row.added for row in _BY_NAME.get(name, ()) if row.added), None)
+
+
+def _enter(row: Distribution) -> None:
     _BY_TEXT[row.text] = row
-    others = [other for other in _BY_NAME.get(row.name, ()) if other.text != row.text]
-    _BY_NAME[row.name] = (*others, row)
+    _BY_NAME[row.name] = (*_BY_NAME.get(row.name, ()), row)
 
 
 for _row in DISTRIBUTIONS:
-    _BY_NAME[_row.name] = (*_BY_NAME.get(_row.name, ()), _row)
+    _enter(_row)

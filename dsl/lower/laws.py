@@ -49,6 +49,8 @@ def lower_law(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
         if params[key].domain not in WHOLE:
             value = as_number(value, argument.type, Type(Real()))
         given[key] = _aligned(value, axes, len(params[key].axes))
+    if law.facts.added:
+        given[law.name] = name(scope.needs.helper(law.name))
     found: Code = _filled(constructor(law.row), given)
     return found
 
