@@ -98,9 +98,6 @@ def _fit_data(
             raise UsageError(
                 f"`{name}=` is for the objective of a file, and it is the data that are fitted here"
             )
-    unknown = [name for name in options if name not in Options.fields]
-    if unknown:
-        raise TypeError(f"fit() has no option {unknown[0]!r}: {', '.join(Options.fields)}")
     if not request.sources:
         reason = "is to be fitted to data"
         if method is None:

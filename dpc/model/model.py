@@ -608,17 +608,37 @@ class Model:
         resume: bool = False,
         watch: Callable[[int, str, Any], None] | None = None,
         mesh: Mesh | None = None,
-        **options: Any,
+        steps: int | None = None,
+        rate: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        optimizer: str | None = None,
+        loss: str | None = None,
+        smoothing: float | str | None = None,
+        tolerance: float | None = None,
+        batch: int | None = None,
+        errors: bool | None = None,
     ) -> Fit | ObjectiveFit:
         """Parameters that make the data most probable, or that minimise or maximise the objective.
 
-        A file with an objective is fitted by it, unless a `method` is named. Options of the
-        objective are steps, rate, samples, optimizer, seed; of data those of
-        `dpc.learn.options.Options`: loss, steps, tolerance, smoothing, rate, batch, seed, errors.
+        A file with an objective is fitted by it, unless a `method` is named: `samples` and
+        `optimizer` are for that, `loss`, `smoothing`, `tolerance`, `batch` and `errors` for data.
         `test` are data that are held out. `checkpoint` is a folder for the state of the run,
         `resume` goes on from it. `watch` is called with the number and the name of a stage and each
         of its states. With a mesh, cases are spread over its devices.
         """
+        options = {
+            "steps": steps,
+            "rate": rate,
+            "seed": seed,
+            "samples": samples,
+            "optimizer": optimizer,
+            "loss": loss,
+            "smoothing": smoothing,
+            "tolerance": tolerance,
+            "batch": batch,
+            "errors": errors,
+        }
         from ..learn.run import FitRequest, fit
 
         request = FitRequest(
