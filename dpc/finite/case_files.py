@@ -40,9 +40,7 @@ def answer_cases(
 
 
 def read_cases(path: str) -> list[dict[str, str]]:
-    """A CSV file whose columns are variables: one case in each row, an empty cell is not
-    observed.
-    """
+    """A CSV file whose columns are variables: a case a row, empty cells are not observed."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))

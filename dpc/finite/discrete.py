@@ -39,9 +39,7 @@ class Discrete(Record):
 
 
 class Setting(Record):
-    """What is known when a question is asked: arrays by node (None for one that is traced), sizes
-    and labels by dim.
-    """
+    """What is known: arrays by node (None for one that is traced), sizes and labels by dim."""
 
     arrays: Mapping[str, Array | None]
     sizes: Mapping[str, int]
@@ -67,9 +65,7 @@ class Grounded(Record):
 
 
 def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grounded:
-    """Only indices are evaluated: of `known`, the data that variables are indexed by must be
-    numbers.
-    """
+    """Only indices are evaluated: the data that index variables must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
     _verify_known(graph, known, relevant)
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
@@ -111,9 +107,7 @@ def _evaluator(graph: Graph, known: Setting) -> Evaluator:
 
 
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
-    """Draws and factors, but for continuous draws that are not given and that nothing else depends
-    on.
-    """
+    """Draws and factors, but for open continuous draws that nothing depends on."""
     kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
     finite = {n.name for n in finite_draws(graph)}
     for node in reversed(graph.nodes):

@@ -135,9 +135,7 @@ _RULES: dict[type, Callable[..., Any]] = {
 
 
 def affected_functions(graph: Graph, finite: frozenset[str]) -> frozenset[str]:
-    """The computed nodes that depend on a finite variable, directly or through other computed
-    nodes.
-    """
+    """The computed nodes that depend on a finite variable, directly or not."""
     found: set[str] = set()
     for node in graph.of_kind(Kind.FUNCTION):
         if any(parent in finite or parent in found for parent in node.parents):

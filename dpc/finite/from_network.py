@@ -26,9 +26,7 @@ SMALL_TABLE = 64
 
 
 class Converted(Record):
-    """`text` reads `arrays` as data: there are some only when the tables are too many to be written
-    out.
-    """
+    """`text` reads `arrays` as data, where the tables are too many to be written out."""
 
     text: str
     arrays: dict[str, np.ndarray]
@@ -156,9 +154,7 @@ class _Writer:
 
 
 def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
-    """YesNo for yes | no; a longer list of states is called after the first variable that has
-    it.
-    """
+    """YesNo for yes | no; a longer list is called after the first variable that has it."""
     taken = (
         {variable.name for variable in network.variables}
         | set(distributions_by_name())

@@ -1,6 +1,4 @@
-"""From terms with plates to factors over single variables: which elements each table is about, once
-data is known.
-"""
+"""From terms with plates to factors over single variables, once data is known."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Terms as computed nodes of a graph of their own: the compiler that serves all models makes their
-tables too.
-"""
+"""Terms as computed nodes of a graph of their own, whose tables the compiler makes."""
 
 from __future__ import annotations
 

@@ -80,9 +80,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> jax.Array:
-        """log of the sum over all finite variables that are not given; of a directed model, the
-        log-evidence (GM08).
-        """
+        """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
         found: jax.Array = finite.ask("log_partition", params, values, arrays, sizes, evidence)
         return found
@@ -105,9 +103,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> Values:
-        """The most probable states of all finite variables together (GM13); ties go to the
-        first.
-        """
+        """The most probable joint states (GM13); ties go to the first."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
         return finite.by_node(
             finite.ask("mode", params, values, arrays, sizes, evidence), with_states=False
@@ -131,9 +127,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> Moments:
-        """E[f] and Var[f] of a computed number f over the finite variables; of a truth value, E is
-        its probability.
-        """
+        """E[f] and Var[f] of a computed number over the finite variables."""
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
         finite, params, values, arrays, sizes, evidence = self.known(
             params, data, given, asked=name
@@ -150,9 +144,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> tuple[jax.Array, list[jax.Array]]:
-        """log Z and its gradient in the log-potentials: how probable each entry of each table is
-        (GM10).
-        """
+        """log Z and its gradient: how probable each entry of each table is (GM10)."""
         finite, tables, evidence = self.tables(params, data, given)
         found: tuple[jax.Array, list[jax.Array]]
         found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
@@ -165,9 +157,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> jax.Array:
-        """E[log-potentials of these parameters] under probabilities of table entries from
-        `expected_tables`.
-        """
+        """E[log-potentials of these parameters] under the answer of `expected_tables`."""
         _, tables, _ = self.tables(params, data, given)
         parts = [
             jnp.sum(jnp.where(e > 0, t, 0.0) * e) for t, e in zip(tables, expected, strict=True)
@@ -189,9 +179,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> tuple[Finite, list[jax.Array], jax.Array]:
-        """The structure of the finite variables, its log-potentials and the log-likelihoods of
-        evidence.
-        """
+        """The structure, its log-potentials and the log-likelihoods of evidence."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
         return (
             finite,
@@ -207,9 +195,7 @@ class Questions:
         n: int | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> Values:
-        """Exact joint draws of all finite variables given anything; `n` of them along a new first
-        axis.
-        """
+        """Exact joint draws of all finite variables; `n` of them along a first axis."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
         drawn = finite.ask("sample", params, values, arrays, sizes, evidence, key=key, count=n or 1)
         found = finite.by_node(drawn[0] if n is None else drawn, with_states=False)
@@ -222,9 +208,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> tuple[Values, np.ndarray[Any, Any]]:
-        """The k most probable configurations, best first, and their log-potentials; computed at
-        once, not traced.
-        """
+        """The k most probable configurations, best first; computed at once, not traced."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
         discrete = self._discrete({**params, **values, **arrays}, sizes)
         found = infer_kbest(discrete.factors, k, check_given(discrete, evidence))
@@ -237,9 +221,7 @@ class Questions:
         data: Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> FactorGraph:
-        """The model as factors over named variables, for everything that `dpc.inference.queries`
-        can be asked.
-        """
+        """The model as factors, for everything `dpc.inference.queries` can be asked."""
         return self.discrete(params, data, values).factors
 
     def discrete(

@@ -1,6 +1,4 @@
-"""exp(a + b) = exp(a) exp(b): a factor that is a sum is many small factors, and small ones are
-cheap to infer with.
-"""
+"""exp(a + b) = exp(a) exp(b): a factor that is a sum is many small factors, which are cheap."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ Part = tuple[c.Core, Callable[[c.Core], c.Core]]
 
 
 def _linear_parts(core: c.Apply, depends: Callable[[c.Core], bool]) -> list[Part]:
-    """The arguments that the form is linear in, each with what stands around it; none when it is
-    not linear.
-    """
+    """The arguments that the form is linear in, each with what stands around it."""
     arguments = [argument for _, argument in core.arguments]
     if core.function == "add":
         return [(argument, _same) for argument in arguments]

@@ -42,9 +42,7 @@ def _with_binders(table: Any, term: Term) -> Any:
 def tables_once(
     arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """What `discrete_model` asks for when NumPy is not enough: evaluates at once, in the caller's
-    precision.
-    """
+    """What `discrete_model` asks for where NumPy is not enough: evaluates at once."""
 
     def by_jax(graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node]) -> list[Any]:
         import jax.numpy as jnp

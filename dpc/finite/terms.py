@@ -47,9 +47,7 @@ class Term(Record):
 
     @property
     def is_shared(self) -> bool:
-        """Whether one table serves all places of the binders: a transition that does not depend on
-        time.
-        """
+        """Whether one table serves all places of the binders: it does not depend on time."""
         own = {bind.name for bind in self.binders}
         trees = [self.body, *([] if self.value is None else [self.value])]
         return bool(self.slots) and not any(
@@ -58,9 +56,7 @@ class Term(Record):
 
 
 class Tabulator:
-    """Finds the terms of a graph in which the nodes `finite` are summed over and all else is
-    given.
-    """
+    """Finds the terms of a graph in which `finite` nodes are summed over, all else given."""
 
     def __init__(self, graph: Graph, finite: tuple[Node, ...], sizes: Mapping[str, int]):
         self.graph = graph
@@ -128,9 +124,7 @@ class Tabulator:
         return Term(node.name, binders, where, body, value, tuple(slotter.slots.values()), child)
 
     def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> Term:
-        """K draws of one law, told in order: log K! where they increase along the last binder,
-        impossible elsewhere.
-        """
+        """K draws kept in order: log K! where they increase, impossible elsewhere."""
         *outer, last = binders
         step = last.replace(name=f"{last.name}.next", low=last.low.shift(1))
         index = c.Var(last.span, index_type(step), step.name)

@@ -23,9 +23,7 @@ from .steps import density_cost, random_names
 
 
 def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
-    """The costs of an objective that has a bound in it: those of the bound, and whatever else is
-    added to it.
-    """
+    """The costs of an objective with a bound in it, and whatever else is added to it."""
     bound = bound_of(graph)
     assert bound is not None
     if len(bounds_in(objective_of(graph).body)) > 1:
@@ -112,9 +110,7 @@ def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
 def _closed_divergence(
     model: Node, guide: Node, graph: Graph, followed: Followed
 ) -> CostTerm | None:
-    """-KL(q, p), where both laws are of one family and the model's does not look at what is drawn
-    from z on.
-    """
+    """-KL(q, p), where both are of one family and p does not depend on z or below."""
     assert graph.guide is not None
     if not (has_elements(model, graph) and has_elements(guide, graph.guide)):
         return None

@@ -108,9 +108,7 @@ class _Chooser:
         )
 
     def _obstacle(self, node: Node) -> str:
-        """Draws further down have made their choices: derivatives pass those that follow their
-        path.
-        """
+        """Draws further down have chosen: derivatives pass those that follow their path."""
         passing = frozenset(
             name for name, choice in self.choices.items() if follows_path(choice.method)
         )
@@ -139,9 +137,7 @@ class _Chooser:
     # ---- sums
 
     def _points(self, node: Node) -> int | None:
-        """How many joint values the elements have that do not go through the support side by
-        side.
-        """
+        """How many joint values the elements have that are not summed side by side."""
         support = support_of(node, self.sizes)
         if support is None or not (is_simple(node, self.graph) or node.name in self.paths):
             return None
@@ -173,9 +169,7 @@ class _Chooser:
         return self.followed.follows(term.binders, [term.body])
 
     def _summed(self, draws: Sequence[Node]) -> set[str]:
-        """The finite draws that are summed: one after the other, as long as no table on the way
-        gets too large.
-        """
+        """The finite draws that are summed, as long as no table on the way gets too large."""
         found: dict[str, int] = {}
         for node in draws:
             setting = grad_setting(node)
@@ -218,9 +212,7 @@ class _Chooser:
         return max(plan_contraction(lengths, scopes).largest_clique[1], *sizes)
 
     def _reaching(self, name: str, summed: Mapping[str, int]) -> set[str]:
-        """The summed draws whose values the value of a node depends on; beyond a summed draw
-        nothing is looked for.
-        """
+        """The summed draws that a node's value depends on, not looking beyond them."""
         if name in summed:
             return {name}
         parents = [p for p in self.graph[name].parents if p in self.followed.known and p != name]

@@ -1,6 +1,4 @@
-"""Many independent estimates of an objective and its derivatives: their means, and how far those
-can be off.
-"""
+"""Many independent estimates of an objective and its derivatives: means and their errors."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ TOGETHER = 128
 
 
 class Moments(Record):
-    """Of `count` estimates of an array: the mean and, entry by entry, the variance of one
-    estimate.
-    """
+    """Of `count` estimates of an array: the mean, and the variance of one estimate."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -30,9 +26,7 @@ class Moments(Record):
 
 
 class Estimates(Record):
-    """`gradient` by the names of parameters, `hessian` by their pairs; `seconds` is the time of one
-    estimate.
-    """
+    """`gradient` by parameter, `hessian` by pairs; `seconds` is the time of one estimate."""
 
     value: Moments
     gradient: dict[str, Moments]
@@ -41,9 +35,7 @@ class Estimates(Record):
 
 
 class Estimator:
-    """Estimates of a model's objective at these parameters, so many together, by one compiled
-    program.
-    """
+    """Estimates of an objective at these parameters, in batches, by one compiled program."""
 
     def __init__(self, model: Any, params: Any, data: Any, together: int, hessian: bool = False):
         import jax

@@ -142,9 +142,7 @@ def is_whole(bind: c.Bind) -> bool:
 def uses(
     root: c.Core | c.Law, shadowed: frozenset[str]
 ) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
-    """Every mention of a node with its indices; those that an inner binder hides are no binders of
-    ours.
-    """
+    """Every mention of a node with its indices; a binder that an inner one hides is not ours."""
     if isinstance(root, c.Ref):
         yield root.name, ()
         return

@@ -11,9 +11,7 @@ from dpc.estimators.methods.table import BASELINES, METHODS
 from .choose import Choice
 
 ELSEWHERE = frozenset({"samples", "control"})
-"""Options that are not the method's own: they say how often it is drawn, and what is subtracted
-from its costs.
-"""
+"""Not the method's own options: how often it is drawn, and what its costs are less."""
 
 
 def make_method(choice: Choice) -> Method:

@@ -23,9 +23,7 @@ CHECKS = 2
 
 
 class Plan(NamedTuple):
-    """`samples` of the whole program for each estimate; as few as its estimators need where it is
-    None.
-    """
+    """`samples` of the program for each estimate; None is as few as its estimators need."""
 
     steps: int
     rate: float
@@ -35,9 +33,7 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember,
-    all losses.
-    """
+    """After `step` steps: unconstrained parameters, what optimiser and baselines keep, losses."""
 
     step: int
     raw: Any
@@ -51,9 +47,7 @@ class State(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Over the last half of a run: how much the loss fell from its first to its second half, and
-    the error of that.
-    """
+    """How much the loss fell between the halves of the last half of a run, and its error."""
 
     fall: float
     error: float
@@ -143,9 +137,7 @@ def progress(losses: np.ndarray) -> Progress:
 
 
 def smoothed(losses: np.ndarray) -> np.ndarray:
-    """The mean of the losses of a window that ends at each step, a stretch long or all there
-    are.
-    """
+    """The mean of the losses of a window that ends at each step."""
     total = np.concatenate([[0.0], np.cumsum(losses)])
     end = np.arange(1, len(losses) + 1)
     begin = np.maximum(end - STRETCH, 0)

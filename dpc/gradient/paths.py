@@ -27,9 +27,7 @@ def is_path(node: Node, graph: Graph) -> bool:
 
 
 def is_chain(node: Node, graph: Graph) -> bool:
-    """Each element depends on one other alone: that one step before it, at its own place along
-    other axes.
-    """
+    """Each element depends on one other alone: its own, one step before."""
     group = group_of(node.name, graph)
     if group is None or group.reverse or group.inner or not is_path(node, graph):
         return False

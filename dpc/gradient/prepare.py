@@ -20,9 +20,7 @@ from .steps import random_names
 
 
 class Prepared(NamedTuple):
-    """`graph` has no cost and no guide; `bound` is the bound on the evidence in the objective, if
-    there is one.
-    """
+    """`graph` has no cost and no guide; `bound` is that of the objective, if it has one."""
 
     graph: Graph
     terms: list[CostTerm]

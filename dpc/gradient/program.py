@@ -1,6 +1,4 @@
-"""An objective ready to be estimated: its functions, its draws with their methods, its
-costs.
-"""
+"""An objective ready to be estimated: its functions, draws with methods, and costs."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ class Objective:
         samples: int,
         state: State | None = None,
     ) -> Estimate:
-        """One estimate of the mean objective, by this many samples of the program, or of the bound
-        in it.
-        """
+        """One estimate of the mean objective, by this many samples, or of its bound."""
         steps = self.steps(params, data)
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
@@ -104,9 +100,7 @@ class Objective:
         )
 
     def _drawn_name(self, name: str) -> str:
-        """Draws of single statements and those that are summed have their own names, all others
-        have a score.
-        """
+        """Draws of single statements and summed ones have their names, others a score."""
         alone = is_simple(self.graph[name], self.graph) and group_of(name, self.graph) is None
         return name if alone or name in self.summed else f"score {name}"
 
@@ -222,9 +216,7 @@ class Objective:
         )
 
     def _follows(self, follows: Follows) -> Follows:
-        """The same under the names of draws and scores; the elements of a recurrence are its
-        steps.
-        """
+        """The same by draws and scores; the elements of a recurrence are its steps."""
         found: Follows = {}
         for name, along in follows.items():
             group = group_of(name, self.graph)

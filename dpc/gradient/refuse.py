@@ -1,6 +1,4 @@
-"""Gradients that would be wrong without a word, and objectives that have no estimate: what is said
-about them.
-"""
+"""Gradients that would be wrong without a word, objectives without an estimate: what is said."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ def _samples(node: Node) -> object:
 
 
 def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the annotations of a graph's draws, given what is below them: costs, or
-    weights.
-    """
+    """What is wrong with the annotations of draws, given the costs or weights below them."""
     asked = {
         node.name: found.method
         for node in graph.of_kind(Kind.DRAW)

@@ -23,9 +23,7 @@ CHOICES = frozenset({"argmax", "argmin", "any", "all"})
 
 
 def obstacle(name: str, graph: Graph, terms: Iterable[CostTerm], passing: frozenset[str]) -> str:
-    """Why derivatives do not pass from this draw to the costs, or nothing; `passing` are draws that
-    pass them on.
-    """
+    """Why derivatives do not pass from this draw to the costs; empty if they do."""
     touched = {name}
     for node in graph.nodes:
         if node.name == name or not touched & set(node.parents):
@@ -85,9 +83,7 @@ def _jumping(part: c.Core | c.Law) -> list[c.Core]:
 
 
 def _jump_inside(function: str, graph: Graph) -> str:
-    """A function of the program that jumps; those that the caller binds are taken to have
-    derivatives.
-    """
+    """A function of the program that jumps; a caller's is taken to have derivatives."""
     body = next((f.body for f in graph.functions if f.name == function), None)
     parts = list(c.walk(body)) if body is not None else []
     return next((word for part in parts if (word := _jump(part))), "") or next(

@@ -145,9 +145,7 @@ class StepWriter:
         return expanded(lower_law(piece.body, axes, inside), axes, inside)
 
     def mass(self, node: Node) -> Statement:
-        """The probability of a value for each element of a draw along a recurrence, given the
-        elements before it.
-        """
+        """The probability of a value for each element of a recurrent draw, given the past."""
         body = [assign("total", call("jnp.zeros", attribute(name("values"), "shape")))]
         for piece in node.pieces:
             places = places_of(piece) or [const(...)]

@@ -28,9 +28,7 @@ Place = tuple[int, ...]
 
 
 class Look(Record):
-    """One group of cases at some parameters: the terms of log p, and a table for each, with an axis
-    of cases first.
-    """
+    """One group of cases at some parameters: the terms of log p, with their tables by case."""
 
     group: Group
     terms: tuple[Term, ...]
@@ -38,9 +36,7 @@ class Look(Record):
 
 
 def blame(likelihood: Likelihood, params: Values) -> str:
-    """What is wrong, in words; the first entry of each draw and input is told. Empty if none is
-    found to blame.
-    """
+    """What is wrong, in words, with the first entry of each draw and input; empty if nothing."""
     first = 0
     said: dict[str, str] = {}
     for group, arrays in zip(likelihood.cases.groups, likelihood.arrays, strict=True):
@@ -83,9 +79,7 @@ class Teller:
         self.params, self.group, self.first = params, group, first
 
     def impossible(self, seen: Look) -> Iterator[tuple[str, str]]:
-        """A term over finite draws that are hidden is impossible where it is so for all of their
-        values.
-        """
+        """A term over hidden finite draws is impossible where all of their values are."""
         for term, table in zip(seen.terms, seen.tables, strict=True):
             best = table.max(axis=tuple(range(table.ndim - len(term.slots), table.ndim)))
             bad = np.argwhere(~np.isfinite(best))

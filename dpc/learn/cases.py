@@ -137,9 +137,7 @@ def stack_cases(graph: Graph, bounds: list[Bound]) -> Cases:
 
 
 def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
-    """A draw that other cases have, `seen` with such a value, is missing here in all its
-    entries.
-    """
+    """A draw that other cases have, `seen` with such a value, is missing here altogether."""
     absent = [name for name in seen if name not in bound.arrays]
     shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
     arrays = {name: np.full(shape, seen[name]) for name, shape in shapes.items()}

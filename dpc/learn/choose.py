@@ -1,6 +1,4 @@
-"""Which method suits a likelihood, and why: counting where that is all there is, exact derivatives
-otherwise.
-"""
+"""Which method suits a likelihood, and why: counts where they are all, else exact derivatives."""
 
 from __future__ import annotations
 
@@ -80,9 +78,7 @@ def choose_newton(count: int) -> Choice:
 
 
 def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:
-    """Gradients alone: a Hessian of a log-partition takes longer to compile than it saves in
-    steps.
-    """
+    """Gradients alone: the Hessian of a log-partition takes longer to compile than it saves."""
     try:
         likelihood.verify_exact()
     except MemoryLimitError as error:

@@ -27,9 +27,7 @@ WAY = "way"
 PIECE = 4096
 """Most entries of eta in a piece: what is computed from them stays in the cache."""
 SINGLE = 1 << 19
-"""Multiplications of a product of matrices that BLAS does in one thread; few rows are not worth a
-second one.
-"""
+"""Multiplications that BLAS does in one thread; few rows are not worth a second one."""
 FEWEST = 1024
 MOST_KEPT = 2**24
 """Entries of all pieces up to which they are made once; of more they are made anew on each pass."""
@@ -45,9 +43,7 @@ class TooLarge(ValueError):
 
 
 class Design:
-    """`predictor` is eta of each entry of the draw; raises NeedsJax for what NumPy does not
-    evaluate.
-    """
+    """`predictor` is eta of each entry; raises NeedsJax for what NumPy does not evaluate."""
 
     def __init__(
         self, likelihood: Likelihood, draw: Node, predictor: c.Core, weights: tuple[Node, ...]
@@ -96,9 +92,7 @@ class Design:
         return found
 
     def _row_dim(self, predictor: c.Core) -> str:
-        """The dim along which rows can be cut; empty if an expression looks at more than one of
-        them.
-        """
+        """The dim along which rows can be cut; empty if an expression reads several of them."""
         dim = str(next(iter(self.draw.type.shape), ""))
         own = {node.name for node in self.graph.nodes if dim in map(str, node.type.shape)}
         late = any(dim in map(str, self.graph[name].type.shape[1:]) for name in own)
@@ -203,9 +197,7 @@ def _row_binder(node: Node, dim: str) -> str:
 
 
 def _looks_at_one(core: c.Core | c.Law, row: str, dim: str, own: set[str]) -> bool:
-    """Whether arrays that have the dim, which are `own`, are asked for this row alone, and its
-    number nowhere.
-    """
+    """Whether arrays with the dim, `own`, are read in this row alone, and its index nowhere."""
     if isinstance(core, c.At) and isinstance(core.base, c.Ref) and core.base.name in own:
         first, *rest = core.indices
         is_here = isinstance(first, c.Var) and first.name == row

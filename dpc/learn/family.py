@@ -34,24 +34,18 @@ class NotAFamily(ValueError):
 
 
 class NoMaximum(ValueError):
-    """Moments that no parameters have, or only infinite ones: they are on the boundary of what is
-    possible.
-    """
+    """Moments that no parameters have, or only infinite ones: they are on the boundary."""
 
 
 class Conjugate(Record):
-    """The prior exp(<theta, statistic> - count A(theta)): as if `count` cases with this sum of
-    statistics were seen.
-    """
+    """exp(<theta, statistic> - count A(theta)): as if `count` such cases were seen."""
 
     statistic: Values
     count: float
 
 
 class FieldFamily:
-    """Parameters, statistics and means are dictionaries under the names of the file's
-    parameters.
-    """
+    """Parameters, statistics and means are dictionaries by the names of the parameters."""
 
     def __init__(self, model: Model, data: Mapping[str, Any] | None = None):
         verify_linear(model.graph)
@@ -131,9 +125,7 @@ class FieldFamily:
 
     @cached_property
     def _distance(self) -> Callable[..., Any]:
-        """weight A(theta) - <theta, target>: one function for all of them, so that it is compiled
-        once.
-        """
+        """weight A(theta) - <theta, target>: one function, so that it is compiled once."""
 
         def loss(theta: Values, data: tuple[float, Values]) -> Any:
             weight, target = data
@@ -146,9 +138,7 @@ class FieldFamily:
         return Conjugate(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
 
     def mode(self, prior: Conjugate) -> Values:
-        """The parameters at which a conjugate density is highest: their mean is statistic /
-        count.
-        """
+        """The mode of a conjugate density: the mean there is statistic / count."""
         return self.natural(jax.tree.map(lambda s: s / prior.count, prior.statistic))
 
 

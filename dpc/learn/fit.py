@@ -1,6 +1,4 @@
-"""Maximum likelihood, or the mode of the posterior where the file has priors, by the best method
-there is.
-"""
+"""Maximum likelihood, or the mode of the posterior where there are priors, by the best method."""
 
 from __future__ import annotations
 
@@ -211,9 +209,7 @@ def run(
 
 
 def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
-    """The stage that a run had come to, and its state there; `load` gives what has the structure of
-    its argument.
-    """
+    """The stage that a run had come to, and its state; `load` restores what its argument is."""
     number = int(load((0,))[0])
     _, state = load((0, methods[number].like(raw)))
     return number, state

@@ -44,9 +44,7 @@ Values = dict[str, Any]
 
 
 class Arrays(Record):
-    """What of a group JAX may trace: arrays for all its cases, arrays by case, and the weight of
-    each case.
-    """
+    """What of a group JAX may trace: arrays for all cases, arrays by case, and weights."""
 
     shared: Values
     stacked: Values
@@ -59,9 +57,7 @@ jax.tree_util.register_pytree_node(
 
 
 class Likelihood:
-    """How well parameters explain cases; a pure function of the parameters and of the arrays of the
-    data.
-    """
+    """How well parameters explain cases: a pure function of parameters and arrays."""
 
     def __init__(
         self,
@@ -78,25 +74,19 @@ class Likelihood:
         finite = {node.name for node in finite_draws(self.roles.graph)}
         missing = {name for group in cases.groups for name in group.missing}
         self.open = missing & finite
-        """Given finite draws of which some entries are missing: these are evidence, -1 where there
-        is none.
-        """
+        """Given finite draws with missing entries: these are evidence, -1 where missing."""
         self.masked = missing - finite
         self.model = self.model_of(self._given_graph())
         self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
         self.losses: dict[str, Callable[..., Any]] = {}
-        """Of unconstrained parameters, by name: JAX compiles a function once, as long as it is the
-        same one.
-        """
+        """Of unconstrained parameters, by name: JAX compiles the same function once."""
 
     def model_of(self, graph: Graph) -> Model:
         return Model(graph, "", self.externs, self.domain)
 
     @cached_property
     def checked(self) -> Likelihood:
-        """The same, but NaN where a sum over a chain wants logarithms: it compiles in half the
-        time.
-        """
+        """The same, but NaN where a chain needs logarithms: it compiles in half the time."""
         twin = Likelihood(self.graph, self.cases, self.externs, "checked")
         twin.arrays = self.arrays
         return twin
@@ -108,9 +98,7 @@ class Likelihood:
             return leave_out_missing(graph, sorted(self.masked))
 
     def _fixed(self, group: Group) -> Values:
-        """Inputs that may say which finite variables depend on each other: these are never
-        traced.
-        """
+        """Inputs that may decide the structure of finite variables: they are never traced."""
         inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
         if self.is_complete and self.free is None:
             return {}
@@ -231,9 +219,7 @@ class Likelihood:
     def known(
         self, params: Values, known: Values, sizes: Mapping[str, int]
     ) -> tuple[Values, Values, Values]:
-        """Parameters, data, and what is given: the values of estimated draws, and evidence with
-        gaps.
-        """
+        """Parameters, data, and what is given: estimated draws, and evidence with gaps."""
         own, values = self._split(params)
         evidence = {name: known[name] for name in self.open if name in known}
         data = {**sizes, **{name: array for name, array in known.items() if name not in evidence}}
@@ -291,9 +277,7 @@ class Likelihood:
         )
 
     def verify_exact(self) -> None:
-        """Raises MemoryLimitError where the log-partition of the field is too wide for exact
-        inference.
-        """
+        """Raises MemoryLimitError where the field is too wide for exact inference."""
         if (free := self.checked.free) is not None:
             for group, own in zip(self.cases.groups, self.arrays, strict=True):
                 stacked = {name: array[0] for name, array in own.stacked.items()}

@@ -1,6 +1,4 @@
-"""E[y] and sd[y] of a draw whose parents are known: the sampling program, with laws that answer
-with their moments.
-"""
+"""E[y] and sd[y] given all parents: the sampling program, whose draws are moments."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ class _Laws:
 
 
 def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
-    """Why the mean of a draw cannot be had from its law and the finite draws it depends on; empty
-    if it can.
-    """
+    """Why there is no mean of a draw given the finite draws it depends on; empty if there is."""
     node, parents = graph[name], random_ancestors(graph, name)
     if name in parents or any(name in group.members for group in graph.recurrences):
         return f"the entries of `{name}` depend on each other"
@@ -71,9 +67,7 @@ def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> 
 
 
 class Means:
-    """Mean and standard deviation of the draw `name`, as a function of parameters, of data and of
-    other draws.
-    """
+    """Mean and sd of the draw `name`, as a function of parameters, data and other draws."""
 
     def __init__(self, graph: Graph, name: str, externs: Mapping[str, Callable[..., Any]]):
         self.name = name

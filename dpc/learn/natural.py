@@ -127,9 +127,7 @@ def _names(law: c.Law) -> tuple[str, ...]:
 
 
 class Natural:
-    """The two halves of a loss: natural parameters of all laws of the data, and a convex function
-    of them.
-    """
+    """The two halves of a loss: natural parameters, and a convex function of them."""
 
     def __init__(self, likelihood: Likelihood):
         self.likelihood = likelihood
@@ -152,9 +150,7 @@ class Natural:
         return self.total(None, natural, arrays) - prior
 
     def total(self, each: Each | None, natural: Any, arrays: list[Arrays]) -> Any:
-        """The sum over all data of a loss of natural parameters and values, minus the
-        log-likelihood if it is None.
-        """
+        """The sum over all data of a loss, minus the log-likelihood if it is None."""
         total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
             found = self.likelihood.map_cases(

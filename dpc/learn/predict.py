@@ -1,6 +1,4 @@
-"""What new data do not say, by parameters that were learned: P(z | data) and its mode, E[y] and
-sd[y], by case.
-"""
+"""What new data do not say, by case: P(z | data) and its mode, E[y] and sd[y]."""
 
 from __future__ import annotations
 
@@ -184,9 +182,7 @@ def log_likelihoods(
     by: str | None = None,
     externs: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[tuple[str, ...], Array]:
-    """The name and the log-likelihood of each case; raises DataError if they lack a draw that was
-    learned from.
-    """
+    """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
     known = learned(fit)
     graph = with_learned_tables(graph, known.params)
     verify_same_model(graph, known)
@@ -220,9 +216,7 @@ def with_learned_tables(graph: Graph, params: Values) -> Graph:
 
 
 def verify_same_model(graph: Graph, known: Learned) -> None:
-    """Raises NotApplicable for a fit whose draws, or whose labels and their order, are not those of
-    the model.
-    """
+    """Raises NotApplicable for a fit whose draws, or labels and their order, are others."""
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}
     for name in sorted(known.given - draws):
         raise NotApplicable(
@@ -266,9 +260,7 @@ def open_draws(graph: Graph, cases: Cases, known: Learned) -> set[str]:
 
 
 def wanted_means(graph: Graph, cases: Cases, known: Learned) -> set[str]:
-    """Draws that are not finite and that no data give: what nothing depends on integrates to
-    one.
-    """
+    """Continuous draws that no data give: what nothing depends on integrates to one."""
     finite = {node.name for node in finite_draws(graph)}
     return (
         {node.name for node in graph.of_kind(Kind.DRAW)}
@@ -279,9 +271,7 @@ def wanted_means(graph: Graph, cases: Cases, known: Learned) -> set[str]:
 
 
 def without(graph: Graph, names: set[str]) -> Graph:
-    """Without these draws and what is computed from them; raises NotApplicable if other draws
-    depend on them.
-    """
+    """Without these draws; raises NotApplicable if other draws depend on them."""
     gone = {node.name for node in graph.nodes if names & graph.ancestors([node.name])}
     for node in graph.nodes:
         if node.name in gone - names and node.kind in (Kind.DRAW, Kind.FACTOR):
@@ -371,9 +361,7 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
 
 
 def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[..., tuple[Any, Any]]:
-    """By the law alone where all that it depends on is known, else over the finite draws that are
-    hidden.
-    """
+    """By the distribution where its parents are known, else summed over hidden draws."""
     hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
     if not hidden & {*random_ancestors(graph, name)}:
         means = Means(graph, name, likelihood.externs)

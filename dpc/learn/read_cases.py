@@ -79,9 +79,7 @@ def read_cases(
 
 
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
-    """The cases of a list, or of a JSON file that holds one, or one on each line; and where each
-    stands.
-    """
+    """The cases of a list, of a JSON file with one, or of a line each; and where they stand."""
     found = list(source) if isinstance(source, list | tuple) else _listed_in_file(source)
     of = "" if isinstance(source, list | tuple) else f" of {source}"
     return (
@@ -119,9 +117,7 @@ def _raw_case(where: str, case: Any) -> Raw:
 
 
 def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
-    """Every draw that the source gives has one axis more than the model says; of a table without
-    draws, every input.
-    """
+    """Every draw that the source gives has an axis more than the model; else, every input."""
     draws = _excesses(raw, graph, Kind.DRAW)
     return (draws or (_excesses(raw, graph, Kind.INPUT) if raw.table else draws)) == {1}
 
@@ -241,9 +237,7 @@ def join_lengths(graph: Graph, cases: Cases) -> Cases:
 
 
 def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> bool:
-    """Whether cases have arrays of their own along the dim alone, and all else in common with
-    `others`.
-    """
+    """Whether cases have own arrays along the dim alone, and share all else with `others`."""
     shared = {name: array for name, array in group.shared.items() if name not in along}
     equal = shared.keys() == others.keys() and all(
         np.array_equal(shared[name], others[name]) for name in others

@@ -39,9 +39,7 @@ MANY, SHARE = 16, 8
 """
 ROUGH, FEW_STEPS = 1e-4, 10
 NO_SPREAD, NOTHING, LEAST = 1e-7, 1e-13, 1e-100
-"""What a linear regression leaves, relative to the data: rounding rules, or nothing is left and
-there is no maximum.
-"""
+"""What a linear regression leaves, relative to the data: below it, rounding rules."""
 
 Pieces = Callable[[], Iterator[Parts]]
 
@@ -66,9 +64,7 @@ class Regression(Record):
 
 
 class Look(Record):
-    """Minus the log-likelihood at some b, but for what does not depend on it, and its
-    derivatives.
-    """
+    """Minus the log-likelihood at some b, up to a constant, and its derivatives."""
 
     value: float
     slope: Array
@@ -76,9 +72,7 @@ class Look(Record):
 
 
 class Estimate(Record):
-    """At the maximum: the unknowns, their standard errors, the log-likelihood, the gradient's
-    largest entry.
-    """
+    """At the maximum: unknowns, standard errors, log-likelihood, the largest of the gradient."""
 
     params: dict[str, Array]
     errors: dict[str, Array]
@@ -100,9 +94,7 @@ class Estimate(Record):
 
 
 def find_regression(likelihood: Likelihood) -> Regression | None:
-    """The model as a regression: complete data of one draw, whose law speaks of the unknowns in a
-    known way.
-    """
+    """The model as a regression: complete data of one draw with a known link."""
     roles, graph = likelihood.roles, likelihood.roles.graph
     draws = graph.of_kind(Kind.DRAW)
     if (
@@ -160,9 +152,7 @@ def estimate(
     steps: int,
     tolerance: float | None,
 ) -> Estimate | None:
-    """None without a certificate: no maximum, directions that are not identified, or too few
-    steps.
-    """
+    """None without a certificate: no maximum, flat directions, or too few steps."""
     shapes = [shape_of(node, likelihood.cases.groups[0].sizes) for node in found.weights]
     given = [
         np.broadcast_to(start.get(node.name, 0.0), s)
@@ -213,9 +203,7 @@ def _newton(link: Link, pieces: Pieces, b: Array, steps: int, asked: float) -> L
 
 
 def _pass_through(link: Link, design: Design, b: Array) -> Last | None:
-    """A linear regression with a weight for each entry of the data, or more: the nearest b that
-    leaves least.
-    """
+    """Weighted linear regression: the b of least norm that leaves least."""
     offset, x, y = (np.concatenate(parts, axis=-1) for parts in zip(*design.pieces(), strict=True))
     left = y - offset - b @ x
     if not np.isfinite(x).all() or not np.isfinite(left).all():
@@ -251,9 +239,7 @@ def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Look:
 
 
 def _square(a: Array) -> Array:
-    """A A', in blocks so small that BLAS spreads none over threads: on a busy machine these wait
-    for each other.
-    """
+    """A A' in blocks that BLAS keeps in one thread: on a busy machine threads wait."""
     size = max(16, BLOCK // len(a) ** 2)
     whole = a.shape[1] - a.shape[1] % size
     blocks = a[:, :whole].reshape(len(a), -1, size).swapaxes(0, 1)
@@ -262,9 +248,7 @@ def _square(a: Array) -> Array:
 
 
 def _solve(gram: Array, slope: Array) -> Array | None:
-    """By Cholesky after scaling to a unit diagonal; None where the matrix is singular to
-    rounding.
-    """
+    """Cholesky after scaling to a unit diagonal; None where it is singular to rounding."""
     diagonal = np.diag(gram)
     if not np.isfinite(gram).all() or (diagonal <= 0).any():
         return None

@@ -16,9 +16,7 @@ from .roles import Roles
 
 
 def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
-    """Of all cases, what is not looked up in a table that is unknown: minus infinity where logic is
-    contradicted.
-    """
+    """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
     rest = graph_of_rest(roles, uses)
     return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
 

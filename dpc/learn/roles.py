@@ -1,6 +1,4 @@
-"""What learning does with each unknown of a model: parameters and free draws are estimated, finite
-draws summed.
-"""
+"""What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ class Roles(Record):
 
 
 def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = False) -> Roles:
-    """Where rows are cases and the file has parameters, every draw is of a case; else those with a
-    dim of the data.
-    """
+    """Where rows are cases and there are parameters, all draws are of a case."""
     graph = without_objective(graph)
     finite = {node.name for node in finite_draws(graph)}
     open_draws = [node for node in graph.of_kind(Kind.DRAW) if node.name not in given]

@@ -14,9 +14,7 @@ from .likelihood import Arrays
 
 
 def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
-    """Arrays by case are cut along their cases; those of a single case along their first axis, if
-    it can be cut.
-    """
+    """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
     return [_spread(own, mesh) for own in groups]
 
 

@@ -45,9 +45,7 @@ def sweep(
 
 
 def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
-    """All at once: the derivative in one does not depend on the others' values, but for those of
-    other kinds.
-    """
+    """All at once: the derivative in one does not depend on others of its kind."""
     if not updates:
         return params
     slope = jax.grad(lambda own: score(params | own))

@@ -11,9 +11,7 @@ from dpc.dsl.graph.types import Bool, Dim, IndexOf, Type
 
 
 def table_entries(graph: Graph) -> dict[str, list[str]]:
-    """The entries of every table of constants whose states have names, in the order of the
-    parameter `x.p`.
-    """
+    """The entries of every table of constants with named states, in the order of `x.p`."""
     found = {}
     for node in graph.nodes:
         for number, piece in enumerate(node.pieces):

@@ -229,9 +229,7 @@ class Model:
         return Data(bound.arrays, bound.sizes, bound.labels)
 
     def init(self, key: Any = None, data: Given = None) -> Values:
-        """Starting parameters: those of the file, from the data too; the others near zero in
-        unconstrained space.
-        """
+        """Starting parameters: those of the file, others near zero in unconstrained space."""
         from .constraints import initial_values
 
         known = data or {}
@@ -322,9 +320,7 @@ class Model:
     def log_partition(
         self, params: Given = None, data: Given = None, given: Given = None
     ) -> jax.Array:
-        """log of the sum over all finite variables that are not given; of a directed model, the
-        log-evidence (GM08).
-        """
+        """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
         return self.questions.log_partition(params, data, given)
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
@@ -557,9 +553,7 @@ class Model:
         data: Given = None,
         samples: int | None = None,
     ) -> tuple[jax.Array, Values, Values]:
-        """The same with what baselines remember, as `objective(data).initial_state` at first, and
-        will remember.
-        """
+        """The same with what baselines keep, `objective(data).initial_state` at first."""
         return self.objectives.estimate(key, params, state, data or {}, samples)
 
     # ---- learning

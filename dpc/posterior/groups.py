@@ -1,6 +1,4 @@
-"""What belongs to a posterior besides its draws: finite variables, likelihoods, predictions, the
-prior, the data.
-"""
+"""What belongs to a posterior besides its draws: likelihoods, predictions, prior, data."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def has_posterior(found: Any) -> bool:
 
 
 class Wanted(NamedTuple):
-    """Groups that cost time to make; `prior` may be a number of draws, True are as many as of the
-    posterior.
-    """
+    """Groups that cost time; `prior` may be a number of draws, True as of the posterior."""
 
     prior: int | bool = True
     predictive: bool = True
@@ -154,9 +150,7 @@ def _given(model: Any, values: Values, data: Data, **count: Any) -> tuple[Any, .
 
 
 def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
-    """Joint draws of what was summed over, and the computed nodes that are kept and depend on
-    them.
-    """
+    """Joint draws of what was summed over, and kept nodes that depend on them."""
     sites = model.posteriors.as_written.sites
     known = {name: value for name, value in values.items() if _is_site(model.graph, name)}
     kept = [n.name for n in model.graph.of_kind(Kind.FUNCTION) if n.kept and n.name in sites.veiled]
@@ -195,9 +189,7 @@ def _predictive(model: Any, values: Values, data: Data, key: Any) -> Values:
 
 
 def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values]:
-    """Draws from the prior and of data from it; a model with parameters or factors has none that
-    could be drawn.
-    """
+    """Draws from the prior and of data from it; parameters or factors have no prior."""
     graph: Graph = model.graph
     if graph.of_kind(Kind.PARAMETER, Kind.FACTOR) or any(
         n.undirected for n in graph.of_kind(Kind.DRAW)

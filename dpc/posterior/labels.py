@@ -14,9 +14,7 @@ RESERVED = ("chain", "draw")
 
 
 def dims_of(node: Node) -> tuple[str, ...]:
-    """The names of its axes; one that stands twice gets a number, one without a name is called
-    after the node.
-    """
+    """The names of its axes: a second one gets a number, one without a name the node's."""
     found: list[str] = []
     for place, axis in enumerate(node.type.shape):
         name = axis.name if isinstance(axis, Dim) else f"{node.name}_dim_{place}"
@@ -27,9 +25,7 @@ def dims_of(node: Node) -> tuple[str, ...]:
 
 
 def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """The labels of every dim that has some, also under the second name of a dim that stands
-    twice.
-    """
+    """The labels of every dim that has some, also under its second name."""
     known = {dim.name: labels.get(dim.name) or dim.labels for dim in graph.dims}
     found: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -40,9 +36,7 @@ def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, 
 
 
 def centred_draws(graph: Graph) -> tuple[str, ...]:
-    """Latent draws over a dim with a location and a scale that is itself random: those that
-    `noncentered` is for.
-    """
+    """Latent draws over a dim, of random scale: those that `noncentered` is for."""
     latent = [
         node for node in graph.of_kind(Kind.DRAW) if not node.observed and not is_noncentered(node)
     ]

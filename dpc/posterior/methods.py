@@ -1,6 +1,4 @@
-"""The ways to a posterior: each takes a request and gives draws, what is known about them, and
-attributes.
-"""
+"""The ways to a posterior: each takes a request and gives draws, statistics, attributes."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ class Found(NamedTuple):
 
 
 def verify_continuous(model: NumpyroModel) -> None:
-    """Raises ValueError unless what is left when finite draws are summed over is continuous, and is
-    something.
-    """
+    """Raises ValueError unless what is not summed over is continuous, and is something."""
     latent = [
         n
         for n in model.graph.of_kind(Kind.DRAW)

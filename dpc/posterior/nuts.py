@@ -81,9 +81,7 @@ def stretch(step: int, steps: int, warmup: int, end: int) -> int:
 
 
 def next_steps(steps: int, seconds: float) -> int:
-    """More when the last ones were quick, fewer when they were slow: it changes nothing about the
-    draws.
-    """
+    """More when the last ones were quick, fewer when slow: the draws stay the same."""
     if seconds < SECONDS / 2:
         return min(2 * steps, STRETCH)
     return max(1, steps // 2) if seconds > 2 * SECONDS else steps

@@ -144,9 +144,7 @@ class ModelWriter:
         return [do(site("factor", node.name, summed(density_terms(node, self.scope))))]
 
     def flat(self, node: Node) -> Code:
-        """No law of its own: uniform over all that its type allows, which need not have a finite
-        integral.
-        """
+        """No distribution of its own: uniform over its type, perhaps improper."""
         return call("flat", entry("supports", node.name), self.shape(node))
 
     def given(self, node: Node) -> dict[str, Code]:
@@ -294,9 +292,7 @@ class ModelWriter:
     # ---- what is summed over
 
     def touched(self, node: Node, members: list[Node]) -> list[Statement]:
-        """A hidden draw is a function that draws it; what depends on one is a site whose density is
-        in the sum.
-        """
+        """A hidden draw is a function that draws it; what depends on one is in the sum."""
         own = self.fresh("draw", node.name)
         draws = [n.name for n in members if n.kind is Kind.DRAW]
         if node.undirected:
@@ -313,9 +309,7 @@ class ModelWriter:
         return [drawn, self.assign(node, self.member_law(node, function(["key"], value)))]
 
     def between(self, members: list[Node]) -> list[Node]:
-        """The members, and the computed nodes without a value that they need, in the order of the
-        graph.
-        """
+        """The members and the computed nodes that they need, in the order of the graph."""
         stop = {n.name for n in self.graph.nodes if n.kind is Kind.DRAW}
         names = {member.name for member in members}
         wanted = self.graph.ancestors(

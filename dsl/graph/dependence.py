@@ -199,9 +199,7 @@ def _recurrence(
 def _along(
     group: tuple[str, ...], edges: list[Edge], axis: int, sign: int, tried: frozenset[int]
 ) -> Recurrence | None:
-    """Well founded along `axis` when no edge steps forward and what stays within a step is well
-    founded.
-    """
+    """Well founded along `axis` when no edge steps forward and each step is well founded."""
     steps = [None if (lag := edge.lags[axis]) is None else sign * lag for edge in edges]
     if any(step is None or step < 0 for step in steps) or not any(steps):
         return None
@@ -218,9 +216,7 @@ def _along(
 
 
 def _shortest_cycle(edges: list[Edge]) -> list[Edge]:
-    """Breadth first from each name back to itself; the shortest way round is the clearest to
-    show.
-    """
+    """Breadth first from each name back to itself: the shortest cycle is clearest."""
     best: list[Edge] = []
     for start in dict.fromkeys(edge.user for edge in edges):
         paths: list[list[Edge]] = [[edge] for edge in edges if edge.user == start]

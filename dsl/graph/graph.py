@@ -63,9 +63,7 @@ class Node(Record):
 
     @property
     def plates(self) -> tuple[Dim, ...]:
-        """The dims that the node's pieces bind: it is repeated over them, independently but for
-        recurrences.
-        """
+        """The dims that its pieces bind: it is repeated over them."""
         if not self.pieces:
             return tuple(axis for axis in self.type.shape if isinstance(axis, Dim))
         found: dict[int, Dim] = {}
@@ -84,9 +82,7 @@ class Node(Record):
 
 
 class Graph(Record):
-    """Nodes stand in an order in which parents come first, but for recurrences. The guide shares
-    the inputs.
-    """
+    """Parents come first, but for recurrences. The guide shares the inputs."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source"})
 
@@ -167,9 +163,7 @@ def _verify_order(graph: Graph) -> None:
 
 
 def _verify_pieces(node: Node) -> None:
-    """Inputs and parameters have no pieces, draws have laws, all others expressions; ranks add
-    up.
-    """
+    """Given nodes have no pieces, draws distributions, others expressions; ranks add up."""
     given = node.kind in (Kind.INPUT, Kind.PARAMETER)
     _require(not (given and node.pieces), f"{node.name} is given and cannot have a definition")
     _require(given or node.kind is Kind.DRAW or bool(node.pieces), f"{node.name} has no definition")
@@ -199,9 +193,7 @@ def _verify_random(node: Node, graph: Graph) -> None:
 
 
 def _verify_references(node: Node, graph: Graph) -> None:
-    """What a body mentions are its parents and declared functions and dims, and every part has a
-    type.
-    """
+    """A body mentions parents, declared functions and dims, and every part has a type."""
     functions = {function.name for function in graph.functions}
     dims = {dim.name for dim in graph.dims}
     for piece in node.pieces:

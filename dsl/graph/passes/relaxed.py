@@ -220,9 +220,7 @@ class _Relaxer:
         return _mixed(self.truth(core.value), yes, no)
 
     def call(self, core: c.Call) -> c.Core:
-        """Functions of the program are written out; those that the caller binds take relaxed
-        values.
-        """
+        """Functions of the program are written out; a caller's take relaxed values."""
         function = self.functions[core.function]
         if function.body is None:
             return core.replace(arguments=tuple(map(self.number, core.arguments)))
