@@ -104,7 +104,9 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             exec(compile(lines_above + block[1], str(path), "exec"), space)
 
 
-PATH = re.compile(r"`((?:dpc|dsl|estimators|inference|tests|bench|docs|passes|check|text)/[\w/.]+)`")
+PATH = re.compile(
+    r"`((?:dpc|dsl|estimators|inference|tests|bench|docs|passes|check|text)/[\w/.]+)`"
+)
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/inside.md"])

@@ -1,7 +1,5 @@
 """Files of cases: every row is evidence, and all rows are answered at once."""
 
-from __future__ import annotations
-
 import csv
 from typing import Any
 

@@ -20,14 +20,14 @@ from dpc.dsl.record import Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 from .expand import NotTabular
-from .ground import Ground, Group, check_size, each_table
+from .ground import Ground, TermGroup, check_size, each_table
 from .slots import Sizes
-from .terms import Tabulator, Term
+from .terms import FiniteTerm, Tabulator
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""
 
-TablesByJax = Callable[[Graph, tuple[Term, ...], Mapping[str, Node]], list[Array]]
+TablesByJax = Callable[[Graph, tuple[FiniteTerm, ...], Mapping[str, Node]], list[Array]]
 
 
 class Discrete(Record):
@@ -38,7 +38,7 @@ class Discrete(Record):
     directed: bool
 
 
-class Setting(Record):
+class KnownArrays(Record):
     """What is known: arrays by node (None for one that is traced), sizes and labels by dim."""
 
     arrays: Mapping[str, Array | None]
@@ -55,8 +55,8 @@ class Grounded(Record):
     about.
     """
 
-    terms: tuple[Term, ...]
-    groups: tuple[tuple[Group, ...], ...]
+    terms: tuple[FiniteTerm, ...]
+    groups: tuple[tuple[TermGroup, ...], ...]
     finite: dict[str, Node]
     shapes: dict[str, tuple[int, ...]]
     states: dict[str, tuple[str, ...]]
@@ -64,7 +64,7 @@ class Grounded(Record):
     asked: int = 0
 
 
-def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grounded:
+def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> Grounded:
     """Only indices are evaluated: the data that index variables must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
     _verify_known(graph, known, relevant)
@@ -87,7 +87,7 @@ def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grou
     return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
 
 
-def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discrete:
+def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
     grounded = ground_model(graph, known)
     tables = tables_of_terms(
         graph, grounded.terms, _evaluator(graph, known), grounded.finite, by_jax
@@ -97,7 +97,7 @@ def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discret
     return Discrete(grounded.states, factors, grounded.directed)
 
 
-def _evaluator(graph: Graph, known: Setting) -> Evaluator:
+def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
     return Evaluator(
         known.arrays, Sizes(known.sizes), {function.name: function for function in graph.functions}
     )
@@ -132,7 +132,7 @@ def _used(name: str, graph: Graph, kept: set[str]) -> bool:
     return False
 
 
-def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> None:
+def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) -> None:
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
@@ -163,7 +163,7 @@ def element_names(
     yield from (f"{node.name}[{', '.join(place)}]" for place in product(*places))
 
 
-def states_of(node: Node, known: Setting) -> tuple[str, ...]:
+def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
     domain = node.type.domain
     if isinstance(domain, Bool):
         return ("false", "true")
@@ -180,7 +180,7 @@ def states_of(node: Node, known: Setting) -> tuple[str, ...]:
 
 def tables_of_terms(
     graph: Graph,
-    terms: tuple[Term, ...],
+    terms: tuple[FiniteTerm, ...],
     evaluator: Evaluator,
     finite: Mapping[str, Node],
     by_jax: TablesByJax,

@@ -5,8 +5,6 @@ After this an expression mentions the finite variables themselves, so that it ca
 their values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

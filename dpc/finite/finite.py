@@ -27,7 +27,7 @@ from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.structure import Group, Structure
 
-from .discrete import Grounded, Setting, ground_model
+from .discrete import Grounded, KnownArrays, ground_model
 from .given import WrongEvidence, state_of
 from .ground import tables_of
 from .tables import Tables, load_tables
@@ -221,7 +221,7 @@ def build_finite(
         for name, a in arrays.items()
     }
     try:
-        grounded = ground_model(graph, Setting(concrete, sizes, {}), asked)
+        grounded = ground_model(graph, KnownArrays(concrete, sizes, {}), asked)
     except NeedsJax as error:
         raise ValueError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "

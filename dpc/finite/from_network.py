@@ -33,7 +33,7 @@ class Converted(Record):
 
 
 def program_of(network: Network) -> Converted:
-    writer = _Writer(network)
+    writer = _ProgramWriter(network)
     inline = writer.text(apart=False)
     if len(inline) <= LONGEST_TEXT:
         return Converted(format_source(Source("<network>", inline)), {})
@@ -41,7 +41,7 @@ def program_of(network: Network) -> Converted:
     return Converted(format_source(Source("<network>", text)), writer.arrays)
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(self, network: Network):
         self.network = network
         self.dims = _dim_names(network)

@@ -1,7 +1,5 @@
 """Evidence as people write it, as the engine takes it: labels are states, arrays elements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Terms as computed nodes of a graph of their own, whose tables the compiler makes."""
 
-from __future__ import annotations
-
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
@@ -10,7 +8,7 @@ from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import REAL, Fixed, Type
 
 from .slots import TRUTH, value_dim
-from .terms import Term
+from .terms import FiniteTerm
 
 
 def table_name(number: int) -> str:
@@ -18,7 +16,7 @@ def table_name(number: int) -> str:
     return f"table\n{number}"
 
 
-def tables_graph(graph: Graph, terms: tuple[Term, ...], finite: dict[str, Node]) -> Graph:
+def tables_graph(graph: Graph, terms: tuple[FiniteTerm, ...], finite: dict[str, Node]) -> Graph:
     """One array for every term, and nothing to draw: what is not given is an axis.
 
     A table that serves all places of its term's binders is computed once, without axes for them.
@@ -28,7 +26,7 @@ def tables_graph(graph: Graph, terms: tuple[Term, ...], finite: dict[str, Node])
     return compute_only(graph, tables, [TRUTH, *values])
 
 
-def _table_node(number: int, term: Term, graph: Graph) -> Node:
+def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
     origin = graph[term.name]
     body = _body(term)
     axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
@@ -46,7 +44,7 @@ def _table_node(number: int, term: Term, graph: Graph) -> Node:
     )
 
 
-def _body(term: Term) -> c.Core:
+def _body(term: FiniteTerm) -> c.Core:
     body = term.body
     if isinstance(body, c.Law):
         assert term.value is not None

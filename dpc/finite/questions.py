@@ -5,8 +5,6 @@ Finite draws that are not given are summed over; parameters, data and the values
 are given. All but `kbest` are pure functions that jit, vmap and grad accept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -23,16 +21,16 @@ from dpc.inference.queries import infer_kbest
 
 from ..model.compiled import split_data
 from ..model.given import random_ancestors
-from .discrete import Discrete, Setting, discrete_model
+from .discrete import Discrete, KnownArrays, discrete_model
 from .finite import Finite, build_finite, digest
 from .given import check_given
 from .tables import tables_once
 
 Values = dict[str, Any]
-Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]
+FinitePart = tuple[Finite, Values, Values, Values, dict[str, int], Values]
 
 
-class Moments(NamedTuple):
+class MeanAndVariance(NamedTuple):
     mean: jax.Array
     variance: jax.Array
 
@@ -126,13 +124,13 @@ class Questions:
         params: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
-    ) -> Moments:
+    ) -> MeanAndVariance:
         """E[f] and Var[f] of a computed number over the finite variables."""
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
         finite, params, values, arrays, sizes, evidence = self.known(
             params, data, given, asked=name
         )
-        return Moments(
+        return MeanAndVariance(
             *finite.moments(
                 params, values, arrays, finite.evidence(evidence), sizes=tuple(sizes.items())
             )
@@ -237,7 +235,7 @@ class Questions:
     def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
         known = {name: np.asarray(a) for name, a in arrays.items()}
         return discrete_model(
-            self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs)
+            self.graph, KnownArrays(known, sizes, {}), tables_once(known, sizes, self.externs)
         )
 
     # ---- what is known
@@ -248,7 +246,7 @@ class Questions:
         data: Mapping[str, Any] | None,
         given: Mapping[str, Any] | None,
         asked: str | None = None,
-    ) -> Known:
+    ) -> FinitePart:
         arrays, fixed = split_data(data or {}, self._dims)
         sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(
             fixed

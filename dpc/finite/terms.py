@@ -22,7 +22,7 @@ from .slots import Sizes, Slot, Slotter
 from .split import Summand, split_sum
 
 
-class Term(Record):
+class FiniteTerm(Record):
     """`body` is a log potential, or a law whose log density is taken at `value`; `child` is the
     slot of the value.
 
@@ -64,21 +64,21 @@ class Tabulator:
         self.sizes = Sizes(sizes)
         self.expander = Expander(graph, frozenset(self.finite))
 
-    def terms(self, names: frozenset[str]) -> Iterator[Term]:
+    def terms(self, names: frozenset[str]) -> Iterator[FiniteTerm]:
         """The terms of these draws and factors."""
         for node in self.graph.nodes:
             if node.name in names:
                 for piece in node.pieces:
                     yield from self._density_terms(node, piece)
 
-    def values(self, node: Node) -> Iterator[Term]:
+    def values(self, node: Node) -> Iterator[FiniteTerm]:
         """A computed number as a sum of terms: the tables hold values."""
         body = node.pieces[0].body
         assert isinstance(body, c.Core)
         for part in split_sum(self.expander.expand(body, {}), self.expander.depends):
             yield self._term(node, part)
 
-    def _density_terms(self, node: Node, piece: Piece) -> Iterator[Term]:
+    def _density_terms(self, node: Node, piece: Piece) -> Iterator[FiniteTerm]:
         if any(setting.name in ("soft", "smooth") for setting in piece.settings):
             # A table would hold the hard meaning, which is another model's.
             raise NotTabular(
@@ -116,14 +116,16 @@ class Tabulator:
         binders: tuple[c.Bind, ...],
         where: c.Core | None,
         bindings: dict[str, c.Core],
-    ) -> Term:
+    ) -> FiniteTerm:
         slotter = Slotter(self.finite, self.sizes)
         value = slotter.rewrite(_value(node, piece, bindings))
         child = 0 if slotter.slots else None
         body = slotter.rewrite(self.expander.expand(piece.body, bindings))
-        return Term(node.name, binders, where, body, value, tuple(slotter.slots.values()), child)
+        return FiniteTerm(
+            node.name, binders, where, body, value, tuple(slotter.slots.values()), child
+        )
 
-    def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> Term:
+    def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> FiniteTerm:
         """K draws kept in order: log K! where they increase, impossible elsewhere."""
         *outer, last = binders
         step = last.replace(name=f"{last.name}.next", low=last.low.shift(1))
@@ -140,14 +142,16 @@ class Tabulator:
         increasing = c.Reduce(last.span, BOOL, "all", (step,), None, rises)
         count = len(self.sizes.places(last))
         some, none = (c.Const(last.span, REAL, value) for value in (lgamma(count + 1), -inf))
-        return Term(
+        return FiniteTerm(
             node.name, tuple(outer), None, c.If(last.span, REAL, increasing, some, none), None, ()
         )
 
-    def _term(self, node: Node, part: Summand) -> Term:
+    def _term(self, node: Node, part: Summand) -> FiniteTerm:
         slotter = Slotter(self.finite, self.sizes)
         body = slotter.rewrite(part.body)
-        return Term(node.name, part.binders, part.where, body, None, tuple(slotter.slots.values()))
+        return FiniteTerm(
+            node.name, part.binders, part.where, body, None, tuple(slotter.slots.values())
+        )
 
 
 def _element(node: Node, places: tuple[c.Core, ...]) -> c.Core:

@@ -1,7 +1,5 @@
 """A model with finite variables as a network that other programs read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpc.dsl.source import Source

@@ -5,8 +5,6 @@ elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where 
 closed form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.diagnostics import Diagnostic, DpError

@@ -1,7 +1,5 @@
 """What is wrong with an objective, without estimating it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.diagnostics import Diagnostic, DpError

@@ -20,7 +20,7 @@ from dpc.dsl.record import Record
 from dpc.inference.planning.plan import plan_contraction
 
 from .costs import CostTerm
-from .follow import Followed, Past, element_axes
+from .follow import Followed, Lagged, element_axes
 from .paths import is_chain, is_path
 from .refuse import follows_path, grad_setting, moving_edges, refusals, wrong
 from .smoothness import obstacle
@@ -30,7 +30,7 @@ MOST_POINTS = 4096
 LARGEST_TABLE = 2**20
 
 
-class Choice(Record):
+class EstimatorChoice(Record):
     """`points` is how many values the draw has in every sample of what is above it."""
 
     name: str
@@ -48,7 +48,7 @@ class Choice(Record):
 
 def choose_methods(
     graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False
-) -> list[Choice]:
+) -> list[EstimatorChoice]:
     """One choice for each draw, parents first; where samples are weighed, every draw is sampled."""
     problems = list(refusals(graph, terms, weighed))
     if problems:
@@ -67,19 +67,21 @@ class _Chooser:
         draws = graph.of_kind(Kind.DRAW)
         self.paths = frozenset(node.name for node in draws if is_path(node, graph))
         self.followed = Followed(graph, self.paths)
-        self.choices: dict[str, Choice] = {}
+        self.choices: dict[str, EstimatorChoice] = {}
         self.weighed = weighed
         self.summed = set() if weighed else self._summed(draws)
         for node in reversed(draws):
             self.choices[node.name] = self._choose(node)
 
-    def _choose(self, node: Node) -> Choice:
+    def _choose(self, node: Node) -> EstimatorChoice:
         setting = grad_setting(node)
         if setting:
             return self._given(node, setting)
         if node.name in self.summed:
             points = self._points(node) or 1
-            return Choice(node.name, "enumerate", (), self._why_summed(node, points), points)
+            return EstimatorChoice(
+                node.name, "enumerate", (), self._why_summed(node, points), points
+            )
         reparametrised = all(law.facts.reparametrised for law in node.laws)
         blocked = (
             self._obstacle(node)
@@ -87,7 +89,7 @@ class _Chooser:
             else "its draws are no differentiable function of parameters"
         )
         if not blocked:
-            return Choice(
+            return EstimatorChoice(
                 node.name, "pathwise", (), "reparametrised, and all below it is differentiable", 1
             )
         moving = moving_edges(node, self.graph)
@@ -99,11 +101,11 @@ class _Chooser:
             if not support_of(node, self.sizes)
             else f"{blocked}, and {self._unsummed(node)}"
         )
-        return Choice(node.name, "rloo", (), why, 1)
+        return EstimatorChoice(node.name, "rloo", (), why, 1)
 
-    def _given(self, node: Node, setting: Setting) -> Choice:
+    def _given(self, node: Node, setting: Setting) -> EstimatorChoice:
         points = (self._points(node) or 1) if setting.method == "enumerate" else 1
-        return Choice(
+        return EstimatorChoice(
             node.name, setting.method, setting.options, "as the model says", points, given=True
         )
 
@@ -162,7 +164,9 @@ class _Chooser:
         below = [own for own in self.followed.known.values() if node.name in own]
         below += [own for own in map(self._follows, self.terms) if node.name in own]
         for own in below:
-            found &= {axis for axis, place in own[node.name].items() if not isinstance(place, Past)}
+            found &= {
+                axis for axis, place in own[node.name].items() if not isinstance(place, Lagged)
+            }
         return found
 
     def _follows(self, term: CostTerm) -> dict[str, dict[int, int]]:
@@ -227,7 +231,7 @@ class _Chooser:
         }
 
 
-def summed_paths(graph: Graph, choices: Sequence[Choice]) -> frozenset[str]:
+def summed_paths(graph: Graph, choices: Sequence[EstimatorChoice]) -> frozenset[str]:
     """The draws along a recurrence that are summed."""
     return frozenset(
         one.name for one in choices if one.method == "enumerate" and is_path(graph[one.name], graph)

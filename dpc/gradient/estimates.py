@@ -12,7 +12,7 @@ from dpc.dsl.record import Record
 TOGETHER = 128
 
 
-class Moments(Record):
+class EstimateMoments(Record):
     """Of `count` estimates of an array: the mean, and the variance of one estimate."""
 
     mean: np.ndarray
@@ -28,9 +28,9 @@ class Moments(Record):
 class Estimates(Record):
     """`gradient` by parameter, `hessian` by pairs; `seconds` is the time of one estimate."""
 
-    value: Moments
-    gradient: dict[str, Moments]
-    hessian: dict[tuple[str, str], Moments]
+    value: EstimateMoments
+    gradient: dict[str, EstimateMoments]
+    hessian: dict[tuple[str, str], EstimateMoments]
     seconds: float
 
 
@@ -73,10 +73,10 @@ class Estimator:
         return found, best
 
 
-def moments(array: Any) -> Moments:
+def moments(array: Any) -> EstimateMoments:
     """Estimates are along the first axis."""
     array = np.asarray(array)
     many = len(array) > 1
-    return Moments(
+    return EstimateMoments(
         array.mean(0), array.var(0, ddof=1) if many else np.zeros(array.shape[1:]), len(array)
     )

@@ -5,8 +5,6 @@ once, the marginals of each step are enough; elsewhere, and in other recurrences
 all paths.
 """
 
-from __future__ import annotations
-
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence, offset_of
 from dpc.dsl.graph.graph import Graph, Kind, Node

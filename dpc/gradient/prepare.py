@@ -1,7 +1,5 @@
 """What an objective is about: the draws and values that it needs, and its costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

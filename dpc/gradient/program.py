@@ -1,7 +1,5 @@
 """An objective ready to be estimated: its functions, draws with methods, and costs."""
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -22,7 +20,7 @@ from dpc.estimators.surrogate import least_particles, starting_state
 
 from .choose import choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
-from .follow import Followed, Follows, Past, element_axes
+from .follow import Followed, Follows, Lagged, element_axes
 from .methods import make_method
 from .paths import is_chain
 from .prepare import prepare
@@ -41,7 +39,7 @@ from .steps import (
 RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
 
-class Objective:
+class ObjectiveProgram:
     """What a graph is to minimise or maximise, for data of these sizes."""
 
     def __init__(
@@ -221,7 +219,7 @@ class Objective:
         for name, along in follows.items():
             group = group_of(name, self.graph)
             places = {
-                axis: Upto(place) if isinstance(place, Past) else place
+                axis: Upto(place) if isinstance(place, Lagged) else place
                 for axis, place in along.items()
             }
             drawn = self._drawn_name(name)

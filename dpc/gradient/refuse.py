@@ -1,7 +1,5 @@
 """Gradients that would be wrong without a word, objectives without an estimate: what is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from dpc.dsl.diagnostics import Diagnostic

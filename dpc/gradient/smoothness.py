@@ -6,8 +6,6 @@ would leave out what the step does, silently. Statements that are `soft` or `smo
 derivatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dpc.dsl.graph import core as c

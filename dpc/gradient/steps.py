@@ -7,8 +7,6 @@ def program(params, data):
     return {"law z": law_z, ...}
 """
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Iterable, Sequence
 

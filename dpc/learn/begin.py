@@ -1,7 +1,5 @@
 """Where a fit is told to begin: values for unknowns, each within its domain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -22,7 +22,7 @@ from ..data.raw import Array, Mask, Raw
 CASE = "case"
 
 
-class Group(Record):
+class CaseGroup(Record):
     """Cases of one size. `stacked` arrays have an entry for each case, `shared` are the same for
     all.
 
@@ -35,7 +35,7 @@ class Group(Record):
     missing: dict[str, Mask]
     count: int
 
-    def own(self) -> Group:
+    def own(self) -> CaseGroup:
         shared, stacked = (
             {name: np.array(a) for name, a in held.items()} for held in (self.shared, self.stacked)
         )
@@ -50,7 +50,7 @@ class Cases(Record):
     in the order of the sources.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[CaseGroup, ...]
     labels: dict[str, tuple[str, ...]]
     given: frozenset[str]
     joined: str = ""
@@ -149,14 +149,14 @@ def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
     )
 
 
-def _group(bounds: list[Bound]) -> Group:
+def _group(bounds: list[Bound]) -> CaseGroup:
     first = bounds[0]
     if len(bounds) == 1:
-        return Group(first.sizes, first.arrays, {}, first.missing, 1)
+        return CaseGroup(first.sizes, first.arrays, {}, first.missing, 1)
     stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
     names = {name for bound in bounds for name in bound.missing}
     missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
-    return Group(first.sizes, {}, stacked, missing, len(bounds))
+    return CaseGroup(first.sizes, {}, stacked, missing, len(bounds))
 
 
 def _mask(bound: Bound, name: str) -> Mask:
@@ -191,7 +191,7 @@ def cut_cases(graph: Graph, bound: Bound, dim: str, places: list[Array]) -> Case
             name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()
         }
         shared = {name: array for name, array in bound.arrays.items() if name not in cut}
-        groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
+        groups.append(CaseGroup({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
     return Cases(
         tuple(groups), bound.labels, frozenset(cut) & draws_of(graph), numbers=tuple(numbers)
     )

@@ -23,7 +23,7 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
 from ..finite.slots import Sizes
-from .cases import CASE, Cases, Group
+from .cases import CASE, CaseGroup, Cases
 from .roles import Roles
 from .updates import entry_of, find_updates
 
@@ -87,7 +87,7 @@ def count_shape(node: Node, sizes: dict[str, int]) -> tuple[int, ...]:
     return shape if node.type.constraint else (*shape, 2)
 
 
-def _places(use: Use, group: Group) -> list[Array]:
+def _places(use: Use, group: CaseGroup) -> list[Array]:
     """The indices into the table, and the child's own value, for every case and place."""
     dim = Dim(CASE, group.count, (), Span(0, 0))
     case = c.Bind(Span(0, 0), f"{CASE}.number", dim, FIRST, LAST)
@@ -117,7 +117,7 @@ def _value(use: Use) -> c.Core:
     )
 
 
-def _by_case(core: c.Core, group: Group) -> c.Core:
+def _by_case(core: c.Core, group: CaseGroup) -> c.Core:
     """The same, where what has a value for each case is a variable that runs over them."""
     if isinstance(core, c.Ref) and core.name in group.stacked:
         return c.Var(core.span, core.type, core.name)

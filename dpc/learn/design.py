@@ -4,8 +4,6 @@ Column k of X is eta where b[k] is one and all else zero, less the offset, which
 are zero. Pieces are kept for the next pass unless there is too much of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any

@@ -37,7 +37,7 @@ class NoMaximum(ValueError):
     """Moments that no parameters have, or only infinite ones: they are on the boundary."""
 
 
-class Conjugate(Record):
+class FieldPrior(Record):
     """exp(<theta, statistic> - count A(theta)): as if `count` such cases were seen."""
 
     statistic: Values
@@ -102,7 +102,7 @@ class FieldFamily:
 
     # ---- from means to parameters
 
-    def natural(self, mean: Values, prior: Conjugate | None = None) -> Values:
+    def natural(self, mean: Values, prior: FieldPrior | None = None) -> Values:
         """The parameters with these means: of all distributions that have them, the one of most
         entropy.
 
@@ -115,7 +115,7 @@ class FieldFamily:
         found: Values = result.raw
         return found
 
-    def _solve(self, mean: Values, prior: Conjugate | None) -> Result:
+    def _solve(self, mean: Values, prior: FieldPrior | None) -> Result:
         target = {name: jnp.asarray(mean[name], float) for name in self._zero}
         weight = 1.0 + (prior.count if prior else 0.0)
         if prior:
@@ -133,11 +133,11 @@ class FieldFamily:
 
         return loss
 
-    def update(self, prior: Conjugate, statistics: Values, count: float) -> Conjugate:
+    def update(self, prior: FieldPrior, statistics: Values, count: float) -> FieldPrior:
         """The posterior after `count` cases with this sum of statistics."""
-        return Conjugate(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
+        return FieldPrior(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
 
-    def mode(self, prior: Conjugate) -> Values:
+    def mode(self, prior: FieldPrior) -> Values:
         """The mode of a conjugate density: the mean there is statistic / count."""
         return self.natural(jax.tree.map(lambda s: s / prior.count, prior.statistic))
 

@@ -35,7 +35,7 @@ from ..data.errors import unfit_as_problem
 from ..finite.finite import Finite
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
-from .cases import Cases, Group, shape_of
+from .cases import CaseGroup, Cases, shape_of
 from .fields import FIELD_LOSSES
 from .linear import Blocks, block_dim, log_integral, verify_block
 from .roles import Roles, find_roles
@@ -97,7 +97,7 @@ class Likelihood:
         with unfit_as_problem():
             return leave_out_missing(graph, sorted(self.masked))
 
-    def _fixed(self, group: Group) -> Values:
+    def _fixed(self, group: CaseGroup) -> Values:
         """Inputs that may decide the structure of finite variables: they are never traced."""
         inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
         if self.is_complete and self.free is None:
@@ -111,7 +111,7 @@ class Likelihood:
         """What JAX is given of the data, group by group; counting and regression do without."""
         return [self._arrays(group) for group in self.cases.groups]
 
-    def _arrays(self, group: Group) -> Arrays:
+    def _arrays(self, group: CaseGroup) -> Arrays:
         fixed = self._fixed(group)
         stacked = dict(group.stacked)
         shared = {name: array for name, array in group.shared.items() if name not in fixed}
@@ -186,7 +186,7 @@ class Likelihood:
         return jax.jit(run, inline=True)
 
     def _by_case(
-        self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]
+        self, group: CaseGroup, arrays: Arrays, params: Values, score: Callable[..., Any]
     ) -> jax.Array:
         found = self.map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
         return jnp.broadcast_to(found, arrays.weights.shape)
@@ -337,7 +337,7 @@ class Likelihood:
         return total
 
     def map_cases(
-        self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any
+        self, group: CaseGroup, arrays: Arrays, function: Callable[..., Any], *by_case: Any
     ) -> Any:
         shared = {**self._fixed(group), **arrays.shared}
         if not arrays.stacked:

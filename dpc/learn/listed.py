@@ -1,7 +1,5 @@
 """A list of cases, bound one by one, or all at once where they differ in length alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

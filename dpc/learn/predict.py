@@ -18,7 +18,7 @@ from dpc.dsl.graph.types import Axis
 from dpc.dsl.record import Record
 
 from ..data.errors import problem
-from ..finite.discrete import Setting, states_of
+from ..finite.discrete import KnownArrays, states_of
 from ..model.given import random_ancestors
 from ..show.answer import Answer
 from ..show.table import Table
@@ -331,7 +331,7 @@ def finite_predictions(
 
     found = by_case(likelihood, answers)
     graph, cases = likelihood.roles.graph, likelihood.cases
-    setting = Setting({}, cases.groups[0].sizes, cases.labels)
+    setting = KnownArrays({}, cases.groups[0].sizes, cases.labels)
     states = {name: states_of(graph[name], setting) for name in names}
     best, spread = ({name: [one[name][k] for one in found] for name in names} for k in (0, 1))
     return {

@@ -4,8 +4,6 @@ Rows of a table are cases where the model's variables are single values; where t
 rows, the table is one case, or as many as a column says.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -24,8 +22,8 @@ from ..data.objects import as_raw, raw_from_mapping
 from ..data.raw import Array, Mask, Raw
 from .cases import (
     CASE,
+    CaseGroup,
     Cases,
-    Group,
     bind_case,
     bind_partly,
     cut_cases,
@@ -156,7 +154,7 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
     count = bound.sizes.pop(CASE)
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}
-    group = Group(bound.sizes, shared, stacked, bound.missing, count)
+    group = CaseGroup(bound.sizes, shared, stacked, bound.missing, count)
     return Cases(
         (group,), bound.labels, frozenset(given & draws_of(graph)), numbers=tuple(range(count))
     )
@@ -232,11 +230,11 @@ def join_lengths(graph: Graph, cases: Cases) -> Cases:
         for name in masked
     }
     shared = {**others, **arrays, place_name(dim): place}
-    whole = Group({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
+    whole = CaseGroup({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
     return cases.replace(groups=(whole,), joined=dim)
 
 
-def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> bool:
+def _differ_along(group: CaseGroup, along: list[str], others: dict[str, Array]) -> bool:
     """Whether cases have own arrays along the dim alone, and share all else with `others`."""
     shared = {name: array for name, array in group.shared.items() if name not in along}
     equal = shared.keys() == others.keys() and all(
@@ -245,7 +243,7 @@ def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> b
     return equal and group.stacked.keys() <= set(along)
 
 
-def _steps(group: Group, name: str) -> Array:
+def _steps(group: CaseGroup, name: str) -> Array:
     """The steps of all cases of a group one after the other."""
     if name not in group.stacked:
         return group.shared[name]
@@ -253,7 +251,7 @@ def _steps(group: Group, name: str) -> Array:
     return array.reshape(-1, *array.shape[2:])
 
 
-def _missing_steps(group: Group, name: str) -> Mask:
+def _missing_steps(group: CaseGroup, name: str) -> Mask:
     steps = _steps(group, name)
     return (
         group.missing[name].reshape(steps.shape)

@@ -63,7 +63,7 @@ class Regression(Record):
         )
 
 
-class Look(Record):
+class RegressionRow(Record):
     """Minus the log-likelihood at some b, up to a constant, and its derivatives."""
 
     value: float
@@ -71,7 +71,7 @@ class Look(Record):
     gram: Array
 
 
-class Estimate(Record):
+class RegressionFit(Record):
     """At the maximum: unknowns, standard errors, log-likelihood, the largest of the gradient."""
 
     params: dict[str, Array]
@@ -151,7 +151,7 @@ def estimate(
     start: Mapping[str, Any],
     steps: int,
     tolerance: float | None,
-) -> Estimate | None:
+) -> RegressionFit | None:
     """None without a certificate: no maximum, flat directions, or too few steps."""
     shapes = [shape_of(node, likelihood.cases.groups[0].sizes) for node in found.weights]
     given = [
@@ -178,7 +178,7 @@ class Last(Record):
     """Where Newton's method ended, what it saw there, and after how many steps."""
 
     b: Array
-    look: Look
+    look: RegressionRow
     steps: int
 
 
@@ -225,7 +225,7 @@ def _about(value: float) -> float:
     return value + 8 * float(np.finfo(float).eps) * max(1.0, abs(value))
 
 
-def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Look:
+def _look(link: Link, pieces: Iterator[Parts], b: Array) -> RegressionRow:
     """One pass over the data."""
     value, slope, gram = 0.0, np.zeros(b.size), np.zeros((b.size, b.size))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -235,7 +235,7 @@ def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Look:
             value += float(np.sum(link.value(eta, mean)) - y @ eta)
             slope += x @ (mean - y)
             gram += _square(x * np.sqrt(link.variance(mean)))
-    return Look(value, slope, gram)
+    return RegressionRow(value, slope, gram)
 
 
 def _square(a: Array) -> Array:
@@ -261,7 +261,7 @@ def _solve(gram: Array, slope: Array) -> Array | None:
 
 def _estimate(
     found: Regression, shapes: list[tuple[int, ...]], last: Last, design: Design, tolerance: float
-) -> Estimate | None:
+) -> RegressionFit | None:
     """With the sd of a linear regression, which is the root mean square of what is left."""
     b, y = last.b, design.y
     value, spread, exact = -last.look.value - float(np.sum(found.link.base(y))), 1.0, False
@@ -298,4 +298,6 @@ def _estimate(
         if exact and found.spread
         else ""
     )
-    return Estimate(params, errors, value, norm, asked, last.steps, exactly) if certain else None
+    return (
+        RegressionFit(params, errors, value, norm, asked, last.steps, exactly) if certain else None
+    )

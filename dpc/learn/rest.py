@@ -1,7 +1,5 @@
 """What a likelihood has beside its tables: the laws of a network in which nothing is unknown."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 
@@ -10,7 +8,7 @@ from dpc.dsl.graph.passes.parts import without_pieces
 from dpc.dsl.graph.typed import Piece
 
 from ..model.model import Model
-from .cases import Cases, Group
+from .cases import CaseGroup, Cases
 from .counts import Use
 from .roles import Roles
 
@@ -21,7 +19,7 @@ def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float
     return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
 
 
-def _log_prob(model: Model, group: Group) -> float:
+def _log_prob(model: Model, group: CaseGroup) -> float:
     known = {**group.sizes, **group.shared}
     if not group.stacked:
         return float(model.log_prob({}, {}, known))

@@ -1,7 +1,5 @@
 """Cases over devices: the loss is a sum over cases, so each device sums over its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

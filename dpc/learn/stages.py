@@ -1,7 +1,5 @@
 """The methods that look for the maximum one after the other, and the functions they work on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +12,10 @@ from dpc.inference.optimise.method import Method
 from dpc.inference.optimise.newton import Newton
 from dpc.inference.optimise.stochastic import Stochastic
 
-from .choose import Choice, NotApplicable
+from .choose import MethodChoice, NotApplicable
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
-from .options import RATE, Options
+from .options import RATE, FitOptions
 from .sparse import SPARSE_LOSSES, sparse_loss
 from .sweep import sweep
 from .updates import find_updates
@@ -26,7 +24,7 @@ Values = dict[str, Any]
 
 
 def stages(
-    likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]
+    likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
 ) -> list[Method]:
     """Methods that ask again when they see NaN compile the scaled likelihood alone."""
     loss, tolerance = loss_of(likelihood, choice), options.tolerance
@@ -55,7 +53,7 @@ def stages(
     return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
 
 
-def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
+def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, list[Arrays]], Any]:
     """Of unconstrained parameters and arrays; the same function whenever it is asked for."""
     if choice.loss not in likelihood.losses:
         likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
@@ -77,7 +75,9 @@ def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays
     return loss
 
 
-def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Callable[..., Any]:
+def batch_loss(
+    likelihood: Likelihood, choice: MethodChoice, batch: int | None
+) -> Callable[..., Any]:
     """An unbiased estimate of the loss from `batch` cases, or all; groups give their share."""
     if batch is not None and not all(own.stacked for own in likelihood.arrays):
         raise NotApplicable(

@@ -5,8 +5,6 @@ Sums over the data are read off derivatives of the score at two fixed points: wh
 - p) for every p is known for all p from its values at two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

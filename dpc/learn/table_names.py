@@ -1,7 +1,5 @@
 """Learned tables in words: `tub=yes | asia=no` for each entry of the parameter `tub.p`."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from dpc.dsl.graph import core as c

@@ -5,8 +5,6 @@ the library say which (`dpc.dsl.library.rows.Update`). Everything else takes a s
 method, which is exact where the log density is quadratic: in the weights of linear regressions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c

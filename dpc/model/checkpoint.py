@@ -1,7 +1,5 @@
 """The state of a long run in a file: whole or not at all, and of one run only."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile

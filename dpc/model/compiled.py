@@ -1,7 +1,5 @@
 """Functions of a program, compiled once for every shape. Sizes of dims are never traced."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any

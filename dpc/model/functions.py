@@ -1,7 +1,5 @@
 """The functions of a model's program, compiled when they are first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any

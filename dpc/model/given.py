@@ -1,7 +1,5 @@
 """Evidence for ancestral sampling: it must lie upstream of everything that is drawn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ..finite.convert import Saved
     from ..finite.discrete import Discrete
     from ..finite.finite import Finite
-    from ..finite.questions import Moments, Questions
-    from ..gradient.choose import Choice
+    from ..finite.questions import MeanAndVariance, Questions
+    from ..gradient.choose import EstimatorChoice
     from ..gradient.compare import Comparison
     from ..gradient.gradient import Gradient
     from ..gradient.objectives import Objectives
-    from ..gradient.program import Objective
+    from ..gradient.program import ObjectiveProgram
     from ..learn.cases import Cases
     from ..learn.family import FieldFamily
     from ..learn.likelihood import Likelihood
@@ -343,7 +343,7 @@ class Model:
 
     def moments(
         self, name: str, params: Given = None, data: Given = None, given: Given = None
-    ) -> Moments:
+    ) -> MeanAndVariance:
         """E[f] and Var[f] of a computed number f over the finite variables."""
         return self.questions.moments(name, params, data, given)
 
@@ -522,11 +522,11 @@ class Model:
 
     # ---- gradients of expectations: pure functions
 
-    def objective(self, data: Given = None) -> Objective:
+    def objective(self, data: Given = None) -> ObjectiveProgram:
         """The objective for data of these sizes: its draws with their estimators, its costs."""
         return self.objectives.objective(data or {})
 
-    def estimator_choices(self, data: Given = None) -> list[Choice]:
+    def estimator_choices(self, data: Given = None) -> list[EstimatorChoice]:
         """The estimator of each draw, and why."""
         return list(self.objective(data).choices.values())
 
@@ -756,9 +756,9 @@ class Model:
         **attributes: Any,
     ) -> Any:
         """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions, the prior."""
-        from ..posterior.groups import Wanted, all_groups
+        from ..posterior.groups import WantedGroups, all_groups
 
-        wanted = Wanted(prior, predictive, likelihood)
+        wanted = WantedGroups(prior, predictive, likelihood)
         model, bound = self.posteriors.opened(data)
         about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
         return all_groups(model, values, bound, seed, stats or {}, about, wanted)

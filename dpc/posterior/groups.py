@@ -1,7 +1,5 @@
 """What belongs to a posterior besides its draws: likelihoods, predictions, prior, data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,7 +42,7 @@ def has_posterior(found: Any) -> bool:
     return hasattr(found, "groups") and has_group(found, "posterior")
 
 
-class Wanted(NamedTuple):
+class WantedGroups(NamedTuple):
     """Groups that cost time; `prior` may be a number of draws, True as of the posterior."""
 
     prior: int | bool = True
@@ -59,7 +57,7 @@ def all_groups(
     seed: int,
     stats: Values,
     attributes: Values,
-    wanted: Wanted,
+    wanted: WantedGroups,
 ) -> Any:
     graph: Graph = model.graph
     keys = jax.random.split(key_for("groups", seed), 3)
@@ -112,7 +110,7 @@ def _is_site(graph: Graph, name: str) -> bool:
     return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
-def _prior_count(wanted: Wanted, values: Values) -> int:
+def _prior_count(wanted: WantedGroups, values: Values) -> int:
     chains, draws = next(iter(values.values())).shape[:2]
     return int(chains * draws) if wanted.prior is True else wanted.prior
 

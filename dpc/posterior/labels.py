@@ -1,7 +1,5 @@
 """Dims and labels of the file as dims and coordinates of results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dpc.dsl.graph import core as c

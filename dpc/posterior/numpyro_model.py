@@ -1,7 +1,5 @@
 """A model as a NumPyro model function: the written program, with what it calls bound to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any

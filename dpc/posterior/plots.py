@@ -1,7 +1,5 @@
 """Pictures of a posterior, by ArviZ: trace, ranks, pairs, forest, predictions, energy."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path

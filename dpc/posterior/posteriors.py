@@ -52,7 +52,7 @@ class Posteriors:
 
     # ---- draws
 
-    def draw(self, method: str, data: Data, options: Options) -> Any:
+    def draw(self, method: str, data: Data, options: PosteriorOptions) -> Any:
         """Values and statistics [chain, draw, ...] of what is unknown, and attributes."""
         from .methods import METHODS, Request, verify_continuous
 
@@ -97,7 +97,7 @@ class Posteriors:
         return self.with_missing(sources, {})
 
 
-class Options:
+class PosteriorOptions:
     """What a posterior is asked for; `plan` is for NUTS, `steps` for variational inference."""
 
     def __init__(
@@ -119,7 +119,7 @@ class Options:
 
 def read_options(
     method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
-) -> Options:
+) -> PosteriorOptions:
     """Options that were said, checked: each is for one method, and a number has a least value."""
     from dpc.inference.mcmc.run import Plan
 
@@ -143,6 +143,6 @@ def read_options(
         accept = known["target_accept"]
         raise UsageError(f"`target_accept=` takes a number between 0 and 1, not {accept}")
     plan = Plan(**{name: known[name] for name in Plan._fields if name in known}, seed=seed)
-    return Options(
+    return PosteriorOptions(
         plan, draws, known.get("steps", 10_000), known.get("checkpoint"), resume, progress
     )

@@ -1,7 +1,5 @@
 """What draws say of every variable, as rows: moments, or the most probable state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ What no NumPyro distribution says in one line (recurrences, several statements, 
 that are summed over) is a site with a function that draws it and one that gives its log density.
 """
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Iterable, Sequence
 
