@@ -12,7 +12,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.library import annotations, distributions, functions
+from dpc.dsl.library import annotations as rows
+from dpc.dsl.library import distributions, functions
 from dpc.dsl.library.functions import add_function
 from dpc.dsl.library.notation import parse_signature
 from dpc.dsl.library.rows import Distribution
@@ -171,7 +172,7 @@ def add_estimator(
         raise ValueError(f"`needs` is a fact of distributions, not `{needs}`")
     if along not in ("", "path", "score"):
         raise ValueError(f"`along` is path or score, not {along!r}")
-    row = annotations.Method(
+    row = rows.Method(
         method.name,
         doc or f"added from Python: {method.name}",
         {"samples": "positive count", **(options or {})},
@@ -180,7 +181,7 @@ def add_estimator(
         weighed=weighed,
         stepwise=stepwise,
     )
-    annotations.GRAD_METHODS.append(row)
+    rows.GRAD_METHODS.append(row)
     METHODS[method.name] = method
 
 
@@ -196,6 +197,6 @@ def remove(name: str) -> None:
 
     if name in METHODS and name not in BUILT_IN:
         del METHODS[name]
-        annotations.GRAD_METHODS.remove(annotations.grad_method(name))
+        rows.GRAD_METHODS.remove(rows.grad_method(name))
         return
     raise ValueError(f"nothing called `{name}` was added")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
@@ -21,7 +21,6 @@ from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 from .expand import NotTabular
 from .ground import Ground, TermGroup, check_size, each_table
-from .slots import Sizes
 from .terms import FiniteTerm, Tabulator
 
 LARGEST_TABLE = 2**27

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpc.dsl.graph.evaluate import Evaluator
+from dpc.dsl.graph.evaluate import Evaluator, Sizes
 from dpc.dsl.graph.finite import finite_draws
 from dpc.inference import queries as q
 
@@ -14,7 +14,6 @@ from ..exits import UsageError
 from .answers import FiniteAnswer, moments_answer, number_answer
 from .approximation import How, find
 from .ground import Ground, each_table
-from .slots import Sizes
 from .tabulated import Tabulated, tabulate
 from .terms import Tabulator
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from math import inf, lgamma
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator
+from dpc.dsl.graph.evaluate import Array, Evaluator, Sizes
 from dpc.dsl.graph.forms import both, index_type
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.typed import Piece
@@ -18,7 +18,7 @@ from dpc.dsl.graph.types import BOOL, REAL, Type
 from dpc.dsl.record import Record
 
 from .expand import Expander, NotTabular
-from .slots import Sizes, Slot, Slotter
+from .slots import Slot, Slotter
 from .split import Summand, split_sum
 
 

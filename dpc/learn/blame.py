@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.evaluate import Sizes
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.passes.joined import place_name
 from dpc.dsl.record import Record
 
-from ..finite.slots import Sizes
 from ..finite.terms import FiniteTerm
 from .cases import CaseGroup
 from .likelihood import Likelihood

@@ -11,10 +11,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln  # type: ignore[import-untyped]
+from scipy.special import gammaln
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
@@ -22,7 +22,6 @@ from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-from ..finite.slots import Sizes
 from .cases import CASE, CaseGroup, Cases
 from .roles import Roles
 from .updates import entry_of, find_updates

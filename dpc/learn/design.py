@@ -12,12 +12,11 @@ import numpy as np
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.source import Span
 
-from ..finite.slots import Sizes
 from .cases import CASE, shape_of
 from .likelihood import Likelihood
 

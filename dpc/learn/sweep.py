@@ -14,9 +14,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Node
+from dpc.dsl.library.rows import Update
 
 from ..model.constraints import constrain_nodes, unconstrain_nodes
-from .updates import Update
 
 Values = dict[str, Any]
 Score = Callable[[Values], Any]

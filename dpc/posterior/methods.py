@@ -23,8 +23,7 @@ from dpc.inference.mcmc.target import Target
 
 from ..data.bound import Data
 from ..exits import UsageError
-from ..gradient.optimise import OptimisePlan
-from ..gradient.optimise import optimise, start
+from ..gradient.optimise import OptimisePlan, optimise, start
 from .numpyro_model import NumpyroModel
 
 Values = dict[str, Any]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph.types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
-from ..library.distributions import Distribution, distributions_by_name
+from ..library.distributions import distributions_by_name
 from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..library.functions import functions_by_name
+from ..library.rows import Distribution
 from ..source import Span
 from .context import Context
 from .matching import Fit, Given, Misfit, match_row

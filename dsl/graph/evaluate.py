@@ -184,7 +184,8 @@ class Evaluator:
         if core.function in OPERATORS:
             return self._operator(core, values, len(axes))
         if core.function in ("dot", "matmul"):
-            return _matmul(*values, *(len(x.type.shape) for _, x in core.arguments))
+            left, right = (len(x.type.shape) for _, x in core.arguments)
+            return _matmul(values[0], values[1], left, right)
         if core.function == "one_hot":
             size = self.sizes.of(core.type.shape[0])
             return np.asarray(np.arange(size) == values[0][..., None], float)

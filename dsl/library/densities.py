@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import (  # type: ignore[import-untyped]
+from scipy.special import (
     betaln,
     gammaln,
     ive,

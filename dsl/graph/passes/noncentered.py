@@ -93,9 +93,9 @@ def _identity(law: c.Law, axis: Axis) -> c.Core:
     if isinstance(axis, Dim):
         size = c.DimRef(law.span, REAL, axis)
         return _apply(law, "eye", type_, "eye(D: dim) -> correlation[D, D]", D=size)
-    size = axis.size or 0
+    count = axis.size or 0
     line = Type(REAL.domain, (axis,))
-    rows = ([number(law, float(i == j)) for j in range(size)] for i in range(size))
+    rows = ([number(law, float(i == j)) for j in range(count)] for i in range(count))
     return c.Stack(law.span, type_, tuple(c.Stack(law.span, line, tuple(row)) for row in rows))
 
 
