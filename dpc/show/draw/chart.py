@@ -16,9 +16,19 @@ from dpc.dsl.record import Record
 from .geometry import Point, Rect
 from .measure import shortened, text_width
 from .paint import BAR_FILL, FAINT, INK, PAPER, PLATE_LINE
-from .png import png_of_svg
-from .scene import Anchor, Ellipse, Group, Ink, Rectangle, Scene, Shape, Stroke, Text
-from .svg import emit_svg
+from .scene import (
+    Anchor,
+    Ellipse,
+    Ink,
+    Rectangle,
+    Scene,
+    Shape,
+    ShapeGroup,
+    Stroke,
+    Text,
+    emit_svg,
+)
+from .write import png_of_svg
 
 COLOURS = (BAR_FILL, "#b5473a", "#6b4fa0", "#c99a2e", "#3e4c59")
 PALE = "#b9cfe4"
@@ -88,7 +98,7 @@ def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> S
     axes.append(_text(((frame.left + frame.right) / 2, height - 16), across, INK))
     axes.append(_text((frame.left, 32.0), up, INK, "start"))
     axes.append(Text((MARGIN, 14.0), shortened(title), 13.0, INK, "start", bold=True))
-    groups = [Group("axes", tuple(axes))]
+    groups = [ShapeGroup("axes", tuple(axes))]
     groups += [
         _curve(own, k, x, y) for k, own in enumerate(sorted(series, key=lambda own: not own.pale))
     ]
@@ -96,13 +106,13 @@ def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> S
     return Scene(title, f"{up} over {across}: {names}", width, height, tuple(groups))
 
 
-def _curve(series: Series, number: int, x: Scale, y: Scale) -> Group:
+def _curve(series: Series, number: int, x: Scale, y: Scale) -> ShapeGroup:
     ink = Ink(
         stroke=PALE if series.pale else COLOURS[number % len(COLOURS)],
         width=1.0 if series.pale else 1.8,
     )
     places = [(x.place(a), y.place(b)) for a, b in _thinned(series.points) if isfinite(b)]
-    return Group(series.name, (_line(places, ink),) if len(places) > 1 else ())
+    return ShapeGroup(series.name, (_line(places, ink),) if len(places) > 1 else ())
 
 
 def _thinned(points: Sequence[Point]) -> Sequence[Point]:
@@ -130,7 +140,7 @@ def row_chart(title: str, note: str, rows: Sequence[str], panels: Sequence[Panel
         y = head + line * (k + 0.5)
         words.append(_text((MARGIN, y), shortened(row), INK, "start"))
         words.append(_line([(names, y), (width - MARGIN, y)], Ink(stroke="#e4e9ee", width=1)))
-    groups = [Group("rows", tuple(words))]
+    groups = [ShapeGroup("rows", tuple(words))]
     for k, panel in enumerate(panels):
         left = names + column * k
         groups.append(_panel(panel, Rect(left, head, left + column, height), line))
@@ -138,7 +148,7 @@ def row_chart(title: str, note: str, rows: Sequence[str], panels: Sequence[Panel
     return Scene(title, about, width, height, tuple(groups))
 
 
-def _panel(panel: Panel, room: Rect, line: float) -> Group:
+def _panel(panel: Panel, room: Rect, line: float) -> ShapeGroup:
     logs = [log10(value) for value in panel.values if value > 0 and isfinite(value)]
     scale = _spanning(logs or [0.0], room.left + 8, room.right - 78)
     shapes: list[Shape] = [_text((room.left, room.top - 10), panel.name, INK, "start")]
@@ -149,7 +159,7 @@ def _panel(panel: Panel, room: Rect, line: float) -> Group:
         ink = Ink(fill=BAR_FILL) if positive else Ink(PAPER, BAR_FILL)
         shapes.append(Ellipse(Rect(x - DOT, y - DOT, x + DOT, y + DOT), ink))
         shapes.append(Text((x + 8, y), text, 10.0, FAINT, "start", halo=PAPER))
-    return Group(panel.name, tuple(shapes))
+    return ShapeGroup(panel.name, tuple(shapes))
 
 
 # ---- pieces
