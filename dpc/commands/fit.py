@@ -16,7 +16,10 @@ from dpc.commands.inputs import (
 )
 from dpc.exits import UsageError
 
-OPTIONS = ("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch")
+OPTIONS = (
+    *("by", "method", "test", "stream", "checkpoint", "resume", "seed"),
+    *("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch"),
+)
 ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 
@@ -80,26 +83,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from dpc.show.progress import LossProgress
+
     verify_arguments(args)
     model = load_model(args.path, args.set)
     known = Known(model, args)
-    progress = Progress()
-    try:
+    with LossProgress() as progress:
+        # A fit that nobody watches runs in one compiled loop; the plot needs its curve.
+        is_watched = sys.stderr.isatty() or args.plot
         fit = model.fit(
             *known.sources,
-            by=args.by,
             start=known.params,
-            method=args.method,
-            test=args.test,
-            stream=args.stream,
-            checkpoint=args.checkpoint,
-            resume=args.resume,
-            watch=progress.see if progress.is_wanted or args.plot else None,
-            seed=args.seed,
+            watch=progress.see if is_watched else None,
             **{name: getattr(args, name) for name in OPTIONS},
         )
-    finally:
-        progress.end()
     if args.out:
         write(model, fit, args.out)
     if args.plot:
@@ -125,21 +122,3 @@ def write(model: Any, fit: Any, path: str) -> None:
         fit.save(path)
     else:
         model.save(path, fit=fit)
-
-
-class Progress:
-    """The loss of the newest state, in one line of a terminal."""
-
-    def __init__(self) -> None:
-        self.is_wanted = sys.stderr.isatty()
-        self.seen = False
-
-    def see(self, stage: int, name: str, state: Any) -> None:
-        if self.is_wanted:
-            self.seen = True
-            text = f"{name}, step {int(state.step)}: loss {float(state.value):.8g}"
-            print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if self.seen:
-            print(file=sys.stderr)

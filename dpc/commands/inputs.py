@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpc.commands.models import open_model
+from dpc.commands.spelling import as_options
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.exits import NOT_CONVERGED, OK, UsageError
@@ -137,13 +138,12 @@ def read_value(text: str) -> Any:
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:
     """The table or JSON on stdout, warnings on stderr; the exit code says whether it converged."""
     print_warnings(answer, args)
-    print(json.dumps(answer.to_dict()) if args.json else answer, flush=True)
+    shown = json.dumps(answer.to_dict()) if args.json else str(answer)
+    print(as_options(shown, vars(args)), flush=True)
     return OK if getattr(answer, "converged", True) else NOT_CONVERGED
 
 
 def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
-    from dpc.commands.spelling import as_options
-
     for warning in answer.warnings:
         print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from dpc.commands.inputs import Known, add_input_arguments, load_model
-from dpc.exits import NOT_CONVERGED, OK, UsageError
+from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer
+from dpc.exits import OK, UsageError
 
 METHODS = ("nuts", "svi", "laplace", "importance")
 OPTIONS = (
+    "draws",
+    "seed",
     "warmup",
     "chains",
     "target_accept",
@@ -20,9 +21,10 @@ OPTIONS = (
     "steps",
     "checkpoint",
     "resume",
+    "out",
+    "plots",
 )
 PRIOR_DRAWS = 1000
-DEPTH = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", dest="out", metavar="OUT.nc", help="write everything as netCDF, for ArviZ"
     )
     parser.add_argument(
-        "--prior", type=int, metavar="N", help="draws from the prior in that file (default 1000)"
+        "--prior",
+        type=int,
+        metavar="N",
+        help=f"draws from the prior in that file (default {PRIOR_DRAWS})",
     )
     parser.add_argument(
         "--no-predictive", action="store_true", help="no draws of new data in that file"
@@ -83,24 +88,19 @@ def run(args: argparse.Namespace) -> int:
     if known.params:
         name = next(iter(known.params))
         raise UsageError(f"--set {name} would fix what is unknown: --set gives data and sizes here")
-    opened, data = model.with_missing(*known.sources)
-    # The summary comes first: likelihoods, predictions and the prior, which take time, are only
-    # for the files.
-    posterior = opened.posterior(
-        data,
+    codes: list[int] = []
+    model.posterior(
+        tuple(known.sources),
         args.method,
-        draws=args.draws,
-        seed=args.seed,
-        prior=False,
-        predictive=False,
-        likelihood=False,
-        progress=progress_of(args),
+        prior=(PRIOR_DRAWS if args.prior is None else args.prior) if args.out else False,
+        predictive=bool(args.out or args.plots) and not args.no_predictive,
+        likelihood=bool(args.out),
+        format=args.format or "svg",
+        progress=chain_progress() if args.method == "nuts" else None,
+        show=lambda summary: codes.append(print_answer(summary, args)),
         **{name: getattr(args, name) for name in OPTIONS},
     )
-    summary = show(opened, data, posterior, args)
-    if args.out or args.plots:
-        write(opened, data, posterior, args)
-    return NOT_CONVERGED if args.strict and summary["advice"] else OK
+    return max(codes) if args.strict else OK
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -116,38 +116,7 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
 
 
-def progress_of(args: argparse.Namespace) -> Any:
-    if args.method != "nuts":
-        return None
-    from dpc.show.progress import Progress
+def chain_progress() -> Any:
+    from dpc.show.progress import ChainProgress
 
-    return Progress()
-
-
-def show(model: Any, data: Any, posterior: Any, args: argparse.Namespace) -> dict[str, Any]:
-    from dpc.commands.spelling import as_options
-    from dpc.posterior.summary import summarise, summary_lines
-
-    summary = summarise(model, data, posterior, args.max_tree_depth or DEPTH)
-    summary["advice"] = [as_options(advice, vars(args)) for advice in summary["advice"]]
-    print(json.dumps(summary) if args.json else "\n".join(summary_lines(summary)), flush=True)
-    return summary
-
-
-def write(model: Any, data: Any, posterior: Any, args: argparse.Namespace) -> None:
-    from dpc.inference.mcmc.container import write_netcdf
-
-    whole = model.complete(
-        posterior,
-        data,
-        seed=args.seed,
-        prior=(PRIOR_DRAWS if args.prior is None else args.prior) if args.out else False,
-        predictive=not args.no_predictive,
-        likelihood=bool(args.out),
-    )
-    if args.out:
-        write_netcdf(whole, args.out)
-    if args.plots:
-        from dpc.posterior.plots import write_plots
-
-        write_plots(model, data, whole, Path(args.plots), args.format or "svg")
+    return ChainProgress()
