@@ -19,7 +19,7 @@ from killing import kill_when
 
 import dpc
 from dpc.cli import main
-from dpc.commands.spelling import as_options
+from dpc.commands.inputs import as_options
 from dpc.inference.mcmc.container import group
 from dpc.inference.mcmc.run import join
 from dpc.model import keeper

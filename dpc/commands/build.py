@@ -1,12 +1,16 @@
 """dpc build: the model as a program, or what the compiler makes of it on the way there."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
-from dpc.commands.inputs import Known, add_input_arguments, load_model, read_annotations
-from dpc.commands.models import open_model, read_model
+from dpc.commands.inputs import (
+    Known,
+    add_input_arguments,
+    load_model,
+    open_model,
+    read_annotations,
+    read_model,
+)
 from dpc.dsl.files import write_whole
 from dpc.dsl.pipeline import STAGES, dump_stage
 from dpc.exits import OK, UsageError

@@ -1,11 +1,10 @@
 """dpc check: everything that can be known about a model before any array exists."""
 
-from __future__ import annotations
-
 import argparse
+import json
 import sys
 
-from dpc.commands.models import expand_paths, print_diagnostics, read_model
+from dpc.commands.inputs import add_options, expand_paths, print_diagnostics, read_model
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.pipeline import Checked
@@ -21,16 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="models, folders of models, or - for standard input",
     )
-    parser.add_argument("--json", action="store_true", help="print all diagnostics as JSON")
-    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    add_options(
+        parser,
+        ("--json", None, "print all diagnostics as JSON"),
+        ("--strict", None, "warnings count as errors"),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     results = {path: _check(path) for path in expand_paths(args.paths)}
     found = [d for result in results.values() for d in result.diagnostics]
     if args.json:
-        import json
-
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
     else:
         for path, result in results.items():

@@ -1,11 +1,8 @@
 """dpc convert: networks between .dp and the formats of other programs."""
 
-from __future__ import annotations
-
 import argparse
 
-from dpc.commands.inputs import Known, add_network_argument, read_annotations
-from dpc.commands.models import open_model
+from dpc.commands.inputs import Known, add_network_argument, open_model, read_annotations
 from dpc.exits import OK
 
 
@@ -23,6 +20,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     model = open_model(args.path, read_annotations(args.set))
     known = Known(model, args)
-    saved = model.save(args.output, known.sources, known.params)
-    print(saved)
+    print(model.save(args.output, known.sources, known.params))
     return OK

@@ -1,7 +1,5 @@
 """dpc fit: the parameters of a model's own objective, or those that make data most probable."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 from dpc.commands.inputs import (
     Known,
     add_input_arguments,
+    add_options,
     load_model,
     print_answer,
     verify_picture,
@@ -25,61 +24,34 @@ ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument(
-        "--steps",
-        type=int,
-        metavar="N",
-        help="at most this many steps (default 5000, from data 1000)",
+    add_options(
+        parser,
+        ("--steps N", int, "at most this many steps (default 5000, from data 1000)"),
+        ("--rate", float, "the learning rate of stochastic gradients (default 0.01)"),
+        ("--checkpoint DIR", str, "keep the state of the run there"),
+        ("--resume", None, "continue from the state in --checkpoint"),
+        ("--plot OUT", str, "draw the learning curve: .svg or .png"),
     )
-    parser.add_argument(
-        "--rate", type=float, help="the learning rate of stochastic gradients (default 0.01)"
-    )
-    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run there")
-    parser.add_argument(
-        "--resume", action="store_true", help="continue from the state in --checkpoint"
-    )
-    parser.add_argument("--plot", metavar="OUT", help="draw the learning curve: .svg or .png")
-    parser.add_argument(
-        "-o",
-        dest="out",
-        metavar="OUT",
-        help="write the result: .json, or .dp with the learned tables",
-    )
+    words = "write the result: .json, or .dp with the learned tables"
+    parser.add_argument("-o", "--out", metavar="OUT", help=words)
     own = parser.add_argument_group("a file with minimize or maximize")
-    own.add_argument(
-        "--samples", type=int, metavar="N", help="samples of the program a step (default few)"
-    )
+    add_options(own, ("--samples N", int, "samples of the program a step (default few)"))
     own.add_argument("--optimizer", choices=("adam", "sgd"), help="the optimizer (default adam)")
     data = parser.add_argument_group(
         "a file without an objective: maximum likelihood, with its priors"
     )
-    data.add_argument(
-        "--by", metavar="COLUMN", help="rows with the same value in this column are one case"
+    add_options(
+        data,
+        ("--by COLUMN", str, "rows with the same value in this column are one case"),
+        ("--method", str, "auto, counts, closed form, em, newton, lbfgs, natural or stochastic"),
+        ("--loss", str, "likelihood (the default), or another loss: see docs/learning.md"),
+        ("--smoothing A", str, "add A to every count; bdeu:N spreads N evenly over each table"),
+        ("--tolerance", float, "of the gradient, relative to the value"),
+        ("--batch N", int, "cases of a step of stochastic gradients (default all)"),
+        ("--stream", None, "read a CSV a part at a time: for tables only"),
     )
-    data.add_argument(
-        "--method", help="auto, counts, closed form, em, newton, lbfgs, natural or stochastic"
-    )
-    data.add_argument(
-        "--loss", help="likelihood (the default), or another loss: see docs/learning.md"
-    )
-    data.add_argument(
-        "--smoothing",
-        metavar="A",
-        help="add A to every count; bdeu:N spreads N evenly over each table",
-    )
-    data.add_argument("--tolerance", type=float, help="of the gradient, relative to the value")
-    data.add_argument(
-        "--batch",
-        type=int,
-        metavar="N",
-        help="cases of a step of stochastic gradients (default all)",
-    )
-    data.add_argument(
-        "--test", action="append", default=[], metavar="FILE", help="data that are held out"
-    )
-    data.add_argument(
-        "--stream", action="store_true", help="read a CSV a part at a time: for tables only"
-    )
+    words = "data that are held out"
+    data.add_argument("--test", action="append", default=[], metavar="FILE", help=words)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,7 +89,7 @@ def verify_arguments(args: argparse.Namespace) -> None:
 
 
 def write(model: Any, fit: Any, path: str) -> None:
-    """A network with the learned tables where the ending is that of one; else all that was found."""
+    """A network with the learned tables where the ending is that of one; else all results."""
     if path.endswith(".json"):
         fit.save(path)
     else:

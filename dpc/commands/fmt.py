@@ -1,11 +1,9 @@
 """dpc fmt: models in canonical form."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
-from dpc.commands.models import STANDARD_INPUT, expand_paths, print_diagnostics, read_model
+from dpc.commands.inputs import STANDARD_INPUT, expand_paths, print_diagnostics, read_model
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
 from dpc.dsl.text.format import format_source

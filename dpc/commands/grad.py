@@ -1,12 +1,11 @@
 """dpc grad: the gradient of an expected objective, with its standard error; estimators compared."""
 
-from __future__ import annotations
-
 import argparse
 
 from dpc.commands.inputs import (
     Known,
     add_input_arguments,
+    add_options,
     load_model,
     print_answer,
     verify_picture,
@@ -18,13 +17,8 @@ SAMPLES = 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=SAMPLES,
-        metavar="N",
-        help=f"how many independent estimates (default {SAMPLES})",
-    )
+    words = f"how many independent estimates (default {SAMPLES})"
+    parser.add_argument("--samples", type=int, default=SAMPLES, metavar="N", help=words)
     parser.add_argument(
         "--estimator",
         action="append",
@@ -32,13 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DRAW=METHOD",
         help="how gradients pass this draw, as --set DRAW.grad=METHOD",
     )
-    parser.add_argument("--hessian", action="store_true", help="the second derivatives, too")
-    parser.add_argument(
-        "--compare",
-        metavar="all or A,B",
-        help="bias, variance and time of all methods, or these, for one draw after the other",
+    add_options(
+        parser,
+        ("--hessian", None, "the second derivatives, too"),
+        (
+            "--compare all or A,B",
+            str,
+            "bias, variance and time of all methods, or these, for one draw after the other",
+        ),
+        ("--plot OUT", str, "draw what --compare found: .svg or .png"),
     )
-    parser.add_argument("--plot", metavar="OUT", help="draw what --compare found: .svg or .png")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,18 +43,11 @@ def run(args: argparse.Namespace) -> int:
     args.set = [*args.set, *map(read_estimator, args.estimator)]
     model = load_model(args.path, args.set)
     known = Known(model, args)
+    inputs = (known.params, known.sources)
+    options = {"samples": args.samples, "seed": args.seed}
     if not args.compare:
-        found = model.grad(
-            known.params,
-            known.sources,
-            samples=args.samples,
-            seed=args.seed,
-            hessian=args.hessian,
-        )
-        return print_answer(found, args)
-    compared = model.compare(
-        args.compare, known.params, known.sources, samples=args.samples, seed=args.seed
-    )
+        return print_answer(model.grad(*inputs, **options, hessian=args.hessian), args)
+    compared = model.compare(args.compare, *inputs, **options)
     if args.plot:
         compared.plot(args.plot)
     return print_answer(compared, args)

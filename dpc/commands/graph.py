@@ -1,11 +1,9 @@
 """dpc graph: the model as a picture, or as text for tools that draw."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
-from dpc.commands.models import open_model
+from dpc.commands.inputs import open_model
 from dpc.exits import OK
 
 

@@ -1,11 +1,9 @@
 """dpc info: the class of a model and why, its dims, its nodes."""
 
-from __future__ import annotations
-
 import argparse
 import json
 
-from dpc.commands.models import open_model
+from dpc.commands.inputs import open_model
 from dpc.exits import OK
 
 

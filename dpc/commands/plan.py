@@ -1,12 +1,16 @@
 """dpc plan: how a question would be answered, and what it would cost, before it is asked."""
 
-from __future__ import annotations
-
 import argparse
 
-from dpc.commands.evidence import add_given_argument, read_given
-from dpc.commands.inputs import Known, add_network_argument, print_answer, read_annotations
-from dpc.commands.models import open_model
+from dpc.commands.inputs import (
+    Known,
+    add_given_argument,
+    add_network_argument,
+    open_model,
+    print_answer,
+    read_annotations,
+    read_given,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,84 +1,48 @@
 """dpc posterior: draws from the posterior of all that is unknown, and whether to trust them."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any
 
-from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer
+from dpc.commands.inputs import Known, add_input_arguments, add_options, load_model, print_answer
 from dpc.exits import OK, UsageError
 
 METHODS = ("nuts", "svi", "laplace", "importance")
 OPTIONS = (
-    "draws",
-    "seed",
-    "warmup",
-    "chains",
-    "target_accept",
-    "max_tree_depth",
-    "dense_mass",
-    "steps",
-    "checkpoint",
-    "resume",
-    "out",
-    "plots",
+    *("draws", "seed", "warmup", "chains", "target_accept", "max_tree_depth", "dense_mass"),
+    *("steps", "checkpoint", "resume", "out", "plots"),
 )
 PRIOR_DRAWS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument(
-        "--method", choices=METHODS, default="nuts", help="how to draw (default nuts)"
-    )
-    parser.add_argument(
-        "--draws", type=int, default=1000, metavar="N", help="draws, of every chain (default 1000)"
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="exit code 4 if something speaks against the draws"
-    )
-    parser.add_argument(
-        "-o", dest="out", metavar="OUT.nc", help="write everything as netCDF, for ArviZ"
-    )
-    parser.add_argument(
-        "--prior",
-        type=int,
-        metavar="N",
-        help=f"draws from the prior in that file (default {PRIOR_DRAWS})",
-    )
-    parser.add_argument(
-        "--no-predictive", action="store_true", help="no draws of new data in that file"
-    )
-    parser.add_argument(
-        "--plots",
-        metavar="DIR",
-        help="draw trace, ranks, pairs, forest, predictions and energy there",
+    words = "how to draw (default nuts)"
+    parser.add_argument("--method", choices=METHODS, default="nuts", help=words)
+    words = "draws, of every chain (default 1000)"
+    parser.add_argument("--draws", type=int, default=1000, metavar="N", help=words)
+    words = "write everything as netCDF, for ArviZ"
+    parser.add_argument("-o", "--out", metavar="OUT.nc", help=words)
+    add_options(
+        parser,
+        ("--strict", None, "exit code 4 if something speaks against the draws"),
+        ("--prior N", int, f"draws from the prior in that file (default {PRIOR_DRAWS})"),
+        ("--no-predictive", None, "no draws of new data in that file"),
+        ("--plots DIR", str, "draw trace, ranks, pairs, forest, predictions and energy there"),
     )
     parser.add_argument("--format", choices=("svg", "png"), help="of the plots (default svg)")
-    nuts = parser.add_argument_group("nuts")
-    nuts.add_argument(
-        "--warmup", type=int, metavar="N", help="steps that adapt, before the draws (default 1000)"
+    add_options(
+        parser.add_argument_group("nuts"),
+        ("--warmup N", int, "steps that adapt, before the draws (default 1000)"),
+        ("--chains N", int, "runs from different starts, side by side (default 4)"),
+        ("--target-accept A", float, "acceptance to adapt to (default 0.8)"),
+        ("--max-tree-depth N", int, "at most 2^N gradients a draw (default 10)"),
+        ("--dense-mass", None, "adapt to correlations, too"),
+        ("--checkpoint DIR", str, "keep the draws there as they come"),
+        ("--resume", None, "continue from what is in --checkpoint"),
     )
-    nuts.add_argument(
-        "--chains",
-        type=int,
-        metavar="N",
-        help="runs from different starts, side by side (default 4)",
-    )
-    nuts.add_argument(
-        "--target-accept", type=float, metavar="A", help="acceptance to adapt to (default 0.8)"
-    )
-    nuts.add_argument(
-        "--max-tree-depth", type=int, metavar="N", help="at most 2^N gradients a draw (default 10)"
-    )
-    nuts.add_argument("--dense-mass", action="store_true", help="adapt to correlations, too")
-    nuts.add_argument("--checkpoint", metavar="DIR", help="keep the draws there as they come")
-    nuts.add_argument("--resume", action="store_true", help="continue from what is in --checkpoint")
     svi = parser.add_argument_group("svi")
-    svi.add_argument(
-        "--steps", type=int, metavar="N", help="steps of the optimiser (default 10000)"
-    )
+    add_options(svi, ("--steps N", int, "steps of the optimiser (default 10000)"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,35 +1,34 @@
 """dpc predict: what new data do not say, by parameters that were fitted."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any
 
-from dpc.commands.inputs import Known, add_known_arguments, load_model, print_answer
+from dpc.commands.inputs import (
+    Known,
+    add_known_arguments,
+    add_options,
+    load_model,
+    print_answer,
+)
 from dpc.dsl.files import write_whole
 from dpc.exits import OK, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="FILE", help="the model that was fitted, or - for standard input"
-    )
-    parser.add_argument(
-        "--fit", required=True, metavar="FIT", help="what `dpc fit FILE -o fit.json` wrote"
-    )
+    words = "the model that was fitted, or - for standard input"
+    parser.add_argument("path", metavar="FILE", help=words)
+    words = "what `dpc fit FILE -o fit.json` wrote"
+    parser.add_argument("--fit", required=True, metavar="FIT", help=words)
     add_known_arguments(parser, "a datum or the size of a dim")
-    parser.add_argument(
-        "--by", metavar="COLUMN", help="rows with the same value in this column are one case"
+    add_options(
+        parser,
+        ("--by COLUMN", str, "rows with the same value in this column are one case"),
+        ("--ask NAMES", str, "these draws, with commas between them (default all)"),
+        ("--log-likelihood", None, "instead, how probable each case is"),
+        ("--json", None, "print as JSON"),
     )
-    parser.add_argument(
-        "--ask", metavar="NAMES", help="these draws, with commas between them (default all)"
-    )
-    parser.add_argument(
-        "--log-likelihood", action="store_true", help="instead, how probable each case is"
-    )
-    parser.add_argument("-o", dest="out", metavar="OUT", help="write everything: .csv or .json")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("-o", "--out", metavar="OUT", help="write everything: .csv or .json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,12 +62,8 @@ def write(path: str, found: Any) -> None:
         return
     tables = found.tables()
     if len(tables) != 1:
-        shapes = ", ".join(shape_of(table.head) for table in tables)
+        shapes = ", ".join(f"[{', '.join(table.head)}]" for table in tables)
         raise UsageError(
             f"a CSV holds draws of one shape, and here are {shapes or 'none'}: choose with --ask"
         )
     write_whole(path, tables[0].csv().encode())
-
-
-def shape_of(head: tuple[str, ...]) -> str:
-    return f"[{', '.join(head)}]"

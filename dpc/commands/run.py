@@ -1,7 +1,5 @@
 """dpc run: the values of all computed nodes, and of the objective with its gradient."""
 
-from __future__ import annotations
-
 import argparse
 
 from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer

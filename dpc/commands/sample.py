@@ -1,12 +1,15 @@
 """dpc sample: draws of every random variable, parents before children."""
 
-from __future__ import annotations
-
 import argparse
-from typing import Any
 
-from dpc.commands.evidence import add_given_argument, read_given
-from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer
+from dpc.commands.inputs import (
+    Known,
+    add_given_argument,
+    add_input_arguments,
+    load_model,
+    print_answer,
+    read_given,
+)
 from dpc.exits import UsageError
 
 
@@ -19,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     model = load_model(args.path, args.set)
     known = Known(model, args)
-    given: dict[str, Any] = read_given(args.given)
+    given = read_given(args.given)
     if args.n < 1:
         raise UsageError("-n takes a number from 1 up")
     draws = model.draws(
