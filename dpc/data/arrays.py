@@ -11,13 +11,13 @@ from dpc.dsl.graph.types import Int, Real
 from .collect import declaration
 from .constraints import CONSTRAINTS, TOLERANCE
 from .defaults import evaluate_default
-from .dims import Given, Resolved, indexed_dim
+from .dims import GivenVariable, Resolved, indexed_dim
 from .errors import did_you_mean_label, quoted
 from .kinds import typed_values
-from .raw import Array, Index, Mask, Origin, Variable, first_true, show_sizes
+from .raw import Array, Index, Mask, Origin, RawVariable, first_true, show_sizes
 
 
-def checked_array(node: Node, found: Given | None, dims: Resolved) -> Array | None:
+def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Array | None:
     """The array of a node; None if it is absent, or if another problem leaves nothing to check."""
     if not _has_sizes(node, dims):
         return None
@@ -43,14 +43,14 @@ def _has_sizes(node: Node, dims: Resolved) -> bool:
 
 def _default(node: Node, dims: Resolved) -> Array:
     value = evaluate_default(node, {name: found.size for name, found in dims.sizes.items()})
-    variable = Variable(value, Origin(node.source.path, node.name))
+    variable = RawVariable(value, Origin(node.source.path, node.name))
     values = typed_values(variable, node.type.domain, node.observed)
     _verify_bounds(node, values, variable)
     _verify_constraint(node, values, variable)
     return values
 
 
-def _verify_shape(found: Given, dims: Resolved) -> None:
+def _verify_shape(found: GivenVariable, dims: Resolved) -> None:
     known = [dims.sizes[str(axis)] for axis in found.node.type.shape]
     expected = tuple(size.size for size in known)
     if found.variable.shape != expected:
@@ -66,7 +66,7 @@ def _verify_shape(found: Given, dims: Resolved) -> None:
         raise found.variable.refuse(message, help=", ".join(dict.fromkeys(reasons)))
 
 
-def _positions(found: Given, values: Array, dims: Resolved) -> Array:
+def _positions(found: GivenVariable, values: Array, dims: Resolved) -> Array:
     name = indexed_dim(found.node)
     if not found.has_labels:
         _verify_in_range(found.variable, values, name, dims.sizes[name].size)
@@ -84,7 +84,7 @@ def _positions(found: Given, values: Array, dims: Resolved) -> Array:
     return positions
 
 
-def _verify_in_range(variable: Variable, values: Array, name: str, size: int) -> None:
+def _verify_in_range(variable: RawVariable, values: Array, name: str, size: int) -> None:
     good = (values >= 0) & (values < size)
     if not np.all(good):
         at = first_true(~good)
@@ -92,7 +92,7 @@ def _verify_in_range(variable: Variable, values: Array, name: str, size: int) ->
         raise variable.refuse(message, at, f"positions run from 0 to {size - 1}" if size else "")
 
 
-def _aligned(found: Given, values: Array, dims: Resolved) -> Array:
+def _aligned(found: GivenVariable, values: Array, dims: Resolved) -> Array:
     """Entries in the order of the dims' labels, where the data say which is which."""
     for k, own in enumerate(found.variable.labels):
         axis = str(found.node.type.shape[k])
@@ -103,7 +103,7 @@ def _aligned(found: Given, values: Array, dims: Resolved) -> Array:
     return values
 
 
-def _verify_bounds(node: Node, values: Array, variable: Variable) -> None:
+def _verify_bounds(node: Node, values: Array, variable: RawVariable) -> None:
     """A constraint implies its bounds, with its tolerance."""
     if isinstance(node.type.domain, Real | Int) and not node.type.constraint:
         lower, upper = node.type.bounds
@@ -113,13 +113,13 @@ def _verify_bounds(node: Node, values: Array, variable: Variable) -> None:
             _verify_bound(values, values <= upper, f"above its upper bound {upper:g}", variable)
 
 
-def _verify_bound(values: Array, good: Mask, says: str, variable: Variable) -> None:
+def _verify_bound(values: Array, good: Mask, says: str, variable: RawVariable) -> None:
     if not np.all(good):
         at = first_true(~np.asarray(good))
         raise variable.refuse(f"has the entry {values[at]:g}, {says}", at)
 
 
-def _verify_constraint(node: Node, values: Array, variable: Variable) -> None:
+def _verify_constraint(node: Node, values: Array, variable: RawVariable) -> None:
     if not node.type.constraint:
         return
     constraint = CONSTRAINTS[node.type.constraint]

@@ -14,14 +14,14 @@ from dpc.dsl.record import Record
 
 from .arrays import checked_array
 from .collect import collect_variables, declaration, fit_axes, given_nodes
-from .dims import Given, indexed_dim, resolve_dims
+from .dims import GivenVariable, indexed_dim, resolve_dims
 from .errors import Report
 from .kinds import typed_values, typed_with_missing
 from .objects import as_raw
-from .raw import Array, Mask, Raw, Variable
+from .raw import Array, Mask, Raw, RawVariable
 
 
-class Bound(Record):
+class BoundData(Record):
     """`sizes` of all dims, `labels` of those that have any, `arrays` of inputs and observed
     variables.
 
@@ -33,7 +33,7 @@ class Bound(Record):
     arrays: dict[str, Array]
     missing: dict[str, Mask] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
 
-    def own(self) -> Bound:
+    def own(self) -> BoundData:
         """With arrays of its own: those of a caller may be written to later."""
         return self.replace(arrays={name: np.array(array) for name, array in self.arrays.items()})
 
@@ -44,7 +44,7 @@ def bind_data(
     sizes: Mapping[str, int] | None = None,
     partial: bool = False,
     missing: bool = False,
-) -> Bound:
+) -> BoundData:
     """Arrays for the graph from files and Python objects, or a DataError with every problem.
 
     With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays
@@ -74,7 +74,7 @@ def bind_data(
             if array is not None:
                 arrays[name] = array
     report.verify_empty()
-    return Bound(
+    return BoundData(
         {name: found.size for name, found in dims.sizes.items()},
         {name: found.labels for name, found in dims.labels.items()},
         arrays,
@@ -103,8 +103,8 @@ def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -
 
 
 def _settle(
-    node: Node, entries: dict[str, Variable], missing: bool, report: Report
-) -> Given | None:
+    node: Node, entries: dict[str, RawVariable], missing: bool, report: Report
+) -> GivenVariable | None:
     """The entry with declared axes and values of the declared kind; nothing if it is absent or of
     another rank.
     """
@@ -114,12 +114,14 @@ def _settle(
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
         if missing and node.observed:
-            return Given(node, variable, *typed_with_missing(variable, node.type.domain))
-        return Given(node, variable, typed_values(variable, node.type.domain, node.observed))
-    return Given(node, variable, None) if variable else None
+            return GivenVariable(node, variable, *typed_with_missing(variable, node.type.domain))
+        return GivenVariable(
+            node, variable, typed_values(variable, node.type.domain, node.observed)
+        )
+    return GivenVariable(node, variable, None) if variable else None
 
 
-def _is_settled(found: Given | None) -> bool:
+def _is_settled(found: GivenVariable | None) -> bool:
     return found is not None and found.values is not None
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from dpc.dsl.graph.types import Bool, Domain, IndexOf
 
 from .errors import quoted
-from .raw import Array, Variable, first_true
+from .raw import Array, RawVariable, first_true
 
 NO_NUMBER = frozenset({"", "NA", "NaN", "nan", "null"})
 NO_LABEL = frozenset({""})
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 
-def read_cells(variable: Variable, domain: Domain) -> Variable:
+def read_cells(variable: RawVariable, domain: Domain) -> RawVariable:
     """The same variable with typed values. Numbers may be missing as NA; for a label only an empty
     cell is missing.
     """
@@ -31,7 +31,7 @@ def read_cells(variable: Variable, domain: Domain) -> Variable:
     return variable.replace(values=_numbers(variable, str(domain)), written=False)
 
 
-def _mark_missing(variable: Variable, blank: frozenset[str]) -> Variable:
+def _mark_missing(variable: RawVariable, blank: frozenset[str]) -> RawVariable:
     cells = variable.values
     if blank.isdisjoint(cells.ravel().tolist()):
         return variable
@@ -39,7 +39,7 @@ def _mark_missing(variable: Variable, blank: frozenset[str]) -> Variable:
     return variable.replace(missing=missing, values=np.where(missing, "0", cells).astype(object))
 
 
-def _is_numeric(variable: Variable) -> bool:
+def _is_numeric(variable: RawVariable) -> bool:
     """Labels such as 007 are text: nobody writes a position like that."""
     present = variable.values if variable.missing is None else variable.values[~variable.missing]
     return all(
@@ -48,7 +48,7 @@ def _is_numeric(variable: Variable) -> bool:
     )
 
 
-def _numbers(variable: Variable, wanted: str) -> Array:
+def _numbers(variable: RawVariable, wanted: str) -> Array:
     """Whole numbers where all cells are, else decimals."""
     cells: list[str] = variable.values.ravel().tolist()
     for convert, dtype in ((int, np.int64), (float, np.float64)):

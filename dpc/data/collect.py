@@ -13,7 +13,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Axis, Dim
 
 from .errors import Report
-from .raw import Raw, SpreadOrigin, Variable, show_sizes
+from .raw import Raw, RawVariable, SpreadOrigin, show_sizes
 
 
 def given_nodes(graph: Graph) -> dict[str, Node]:
@@ -21,9 +21,11 @@ def given_nodes(graph: Graph) -> dict[str, Node]:
     return {node.name: node for node in graph.nodes if node.kind is Kind.INPUT or node.observed}
 
 
-def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> dict[str, Variable]:
+def collect_variables(
+    graph: Graph, sources: Iterable[Raw], report: Report
+) -> dict[str, RawVariable]:
     """Entries for variables and for dims, by name."""
-    found: dict[str, Variable] = {}
+    found: dict[str, RawVariable] = {}
     known = [*given_nodes(graph), *(dim.name for dim in graph.dims)]
     sources = list(sources)
     for source in sources:
@@ -40,7 +42,7 @@ def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> d
     return found
 
 
-def _sized_dim(variable: Variable, graph: Graph, sources: Iterable[Raw]) -> str:
+def _sized_dim(variable: RawVariable, graph: Graph, sources: Iterable[Raw]) -> str:
     """The dim that a count may be meant for, as `J` of a Stan file: one that has so many members by
     some array.
     """
@@ -57,7 +59,7 @@ def _sized_dim(variable: Variable, graph: Graph, sources: Iterable[Raw]) -> str:
 
 
 def _report_unknown(
-    variable: Variable, known: list[str], graph: Graph, sized: str, report: Report
+    variable: RawVariable, known: list[str], graph: Graph, sized: str, report: Report
 ) -> None:
     name = variable.name
     if name in graph.by_name:
@@ -79,7 +81,7 @@ def _report_unknown(
 # ---- arrays that are spread over columns
 
 
-def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, Variable]:
+def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, RawVariable]:
     """In a table, columns `x.a`, `x.b` are one variable `x` with two axes."""
     if not source.table:
         return source.variables
@@ -109,7 +111,7 @@ def _owner(column: str, graph: Graph) -> Node | None:
     return max(owners, key=lambda node: len(node.name), default=None)
 
 
-def _join(node: Node, columns: dict[str, Variable]) -> Variable:
+def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
     """Columns in the order of their numbers, or as written with their suffixes for labels."""
     counting = [str(k) for k in range(len(columns))]
     is_counted = set(columns) == set(counting)
@@ -117,7 +119,7 @@ def _join(node: Node, columns: dict[str, Variable]) -> Variable:
         columns = {suffix: columns[suffix] for suffix in counting}
     parts = tuple(columns.values())
     origin = SpreadOrigin(parts[0].origin.where, node.name, tuple(part.origin for part in parts))
-    joined = Variable(np.zeros(0), origin)
+    joined = RawVariable(np.zeros(0), origin)
     if not is_counted:
         _verify_labels_fit(node.type.shape[1], columns, joined)
     kinds = {part.values.dtype.kind for part in parts}
@@ -132,12 +134,12 @@ def _join(node: Node, columns: dict[str, Variable]) -> Variable:
     )
 
 
-def _row_labels(parts: tuple[Variable, ...]) -> tuple[str, ...]:
+def _row_labels(parts: tuple[RawVariable, ...]) -> tuple[str, ...]:
     return parts[0].labels[0] if parts[0].labels else ()
 
 
 def _joined_missing(
-    parts: tuple[Variable, ...],
+    parts: tuple[RawVariable, ...],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None:
     if all(part.missing is None for part in parts):
         return None
@@ -147,7 +149,7 @@ def _joined_missing(
     return np.stack(masks, axis=1)
 
 
-def _verify_labels_fit(axis: Axis, columns: dict[str, Variable], joined: Variable) -> None:
+def _verify_labels_fit(axis: Axis, columns: dict[str, RawVariable], joined: RawVariable) -> None:
     """A dim whose size the model fixes without labels is counted from 0."""
     if isinstance(axis, Dim) and axis.size is not None and not axis.labels:
         name, last = joined.name, axis.size - 1
@@ -165,7 +167,7 @@ def _verify_labels_fit(axis: Axis, columns: dict[str, Variable], joined: Variabl
 # ---- axes in the order of the declaration
 
 
-def fit_axes(variable: Variable, node: Node) -> Variable:
+def fit_axes(variable: RawVariable, node: Node) -> RawVariable:
     """The variable with the declared number of axes, in the declared order where the axes have
     names.
     """
@@ -188,7 +190,7 @@ def declaration(node: Node) -> str:
     return f"{node.name}[{', '.join(map(str, node.type.shape))}]" if node.type.shape else node.name
 
 
-def _rank_help(variable: Variable, node: Node) -> str:
+def _rank_help(variable: RawVariable, node: Node) -> str:
     if (
         not isinstance(variable.origin, SpreadOrigin)
         and variable.written
@@ -198,7 +200,7 @@ def _rank_help(variable: Variable, node: Node) -> str:
     return "" if node.type.shape else "it is a single value"
 
 
-def _transpose(variable: Variable, order: list[int]) -> Variable:
+def _transpose(variable: RawVariable, order: list[int]) -> RawVariable:
     return variable.replace(
         values=variable.values.transpose(order),
         missing=None if variable.missing is None else variable.missing.transpose(order),

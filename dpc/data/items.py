@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .raw import MAX_RANK, Array, Index, Mask, Origin, Variable
+from .raw import MAX_RANK, Array, Index, Mask, Origin, RawVariable
 
 WORDS = {
     int: "whole numbers",
@@ -22,7 +22,7 @@ WORDS = {
 EXACT = 1 << 53
 
 
-def variable_from_nested(value: object, origin: Origin) -> Variable:
+def variable_from_nested(value: object, origin: Origin) -> RawVariable:
     """A scalar, or lists in lists of one length at each depth."""
     shape: list[int] = []
     level: list[Any] = [value]
@@ -31,14 +31,14 @@ def variable_from_nested(value: object, origin: Origin) -> Variable:
         shape.append(len(level[0]))
         level = list(chain.from_iterable(level))
     if any(isinstance(item, list | tuple) for item in level):
-        raise Variable(np.zeros(0), origin).refuse(
+        raise RawVariable(np.zeros(0), origin).refuse(
             "has lists and values side by side at the same depth"
         )
     return variable_from_items(level, tuple(shape), origin)
 
 
 def _verify_even(level: list[Any], shape: list[int], origin: Origin) -> None:
-    found = Variable(np.zeros(0), origin)
+    found = RawVariable(np.zeros(0), origin)
     if len(shape) == MAX_RANK:
         raise found.refuse(f"has more than {MAX_RANK} axes")
     length = len(level[0])
@@ -52,19 +52,19 @@ def _unravel(k: int, shape: tuple[int, ...]) -> Index:
     return tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
 
 
-def variable_from_array(array: Array, origin: Origin) -> Variable:
+def variable_from_array(array: Array, origin: Origin) -> RawVariable:
     kind = array.dtype.kind
     if kind in "biuf":
-        return Variable(array, origin)
+        return RawVariable(array, origin)
     if kind in "UT":
-        return Variable(array.astype(object), origin)
+        return RawVariable(array.astype(object), origin)
     if kind == "O":
         return variable_from_items(array.ravel().tolist(), array.shape, origin)
     message = f"holds {array.dtype}, which is neither numbers, truth values nor text"
-    raise Variable(array, origin).refuse(message)
+    raise RawVariable(array, origin).refuse(message)
 
 
-def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin) -> Variable:
+def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin) -> RawVariable:
     """Items are of one kind; None and NaN are missing."""
     items = [item.item() if isinstance(item, np.generic) else item for item in items]
     missing = [item is None or (isinstance(item, float) and item != item) for item in items]
@@ -77,7 +77,9 @@ def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin
     ):
         if kinds <= accepted and (kinds or accepted == {int, float}):
             filled = [fill if gone else item for item, gone in zip(items, missing, strict=True)]
-            return Variable(convert(filled, origin).reshape(shape), origin, _mask(missing, shape))
+            return RawVariable(
+                convert(filled, origin).reshape(shape), origin, _mask(missing, shape)
+            )
     raise _mixed(items, missing, shape, origin)
 
 
@@ -93,7 +95,7 @@ def _integers(items: list[Any], origin: Origin) -> Array:
     try:
         return np.array(items, dtype=np.int64)
     except OverflowError:
-        raise Variable(np.zeros(0), origin).refuse(
+        raise RawVariable(np.zeros(0), origin).refuse(
             "has a whole number that does not fit in 64 bits"
         ) from None
 
@@ -101,7 +103,7 @@ def _integers(items: list[Any], origin: Origin) -> Array:
 def _floats(items: list[Any], origin: Origin) -> Array:
     if any(type(item) is int and abs(item) > EXACT for item in items):
         help = "write all of them with a decimal point, or none"
-        raise Variable(np.zeros(0), origin).refuse(
+        raise RawVariable(np.zeros(0), origin).refuse(
             "mixes decimals with whole numbers too large for them", help=help
         )
     return np.array(items, dtype=np.float64)
@@ -124,5 +126,5 @@ def _mixed(
     verb = "mixes" if len(names) > 1 else "holds"
     message = f"{verb} {' and '.join(names)}"
     help = "an entry is a number, a truth value, a text, or nested lists of one of these"
-    whole = Variable(np.zeros(0), origin)
+    whole = RawVariable(np.zeros(0), origin)
     return whole.refuse(message, _unravel(other, shape), help)

@@ -12,7 +12,7 @@ from dpc.dsl.graph.types import Bool, Domain, IndexOf, Int, Real
 
 from .cells import read_cells
 from .errors import counted, problem, quoted
-from .raw import Array, Index, Mask, Variable, first_true
+from .raw import Array, Index, Mask, RawVariable, first_true
 
 TRUTH = {"true": True, "false": False}
 WRITTEN_TRUTH = {**TRUTH, "1": True, "0": False, "1.0": True, "0.0": False}
@@ -21,7 +21,7 @@ BEYOND_INT64 = 2.0**63
 LEAVE_OUT = "leave these rows out"
 
 
-def typed_values(variable: Variable, domain: Domain, observed: bool) -> Array:
+def typed_values(variable: RawVariable, domain: Domain, observed: bool) -> Array:
     """The values as the domain has them, or a DataError at the first entry that is missing or none
     of them.
     """
@@ -31,7 +31,7 @@ def typed_values(variable: Variable, domain: Domain, observed: bool) -> Array:
     return CONVERTERS[type(domain)](variable, str(domain))
 
 
-def typed_with_missing(variable: Variable, domain: Domain) -> tuple[Array, Mask]:
+def typed_with_missing(variable: RawVariable, domain: Domain) -> tuple[Array, Mask]:
     """The values, and which of them are missing: these hold a value that another entry has, or a
     plain one.
     """
@@ -48,7 +48,7 @@ def typed_with_missing(variable: Variable, domain: Domain) -> tuple[Array, Mask]
     return CONVERTERS[type(domain)](filled, str(domain)), missing
 
 
-def missing_entries(variable: Variable) -> Mask:
+def missing_entries(variable: RawVariable) -> Mask:
     missing = (
         variable.missing if variable.missing is not None else np.zeros(variable.shape, dtype=bool)
     )
@@ -66,7 +66,7 @@ def has_nan(values: Array) -> bool:
         return bool(np.isnan(np.dot(flat, flat)))
 
 
-def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> None:
+def _verify_none_missing(variable: RawVariable, missing: Mask, observed: bool) -> None:
     if not missing.any():
         return
     first = [tuple(map(int, at)) for at in np.argwhere(missing)[:ROWS_SHOWN]]
@@ -86,12 +86,12 @@ def _verify_none_missing(variable: Variable, missing: Mask, observed: bool) -> N
     )
 
 
-def _as_real(variable: Variable, wanted: str) -> Array:
+def _as_real(variable: RawVariable, wanted: str) -> Array:
     _verify_not_text(variable, wanted)
     return variable.values.astype(np.float64, copy=False)
 
 
-def _as_int(variable: Variable, wanted: str) -> Array:
+def _as_int(variable: RawVariable, wanted: str) -> Array:
     _verify_not_text(variable, wanted)
     values = variable.values
     if values.dtype.kind == "f":
@@ -103,7 +103,7 @@ def _as_int(variable: Variable, wanted: str) -> Array:
     return values.astype(np.int64, copy=False)
 
 
-def _as_bool(variable: Variable, wanted: str) -> Array:
+def _as_bool(variable: RawVariable, wanted: str) -> Array:
     values = variable.values
     if variable.is_text:
         words = WRITTEN_TRUTH if variable.written else TRUTH
@@ -122,7 +122,7 @@ def _as_bool(variable: Variable, wanted: str) -> Array:
     return values.astype(bool, copy=False)
 
 
-def _as_index(variable: Variable, wanted: str) -> Array:
+def _as_index(variable: RawVariable, wanted: str) -> Array:
     if variable.is_text:
         return variable.values if variable.values.size else np.zeros(variable.shape, dtype=np.int64)
     if variable.values.dtype.kind == "b":
@@ -131,7 +131,7 @@ def _as_index(variable: Variable, wanted: str) -> Array:
     return _as_int(variable, f"an index of `{wanted}`")
 
 
-Converter = Callable[[Variable, str], Array]
+Converter = Callable[[RawVariable, str], Array]
 PLAIN: dict[type[Domain], float | int | bool] = {Real: 0.5, Int: 0, Bool: False, IndexOf: 0}
 CONVERTERS: dict[type[Domain], Converter] = {
     Real: _as_real,
@@ -141,13 +141,13 @@ CONVERTERS: dict[type[Domain], Converter] = {
 }
 
 
-def _verify_not_text(variable: Variable, wanted: str) -> None:
+def _verify_not_text(variable: RawVariable, wanted: str) -> None:
     if variable.is_text and variable.values.size:
         at: Index = (0,) * variable.values.ndim
         raise variable.refuse(f"is {wanted}, but has the text {quoted(variable.values[at])}", at)
 
 
-def _verify_all(variable: Variable, good: Mask, wanted: str, help: str = "") -> None:
+def _verify_all(variable: RawVariable, good: Mask, wanted: str, help: str = "") -> None:
     if not np.all(good):
         at = first_true(~good)
         raise variable.refuse(

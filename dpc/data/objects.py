@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import collect_each, problem
 from .items import variable_from_array, variable_from_nested
-from .raw import Array, Origin, Raw, Variable, repeated
+from .raw import Array, Origin, Raw, RawVariable, repeated
 from .read import read_data
 from .read_netcdf import raw_from_dataset, variable_from_dataarray
 from .read_parquet import raw_from_arrow
@@ -101,14 +101,14 @@ SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
 # ---- single values
 
 
-def _variable(value: object, origin: Origin) -> Variable:
+def _variable(value: object, origin: Origin) -> RawVariable:
     for accepts, read in VALUES:
         if accepts(value):
             return read(value, origin)
     return variable_from_nested(value, origin)
 
 
-def _variable_from_list(value: Any, origin: Origin) -> Variable:
+def _variable_from_list(value: Any, origin: Origin) -> RawVariable:
     return variable_from_nested(_plain(value), origin)
 
 
@@ -125,7 +125,7 @@ def _has_shape(item: object) -> bool:
     return isinstance(item, list | tuple) or hasattr(item, "__array__")
 
 
-def _variable_from_pandas(column: Any, origin: Origin) -> Variable:
+def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
     pandas = import_module("pandas")
     column = pandas.Series(column)
     labels = (_row_labels(column.index),)
@@ -134,7 +134,7 @@ def _variable_from_pandas(column: Any, origin: Origin) -> Variable:
         codes = column.cat.codes.to_numpy()
         texts = np.array([*levels, ""], dtype=object)[codes]
         missing = codes < 0
-        return Variable(
+        return RawVariable(
             texts, origin, missing if missing.any() else None, labels=labels, levels=levels
         )
     return variable_from_array(_without_na(column), origin).replace(labels=labels)
@@ -154,7 +154,7 @@ def _without_na(column: Any) -> Array:
     return array
 
 
-VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], Variable]], ...] = (
+VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
     (lambda value: isinstance(value, list | tuple), _variable_from_list),
     (_is_loaded("pandas", "Series", "Categorical"), _variable_from_pandas),
     (_is_loaded("xarray", "DataArray"), variable_from_dataarray),

@@ -58,7 +58,7 @@ class SpreadOrigin(Origin):
         return self.columns[column].at(tuple(row))
 
 
-class Variable(Record):
+class RawVariable(Record):
     """An array as it was given.
 
     `values` are of kind b, i, u or f, or objects that are text. `missing` marks entries without a
@@ -96,7 +96,7 @@ class Raw(Record):
     """Everything a source gives. `table`: its variables are columns over one axis."""
 
     where: str
-    variables: dict[str, Variable]
+    variables: dict[str, RawVariable]
     table: bool = False
 
 

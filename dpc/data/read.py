@@ -19,19 +19,19 @@ from .read_text import read_csv, read_tsv
 Reader = Callable[[Path], Raw]
 
 
-class Format(Record):
+class FileFormat(Record):
     title: str
     endings: tuple[str, ...]
     read: Reader
 
 
 FORMATS = (
-    Format("CSV", (".csv", ".csv.gz"), read_csv),
-    Format("TSV", (".tsv", ".tsv.gz"), read_tsv),
-    Format("JSON", (".json",), read_json),
-    Format("NPZ", (".npz",), read_npz),
-    Format("netCDF", (".nc",), read_netcdf),
-    Format("Parquet", (".parquet",), read_parquet),
+    FileFormat("CSV", (".csv", ".csv.gz"), read_csv),
+    FileFormat("TSV", (".tsv", ".tsv.gz"), read_tsv),
+    FileFormat("JSON", (".json",), read_json),
+    FileFormat("NPZ", (".npz",), read_npz),
+    FileFormat("netCDF", (".nc",), read_netcdf),
+    FileFormat("Parquet", (".parquet",), read_parquet),
 )
 
 
@@ -56,7 +56,7 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
         ) from error
 
 
-def _format_of(file: Path) -> Format:
+def _format_of(file: Path) -> FileFormat:
     name = file.name.lower()
     for row in FORMATS:
         if name.endswith(row.endings):

@@ -13,14 +13,14 @@ import numpy as np
 
 from .errors import collect_each, problem
 from .items import variable_from_array
-from .raw import Origin, Raw, Variable, verify_size
+from .raw import Origin, Raw, RawVariable, verify_size
 
 DATA_GROUPS = ("observed_data", "constant_data")
 HDF5 = b"\x89HDF"
 
 
 def read_netcdf(path: Path) -> Raw:
-    variables: dict[str, Variable] = {}
+    variables: dict[str, RawVariable] = {}
     for dataset in _datasets(path):
         with dataset:
             for name, variable in raw_from_dataset(dataset, path.name).variables.items():
@@ -75,7 +75,7 @@ def raw_from_dataset(dataset: Any, where: str) -> Raw:
     )
 
 
-def variable_from_dataarray(array: Any, origin: Origin) -> Variable:
+def variable_from_dataarray(array: Any, origin: Origin) -> RawVariable:
     labels = tuple(
         _labels(array.coords[axis].values) if axis in array.coords else () for axis in array.dims
     )

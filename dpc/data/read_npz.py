@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 
 from .errors import collect_each, problem
 from .items import variable_from_array
-from .raw import Origin, Raw, Variable, repeated, verify_size
+from .raw import Origin, Raw, RawVariable, repeated, verify_size
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -37,7 +37,7 @@ def read_npz(path: Path) -> Raw:
         )
 
 
-def _variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> Variable:
+def _variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> RawVariable:
     where, place = origin.where, f"{origin.where}, {member.filename}"
     with archive.open(member) as file:
         shape, dtype = _read_header(file, place)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import collect_each, problem
 from .items import variable_from_array, variable_from_items
-from .raw import Origin, Raw, Variable, repeated, verify_size
+from .raw import Origin, Raw, RawVariable, repeated, verify_size
 
 LARGEST_ENTRY = 8
 
@@ -43,7 +43,7 @@ def raw_from_arrow(table: Any, where: str) -> Raw:
     return Raw(where, variables, table=True)
 
 
-def _variable(column: Any, origin: Origin) -> Variable:
+def _variable(column: Any, origin: Origin) -> RawVariable:
     types = import_module("pyarrow.types")
     column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if types.is_dictionary(column.type):
@@ -58,7 +58,7 @@ def _variable(column: Any, origin: Origin) -> Variable:
         return _numbers(column, origin)
     if types.is_null(column.type) or _is_string(column.type):
         return variable_from_items(column.to_pylist(), (len(column),), origin)
-    raise Variable(np.zeros(0), origin).refuse(
+    raise RawVariable(np.zeros(0), origin).refuse(
         f"is a column of {column.type}, neither numbers, truth values nor text"
     )
 
@@ -67,7 +67,7 @@ def _is_string(type_: Any) -> bool:
     return str(type_) in ("string", "large_string", "string_view")
 
 
-def _numbers(column: Any, origin: Origin) -> Variable:
+def _numbers(column: Any, origin: Origin) -> RawVariable:
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     filled = (
         column.fill_null(False if str(column.type) == "bool" else 0)

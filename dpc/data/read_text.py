@@ -16,7 +16,7 @@ import numpy as np
 
 from . import raw
 from .errors import counted, problem, quoted
-from .raw import ColumnOrigin, Raw, Variable, repeated, verify_size
+from .raw import ColumnOrigin, Raw, RawVariable, repeated, verify_size
 
 Row = list[str]
 TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
@@ -47,7 +47,7 @@ def _table(header: Row, body: list[Row], lines: Sequence[int], where: str) -> Ra
     _verify_rows(header, body, lines, where)
     columns = zip(*body, strict=True) if body else [()] * len(header)
     variables = {
-        name: Variable(
+        name: RawVariable(
             np.fromiter(cells, dtype=object, count=len(body)),
             ColumnOrigin(where, name, k, lines),
             written=True,
