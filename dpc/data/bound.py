@@ -1,7 +1,5 @@
 """Data that has been checked against a model: a mapping of arrays that JAX takes as a pytree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -10,9 +8,7 @@ import jax.numpy as jnp
 
 
 class DataLayout(NamedTuple):
-    """What JAX never traces: names of arrays, sizes and labels of dims. Kept whole, so that
-    comparing it is cheap.
-    """
+    """What JAX never traces: names, sizes and labels. Kept whole, so that comparing is cheap."""
 
     names: tuple[str, ...]
     sizes: tuple[tuple[str, int], ...]

@@ -4,8 +4,6 @@ The first to speak decides, in the order: model, `sizes`, an entry with the dim'
 arrays, positions. Whoever disagrees is a problem that names both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

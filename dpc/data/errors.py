@@ -1,7 +1,5 @@
 """What can be wrong with data. Problems are data; all of them travel in one exception."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Numbers, text and nested lists to arrays; unlike NumPy's, mixed lists do not become text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """Python objects as data: a row for each kind; a library is asked only if it is loaded already."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

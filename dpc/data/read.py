@@ -1,7 +1,5 @@
 """Reading data files: one row for each format. Sizes are checked before anything is unpacked."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

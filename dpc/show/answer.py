@@ -1,7 +1,5 @@
 """What every answer can do: print as the shell prints it, show in a notebook, become data."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

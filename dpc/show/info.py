@@ -1,7 +1,5 @@
 """What a model is: its class and why, its dims, its nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpc.dsl.graph.classify import classify

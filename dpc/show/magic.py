@@ -2,8 +2,6 @@
 that name.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

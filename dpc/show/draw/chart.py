@@ -1,7 +1,5 @@
 """Charts of numbers, as scenes: curves over steps, and dots in rows."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from itertools import pairwise, starmap

@@ -1,7 +1,5 @@
 """The whole drawing: title above, the graph, and a legend of the kinds present below."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .geometry import Outline, Point

@@ -3,8 +3,6 @@
 No library was found that keeps plates apart: they tie rows together, in the order and in x.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dpc.dsl.record import Record

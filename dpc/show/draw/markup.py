@@ -1,7 +1,5 @@
 """The graph as text that other programs draw, Graphviz DOT and Mermaid: shapes by kind, plates."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

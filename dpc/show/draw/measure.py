@@ -1,7 +1,5 @@
 """How much room text and boxes need: a width table stands in for the reader's font."""
 
-from __future__ import annotations
-
 import unicodedata
 from math import sqrt
 

@@ -5,8 +5,6 @@ the order that row gave, and rows of a plate are consecutive, so the orders of a
 on one page.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
 from math import inf

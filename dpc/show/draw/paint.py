@@ -1,7 +1,5 @@
 """From places to shapes: the legend of the book, in ink that reads on white."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import dist
 

@@ -1,7 +1,5 @@
 """What a drawing shows, before anything is placed: boxes, arrows and the plates around them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property

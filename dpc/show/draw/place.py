@@ -8,8 +8,6 @@ the right and once to the left, and the mean of the two keeps every gap (gaps ar
 spreads the page by about a step, so steps shrink.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

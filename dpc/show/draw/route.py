@@ -1,7 +1,5 @@
 """The curves of the arrows: straight where nothing is in the way, else swaying between the rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Which row each box stands on: arrows turned to point down, longest paths, then shorter arrows."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from math import ceil, sqrt
 

@@ -3,8 +3,6 @@
 The text stands alone: a title and description for readers, a name on every group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr

@@ -1,7 +1,5 @@
 """The page as rows of vertices: boxes, bends of long arrows, and both borders of every plate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum

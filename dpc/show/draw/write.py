@@ -1,7 +1,5 @@
 """A picture as a file: the format is a row of a table, chosen by name or by the file's ending."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
