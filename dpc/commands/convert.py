@@ -8,13 +8,8 @@ from dpc.exits import OK
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_network_argument(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="the file to write: .dp, .bif, .xmlbif, .uai",
-    )
+    words = "the file to write: .dp, .bif, .xmlbif, .uai"
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help=words)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,14 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dpc.commands.inputs import (
-    Known,
-    add_input_arguments,
-    add_options,
-    load_model,
-    print_answer,
-    verify_picture,
-)
+from dpc.commands import inputs
 from dpc.exits import UsageError
 
 OPTIONS = (
@@ -23,43 +16,41 @@ ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    add_options(
+    inputs.add_input_arguments(parser)
+    inputs.add_options(
         parser,
         ("--steps N", int, "at most this many steps (default 5000, from data 1000)"),
         ("--rate", float, "the learning rate of stochastic gradients (default 0.01)"),
         ("--checkpoint DIR", str, "keep the state of the run there"),
         ("--resume", None, "continue from the state in --checkpoint"),
         ("--plot OUT", str, "draw the learning curve: .svg or .png"),
+        ("-o/--out OUT", str, "write the result: .json, or .dp with the learned tables"),
     )
-    words = "write the result: .json, or .dp with the learned tables"
-    parser.add_argument("-o", "--out", metavar="OUT", help=words)
-    own = parser.add_argument_group("a file with minimize or maximize")
-    add_options(own, ("--samples N", int, "samples of the program a step (default few)"))
-    own.add_argument("--optimizer", choices=("adam", "sgd"), help="the optimizer (default adam)")
-    data = parser.add_argument_group(
-        "a file without an objective: maximum likelihood, with its priors"
+    inputs.add_options(
+        parser.add_argument_group("a file with minimize or maximize"),
+        ("--samples N", int, "samples of the program a step (default few)"),
+        ("--optimizer", ("adam", "sgd"), "the optimizer (default adam)"),
     )
-    add_options(
-        data,
-        ("--by COLUMN", str, "rows with the same value in this column are one case"),
+    likelihood = "a file without an objective: maximum likelihood, with its priors"
+    inputs.add_options(
+        parser.add_argument_group(likelihood),
+        inputs.BY,
         ("--method", str, "auto, counts, closed form, em, newton, lbfgs, natural or stochastic"),
         ("--loss", str, "likelihood (the default), or another loss: see docs/learning.md"),
         ("--smoothing A", str, "add A to every count; bdeu:N spreads N evenly over each table"),
         ("--tolerance", float, "of the gradient, relative to the value"),
         ("--batch N", int, "cases of a step of stochastic gradients (default all)"),
+        ("--test FILE", list, "data that are held out"),
         ("--stream", None, "read a CSV a part at a time: for tables only"),
     )
-    words = "data that are held out"
-    data.add_argument("--test", action="append", default=[], metavar="FILE", help=words)
 
 
 def run(args: argparse.Namespace) -> int:
     from dpc.show.progress import LossProgress
 
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
     with LossProgress() as progress:
         # A fit that nobody watches runs in one compiled loop; the plot needs its curve.
         is_watched = sys.stderr.isatty() or args.plot
@@ -73,11 +64,11 @@ def run(args: argparse.Namespace) -> int:
         write(model, fit, args.out)
     if args.plot:
         fit.plot(args.plot)
-    return print_answer(fit, args)
+    return inputs.print_answer(fit, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
-    verify_picture(args.plot)
+    inputs.verify_picture(args.plot)
     if args.out and not args.out.endswith(ENDINGS):
         raise UsageError(
             "-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not "

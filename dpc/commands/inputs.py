@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dpc.model.model import Model
     from dpc.show.answer import Answer
 
+OptionRow = tuple[str, type | tuple[str, ...] | None, str] | tuple[str, type, str, Any]
+
 STANDARD_INPUT = "-"
 EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
 KEYWORD = re.compile(r"`([a-z_]+)=([^`]*)`")
@@ -32,61 +34,63 @@ OPTION_NAMES = {"params": "set", "start": "set"}
 # ---- options
 
 
-def add_options(parser: argparse._ActionsContainer, *rows: tuple[str, type | None, str]) -> None:
-    """Each row is an option with the name of its value, its type (None of a flag) and its help."""
-    for spelled, kind, words in rows:
-        option, _, metavar = spelled.partition(" ")
+def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
+    """Each row: names and metavar, kind, help, and a default where it is not None.
+
+    The kind is a type, a tuple of choices, `list` for what may be said again, None for a flag.
+    """
+    for spelled, kind, words, *default in rows:
+        names, _, metavar = spelled.partition(" ")
+        how: dict[str, Any] = {"help": words}
         if kind is None:
-            parser.add_argument(option, action="store_true", help=words)
+            how["action"] = "store_true"
         else:
-            parser.add_argument(option, type=kind, metavar=metavar or None, help=words)
+            how |= {"metavar": metavar or None, "default": default[0] if default else None}
+        if kind is list:
+            how |= {"action": "append", "default": []}
+        elif isinstance(kind, tuple):
+            how["choices"] = kind
+        elif kind is not None:
+            how["type"] = kind
+        parser.add_argument(*names.split("/"), **how)
+
+
+JSON: OptionRow = ("--json", None, "print as JSON")
+MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
+NETWORK: OptionRow = (
+    "path FILE",
+    str,
+    "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz",
+)
+DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
+BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
+GIVEN: OptionRow = (
+    "--given A=V,B=V",
+    list,
+    "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), an element "
+    "(z[3]=on)",
+)
+
+
+def set_option(settable: str) -> OptionRow:
+    words = f"{settable}, as JSON; or an annotation, as in b.grad=sfe"
+    return "--set NAME=VALUE", list, words
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
-    add_known_arguments(parser, "a parameter, a datum or the size of a dim")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of everything random (default 0)"
-    )
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    settable = set_option("a parameter, a datum or the size of a dim")
+    seed = ("--seed", int, "the seed of everything random (default 0)", 0)
+    add_options(parser, MODEL, DATA, settable, seed, JSON)
 
 
 def add_network_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="FILE", help="a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
-    )
     settable = "a parameter, a datum, the value of a continuous draw or the size of a dim"
-    add_known_arguments(parser, settable)
+    add_options(parser, NETWORK, DATA, set_option(settable))
 
 
-def add_known_arguments(parser: argparse.ArgumentParser, settable: str) -> None:
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="CSV, JSON, NPZ, netCDF or Parquet",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"{settable}, as JSON; or an annotation, as in b.grad=sfe",
-    )
-
-
-def add_given_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--given",
-        action="append",
-        default=[],
-        metavar="A=V,B=V",
-        help=(
-            "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), "
-            "an element (z[3]=on)"
-        ),
-    )
+def add_paths_argument(parser: argparse.ArgumentParser) -> None:
+    words = "models, folders of models, or - for standard input"
+    parser.add_argument("paths", nargs="+", metavar="FILE", help=words)
 
 
 # ---- models: files, folders, or `-` for standard input

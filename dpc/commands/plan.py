@@ -2,27 +2,18 @@
 
 import argparse
 
-from dpc.commands.inputs import (
-    Known,
-    add_given_argument,
-    add_network_argument,
-    open_model,
-    print_answer,
-    read_annotations,
-    read_given,
-)
+from dpc.commands import inputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_network_argument(parser)
-    add_given_argument(parser)
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    inputs.add_network_argument(parser)
+    inputs.add_options(parser, inputs.GIVEN, inputs.JSON)
 
 
 def run(args: argparse.Namespace) -> int:
-    model = open_model(args.path, read_annotations(args.set))
-    known = Known(model, args)
+    model = inputs.open_model(args.path, inputs.read_annotations(args.set))
+    known = inputs.Known(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
-    given = {**values, **read_given(args.given)}
+    given = {**values, **inputs.read_given(args.given)}
     plan = model.plan(given, params=known.params, data=known.sources)
-    return print_answer(plan, args)
+    return inputs.print_answer(plan, args)

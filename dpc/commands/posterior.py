@@ -17,20 +17,17 @@ PRIOR_DRAWS = 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    words = "how to draw (default nuts)"
-    parser.add_argument("--method", choices=METHODS, default="nuts", help=words)
-    words = "draws, of every chain (default 1000)"
-    parser.add_argument("--draws", type=int, default=1000, metavar="N", help=words)
-    words = "write everything as netCDF, for ArviZ"
-    parser.add_argument("-o", "--out", metavar="OUT.nc", help=words)
     add_options(
         parser,
+        ("--method", METHODS, "how to draw (default nuts)", "nuts"),
+        ("--draws N", int, "draws, of every chain (default 1000)", 1000),
         ("--strict", None, "exit code 4 if something speaks against the draws"),
+        ("-o/--out OUT.nc", str, "write everything as netCDF, for ArviZ"),
         ("--prior N", int, f"draws from the prior in that file (default {PRIOR_DRAWS})"),
         ("--no-predictive", None, "no draws of new data in that file"),
         ("--plots DIR", str, "draw trace, ranks, pairs, forest, predictions and energy there"),
+        ("--format", ("svg", "png"), "of the plots (default svg)"),
     )
-    parser.add_argument("--format", choices=("svg", "png"), help="of the plots (default svg)")
     add_options(
         parser.add_argument_group("nuts"),
         ("--warmup N", int, "steps that adapt, before the draws (default 1000)"),

@@ -4,37 +4,31 @@ import argparse
 import json
 from typing import Any
 
-from dpc.commands.inputs import (
-    Known,
-    add_known_arguments,
-    add_options,
-    load_model,
-    print_answer,
-)
+from dpc.commands import inputs
 from dpc.dsl.files import write_whole
 from dpc.exits import OK, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    words = "the model that was fitted, or - for standard input"
-    parser.add_argument("path", metavar="FILE", help=words)
     words = "what `dpc fit FILE -o fit.json` wrote"
     parser.add_argument("--fit", required=True, metavar="FIT", help=words)
-    add_known_arguments(parser, "a datum or the size of a dim")
-    add_options(
+    inputs.add_options(
         parser,
-        ("--by COLUMN", str, "rows with the same value in this column are one case"),
+        ("path FILE", str, "the model that was fitted, or - for standard input"),
+        inputs.DATA,
+        inputs.set_option("a datum or the size of a dim"),
+        inputs.BY,
         ("--ask NAMES", str, "these draws, with commas between them (default all)"),
         ("--log-likelihood", None, "instead, how probable each case is"),
-        ("--json", None, "print as JSON"),
+        ("-o/--out OUT", str, "write everything: .csv or .json"),
+        inputs.JSON,
     )
-    parser.add_argument("-o", "--out", metavar="OUT", help="write everything: .csv or .json")
 
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
     for name in known.params:
         raise UsageError(f"`{name}` is a parameter, whose value comes from --fit")
     found = model.predict(
@@ -46,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.out:
         write(args.out, found)
-    return OK if args.out and not args.json else print_answer(found, args)
+    return OK if args.out and not args.json else inputs.print_answer(found, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
