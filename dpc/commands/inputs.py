@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dpc.model.model import Model
     from dpc.show.answer import Answer
 
-OptionRow = tuple[str, type | tuple[str, ...] | None, str] | tuple[str, type, str, Any]
+OptionKind = type | tuple[str, ...] | None
+OptionRow = tuple[str, OptionKind, str] | tuple[str, OptionKind, str, Any]
 
 STANDARD_INPUT = "-"
 EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")

@@ -94,10 +94,10 @@ def _as_bool(variable: RawVariable, wanted: str) -> Array:
     values = variable.values
     if variable.is_text:
         words = WRITTEN_TRUTH if variable.written else TRUTH
-        read = np.array([words.get(cell.lower()) for cell in values.flat], dtype=object)
-        known = np.not_equal(read, None).astype(bool)
+        truths = [words.get(cell.lower()) for cell in values.flat]
+        known = np.array([truth is not None for truth in truths], dtype=bool)
         _verify_all(variable, known.reshape(values.shape), wanted, WRITE_TRUTH)
-        return read.astype(bool).reshape(values.shape)
+        return np.array(truths, dtype=bool).reshape(values.shape)
     if values.dtype.kind != "b":
         _verify_all(variable, (values == 0) | (values == 1), wanted, WRITE_TRUTH)
     return values.astype(bool, copy=False)

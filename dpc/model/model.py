@@ -734,7 +734,7 @@ class Model:
         options = read_options(method, draws, seed, progress, resume, said)
         model, bound = self.posteriors.opened(data)
         drawn = model.posteriors.draw(method, bound, options)
-        wanted = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
+        wanted: Values = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
         whole = partial(
             model.inference_data,
             drawn.values,
@@ -746,7 +746,7 @@ class Model:
         if show is None:
             found = whole(**wanted)
         else:
-            found = whole(**dict.fromkeys(wanted, False))
+            found = whole(prior=False, predictive=False, likelihood=False)
             show(model.summarise(found, bound, options.plan.max_tree_depth))
             found = whole(**wanted) if any(wanted.values()) else found
         write_posterior(model, bound, found, out, plots, format)

@@ -136,9 +136,6 @@ class PosteriorSummary(Answer):
     def __init__(self, content: dict[str, Any]):
         self.content = content
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 

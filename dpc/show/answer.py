@@ -35,6 +35,9 @@ class Answer:
         parts = [self.before(), *(table.lines() for table in self.tables()), self.after()]
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         parts = [_paragraphs([*self.warnings, *self.before()])]
         parts += [table.html() for table in self.tables()]

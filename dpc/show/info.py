@@ -15,9 +15,6 @@ class Info(Answer):
         self.graph = graph
         self.kind = classify(graph)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def tables(self) -> list[Table]:
         return []
 

@@ -10,6 +10,7 @@ spreads the page by about a step, so steps shrink.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from math import inf
 
@@ -124,23 +125,12 @@ class _Placing:
             if vertex.role is Role.BOX and vertex.home:
                 self.groups.setdefault(vertex.home, []).append(variable[number])
         self.components = _components(self.springs)
-        self.sequence = self._left_to_right()
+        self.sequence = list(TopologicalSorter(dict(enumerate(self.before))).static_order())
         self.x = self._apart([0.0] * count)
 
     def _add_gap(self, left: int, right: int, gap: float) -> None:
         self.after[left][right] = max(gap, self.after[left].get(right, 0.0))
         self.before[right][left] = self.after[left][right]
-
-    def _left_to_right(self) -> list[int]:
-        waiting = list(map(len, self.before))
-        ready = [one for one, count in enumerate(waiting) if count == 0]
-        for one in ready:
-            for other in self.after[one]:
-                waiting[other] -= 1
-                if waiting[other] == 0:
-                    ready.append(other)
-        assert len(ready) == len(waiting), "the rows' orders contradict each other"
-        return ready
 
     def _apart(self, wanted: Sequence[float]) -> list[float]:
         """The mean of pushing everything that is too near to the right, and to the left."""

@@ -1,6 +1,7 @@
 """Which row each box stands on: arrows turned to point down, longest paths, then shorter arrows."""
 
 from collections.abc import Collection, Sequence
+from graphlib import TopologicalSorter
 from math import ceil, sqrt
 
 from .picture import Arrow, BoxKind, Picture, PlatePath, within
@@ -136,19 +137,9 @@ class _Ranking:
         for box, home in enumerate(homes):
             for path in within(home):
                 self.members.setdefault(path, []).append(box)
-        self.rows = self._longest_paths()
-
-    def _longest_paths(self) -> list[int]:
-        rows = [0] * len(self.homes)
-        waiting = list(map(len, self.above))
-        ready = [box for box, count in enumerate(waiting) if count == 0]
-        for box in ready:
-            for lower in self.below[box]:
-                rows[lower] = max(rows[lower], rows[box] + 1)
-                waiting[lower] -= 1
-                if waiting[lower] == 0:
-                    ready.append(lower)
-        return rows
+        self.rows = [0] * len(homes)
+        for box in TopologicalSorter(dict(enumerate(self.above))).static_order():
+            self.rows[box] = max((self.rows[upper] + 1 for upper in self.above[box]), default=0)
 
     def shift(self, box: int, step: int) -> bool:
         """Moves a box, and what it pushes, as far as that shortens arrows and plates."""
