@@ -12,7 +12,15 @@ from .measure import CORNERS, PLATE_SIZE, BoxSize, box_size, shortened, text_wid
 from .order import infer_orders
 from .picture import Box, Picture, PlatePath
 from .place import awkwardness, infer_places
-from .route import Page, Route, infer_routes, self_lags
+from .route import (
+    PLATE_LABEL_INSET,
+    Frame,
+    Page,
+    PlacedBox,
+    Route,
+    infer_routes,
+    self_lags,
+)
 from .rows import infer_rows, oriented_edges
 from .skeleton import Skeleton, build_skeleton
 
@@ -23,31 +31,8 @@ TALLEST_GAP = 110.0
 PLATE_TOP = 13.0
 PLATE_BOTTOM = 25.0
 BETWEEN_PLATES = 20.0
-PLATE_LABEL_INSET = 9.0
-PLATE_LABEL_LIFT = 5.5
 # Vertices placed in all: of a small picture several orders are tried, of a large one the first.
 PLACING_EFFORT = 400
-
-
-class PlacedBox(Record):
-    """`room` also covers what hangs out of its right side."""
-
-    box: Box
-    outline: Outline
-    room: Rect
-
-
-class Frame(Record):
-    """A placed plate."""
-
-    path: PlatePath
-    label: str
-    rect: Rect
-
-    @property
-    def label_rect(self) -> Rect:
-        right, bottom = self.rect.right - PLATE_LABEL_INSET, self.rect.bottom - PLATE_LABEL_LIFT
-        return Rect(right - text_width(self.label, PLATE_SIZE), bottom - PLATE_SIZE, right, bottom)
 
 
 class PictureLayout(Record):
@@ -71,28 +56,21 @@ def infer_layout(picture: Picture) -> PictureLayout:
     margins = _plate_margins(skeleton)
     around = _row_margins(skeleton, margins)
     bands = _row_bands(skeleton, sizes, x, around, _lagged_gaps(picture, rows))
-    nodes = tuple(
+    nodes = [
         _placed(box, size, x[place], sum(bands[rows[place]]) / 2)
         for place, (box, size) in enumerate(zip(picture.boxes, sizes, strict=True))
-    )
-    frames = tuple(
-        Frame(path, labels[path], _frame_rect(skeleton, path, x, bands, margins[path]))
-        for path in sorted(skeleton.spans, key=len)
-    )
-    page = Page(
-        skeleton=skeleton,
-        x=x,
-        outlines=[node.outline for node in nodes],
-        rooms=[node.room for node in nodes],
-        bands=bands,
-        plate_bands=[
-            (top - above, bottom + below)
-            for (top, bottom), (above, below) in zip(bands, around, strict=True)
-        ],
-        frames={frame.path: frame.rect for frame in frames},
-        frame_labels={frame.path: frame.label_rect for frame in frames},
-    )
-    return PictureLayout(nodes, frames, infer_routes(picture, page))
+    ]
+    frames = []
+    for path, (first, last) in sorted(skeleton.spans.items(), key=lambda item: len(item[0])):
+        (left, *_), (right, *_) = skeleton.borders[path]
+        top, bottom = bands[first][0] - margins[path][0], bands[last][1] + margins[path][1]
+        frames.append(Frame(path, labels[path], Rect(x[left], top, x[right], bottom)))
+    plate_bands = [
+        (top - above, bottom + below)
+        for (top, bottom), (above, below) in zip(bands, around, strict=True)
+    ]
+    page = Page(skeleton, x, nodes, frames, bands, plate_bands)
+    return PictureLayout(tuple(nodes), tuple(frames), infer_routes(picture, page))
 
 
 def _best_places(
@@ -177,15 +155,3 @@ def _row_bands(
             top = bands[-1][1] + max(least, plates, steep)
         bands.append((top, top + height))
     return bands
-
-
-def _frame_rect(
-    skeleton: Skeleton,
-    path: PlatePath,
-    x: Sequence[float],
-    bands: Sequence[tuple[float, float]],
-    margin: tuple[float, float],
-) -> Rect:
-    (left, *_), (right, *_) = skeleton.borders[path]
-    first, last = skeleton.spans[path]
-    return Rect(x[left], bands[first][0] - margin[0], x[right], bands[last][1] + margin[1])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import dist
 
 from .geometry import Curve, Outline, Point, Rect, between, bounding, pieces, split
-from .layout import Frame, PictureLayout, PlacedBox
+from .layout import PictureLayout
 from .measure import (
     BAR_GAP,
     BAR_LENGTH,
@@ -20,7 +20,7 @@ from .measure import (
     text_width,
 )
 from .picture import Box, BoxKind, PlatePath, common_plate
-from .route import Route
+from .route import Frame, PlacedBox, Route
 from .scene import Anchor, Ellipse, Ink, Polygon, Rectangle, Shape, ShapeGroup, Stroke, Text
 
 INK = "#1f2933"

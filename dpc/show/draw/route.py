@@ -1,7 +1,7 @@
 """The curves of the arrows: straight where nothing is in the way, else swaying between the rows."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from math import hypot
@@ -9,14 +9,16 @@ from math import hypot
 from dpc.dsl.record import Record
 
 from .geometry import Curve, Outline, Point, Rect, between, joined, line, meets, pieces, sampled
-from .measure import LAG_SIZE, LOOP_LABEL_GAP, LOOP_REACH, shortened, text_width
-from .picture import Arrow, Picture, PlatePath, within
+from .measure import LAG_SIZE, LOOP_LABEL_GAP, LOOP_REACH, PLATE_SIZE, shortened, text_width
+from .picture import Arrow, Box, Picture, PlatePath, within
 from .skeleton import Skeleton
 
 CLEARANCE = 4.0
 FLATTEST = 0.3
 PARALLEL_GAP = 30.0
 ARC_DEPTH = 26.0
+PLATE_LABEL_INSET = 9.0
+PLATE_LABEL_LIFT = 5.5
 PULLS = (0.5, 1.0, 1.3)
 BULGE = 30.0
 
@@ -42,24 +44,43 @@ class Route(Record):
         return Rect(x, y - LAG_SIZE / 2, x + width, y + LAG_SIZE / 2)
 
 
+class PlacedBox(Record):
+    """`room` also covers what hangs out of its right side."""
+
+    box: Box
+    outline: Outline
+    room: Rect
+
+
+class Frame(Record):
+    """A placed plate."""
+
+    path: PlatePath
+    label: str
+    rect: Rect
+
+    @property
+    def label_rect(self) -> Rect:
+        right, bottom = self.rect.right - PLATE_LABEL_INSET, self.rect.bottom - PLATE_LABEL_LIFT
+        return Rect(right - text_width(self.label, PLATE_SIZE), bottom - PLATE_SIZE, right, bottom)
+
+
 class Page(Record):
     """What the arrows must go around: boxes, rows, and rows with the plates that begin and end."""
 
     skeleton: Skeleton
     x: Sequence[float]
-    outlines: Sequence[Outline]
-    rooms: Sequence[Rect]
+    nodes: Sequence[PlacedBox]
+    frames: Sequence[Frame]
     bands: Sequence[tuple[float, float]]
     plate_bands: Sequence[tuple[float, float]]
-    frames: Mapping[PlatePath, Rect]
-    frame_labels: Mapping[PlatePath, Rect]
 
     @cached_property
     def cleared(self) -> list[list[tuple[int, Rect]]]:
         """The boxes of each row, with what an arrow between others must keep away from."""
         rows: list[list[tuple[int, Rect]]] = [[] for _ in self.bands]
-        for box, room in enumerate(self.rooms):
-            rows[self.row(box)].append((box, room.grown(CLEARANCE)))
+        for box, node in enumerate(self.nodes):
+            rows[self.row(box)].append((box, node.room.grown(CLEARANCE)))
         return rows
 
     def row(self, vertex: int) -> int:
@@ -81,8 +102,8 @@ def infer_routes(picture: Picture, page: Page) -> tuple[Route, ...]:
             shift = PARALLEL_GAP * (beside.index(arrow) - (len(beside) - 1) / 2)
             routes.append(Route(arrow, _curve(page, source, target, shift), arrow.lag))
         elif arrow.source in loops:
-            routes.append(_loop(arrow, page.outlines[source], loops.pop(arrow.source)))
-    return _with_lags(routes, page.rooms)
+            routes.append(_loop(arrow, page.nodes[source].outline, loops.pop(arrow.source)))
+    return _with_lags(routes, [node.room for node in page.nodes])
 
 
 def self_lags(picture: Picture) -> dict[str, str]:
@@ -117,7 +138,7 @@ def _curve(page: Page, source: int, target: int, shift: float) -> Curve:
 
 def _arc(page: Page, source: int, target: int, shift: float) -> Curve:
     """Under the row, from one box to another that stands on it too."""
-    one, other = page.outlines[source], page.outlines[target]
+    one, other = page.nodes[source].outline, page.nodes[target].outline
     lean = 0.4 if one.x < other.x else -0.4
     start, end = one.below(lean * one.half_width), other.below(-lean * other.half_width)
     depth = page.bands[page.row(source)][1] + ARC_DEPTH + abs(shift)
@@ -144,7 +165,7 @@ def _descent(page: Page, upper: int, lower: int, shift: float) -> Curve:
 
 def _candidates(page: Page, upper: int, lower: int, shift: float) -> Iterator[Curve]:
     """The most pleasing first; the last keeps to the gaps between rows and so meets no box."""
-    one, other = page.outlines[upper], page.outlines[lower]
+    one, other = page.nodes[upper].outline, page.nodes[lower].outline
     for direct in (_bowed(one, other, shift), *([] if shift else _to_ports(one, other))):
         if direct[-1][1] - direct[0][1] >= FLATTEST * abs(direct[-1][0] - direct[0][0]):
             yield direct
@@ -194,7 +215,7 @@ def _swaying(
 ) -> Curve:
     """Upright beside boxes and bends, swaying over only between these bands, if any are given."""
     stops = _stops(page, upper, lower, bands or page.bands)
-    one, other = page.outlines[upper], page.outlines[lower]
+    one, other = page.nodes[upper].outline, page.nodes[lower].outline
     first = stops[0][0] if stops else other.x
     last = stops[-1][0] if stops else one.x
     start = one.below(_port(one, shift + 0.2 * (first - one.x)))
@@ -233,15 +254,13 @@ def _foreign_plates(page: Page, upper: int, lower: int) -> list[Rect]:
     """Whole plates that hold neither end, and the names of those that do."""
     homes = (page.skeleton.vertices[box].home for box in (upper, lower))
     at_home = {path for home in homes for path in within(home)}
-    return [
-        page.frame_labels[path] if path in at_home else frame for path, frame in page.frames.items()
-    ]
+    return [frame.label_rect if frame.path in at_home else frame.rect for frame in page.frames]
 
 
 def _beside(page: Page, box: int) -> Rect:
     """What hangs out of a box's right side is in the way even of its own arrows."""
-    room, outline = page.rooms[box], page.outlines[box]
-    return Rect(outline.rect.right + 1, room.top, room.right, room.bottom)
+    node = page.nodes[box]
+    return node.room.replace(left=node.outline.rect.right + 1)
 
 
 # ---- where the words on recurrences go
