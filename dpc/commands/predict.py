@@ -1,11 +1,8 @@
 """dpc predict: what new data do not say, by parameters that were fitted."""
 
 import argparse
-import json
-from typing import Any
 
 from dpc.commands import inputs
-from dpc.dsl.files import write_whole
 from dpc.exits import OK, UsageError
 
 
@@ -39,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         log_likelihood=args.log_likelihood,
     )
     if args.out:
-        write(args.out, found)
+        found.save(args.out)
     return OK if args.out and not args.json else inputs.print_answer(found, args)
 
 
@@ -48,16 +45,3 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("there are no --data to predict from")
     if args.out and not args.out.endswith((".csv", ".json")):
         raise UsageError(f"-o writes .csv or .json, not {args.out}")
-
-
-def write(path: str, found: Any) -> None:
-    if path.endswith(".json"):
-        write_whole(path, (json.dumps(found.to_dict()) + "\n").encode())
-        return
-    tables = found.tables()
-    if len(tables) != 1:
-        shapes = ", ".join(f"[{', '.join(table.head)}]" for table in tables)
-        raise UsageError(
-            f"a CSV holds draws of one shape, and here are {shapes or 'none'}: choose with --ask"
-        )
-    write_whole(path, tables[0].csv().encode())

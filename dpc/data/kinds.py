@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -162,7 +161,7 @@ def _is_numeric(variable: RawVariable) -> bool:
     """Labels such as 007 are text: nobody writes a position like that."""
     present = variable.values if variable.missing is None else variable.values[~variable.missing]
     return all(
-        not LEADING_ZERO.match(cell) and _reads(cell, float)
+        not LEADING_ZERO.match(cell) and _reads(cell)
         for cell in dict.fromkeys(present.ravel().tolist())
     )
 
@@ -177,14 +176,15 @@ def _numbers(variable: RawVariable, wanted: str) -> Array:
             continue
         if not any("_" in cell for cell in cells):
             return found.reshape(variable.shape)
-    bad = np.array([not _reads(cell, float) for cell in cells], dtype=bool).reshape(variable.shape)
+    bad = np.array([not _reads(cell) for cell in cells], dtype=bool).reshape(variable.shape)
     at = first_true(bad)
     raise variable.refuse(f"is {wanted}, but has the entry {quoted(variable.values[at])}", at)
 
 
-def _reads(cell: str, convert: Callable[[str], Any]) -> bool:
+def _reads(cell: str) -> bool:
+    """Is it a number? Python also takes 1_000."""
     try:
-        convert(cell)
+        float(cell)
     except ValueError:
         return False
     return "_" not in cell

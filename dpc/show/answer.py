@@ -1,7 +1,10 @@
 """What every answer can do: print as the shell prints it, show in a notebook, become data."""
 
+import json
 from html import escape
 from typing import Any
+
+from dpc.dsl.files import write_whole
 
 from ..exits import UsageError
 from .table import Table
@@ -42,6 +45,19 @@ class Answer:
         parts = [_paragraphs([*self.warnings, *self.before()])]
         parts += [table.html() for table in self.tables()]
         return "".join([*parts, _paragraphs(self.after())])
+
+    def save(self, path: str) -> None:
+        """Everything, as .json, or a single table as .csv."""
+        if not path.endswith(".csv"):
+            write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
+            return
+        tables = self.tables()
+        if len(tables) != 1:
+            heads = ", ".join(f"[{', '.join(table.head)}]" for table in tables) or "none"
+            raise UsageError(
+                f"a CSV holds draws of one shape, and here are {heads}: choose with `ask=`"
+            )
+        write_whole(path, tables[0].csv().encode())
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each row of the table."""
