@@ -5,11 +5,9 @@ cannot be done.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from killing import kill_when
@@ -19,6 +17,8 @@ from dpc.cli import main
 from dpc.gradient.optimise import has_converged, progress, smoothed
 from dpc.inference.optimise.stochastic import LEAST_STEPS, STRETCH
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 MODELS = Path(__file__).parent.parent / "models"
 GATE = str(MODELS / "gate.dp")
 BOWL = """
@@ -27,12 +27,6 @@ param p[Axis] : real = 1
 param scale : real(lower=0) = 3
 minimize (p[x] - 2)^2 + (p[y] + 1)^2 + (scale - 0.5)^2
 """
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture

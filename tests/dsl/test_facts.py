@@ -23,6 +23,8 @@ from dpc.estimators.methods.table import METHODS
 from dpc.inference.families import links
 from dpc.inference.families.table import FAMILIES
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 pytestmark = pytest.mark.filterwarnings("ignore:Out-of-support values")
 
 WORDS = {name: getattr(dist, name) for name in dir(dist) if name[0].isupper()} | {

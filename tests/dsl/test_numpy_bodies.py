@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
-import jax
 import numpy as np
-import pytest
 from test_runtime_rows import arguments, by_text, call
 
 from dpc.dsl.library.bodies.numpy_bodies import numpy_body
 from dpc.dsl.library.functions import FUNCTIONS, Function
-
-
-@pytest.fixture(autouse=True, scope="module")
-def float64() -> Iterator[None]:
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 @by_text(FUNCTIONS)

@@ -21,6 +21,8 @@ import dpc
 from dpc.inference.mcmc.run import Plan, Run
 from dpc.inference.mcmc.target import Target
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 CHAIN = """
 dim T
 dim K = 2
@@ -46,12 +48,6 @@ label[i in Point]    ~ Categorical(weight)
 x[i in Point]        ~ Normal(centre[label[i]], 1)
 """
 Y = np.array([-2.1, -1.7, 1.5, 2.4, 1.9, -2.5, -1.2, 2.2])
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 # ---- elimination against the same by hand

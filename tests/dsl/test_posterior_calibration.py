@@ -8,7 +8,6 @@ false-alarm rate of 1 in 1000.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -56,12 +55,6 @@ CASES = {
     "mixture": (CLUSTERS, {"Point": 20}),
     "series": (SERIES, {"T": 10}),
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def simulate(

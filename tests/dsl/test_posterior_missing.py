@@ -4,16 +4,16 @@ may have been.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
 import dpc
 from dpc.inference.mcmc.target import Target
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 Values = dict[str, Any]
 REGRESSION = """
@@ -58,12 +58,6 @@ mu[k in K] ~ Normal(0, 2)   with ordered
 z[i in N] ~ Categorical([0.3, 0.7])
 y[i in N] ~ Normal(mu[z[i]], 1)
 """
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def log_density(text: str, data: Values, point: Values) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from zlib import crc32
 
 import jax
@@ -34,21 +34,6 @@ ENDS = {
     "moreau_interval": {"lower": (-1, -0.5), "upper": (0.5, 1)},
 }
 BOUNDS = {"positive": (0.5, 2), "nonnegative": (0.5, 2), "unit": (0.1, 0.9)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def strict_jax() -> Iterator[None]:
-    strict = {
-        "jax_enable_x64": True,
-        "jax_numpy_dtype_promotion": "strict",
-        "jax_numpy_rank_promotion": "raise",
-    }
-    before = {name: getattr(jax.config, name) for name in strict}
-    for name, value in strict.items():
-        jax.config.update(name, value)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 def by_text(rows: Iterable[Function]) -> pytest.MarkDecorator:

@@ -5,7 +5,7 @@ SciPy.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from zlib import crc32
 
 import jax
@@ -21,6 +21,8 @@ from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_name
 from dpc.dsl.library.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec
 from dpc.dsl.library.rows import Distribution
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 Values = dict[str, np.ndarray | int]
 Row = Function | Distribution
@@ -44,14 +46,6 @@ def by_text(
 
 def call_form(row: Row) -> str:
     return f"{row.name}({', '.join(p.name for p in row.signature.params)})"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def float64() -> Iterator[None]:
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 # ---- the notation

@@ -4,7 +4,6 @@ of log odds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -18,12 +17,7 @@ from dpc.estimators.batched import PARAMETERS, batched_law
 from dpc.estimators.divergence import divergence
 from dpc.estimators.methods.laws import element_log_prob
 
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
-
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 CHANCE = np.random.default_rng(0)
 SAMPLES, PLATES = (2, 2), (5, 2)

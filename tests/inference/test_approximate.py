@@ -4,10 +4,8 @@ choice of a method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy, naive_propagation, tree
@@ -32,13 +30,7 @@ EVERY_KIND: dict[str, Any] = {
 FLOODING, RESIDUAL, DAMPED = Options(), Options(schedule="residual"), Options(damping=0.4)
 
 
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    """Ranks are never promoted; programs are compiled in haste, as they run once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.numpy_rank_promotion("raise"):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 @pytest.mark.parametrize(("options", "zeros"), [(FLOODING, 0.0), (DAMPED, 0.3), (RESIDUAL, 0.3)])

@@ -4,7 +4,6 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from math import inf
 from typing import Any
@@ -54,12 +53,6 @@ BOTH = pytest.mark.parametrize("dense_from", [TILES, MATRICES])
 GRAPHS_BY_BOTH = pytest.mark.parametrize(
     ("name", "dense_from"), [*[(name, inf) for name in SIZES], ("loops", 0.0), ("loops", 10.0)]
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
-        yield
 
 
 def random_graph(name: str, seed: int, zeros: float = 0.2, spread: float = 2.0) -> FactorGraph:

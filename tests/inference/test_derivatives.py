@@ -4,7 +4,7 @@ configurations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -21,12 +21,7 @@ from dpc.inference.engines.tree.structure import Group, Structure
 Function = Callable[[jax.Array], jax.Array]
 
 
-@pytest.fixture(autouse=True)
-def _strict_and_in_haste() -> Iterator[None]:
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 def derivatives(function: Function, vector: Any, along: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ structure does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -35,12 +34,6 @@ STRUCTURES = {
         [[(0, 1)], [(2, 0), (2, 3), (3, 4), (4, 2)], [(1, 2, 3)]],
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def structure_of(name: str) -> Structure:

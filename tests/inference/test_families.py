@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -26,16 +25,6 @@ from dpc.inference.families.newton import to_natural
 from dpc.inference.families.table import FAMILIES, find_family
 
 NAMES = tuple(FAMILIES)
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 @cache

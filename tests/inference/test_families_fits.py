@@ -4,8 +4,6 @@ grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,16 +20,6 @@ from dpc.inference.families.newton import to_natural
 from dpc.inference.families.table import find_family
 
 POISSON, NORMAL, GAMMA = find_family("Poisson"), find_family("Normal"), find_family("Gamma")
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 def test_gamma_and_normal_fits_are_those_of_scipy() -> None:

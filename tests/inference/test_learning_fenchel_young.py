@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -26,17 +25,6 @@ from dpc.inference.losses.fenchel_young import (
     perturbed_loss,
     tsallis,
 )
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
-
 
 # ---- Fenchel-Young losses of one choice
 

@@ -4,7 +4,6 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -26,17 +25,6 @@ from dpc.inference.losses.scores import score
 from dpc.inference.losses.structured import crf_loss, perceptron_loss, sparsemap, sparsemap_loss
 from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
-
 
 # ---- structures: a cycle with factors of one, two and three variables and two sizes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise, product
 from typing import Any
 
@@ -24,16 +24,6 @@ from dpc.inference.optimise.newton import Newton, hessian
 from dpc.inference.optimise.stochastic import STRETCH, Stochastic
 
 ROWS, COLUMNS = 200, 3
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 def linear(raw: Any, data: Any) -> Any:

@@ -29,17 +29,13 @@ from dpc.inference.mcmc.run import Draws, Plan, Run, State, join, key_for
 from dpc.inference.mcmc.start import NoStart, find_starts
 from dpc.inference.mcmc.target import Target
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 Y = np.array([1.2, 0.7, 2.9, 1.8])
 PRECISION = 1 / 4 + len(Y) / 0.25
 MEAN, SD = Y.sum() / 0.25 / PRECISION, PRECISION**-0.5
 KEYS = np.zeros((1, 2), np.uint32)
 IS_OLD_ARVIZ = az.__version__.startswith("0.")
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def normal() -> None:

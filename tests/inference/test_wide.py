@@ -4,10 +4,8 @@ methods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from approximations import grid, loopy, tree
@@ -39,13 +37,7 @@ GRAPH = loopy(1)
 TERMS = (Term(("a", "c"), np.array([[0.0, 1.0], [2.0, -1.0]])), Term(("f",), np.array([0.5, 3.0])))
 
 
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    """Ranks are never promoted; programs are compiled in haste, as they run once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.numpy_rank_promotion("raise"), jax.enable_x64(True):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 # ---- entropy
