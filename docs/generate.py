@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpc.dsl.codes import chapters
-from dpc.dsl.codes.entry import Code
+from dpc.dsl.codes import Code, chapters
 from dpc.dsl.library import (
     distributions,
     distributions_continuous,

@@ -48,9 +48,7 @@ Examine = Callable[[Graph], list[Diagnostic]]
 
 
 class Checked(Record):
-    """A program with all that is to be said about it; `typed` and `graph` are None when there are
-    errors.
-    """
+    """A program and its diagnostics; `typed` and `graph` are None when there are errors."""
 
     typed: Typed | None
     graph: Graph | None
@@ -98,9 +96,7 @@ def _introduction(program: Program, source: Source) -> str:
 def _without_ignored(
     diagnostics: tuple[Diagnostic, ...], source: Source, comments: tuple[Comment, ...]
 ) -> list[Diagnostic]:
-    """`# dpc: ignore[W0101]` silences that warning on its own line, or on the next when it stands
-    alone.
-    """
+    """`# dpc: ignore[W0101]` silences that warning on its line, or on the next if it is alone."""
     ignored: set[tuple[int, str]] = set()
     for comment in comments:
         found = _IGNORE.search(comment.text)

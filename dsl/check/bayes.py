@@ -14,9 +14,7 @@ INFORMED = frozenset({"observed", "factor", "latent"})
 
 
 def warn_posterior(typed: Typed, report: list[Diagnostic]) -> None:
-    """Of a model with observations and without an objective of its own: that is what has a
-    posterior.
-    """
+    """For a model with observations and no objective of its own: that is what has a posterior."""
     if typed.objective is None and any(
         definition.kind == "observed" for definition in typed.definitions
     ):
@@ -59,9 +57,7 @@ def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
 
 
 def _uninformed(program: _Program) -> Iterator[Diagnostic]:
-    """p(param | data) is as flat as its prior when nothing that is observed depends on it: its
-    integral is infinite.
-    """
+    """A param on which nothing observed depends keeps its flat prior: an infinite integral."""
     informed = program.ancestors({d.name for d in program.definitions if d.kind in INFORMED})
     used = {name for names in program.used.values() for name in names}
     for definition in program.definitions:
@@ -132,9 +128,7 @@ def _has_unknown_scale(piece: Piece, program: _Program) -> bool:
 
 
 def _is_one_observation(reader: Definition, name: str) -> bool:
-    """Whether each element of `name` is in the law of one element of the reader, a real number
-    around it.
-    """
+    """Whether each element of `name` is the location of one real element of the reader."""
     if reader.kind != "observed" or len(reader.pieces) != 1:
         return False
     (piece,) = reader.pieces

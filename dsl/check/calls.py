@@ -206,9 +206,7 @@ def _is_known(value: c.Core) -> bool:
 def _match_law(
     rows: Sequence[Distribution], given: Sequence[Given], span: Span, ctx: Context
 ) -> tuple[Distribution, Fit] | None:
-    """The first row that these arguments fit; of several misfits the one that is not about their
-    number.
-    """
+    """The first row that fits; of several misfits one that is not about the number of arguments."""
     misfits: list[tuple[Distribution, Misfit]] = []
     for row in _rows_named(rows, given) or rows[:1]:
         try:
@@ -237,9 +235,7 @@ def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Di
 
 
 def _law_type(fit: Fit, expected: Dim | None) -> Type:
-    """An index of an unnamed axis becomes one of the declared dim; `lower` and `upper` bound the
-    support.
-    """
+    """An unnamed axis becomes the declared dim; `lower` and `upper` bound the support."""
     domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
         return Type(IndexOf(expected))
@@ -289,9 +285,7 @@ def _call_form(row: Distribution) -> str:
 
 
 def _check_parameters(row: Distribution, fit: Fit, ctx: Context) -> None:
-    """Probabilities that are constants must sum to one; a bare name that can be out of domain is
-    worth a warning.
-    """
+    """Constant probabilities must sum to one; a bare name that can leave its domain is warned."""
     words = {p.name: p.type.domain for p in row.signature.params}
     for name, value in fit.arguments:
         if words[name] == "simplex":

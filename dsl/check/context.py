@@ -75,9 +75,7 @@ class Context(Record):
     # ---- names
 
     def symbol(self, name: str) -> Symbol | None:
-        """The symbol that `name` means in this module; `lib.name` is a name of the file imported as
-        lib.
-        """
+        """The symbol that `name` means in this module; `lib.name` is from the file it imports."""
         head, dot, rest = name.partition(".")
         if dot and (
             self.module.aliases.get(head) == UNREAD

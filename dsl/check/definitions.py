@@ -48,9 +48,7 @@ from .tables import infer_table_law
 
 
 def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Definition | None:
-    """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with
-    it.
-    """
+    """All pieces of one variable; its type goes to `ctx.facts`, even after a mistake."""
     axes = target_axes(symbol, declared, ctx)
     reported = len(ctx.facts.report)
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
@@ -74,9 +72,7 @@ def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Def
 
 
 def target_axes(symbol: Symbol, declared: Type | None, ctx: Context) -> list[Dim | None]:
-    """The dim of every index of the target: from the declaration, or from the piece that has a
-    binder there.
-    """
+    """The dim of every index of the target: from the declaration, or from a piece's binder."""
     targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
     count = max(len(target.indices) for target in targets)
     if declared and declared.known:
@@ -157,9 +153,7 @@ def _check_target_index(
 
 
 def unbound_index(symbol: Symbol, ctx: Context) -> Name | None:
-    """The first index of a target that is neither bound nor known, as in `z[t] ~ Normal(z[t-1],
-    1)`.
-    """
+    """The first index of a target that is neither bound nor known: `z[t] ~ Normal(z[t-1], 1)`."""
     indices = [i for flat in symbol.pieces for i in flat.statement.target.indices]  # type: ignore[attr-defined]
     return next(
         (i for i in indices if isinstance(i, Name) and not _is_known(i.name, None, ctx)), None

@@ -1,6 +1,4 @@
-"""Blocks dissolve: every statement stands alone, with the binders, conditions and smoothing around
-it.
-"""
+"""Blocks dissolve: every statement alone, with the binders, conditions and smoothing around it."""
 
 from __future__ import annotations
 

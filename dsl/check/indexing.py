@@ -25,9 +25,7 @@ from .context import Context
 
 
 def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
-    """An index of this axis and of no other; constants and binders plus a number are proved to be
-    in range.
-    """
+    """An index of this axis and no other; constants and shifted binders are proved in range."""
     domain = index.type.domain
     if not index.type.known:
         return index

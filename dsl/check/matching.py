@@ -78,9 +78,7 @@ def match_row(signature: Signature, given: Sequence[Given], span: Span) -> Fit:
 def assign_arguments(
     signature: Signature, given: Sequence[Given], span: Span
 ) -> list[tuple[ParamSpec, c.Core]]:
-    """Positional arguments in order, the others by name; a variadic parameter takes all that are
-    left.
-    """
+    """Positional arguments in order, others by name; a variadic parameter takes what is left."""
     params = {p.name: p for p in signature.params}
     free = list(signature.params)
     found: list[tuple[ParamSpec, c.Core]] = []
@@ -249,9 +247,7 @@ def show_spec(spec: TypeSpec) -> str:
 
 
 def show_kind(type_: Type) -> str:
-    """The type without what is known of the values: where 2.5 does not fit, that it is real is what
-    matters.
-    """
+    """The type without bounds: where 2.5 does not fit, what matters is that it is real."""
     domain = type_.domain
     plain = Real() if isinstance(domain, Real) else Int() if isinstance(domain, Int) else domain
     return str(type_.replace(domain=plain))
@@ -264,9 +260,7 @@ def _rank_help(spec: TypeSpec, shape: Shape) -> str:
 
 
 def domain_misfit(word: str, type_: Type) -> str | None:
-    """Why no value of this type, or not every kind of it, is in the domain of this word; None when
-    it may be.
-    """
+    """Why a value of this type cannot be in the domain of this word; None when it may be."""
     domain = type_.domain
     lower, upper = type_.bounds
     if word in ("item", "index") or not type_.known:

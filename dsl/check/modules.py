@@ -18,9 +18,7 @@ UNREAD = "?."
 
 
 class Module(Record):
-    """`aliases` maps the names after `as` to the prefixes of the modules they stand for, or to
-    UNREAD.
-    """
+    """`aliases` maps names after `as` to the prefixes of their modules, or to UNREAD."""
 
     prefix: str
     source: Source
@@ -29,9 +27,7 @@ class Module(Record):
 
 
 def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> list[Module]:
-    """The program itself and, depth first, what it imports; names of an import `as lib` start with
-    `lib.`.
-    """
+    """The program and, depth first, its imports; names of an import `as lib` start with `lib.`."""
     modules: list[Module] = []
 
     def load(program: Program, prefix: str, importing: tuple[str, ...]) -> None:

@@ -1,6 +1,4 @@
-"""Operators: which operands agree, and what can be said of the result without knowing the
-values.
-"""
+"""Operators: which operands agree, and the type and range of the result."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ct
 
 
 def _shifted_index(operator: str, left: c.Core, right: c.Core) -> Type | None:
-    """A binder plus a whole number is a position of the same dim, shifted: the ground of
-    `z[t-1]`.
-    """
+    """A binder plus a whole number is a shifted position of its dim: the ground of `z[t-1]`."""
     domain = left.type.domain
     is_binder = isinstance(left, c.Var) or (
         isinstance(left, c.Apply) and left.function in ("add", "subtract")

@@ -37,9 +37,7 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 
 class Override(Record):
-    """`annotation` is None where a flag is taken away. Its spans start at `base`, those of `source`
-    at 0.
-    """
+    """`annotation` is None where a flag is removed; its spans start at `base`."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
 
@@ -185,9 +183,7 @@ def _name(statement: Annotated) -> str:
 
 
 def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[Statement, ...]:
-    """A name that model and guide both draw is set where it has the annotation already, in the
-    model otherwise.
-    """
+    """A name in model and guide is set where it has the annotation already, else in the model."""
     own = [
         (statement, guide)
         for statement, guide in _annotated(statements)

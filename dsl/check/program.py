@@ -1,6 +1,4 @@
-"""Checking a whole program: names, order, types, roles. All mistakes are reported, not only the
-first.
-"""
+"""Checking a whole program: names, order, types, roles. Every mistake is reported."""
 
 from __future__ import annotations
 

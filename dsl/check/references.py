@@ -1,6 +1,4 @@
-"""Which names an expression mentions, and with which indices: enough to see dependencies before any
-type is known.
-"""
+"""Which names an expression mentions, with which indices: dependencies before types are known."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Annotations against their table: known names, in the right place, with options that make
-sense.
-"""
+"""Annotations against their table: known names, in the right place, with sensible options."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 def check_settings(
     annotations: Iterable[Annotation], soft: tuple[Argument, ...] | None, kind: str, ctx: Context
 ) -> tuple[Setting, ...]:
-    """The statement's own annotations, and the soft block around it unless the statement has its
-    own.
-    """
+    """The statement's own annotations, and the soft block around it unless it has its own."""
     found: dict[str, Setting] = {}
     for annotation in annotations:
         setting = _check_annotation(annotation, kind, ctx)
@@ -127,9 +123,7 @@ def _check_method(
 
 
 def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[str, Scalar]]:
-    """The option with its value, with each of its values where it takes several, and nothing where
-    it is wrong.
-    """
+    """The option with its value, or with each of several values; nothing where it is wrong."""
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
         help = f"it takes {takes}" if takes else "it takes no options"

@@ -1,6 +1,4 @@
-"""Statements with `smooth` and `soft`: whether they can be smoothed as asked, and what in them
-stays hard.
-"""
+"""Statements with `smooth` and `soft`: can they be smoothed as asked, and what stays hard?"""
 
 from __future__ import annotations
 
@@ -121,9 +119,7 @@ def _over_help(body: c.Core) -> str:
 def _report_dimension(
     setting: Setting, body: c.Core, names: tuple[str, ...], context: _Report
 ) -> None:
-    """One or two numbers are integrated over; more need samples, and their number is for the user
-    to say.
-    """
+    """One or two numbers are integrated over; more need samples, whose number the user says."""
     inputs = noisy_inputs(body, names)
     if "samples" not in dict(setting.options) and (
         len(inputs) > 2 or any(i.type.shape for i in inputs)
@@ -139,9 +135,7 @@ def _report_dimension(
 
 
 def _report_lost_derivatives(body: c.Core, names: tuple[str, ...], context: _Report) -> None:
-    """The derivative of the mean by what is not noisy is the mean of a derivative, which misses
-    moving jumps.
-    """
+    """The mean's derivative by what is not noisy is a mean of derivatives, which misses jumps."""
     lost = [
         n
         for n in dict.fromkeys(_moves_jumps(body, context))

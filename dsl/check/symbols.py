@@ -1,6 +1,4 @@
-"""Who is called what: every name a program defines, once, with its kind and the statements that
-define it.
-"""
+"""Every name a program defines, once, with its kind and the statements that define it."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ TYPE_WORDS = frozenset({"real", "int", "bool", "simplex", "ordered", "positive_o
 
 
 class Symbol(Record):
-    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case
-    and one more.
-    """
+    """`pieces` are the statements with `~`, `=` or `:=`: of a recurrence, base cases and step."""
 
     name: str
     kind: str
@@ -297,9 +293,7 @@ def _collect_broken(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> N
 
 
 def _names_before_a_sign(text: str) -> Iterator[str]:
-    """The names a text may define: what stands left of `~`, `=` and `:`, and all of a dim's
-    labels.
-    """
+    """The names a text may define: what stands left of `~`, `=` and `:`, and a dim's labels."""
     for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
         is_dim = part.lstrip().startswith("dim ")
         left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]

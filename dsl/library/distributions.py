@@ -33,9 +33,7 @@ _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
 
 
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
-    """Rows of one name are alternatives: the first takes positional arguments, others are told by
-    name.
-    """
+    """Rows of one name: the first takes positional arguments, the others are chosen by name."""
     return _BY_NAME
 
 

@@ -1,6 +1,4 @@
-"""Functions of arrays: reductions, constructors, linear algebra, the lists and dictionaries of the
-book.
-"""
+"""Functions of arrays: reductions, constructors, linear algebra, lists and dictionaries."""
 
 from __future__ import annotations
 
@@ -157,9 +155,7 @@ _KERNELS = {
 
 
 def _kernel_rows(name: str, formula: str) -> tuple[Function, ...]:
-    """A Gaussian-process kernel: of the points of x among themselves, or of x against those of
-    y.
-    """
+    """A Gaussian-process kernel: among the points of x, or of x against those of y."""
     rest = "scale: positive, length: positive"
     doc = f"covariance at distance d: {formula}"
     kinks = "x y" if name == "gp_exponential" else ""

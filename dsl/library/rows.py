@@ -98,13 +98,11 @@ class Distribution(Row):
     numpyro: str
     doc: str
     reparametrised: bool = False
-    """A draw is a differentiable function of the arguments and of noise that does not depend on
-    them."""
+    """A draw is a differentiable function of the arguments and of noise without them."""
     edges: tuple[str, ...] = ()
     """Arguments that move an end of the support: a score leaves out what happens there."""
     kinked: tuple[str, ...] = ()
-    """Arguments in which the log density has a kink: a second derivative leaves out what happens
-    there."""
+    """Arguments in which the log density has a kink: a second derivative misses what is there."""
     location_scale: tuple[str, ...] = ()
     """The arguments m and s, where a draw is m + s * noise (s a matrix: chol(s) @ noise)."""
     of_logarithm: bool = False
@@ -112,8 +110,7 @@ class Distribution(Row):
     symmetric: Literal["", "smooth", "kinked"] = ""
     """The density is the same on both sides of its location, and is or is not smooth."""
     on_the_line: bool = False
-    """The density formula holds on the whole line and falls to 0 at its ends: there is no support
-    to check."""
+    """The density formula holds on the whole line and falls to 0: there is no support to check."""
     cdf: bool = False
     quantile: bool = False
     """Whether NumPyro has the distribution function, and its inverse (which implies it)."""

@@ -1,6 +1,4 @@
-"""The printed program: a module that a person could have written, with jax and numpyro all it
-needs.
-"""
+"""The printed program: a module as a person would write it, needing only jax and numpyro."""
 
 from __future__ import annotations
 
@@ -117,9 +115,7 @@ def _stub(function: Function, program: Program) -> Statement:
 
 
 def _examples(graph: Graph, program: Program) -> list[tuple[str, Code]]:
-    """Defaults of the data, and arrays of the right shapes for what has none, to try the program
-    with.
-    """
+    """Defaults of the data, and arrays of the right shape where there are none, to try it with."""
     given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
     inputs = [n for n in given if n.kind is Kind.INPUT]
     unseen = [

@@ -1,6 +1,4 @@
-"""From core expressions to Python code over whole arrays: plates become axes, `x[t-1]` becomes a
-slice.
-"""
+"""From core expressions to code over whole arrays: plates become axes, `x[t-1]` a slice."""
 
 from __future__ import annotations
 

@@ -50,9 +50,7 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
 
 
 def _slice(core: c.Core, scope: Scope) -> tuple[str, Code] | None:
-    """The binder and the slice it takes, or no binder and a fixed place; None for anything that
-    must be gathered.
-    """
+    """The binder and its slice, or no binder and a fixed position; None for what is gathered."""
     offset = offset_of(core)
     if offset is None or (isinstance(core, c.Var) and core.name in scope.scalars):
         return None

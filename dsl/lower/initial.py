@@ -1,6 +1,4 @@
-"""Starting values of parameters: those of the file, which may use the data; a plain value of its
-type elsewhere.
-"""
+"""Starting values of parameters: those of the file, which may use data, or plain ones."""
 
 from __future__ import annotations
 

@@ -60,16 +60,12 @@ def expanded(code: Code, axes: tuple[str, ...], scope: Scope) -> Code:
 
 
 def _aligned(value: Value, axes: tuple[str, ...], rank: int) -> Code:
-    """Axes of length one in front where the argument does not depend on a binder that another one
-    does.
-    """
+    """Axes of length one in front where the argument lacks a binder that another one has."""
     return align(value, axes, rank).code if value.axes else value.code
 
 
 def _filled(part: Any, given: dict[str, Code]) -> Any:
-    """The row's expression with the program's code for its names, and `dist.` before
-    distributions.
-    """
+    """The row's expression with the program's code for its names; `dist.` before distributions."""
     if isinstance(part, ast.Name):
         return given.get(part.id) or name(NUMPY_WORDS.get(part.id, f"dist.{part.id}"))
     if isinstance(part, list):

@@ -1,6 +1,4 @@
-"""Nodes as Python statements: values of function nodes, log densities of draws and factors,
-ancestral draws.
-"""
+"""Nodes as Python statements: values of functions, log densities, ancestral draws."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ def own_axes(piece: Piece, scope: Scope) -> tuple[str, ...]:
 
 
 def places_of(piece: Piece) -> list[Code]:
-    """The part of the variable that a piece defines, as a Python index; empty when it is all of
-    it.
-    """
+    """The part of the variable that a piece defines, as a Python index; empty when it is all."""
     return without_tail(place_along(piece, axis) for axis in range(len(piece.indices)))
 
 
@@ -149,9 +145,7 @@ def is_ordered(piece: Piece) -> bool:
 
 
 def _ordered_term(term: Code, value: Code, axes: tuple[str, ...], scope: Scope) -> Code:
-    """K draws of one law, told in order, have K! times the density wherever they increase, and none
-    elsewhere.
-    """
+    """K draws in order have K! times the density of one where they increase, and none elsewhere."""
     *outer, size = [length_code(scope.bind(axis), scope.names) for axis in axes]
     gaps = call("jnp.diff", value, axis=const(len(axes) - 1))
     rising = call("jnp.all", infix(gaps, ">", const(0)))

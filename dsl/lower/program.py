@@ -1,6 +1,4 @@
-"""A graph as one Python module: functions of parameters, values and data, with jax and numpyro the
-only imports.
-"""
+"""A graph as one Python module: functions of parameters, values and data."""
 
 from __future__ import annotations
 
@@ -148,9 +146,7 @@ class Writer:
     def definition(
         self, head: str, doc: str, targets: list[str], tail: Sequence[Statement]
     ) -> FunctionDef:
-        """A function that reads what is given, computes what the targets need, and ends with
-        `tail`.
-        """
+        """A function that reads what is given, computes what the targets need, ends with `tail`."""
         sources = self.sources()
         direct = [parent for target in targets for parent in self.graph[target].parents]
         wanted = self.graph.ancestors([*targets, *direct], set(sources))
@@ -258,17 +254,13 @@ def draw_keys(nodes: list[Node]) -> dict[str, list[Code]]:
 
 
 def _value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
-    """A plain number gets the type of the node, because a scan does not change the types that it
-    carries.
-    """
+    """A plain number gets the node's type, because a scan keeps the types that it carries."""
     code = lower_piece(piece, node, scope).code
     return code if number(code) is None else as_array(code, dtype_of(node.type))
 
 
 def drawn_with(keys: dict[str, list[Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
-    """Draws of every step have keys of their own; everything else is computed. Frozen draws have no
-    derivatives.
-    """
+    """Draws of each step have their own keys, the rest is computed; frozen ones no gradient."""
 
     def value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
         if node.kind is not Kind.DRAW:
@@ -297,9 +289,7 @@ Parts = Callable[["Writer"], list[FunctionDef]]
 def lower_program(
     graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()
 ) -> Program:
-    """Helpers and constants are known when all is lowered. Where a variable has taken the name of
-    one, all is lowered again with those names reserved.
-    """
+    """Lowered again where a variable took the name of a helper or constant, now reserved."""
     program = _lower(graph, parts or standard_parts, reserved)
     fixed = frozenset({*with_uses(program.helpers), *program.constants})
     if fixed & names_bound([*program.dims, *program.functions]):

@@ -48,15 +48,11 @@ from .stretches import (
 from .value import Value
 
 ValueOf = Callable[[Node, Piece, tuple[Code, ...], Scope], Code]
-"""The value of one piece of a node; the third argument are the numbers of the steps, for keys of
-random draws.
-"""
+"""The value of one piece of a node; the third argument are the step numbers, for random keys."""
 
 
 class Part(Record):
-    """A member with the indices that are still open: those of outer steps are gone from its pieces
-    and axes. `variable` is what the program calls it.
-    """
+    """A member with the indices still open: outer steps are gone from its pieces and axes."""
 
     node: Node
     variable: str
@@ -69,9 +65,7 @@ class Part(Record):
 
 
 class _Frame(Record):
-    """The steps along one axis. `outer` are the members as seen from steps around these, `numbers`
-    those steps.
-    """
+    """The steps along one axis. `outer`: members seen from steps around these, the `numbers`."""
 
     axis: int
     reverse: bool
@@ -91,9 +85,7 @@ class _Frame(Record):
 
 
 class _Step(Record):
-    """One step, or each step of a stretch: the pieces that hold there, and what they look back
-    to.
-    """
+    """One step, or each step of a range: the pieces that hold there, and what they look back to."""
 
     stretch: Stretch
     parts: list[Part]
@@ -277,9 +269,7 @@ class _Writer:
 
 
 def _nested(outer: dict[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
-    """Within a step of an outer recurrence, the value of this very step is found along the inner
-    one.
-    """
+    """Within a step of an outer recurrence, the value of this step is found along the inner one."""
     return {
         **outer,
         **{
@@ -354,9 +344,7 @@ def _edges(part: Part, frame: _Frame, seen: dict[str, Carried]) -> Iterator[Edge
 
 
 def _slice_part(part: Part, frame: _Frame, stretch: Stretch, variable: str) -> Part:
-    """The pieces that hold at these steps, without their index; all call the step by the name of
-    the counter.
-    """
+    """The pieces that hold at these steps, without their index; the step is called the counter."""
     pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, stretch)]
     axes = part.axes[: frame.axis] + part.axes[frame.axis + 1 :]
     return Part(part.node, variable, tuple(pieces), axes)

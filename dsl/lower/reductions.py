@@ -1,6 +1,4 @@
-"""Reductions and comprehensions: the binders are axes, which a reduction sums over and a
-comprehension keeps.
-"""
+"""Reductions and comprehensions: binders are axes, reduced over or kept."""
 
 from __future__ import annotations
 

@@ -61,9 +61,7 @@ class Needs:
         self.constants: dict[str, object] = {}
 
     def helper(self, name: str) -> str:
-        """The name as the program writes it: jax paths are there already, others are printed into
-        it.
-        """
+        """The name as the program writes it: jax paths are there already, others are printed."""
         if "." not in name:
             self.helpers.setdefault(name)
         return name

@@ -1,6 +1,4 @@
-"""Values made to fit one another: numbers of the right kind, functions mapped over axes, axes at
-full length.
-"""
+"""Values made to fit: numbers of the right kind, functions mapped over axes, full axes."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ Lower = Callable[[c.Core, Scope], Value]
 
 
 def as_number(value: Value, type_: Type, wanted: Type) -> Value:
-    """Truth values and positions take part in arithmetic as numbers; JAX is told, never left to
-    guess.
-    """
+    """Truth values and positions are numbers in arithmetic; JAX is told, never left to guess."""
     if isinstance(wanted.domain, Real) and not isinstance(type_.domain, Real):
         return cast(value, "float")
     if isinstance(wanted.domain, Int) and isinstance(type_.domain, Bool):

@@ -1,6 +1,4 @@
-"""The mean of a whole statement over noise in its inputs, where it is `with smooth(...)` (CF17,
-CV10).
-"""
+"""The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ class _Input:
 
 
 def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
-    """A call of the mean over noise: of one or two inputs by an integral, of any number by
-    samples.
-    """
+    """The mean over noise: an integral over one or two inputs, samples for any number."""
     options = dict(setting.options)
     inputs = list(_inputs(body, setting, scope))
     body = substitute(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
@@ -72,9 +68,7 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
 
 
 def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[str, ...]:
-    """All binders that the inputs or the statement depend on: each place of them is a mean of its
-    own.
-    """
+    """All binders that the inputs or the statement depend on: each position is its own mean."""
     centres = [i.centre for i in inputs]
     axes = joint_axes(centres, scope.order)
     inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
@@ -82,9 +76,7 @@ def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[
 
 
 def _tests(body: c.Core, inputs: Sequence[_Input]) -> Iterator[c.Core]:
-    """Hard operations on the inputs: each has its own jumps, which are told apart however close
-    they are.
-    """
+    """Hard operations on the inputs: each has its own jumps, kept apart however close they are."""
     names = {i.name for i in inputs}
     for core in dict.fromkeys(_hard_parts(body)):
         if any(isinstance(x, c.Var) and x.name in names for x in c.walk(core)):

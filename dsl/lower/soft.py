@@ -132,9 +132,7 @@ def _branch_variance(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
-    """Var = E[Var of the branch] + Var[mean of the branch]; what has no branches has none (CF16,
-    CF20).
-    """
+    """Var = E[Var of the branch] + Var[mean of the branch]; 0 without branches (CF16, CF20)."""
     if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
         return _at_weights(core, "soft_get_variance", scope, lower)
     if not isinstance(core, c.If):

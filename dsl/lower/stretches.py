@@ -1,6 +1,4 @@
-"""The axis of a recurrence, cut where one statement ends and another begins, and the steps that are
-already done.
-"""
+"""The axis of a recurrence, cut where one statement ends, and the steps already done."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ def steps_code(stretch: Stretch, axis: Axis, size: Code) -> Code:
 
 
 class Done(Record):
-    """Steps that have their values: one under a name of its own, or several along the first axis of
-    an array.
-    """
+    """Steps that have their values: one by its own name, or several along an array's first axis."""
 
     stretch: Stretch
     code: Code

@@ -1,6 +1,4 @@
-"""Arrays written out in the program, and lookups in them: numbers alone become one constant of the
-program.
-"""
+"""Arrays written out in the program, and lookups: numbers alone become one constant."""
 
 from __future__ import annotations
 

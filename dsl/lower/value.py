@@ -28,9 +28,7 @@ def joint_axes(values: list[Value], order: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def align(value: Value, axes: tuple[str, ...], rank: int) -> Value:
-    """The same value with an axis of length one for every axis that it lacks; plain numbers stay as
-    they are.
-    """
+    """The value with an axis of length one for each axis that it lacks; plain numbers stay."""
     if value.is_number or (value.axes == axes and value.rank == rank):
         return value
     value = _reorder(value, axes)

@@ -15,9 +15,7 @@ __all__ = ["format_program", "format_source", "quote_name"]
 
 
 def format_program(program: Program) -> str:
-    """The text of a program, with its comments; layout that means something is taken from its
-    source.
-    """
+    """The text of a program, with its comments; layout with a meaning is kept from its source."""
     elements = StatementBuilder(program).block(
         None, program.statements, len(program.source.text) + 1
     )

@@ -1,6 +1,4 @@
-"""The words of the language, read from the grammar file, and names that must not be taken for
-them.
-"""
+"""The words of the language, read from the grammar, and names that must not be taken for them."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ from pathlib import Path
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 EXPRESSION_WORDS = frozenset({"if", "loop", "not", "true", "false", "table"})
-"""What an expression can start with. Where only an expression is possible the others are free:
-max(a, b).
-"""
+"""What an expression can start with. Where only one is possible the others are free: max(a, b)."""
 
 CONSTANTS = frozenset({"true", "false", "_"})
 WORD_OPERATORS = frozenset({"and", "or", "not", "in"})

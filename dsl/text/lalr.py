@@ -1,6 +1,4 @@
-"""The LALR(1) automaton: shift a token or reduce a rule, by the table, until the whole text is one
-value.
-"""
+"""The LALR(1) automaton: shift a token or reduce a rule by the table until one value is left."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ Reduction = tuple[str, int, Callable[[list[Any]], Any] | None]
 
 
 class Automaton:
-    """Calls the method of `builder` that has the name of a rule with all its children, tokens too,
-    bottom up.
-    """
+    """Calls the `builder` method with a rule's name on all its children, tokens too, bottom up."""
 
     def __init__(self, tables: Tables, builder: object):
         self.tables = tables
@@ -83,9 +79,7 @@ class Automaton:
 def _maker(
     callback: str | None, inlined: tuple[bool, ...], builder: object
 ) -> Callable[[list[Any]], Any] | None:
-    """What turns the list of a rule's children into its value; None when the value is that of the
-    only child.
-    """
+    """What makes a rule's value of its children; None when it is that of the only child."""
     if callback is None:
         return None
     build = getattr(builder, callback) if callback else _itself
@@ -97,9 +91,7 @@ def _itself(children: list[Any]) -> list[Any]:
 
 
 def _joined(children: list[Any], inlined: tuple[bool, ...]) -> list[Any]:
-    """The children, with inlined lists joined in; a leading list is extended in place, so long
-    lists stay linear.
-    """
+    """The children with inlined lists joined in, a leading one in place: long lists are linear."""
     first, *rest = zip(children, inlined, strict=True)
     found: list[Any] = first[0] if first[1] else [first[0]]
     for child, joins in rest:

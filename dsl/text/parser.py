@@ -1,6 +1,4 @@
-"""From text to syntax tree. A file with mistakes still gives a tree of the statements that could be
-read.
-"""
+"""From text to syntax tree. A file with mistakes gives a tree of the statements that are right."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Where statements start in a text that does not parse, so that one mistake spoils one
-statement.
-"""
+"""Where statements start in a text that does not parse: one mistake spoils one statement."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ class Chunk(Record):
 
 
 def split_statements(text: str) -> Iterator[Chunk]:
-    """A statement starts on a new line outside all brackets, or on a line that can only be a
-    start.
-    """
+    """A statement starts on a new line outside brackets, or on a line that can only be a start."""
     start = offset = depth = 0
     previous = ""
     for line in _LINE.findall(text):
@@ -55,9 +51,7 @@ def _starts_statement(line: str) -> bool:
 
 
 def _continues(previous: str, line: str) -> bool:
-    """An indented line goes on with a statement that visibly is not over: one mistake, one
-    report.
-    """
+    """An indented line continues a statement that visibly is not over: one mistake, one report."""
     return line[:1].isspace() and bool(
         _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
     )

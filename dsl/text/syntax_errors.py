@@ -1,6 +1,4 @@
-"""What to say about a text that does not parse: rules on the token, what was allowed there, and the
-source line.
-"""
+"""What to say about a text that does not parse: rules on the token, what was allowed, the line."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ def _mishap(error: Unexpected, source: Source, chunk: Span) -> Mishap:
 
 
 def _end_of_code(text: str, chunk: Span, position: int) -> int:
-    """The end of the last thing that is not blank or comment: where what is missing would have
-    stood.
-    """
+    """The end of the last thing that is not blank or comment: where what is missing belongs."""
     code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text[chunk.start : position])
     return chunk.start + len(code.rstrip())
 

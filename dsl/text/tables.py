@@ -98,9 +98,7 @@ def analyse(grammar: str) -> Tables:
 
 
 def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """States numbered as they are reached from the start, so that every run of Lark gives one
-    table: its own numbers change with the seed of Python's hashes.
-    """
+    """States numbered as reached from the start: Lark's own numbers change with the hash seed."""
     order = {start: 0}
     waiting = [start]
     for state in waiting:

@@ -1,6 +1,4 @@
-"""From text to tokens, one at a time, because what a word is depends on what may stand there: `max`
-can be a name.
-"""
+"""From text to tokens, one at a time: what a word is depends on what may stand there."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ class Token:
 
 
 class Unexpected(Exception):
-    """Where reading stopped: at a token, or at a character that starts none, and what would have
-    been fine.
-    """
+    """Where reading stopped: at a token, or a character that starts none, and what was allowed."""
 
     def __init__(self, token: Token, allowed: frozenset[str]):
         self.token = token
@@ -54,9 +50,7 @@ class TooDeep(Exception):
 
 
 class Lexicon:
-    """The terminals. Words such as /model\\b/ are found by looking a name up, all others by one
-    pattern.
-    """
+    """The terminals. Words such as /model\\b/ are found by looking up a name."""
 
     def __init__(self, tables: Tables):
         self.patterns = dict(tables.terminals)
@@ -86,9 +80,7 @@ class Lexicon:
         return found
 
     def next(self, text: str, start: int, end: int, allowed: Iterable[str]) -> Token | None:
-        """The first terminal, in order of priority, among those allowed; any other when none of
-        them matches.
-        """
+        """The first terminal by priority among those allowed; any other when none matches."""
         found = self.any.match(text, start, end)
         if not found or not (type_ := found.lastgroup):
             return None
@@ -104,9 +96,7 @@ class Lexicon:
 
 
 class Reader:
-    """Drops newlines inside ( ) and [ ], and supplies the one that may be missing before } and at
-    the end.
-    """
+    """Drops newlines inside ( ) and [ ]; supplies the one missing before } and at the end."""
 
     always_allowed = frozenset({"NEWLINE", "RBRACE"})
 

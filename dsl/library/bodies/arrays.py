@@ -48,9 +48,7 @@ def variance(x: jax.Array) -> jax.Array:
 
 
 def deviation(x: jax.Array) -> jax.Array:
-    """sqrt(variance(x)) = norm(x - mean(x)) / sqrt(N - 1), with derivative 0 where all entries are
-    equal.
-    """
+    """sqrt(variance(x)) = norm(x - mean(x)) / sqrt(N - 1); derivative 0 where all are equal."""
     return norm(x - jnp.mean(as_real(x))) / jnp.sqrt(x.size - 1.0)
 
 
@@ -99,9 +97,7 @@ def convolve(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def norm(x: jax.Array) -> jax.Array:
-    """sqrt(sum_i x_i^2), without overflow or underflow; its derivative at 0 is 0, one of its
-    subgradients.
-    """
+    """sqrt(sum_i x_i^2) without overflow or underflow; of its subgradients at 0 it takes 0."""
     x = as_real(x)
     top = lax.stop_gradient(jnp.max(jnp.abs(x), initial=0.0))
     unit = jnp.where((top > 0) & (top < jnp.inf), top, 1.0)

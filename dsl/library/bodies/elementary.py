@@ -5,9 +5,7 @@ import jax.numpy as jnp
 
 
 def as_real(x: float | jax.Array) -> jax.Array:
-    """x as floating point: what is whole or true becomes the default float, floats stay as they
-    are.
-    """
+    """x as floating point: whole numbers and truths become the default float, floats stay."""
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.inexact) else x * 1.0
 
@@ -32,9 +30,7 @@ def power(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def log1mexp(x: jax.Array) -> jax.Array:
-    """log(1 - exp(-x)) = log(-expm1(-x)) below log(2), log1p(-exp(-x)) above: exact at both
-    ends.
-    """
+    """log(1 - exp(-x)) = log(-expm1(-x)) below log(2), log1p(-exp(-x)) above: exact at the ends."""
     small = x < 0.6931471805599453
     below = jnp.log(-jnp.expm1(-jnp.where(small, x, 1.0)))
     above = jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, x)))
@@ -42,9 +38,7 @@ def log1mexp(x: jax.Array) -> jax.Array:
 
 
 def log_sigmoid(x: jax.Array) -> jax.Array:
-    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), of which every derivative is right,
-    also at 0.
-    """
+    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), with every derivative right at 0."""
     negative = x < 0
     return jnp.where(negative, x, 0.0) - jnp.log1p(jnp.exp(jnp.where(negative, x, -x)))
 
@@ -55,9 +49,7 @@ def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def poisson_log_mass(x: jax.Array, rate: jax.Array) -> jax.Array:
-    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, and derivatives of what is
-    impossible are 0.
-    """
+    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, the impossible has derivative 0."""
     nothing = rate == 0
     value = (
         x * jnp.log(jnp.where(nothing, 1.0, rate))

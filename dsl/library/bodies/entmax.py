@@ -1,6 +1,4 @@
-"""The family of smoothed maxima between softmax (alpha 1) and sparsemax (alpha 2), and beyond
-both.
-"""
+"""The smoothed maxima between softmax (alpha 1) and sparsemax (alpha 2), and beyond both."""
 
 import jax
 import jax.numpy as jnp
@@ -34,9 +32,7 @@ def entmax_total(scores: jax.Array, alpha: jax.Array, threshold: jax.Array) -> j
 
 @jax.custom_jvp
 def entmax_threshold(scores: jax.Array, alpha: jax.Array) -> jax.Array:
-    """The tau with entmax_total = 1, by bisection from 0 to (1 - N^(1 - a)) / (a - 1), for max(x) =
-    0 (SM18).
-    """
+    """The tau with entmax_total = 1, by bisection up to (1 - N^(1 - a)) / (a - 1) (SM18)."""
     log_size = jnp.log(jnp.asarray(scores.size, scores.dtype))
     upper = log_size * expm1_ratio((1 - alpha) * log_size)
 
@@ -53,9 +49,7 @@ def entmax_threshold(scores: jax.Array, alpha: jax.Array) -> jax.Array:
 def entmax_threshold_jvp(
     primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    """d tau = -(d total at fixed tau) / (d total / d tau), by the implicit function theorem
-    (DO05).
-    """
+    """d tau = -(d total at fixed tau) / (d total / d tau), the implicit function theorem (DO05)."""
     root = entmax_threshold(*primals)
     _, change = jax.jvp(lambda scores, alpha: entmax_total(scores, alpha, root), primals, tangents)
     return root, -change / jax.grad(entmax_total, argnums=2)(*primals, root)
@@ -64,9 +58,7 @@ def entmax_threshold_jvp(
 def entargmax(
     x: jax.Array, alpha: float | jax.Array = 1.5, temperature: float | jax.Array = 1.0
 ) -> jax.Array:
-    """deformed_exp(x / t - tau), which sum to one: softargmax at alpha 1, sparseargmax at 2
-    (SM18).
-    """
+    """deformed_exp(x / t - tau), of sum one: softargmax at alpha 1, sparseargmax at 2 (SM18)."""
     scores = scaled_scores(x, temperature)
     alpha = jnp.asarray(alpha, scores.dtype)
     p = deformed_exp(scores - entmax_threshold(scores, alpha), alpha)
@@ -76,8 +68,6 @@ def entargmax(
 def entmax(
     x: jax.Array, alpha: float | jax.Array = 1.5, temperature: float | jax.Array = 1.0
 ) -> jax.Array:
-    """max over p of <p, x> + t tsallis_entropy(p, alpha): softmax at alpha 1, sparsemax at 2
-    (SM17).
-    """
+    """max over p of <p, x> + t tsallis_entropy(p, alpha): softmax at 1, sparsemax at 2 (SM17)."""
     p = entargmax(x, alpha, temperature)
     return attained_max(as_real(x), p, tsallis_entropy(p, alpha), temperature)

@@ -30,9 +30,7 @@ def expm1_ratio(y: jax.Array) -> jax.Array:
 
 
 def tsallis_entropy(p: jax.Array, alpha: float | jax.Array = 1.5) -> jax.Array:
-    """sum_i (p_i - p_i^a) / (a (a - 1)) = -sum_i p_i log(p_i) expm1_ratio((a - 1) log(p_i)) / a
-    (SM14).
-    """
+    """sum_i (p_i - p_i^a) / (a (a - 1)), by expm1_ratio((a - 1) log(p_i)) near a = 1 (SM14)."""
     alive = p > 0
     logs = jnp.log(jnp.where(alive, p, 1.0))
     terms = -p * logs * expm1_ratio((alpha - 1) * logs) / alpha
@@ -47,9 +45,7 @@ def nonnegative(x: jax.Array) -> jax.Array:
 
 
 def kl(p: jax.Array, q: jax.Array) -> jax.Array:
-    """sum_i p_i log(p_i / q_i) - p_i + q_i, the Bregman divergence of the negative entropy
-    (DU04).
-    """
+    """sum_i p_i log(p_i / q_i) - p_i + q_i, the Bregman divergence of negative entropy (DU04)."""
     alive = p > 0
     log_ratio = jnp.log(jnp.where(alive, p, 1.0)) - jnp.log(jnp.where(alive, q, 1.0))
     return nonnegative(jnp.sum(jnp.where(alive, p * log_ratio - p, 0.0) + q))

@@ -64,8 +64,6 @@ def gp_matern52(x: jax.Array, scale: jax.Array, length: jax.Array) -> jax.Array:
 
 
 def gp_matern52_cross(x: jax.Array, y: jax.Array, scale: jax.Array, length: jax.Array) -> jax.Array:
-    """scale^2 (1 + r + r^2 / 3) exp(-r) for r = sqrt(5) d / length, of the points of x against
-    those of y.
-    """
+    """scale^2 (1 + r + r^2 / 3) exp(-r) for r = sqrt(5) d / length, of points of x against y."""
     r = 5**0.5 * distances(x, y) / length
     return scale**2 * (1 + r + r**2 / 3) * jnp.exp(-r)

@@ -21,9 +21,7 @@ def fixed_max(x: jax.Array) -> jax.Array:
 
 
 def scaled_scores(x: jax.Array, temperature: float | jax.Array) -> jax.Array:
-    """(x - max(x)) / t, which -inf passes without derivative, and 0 everywhere when all are
-    -inf.
-    """
+    """(x - max(x)) / t, which -inf passes without derivative, and 0 everywhere if all are -inf."""
     x = as_real(x)
     absent = x == -jnp.inf
     scores = jnp.where(absent, 0.0, x - fixed_max(x)) / temperature
@@ -84,9 +82,7 @@ def log_softargmax(x: jax.Array, temperature: float | jax.Array = 1.0) -> jax.Ar
 
 
 def softargmax_inverse(p: jax.Array) -> jax.Array:
-    """log(p) - mean(log(p)): the x of sum 0 with softargmax(x) = p, for p inside the simplex
-    (PP11).
-    """
+    """log(p) - mean(log(p)): the x of sum 0 with softargmax(x) = p, p inside the simplex (PP11)."""
     logs = jnp.log(p)
     return logs - jnp.mean(logs)
 
@@ -95,9 +91,7 @@ def softargmax_inverse(p: jax.Array) -> jax.Array:
 
 
 def sparse_support(scores: jax.Array) -> jax.Array:
-    """The scores x_[k] > (sum_{j<=k} x_[j] - 1) / k in decreasing order x_[1], x_[2], ... (SM20,
-    erratum 62).
-    """
+    """The scores x_[k] > (sum_{j<=k} x_[j] - 1) / k, of decreasing x_[k] (SM20, erratum 62)."""
     descending = -jnp.sort(-lax.stop_gradient(scores))
     places = jnp.arange(1, scores.size + 1, dtype=scores.dtype)
     size = jnp.sum(descending > (jnp.cumsum(descending) - 1) / places)
@@ -120,9 +114,7 @@ def sparseargmin(x: jax.Array, temperature: float | jax.Array = 1.0) -> jax.Arra
 
 
 def sparsemax(x: jax.Array, temperature: float | jax.Array = 1.0) -> jax.Array:
-    """max over p of <p, x> + t gini_entropy(p), from max(x) to max(x) + t (N - 1) / (2 N)
-    (SM20).
-    """
+    """max over p of <p, x> + t gini_entropy(p), in max(x) + [0, t (N - 1) / (2 N)] (SM20)."""
     p = sparseargmax(x, temperature)
     return attained_max(as_real(x), p, gini_entropy(p), temperature)
 

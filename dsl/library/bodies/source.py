@@ -36,9 +36,7 @@ MODULES: tuple[ModuleType, ...] = (
 
 
 class Helper(Record):
-    """`text` holds the function and the derivative rules attached to it; `reads` the names in it
-    that it does not bind, `uses` the helpers among them.
-    """
+    """A function with its derivative rules; `reads` are its free names, `uses` the helpers."""
 
     name: str
     text: str
@@ -56,9 +54,7 @@ def resolve(expression: str) -> Callable[..., Any]:
 
 
 def helper_source(names: Iterable[str]) -> str:
-    """The helpers and all they use, each after what it uses. It needs only `jax`, `jnp` and
-    `lax`.
-    """
+    """The helpers and all they use, each after what it uses; needs only `jax`, `jnp` and `lax`."""
     ordered = with_uses(names)
     imports = [_import_line(name) for name in ordered if name not in helpers()]
     texts = [helpers()[name].text for name in ordered if name in helpers()]
@@ -112,9 +108,7 @@ def with_uses(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]]]:
-    """The top-level functions of a module with their text; derivative rules stand with the function
-    they are for.
-    """
+    """A module's top-level functions with their text, derivative rules with their function."""
     text = inspect.getsource(module)
     lines = text.splitlines()
     found: dict[str, list[tuple[ast.FunctionDef, str]]] = {}

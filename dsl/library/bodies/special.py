@@ -7,9 +7,7 @@ from jax import lax
 
 @jax.custom_jvp
 def betainc(a: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
-    """I_x(a, b) = P(y < x) for y ~ Beta(a, b); its derivatives in a and b are those of its
-    continued fraction.
-    """
+    """I_x(a, b) = P(y < x) for y ~ Beta(a, b); derivatives in a and b by its continued fraction."""
     return jax.scipy.special.betainc(a, b, x)
 
 

@@ -130,9 +130,7 @@ def common_column(widths: Iterable[int], limit: int) -> int:
 
 
 def align_cells(rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
-    """Joins the cells of each row with one space, padding all but a row's last to the column's
-    width.
-    """
+    """Joins each row's cells with one space, padding all but the last to the column's width."""
     depth = max(map(len, rows), default=1) - 1
     columns = [
         common_column((len(r[k]) for r in rows if len(r) > k + 1), limit) for k in range(depth)

@@ -46,9 +46,7 @@ def _is_offset(node: s.Expr) -> TypeGuard[s.Binary]:
 
 
 class ExprBuilder:
-    """Appends parts in the order of the text; a comment is due once a node that starts after it
-    is.
-    """
+    """Appends parts in the order of the text; a comment comes before the node that follows it."""
 
     def __init__(self, program: s.Program):
         self.text = program.source.text
@@ -80,9 +78,7 @@ class ExprBuilder:
     # ---- names and brackets
 
     def name(self, name: s.Name, *, reserved: frozenset[str] | None = None) -> str:
-        """`lib.name` is two names, `` `a.b` `` is one: the tree holds the same text, the source
-        tells.
-        """
+        """`lib.name` is two names, `` `a.b` `` one: equal in the tree, so the source is asked."""
         written = [
             token.strip("`") for token in _NAME.findall(self.text[name.span.start : name.span.end])
         ]

@@ -92,9 +92,7 @@ def _paragraphs(elements: list[Element], indent: int) -> Iterator[list[Element]]
 
 
 def is_short(element: Element, indent: int) -> bool:
-    """Fits on one line. An annotation may run past the limit, because it is not what the line
-    says.
-    """
+    """Fits on one line. An annotation may run past the limit: it is not what the line says."""
     if element.body is not None:
         inline = _inline(element)
         return inline is not None and indent + len(inline) <= LIMIT

@@ -1,6 +1,4 @@
-"""From statements to elements: what a line is made of, which lines are alike, the comments around
-them.
-"""
+"""From statements to elements: what a line is made of, what is alike, the comments around."""
 
 from __future__ import annotations
 
@@ -54,9 +52,7 @@ class StatementBuilder(ExprBuilder):
     def _comments_before(
         self, before: int, start: int, owner: Element | None, elements: list[Element]
     ) -> int:
-        """A comment belongs to the statement on its line, if any; returns where the last comment
-        ends.
-        """
+        """A comment belongs to the statement on its line, if any; returns the last one's end."""
         for comment in self.take_comments(before):
             alone = self.is_own_line(comment)
             last = elements[-1] if elements else None

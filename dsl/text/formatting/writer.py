@@ -1,6 +1,4 @@
-"""Ends lines: on one line what fits, otherwise broken inside brackets, with comments where they
-were.
-"""
+"""Ends lines: what fits on one line, else broken inside brackets, with comments in place."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ class Writer:
         self.indent = self.column = 0
 
     def new_group(self, is_paragraph: bool = False) -> int:
-        """Comments of one group are aligned; those of a paragraph start at a column of their
-        own.
-        """
+        """Comments of one group are aligned; those of a paragraph start at their own column."""
         group = next(self._groups)
         if is_paragraph:
             self._paragraphs.add(group)
@@ -99,9 +95,7 @@ class Writer:
     def parts(
         self, parts: Sequence[Part], tail: int = 0, splittable: bool = False, step: int = INDENT
     ) -> None:
-        """`tail` columns stay free at the end; `splittable` parts are in brackets, where a line may
-        end.
-        """
+        """`tail` columns stay free at the end; a line may end inside `splittable` parts."""
         size = measure(parts)
         fits = self.column + size.width + tail <= LIMIT
         has_notes = size.forced and any(isinstance(part, Note) for part in parts)
