@@ -6,25 +6,13 @@ from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean
 from ..graph import core as c
-from ..graph.types import (
-    CONSTRAINT_RANK,
-    UNKNOWN,
-    Axis,
-    Dim,
-    IndexOf,
-    Int,
-    Place,
-    Type,
-    anchored,
-    same_axis,
-    show_shape,
-)
+from ..graph import types as t
 from ..source import Span
-from ..text.syntax import Binder, Bound, Range
+from ..text import syntax as s
 from .context import Context
 
 
-def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
+def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
     """An index of this axis and no other; constants and shifted binders are proved in range."""
     domain = index.type.domain
     if not index.type.known:
@@ -33,18 +21,18 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
         message = f"an index is one value, but this is {index.type}"
         ctx.error("E0303", message, index.span, help="bind it: `[i in D] a[b[i]]`")
         return index
-    if isinstance(index, c.Const) and isinstance(domain, Int):
-        place = anchored(int(index.value), axis.size)
-        index = index.replace(type=Type(IndexOf(axis, place, place)), value=place.offset)
+    if isinstance(index, c.Const) and isinstance(domain, t.Int):
+        place = t.anchored(int(index.value), axis.size)
+        index = index.replace(type=t.Type(t.IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
-    if not isinstance(domain, IndexOf):
+    if not isinstance(domain, t.IndexOf):
         ctx.error(
             "E0301",
             f"`{axis}` cannot be indexed by {index.type}",
             index.span,
             help=_index_help(axis),
         )
-    elif not same_axis(domain.dim, axis):
+    elif not t.same_axis(domain.dim, axis):
         help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
         ctx.error(
             "E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help
@@ -54,20 +42,20 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
     return index
 
 
-def _index_help(axis: Axis) -> str:
+def _index_help(axis: t.Axis) -> str:
     return (
         f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
-        if isinstance(axis, Dim)
+        if isinstance(axis, t.Dim)
         else ""
     )
 
 
-def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) -> None:
+def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context) -> None:
     low, high, size = domain.low, domain.high, axis.size
     if low.from_end and size is not None:
-        low = Place(size + low.offset)
+        low = t.Place(size + low.offset)
     if high.from_end and size is not None:
-        high = Place(size + high.offset)
+        high = t.Place(size + high.offset)
     if not low.from_end and low.offset < 0:
         help = _later_start(index, axis, -low.offset)
         ctx.error(
@@ -85,20 +73,20 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
             f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
         )
         ctx.error("E0304", message, index.span)
-    elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
+    elif isinstance(index, c.Const) and isinstance(axis, t.Dim) and not high.from_end:
         least = ctx.facts.least_sizes
         least[axis.name] = max(least.get(axis.name, 0), high.offset + 1)
 
 
-def _later_start(index: c.Core, axis: Axis, steps: int) -> str:
+def _later_start(index: c.Core, axis: t.Axis, steps: int) -> str:
     """How to write the binder so that the index stays in range."""
     binder = next(
-        (x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, IndexOf)),
+        (x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, t.IndexOf)),
         None,
     )
     if (
         binder is None
-        or not isinstance(binder.type.domain, IndexOf)
+        or not isinstance(binder.type.domain, t.IndexOf)
         or binder.type.domain.low.from_end
     ):
         return ""
@@ -106,16 +94,16 @@ def _later_start(index: c.Core, axis: Axis, steps: int) -> str:
     return f"start the binder later: `{binder.name} in {axis}[{start}..]`"
 
 
-def index_type(base: Type, count: int) -> Type:
+def index_type(base: t.Type, count: int) -> t.Type:
     """What is left of a type when its first `count` axes are indexed away."""
     shape = base.shape[count:]
-    keeps = base.constraint and len(shape) >= CONSTRAINT_RANK[base.constraint]
-    return Type(base.domain, shape, base.constraint if keeps else "")
+    keeps = base.constraint and len(shape) >= t.CONSTRAINT_RANK[base.constraint]
+    return t.Type(base.domain, shape, base.constraint if keeps else "")
 
 
 def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) -> c.Core:
     if not base.type.known:
-        return c.Const(span, UNKNOWN, 0)
+        return c.Const(span, t.UNKNOWN, 0)
     return c.At(span, index_type(base.type, len(indices)), base, tuple(indices))
 
 
@@ -124,14 +112,14 @@ def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None
         axes = len(base.type.shape)
         message = (
             f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} "
-            f"{show_shape(base.type.shape)}"
+            f"{t.show_shape(base.type.shape)}"
         )
     else:
         message = f"this is a single {base.type} and takes no index"
     ctx.error("E0305", message, span)
 
 
-def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
+def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
     """`i in D[a..b]`, or None after a report."""
     name, range_ = binder.name.name, binder.range
     dim = ctx.dim(range_.dim.name)
@@ -152,22 +140,22 @@ def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
     return c.Bind(binder.span, name, dim, low, high.shift(-1))
 
 
-def _bound(bound: Bound | None, default: int | None, dim: Dim, ctx: Context) -> Place:
+def _bound(bound: s.Bound | None, default: int | None, dim: t.Dim, ctx: Context) -> t.Place:
     if bound is None:
         return (
-            Place(0)
+            t.Place(0)
             if default == 0
-            else Place(0, from_end=True)
+            else t.Place(0, from_end=True)
             if dim.size is None
-            else Place(dim.size)
+            else t.Place(dim.size)
         )
     if not isinstance(bound.value, int):
         ctx.error("E0306", "the bounds of a range are whole numbers", bound.span)
-        return Place(0)
-    return anchored(bound.value, dim.size)
+        return t.Place(0)
+    return t.anchored(bound.value, dim.size)
 
 
-def _is_refused(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) -> bool:
+def _is_refused(range_: s.Range, dim: t.Dim, low: t.Place, high: t.Place, ctx: Context) -> bool:
     """Reports a range that is empty or leaves its dim."""
     is_empty = low.from_end == high.from_end and low.offset >= high.offset
     leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
@@ -197,5 +185,5 @@ def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:
     ctx.error_once("E0106", what, name, span, help)
 
 
-def binder_variables(binders: Sequence[c.Bind]) -> dict[str, Type]:
-    return {b.name: Type(IndexOf(b.dim, b.low, b.high)) for b in binders}
+def binder_variables(binders: Sequence[c.Bind]) -> dict[str, t.Type]:
+    return {b.name: t.Type(t.IndexOf(b.dim, b.low, b.high)) for b in binders}

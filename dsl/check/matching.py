@@ -7,26 +7,7 @@ from collections.abc import Sequence
 from math import inf
 
 from ..graph import core as c
-from ..graph.types import (
-    CONSTRAINT_DOMAIN,
-    CONSTRAINT_RANK,
-    Axis,
-    Bool,
-    Dim,
-    Domain,
-    Fixed,
-    IndexOf,
-    Int,
-    Real,
-    Shape,
-    Type,
-    join_domains,
-    named,
-    number_type,
-    same_axis,
-    same_shape,
-    show_shape,
-)
+from ..graph import types as t
 from ..library.notation import ParamSpec, Signature, TypeSpec
 from ..record import Record
 from ..source import Span
@@ -50,18 +31,18 @@ class Misfit(Exception):
 
 class Fit(Record):
     arguments: tuple[tuple[str, c.Core], ...]
-    type: Type
-    axes: dict[str, Axis]
+    type: t.Type
+    axes: dict[str, t.Axis]
 
 
-DOMAINS: dict[str, Domain] = {
-    "real": Real(),
-    "positive": Real(0, inf),
-    "nonnegative": Real(0, inf),
-    "unit": Real(0, 1),
-    "int": Int(),
-    "count": Int(0, inf),
-    "bool": Bool(),
+DOMAINS: dict[str, t.Domain] = {
+    "real": t.Real(),
+    "positive": t.Real(0, inf),
+    "nonnegative": t.Real(0, inf),
+    "unit": t.Real(0, 1),
+    "int": t.Int(),
+    "count": t.Int(0, inf),
+    "bool": t.Bool(),
 }
 
 
@@ -106,10 +87,10 @@ def assign_arguments(
 class _Matcher:
     def __init__(self, signature: Signature):
         self.signature = signature
-        self.axes: dict[str, Axis] = {}
-        self.dims: list[Dim] = []
-        self.elements: list[Domain] = []
-        self.shape: Shape = ()
+        self.axes: dict[str, t.Axis] = {}
+        self.dims: list[t.Dim] = []
+        self.elements: list[t.Domain] = []
+        self.shape: t.Shape = ()
 
     def take(self, param: ParamSpec, value: c.Core) -> None:
         if param.type.domain == "dim":
@@ -160,9 +141,9 @@ class _Matcher:
 
     def _take_index(self, param: ParamSpec, value: c.Core) -> None:
         domain = value.type.domain
-        if isinstance(value, c.Const) and isinstance(domain, Int):
+        if isinstance(value, c.Const) and isinstance(domain, t.Int):
             return
-        if value.type.shape or not isinstance(domain, IndexOf):
+        if value.type.shape or not isinstance(domain, t.IndexOf):
             raise Misfit(
                 "E0201",
                 f"`{param.name}` is an index, but this is {show_kind(value.type)}",
@@ -173,24 +154,24 @@ class _Matcher:
     def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:
         if not self.shape or not value.type.shape:
             self.shape = self.shape or value.type.shape
-        elif same_shape(self.shape, value.type.shape):
-            self.shape = named(self.shape, value.type.shape)
+        elif t.same_shape(self.shape, value.type.shape):
+            self.shape = t.named(self.shape, value.type.shape)
         else:
             message = (
-                f"the shapes {show_shape(self.shape)} and {show_shape(value.type.shape)} do "
+                f"the shapes {t.show_shape(self.shape)} and {t.show_shape(value.type.shape)} do "
                 "not agree"
             )
             raise Misfit("E0203", message, value.span)
 
-    def _bind_axis(self, name: str, axis: Axis, value: c.Core) -> None:
-        known = self.axes.get(name) or (Fixed(int(name)) if name.isdigit() else None)
-        if known and not same_axis(known, axis):
+    def _bind_axis(self, name: str, axis: t.Axis, value: c.Core) -> None:
+        known = self.axes.get(name) or (t.Fixed(int(name)) if name.isdigit() else None)
+        if known and not t.same_axis(known, axis):
             message = (
                 f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` "
                 f"needs one `{name}`"
             )
             raise Misfit("E0203", message, value.span)
-        if not isinstance(known, Dim):
+        if not isinstance(known, t.Dim):
             self.axes[name] = axis
 
     def _take_domain(self, param: ParamSpec, value: c.Core) -> None:
@@ -201,22 +182,22 @@ class _Matcher:
         if word in ("num", "item"):
             self.elements.append(value.type.domain)
 
-    def result(self) -> Type:
+    def result(self) -> t.Type:
         spec = self.signature.result
         if spec.domain == "index":
-            return Type(IndexOf(self._axis(spec.axes[0])))
+            return t.Type(t.IndexOf(self._axis(spec.axes[0])))
         shape = self.shape if self.signature.elementwise else tuple(self._result_axes(spec))
-        if spec.domain in CONSTRAINT_RANK:
-            return Type(CONSTRAINT_DOMAIN.get(spec.domain, Real()), shape, spec.domain)
-        return Type(self._result_domain(spec.domain), shape)
+        if spec.domain in t.CONSTRAINT_RANK:
+            return t.Type(t.CONSTRAINT_DOMAIN.get(spec.domain, t.Real()), shape, spec.domain)
+        return t.Type(self._result_domain(spec.domain), shape)
 
-    def _result_axes(self, spec: TypeSpec) -> list[Axis]:
-        found: list[Axis] = []
+    def _result_axes(self, spec: TypeSpec) -> list[t.Axis]:
+        found: list[t.Axis] = []
         for name in spec.axes:
             found += self.dims if name.startswith("*") else [self._axis(name)]
         return found
 
-    def _axis(self, name: str) -> Axis:
+    def _axis(self, name: str) -> t.Axis:
         """`N`, a number, or a sum such as `N+1`, whose axis has no name."""
         if name in self.axes:
             return self.axes[name]
@@ -226,40 +207,42 @@ class _Matcher:
                 int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
             )
             if size is None:
-                return Fixed(None)
+                return t.Fixed(None)
             total += -size if sign == "-" else size
-        return Fixed(total)
+        return t.Fixed(total)
 
-    def _result_domain(self, word: str) -> Domain:
+    def _result_domain(self, word: str) -> t.Domain:
         if word not in ("num", "item"):
             return DOMAINS[word]
-        joined = self.elements[0] if self.elements else Real()
+        joined = self.elements[0] if self.elements else t.Real()
         for domain in self.elements[1:]:
-            joined = join_domains(joined, domain) or joined
+            joined = t.join_domains(joined, domain) or joined
         if word == "item":
             return joined
-        lower, _ = Type(joined).bounds
-        return number_type(Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
+        lower, _ = t.Type(joined).bounds
+        return t.number_type(t.Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
 
 
 def show_spec(spec: TypeSpec) -> str:
     return spec.domain + (f"[{', '.join(spec.axes)}]" if spec.axes else "")
 
 
-def show_kind(type_: Type) -> str:
+def show_kind(type_: t.Type) -> str:
     """The type without bounds: where 2.5 does not fit, what matters is that it is real."""
     domain = type_.domain
-    plain = Real() if isinstance(domain, Real) else Int() if isinstance(domain, Int) else domain
+    plain = (
+        t.Real() if isinstance(domain, t.Real) else t.Int() if isinstance(domain, t.Int) else domain
+    )
     return str(type_.replace(domain=plain))
 
 
-def _rank_help(spec: TypeSpec, shape: Shape) -> str:
-    if len(shape) > len(spec.axes) and isinstance(shape[0], Dim):
+def _rank_help(spec: TypeSpec, shape: t.Shape) -> str:
+    if len(shape) > len(spec.axes) and isinstance(shape[0], t.Dim):
         return f"index it, as in `[i in {shape[0]}] f(a[i])`"
     return ""
 
 
-def domain_misfit(word: str, type_: Type) -> str | None:
+def domain_misfit(word: str, type_: t.Type) -> str | None:
     """Why a value of this type cannot be in the domain of this word; None when it may be."""
     domain = type_.domain
     lower, upper = type_.bounds
@@ -268,7 +251,7 @@ def domain_misfit(word: str, type_: Type) -> str | None:
     if word == "bool":
         return (
             None
-            if isinstance(domain, Bool)
+            if isinstance(domain, t.Bool)
             else f"needs true or false, but this is {show_kind(type_)}"
         )
     if not type_.numeric:

@@ -14,23 +14,10 @@ from ..diagnostics import Diagnostic, did_you_mean
 from ..library.annotations import ANNOTATIONS
 from ..record import Record
 from ..source import Source, Span
+from ..text import syntax as s
 from ..text.parser import parse_program
-from ..text.syntax import (
-    Annotation,
-    Argument,
-    Call,
-    DrawStmt,
-    FactorStmt,
-    ForStmt,
-    GuideStmt,
-    LetStmt,
-    ObjectiveStmt,
-    Program,
-    SoftStmt,
-    Statement,
-)
 
-Annotated = DrawStmt | LetStmt | FactorStmt | ObjectiveStmt
+Annotated = s.DrawStmt | s.LetStmt | s.FactorStmt | s.ObjectiveStmt
 PATH = "<settings>"
 BEFORE = "x = 0 with "
 ROWS = {row.name: row for row in ANNOTATIONS}
@@ -43,13 +30,13 @@ class Override(Record):
 
     name: str
     word: str
-    annotation: Annotation | None
+    annotation: s.Annotation | None
     source: Source
     base: int
 
 
 class Overridden(Record):
-    program: Program
+    program: s.Program
     overrides: tuple[Override, ...]
     problems: tuple[Diagnostic, ...]
 
@@ -63,7 +50,7 @@ class Overridden(Record):
         return diagnostic
 
 
-def override(program: Program, settings: Mapping[str, object]) -> Overridden:
+def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     """The program with these annotations, by `NAME.ANNOTATION`, in place of its own."""
     problems: list[Diagnostic] = []
     overrides: list[Override] = []
@@ -96,7 +83,8 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
         return _read_flag(name, word, value, source, base, problems)
     parsed, errors = parse_program(Source(PATH, f"{BEFORE}{word}={value}\n"))
     shift = len(name) + 1 - len(BEFORE)
-    annotations = [a for s in parsed.statements if isinstance(s, LetStmt) for a in s.annotations]
+    lets = [each for each in parsed.statements if isinstance(each, s.LetStmt)]
+    annotations = [annotation for let in lets for annotation in let.annotations]
     if errors or len(parsed.statements) != 1 or len(annotations) != 1:
         spans = [_shifted(error.span, shift) for error in errors] or [
             Span(len(key) + 1, len(source.text))
@@ -120,16 +108,20 @@ def _read_flag(
         return None
     span = Span(base + start, base + len(source.text))
     return Override(
-        name, word, Annotation(span, word, None, None) if value == "true" else None, source, base
+        name, word, s.Annotation(span, word, None, None) if value == "true" else None, source, base
     )
 
 
-def _as_call(annotation: Annotation) -> Annotation:
+def _as_call(annotation: s.Annotation) -> s.Annotation:
     """`soft=logistic(scale=1)` from outside is `soft(logistic, scale=1)` in a file."""
     value = annotation.value
     assert value is not None
-    method, options = (value.function, value.arguments) if isinstance(value, Call) else (value, ())
-    return annotation.replace(value=None, arguments=(Argument(method.span, None, method), *options))
+    method, options = (
+        (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
+    )
+    return annotation.replace(
+        value=None, arguments=(s.Argument(method.span, None, method), *options)
+    )
 
 
 def _move(tree: Any, by: int) -> Any:
@@ -153,7 +145,7 @@ def _shifted(span: Span, by: int) -> Span:
 # ---- placing
 
 
-def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) -> bool:
+def _verify_name(found: Override, program: s.Program, problems: list[Diagnostic]) -> bool:
     names = [_name(statement) for statement, _ in _annotated(program.statements)]
     if found.name in names:
         return True
@@ -166,23 +158,23 @@ def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) 
 
 
 def _annotated(
-    statements: tuple[Statement, ...], guide: bool = False
+    statements: tuple[s.Statement, ...], guide: bool = False
 ) -> Iterator[tuple[Annotated, bool]]:
     """Statements that may carry annotations, and whether they stand in the guide."""
     for statement in statements:
-        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
-            yield from _annotated(statement.body, guide or isinstance(statement, GuideStmt))
+        if isinstance(statement, s.ForStmt | s.SoftStmt | s.GuideStmt):
+            yield from _annotated(statement.body, guide or isinstance(statement, s.GuideStmt))
         elif isinstance(statement, Annotated):
             yield statement, guide
 
 
 def _name(statement: Annotated) -> str:
-    if isinstance(statement, ObjectiveStmt):
+    if isinstance(statement, s.ObjectiveStmt):
         return "minimize" if statement.minimize else "maximize"
     return statement.target.name.name
 
 
-def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[Statement, ...]:
+def _replaced(statements: tuple[s.Statement, ...], found: Override) -> tuple[s.Statement, ...]:
     """A name in model and guide is set where it has the annotation already, else in the model."""
     own = [
         (statement, guide)
@@ -199,11 +191,11 @@ def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[State
 
 
 def _rewritten(
-    statements: tuple[Statement, ...], found: Override, places: set[bool], guide: bool
-) -> tuple[Statement, ...]:
-    def rewrite(statement: Statement) -> Statement:
-        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
-            inside = guide or isinstance(statement, GuideStmt)
+    statements: tuple[s.Statement, ...], found: Override, places: set[bool], guide: bool
+) -> tuple[s.Statement, ...]:
+    def rewrite(statement: s.Statement) -> s.Statement:
+        if isinstance(statement, s.ForStmt | s.SoftStmt | s.GuideStmt):
+            inside = guide or isinstance(statement, s.GuideStmt)
             return statement.replace(body=_rewritten(statement.body, found, places, inside))
         if (
             not isinstance(statement, Annotated)

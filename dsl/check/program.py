@@ -10,7 +10,7 @@ from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Type
 from ..record import Record
-from ..text.syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
+from ..text import syntax as s
 from .bayes import warn_posterior
 from .calls import require_type
 from .context import Context, Facts, FunctionType, TooManyErrors
@@ -43,7 +43,7 @@ class Result(Record):
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic]) -> Result:
+def check_program(program: s.Program, read: Reader, syntax_errors: list[Diagnostic]) -> Result:
     report = list(syntax_errors)
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
@@ -68,7 +68,7 @@ class _Checker:
     def context(self, module: Module, guide: bool = False) -> Context:
         return Context(self.facts, module, {}, guide)
 
-    def check(self, program: Program) -> Typed:
+    def check(self, program: s.Program) -> Typed:
         functions = self.check_functions()
         declarations, guide_declarations = (
             self.check_declarations(guide) for guide in (False, True)
@@ -118,7 +118,7 @@ class _Checker:
 
     def function_edges(self, symbol: Symbol) -> list[Edge]:
         statement = symbol.declaration
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         bound = frozenset(p.name.name for p in statement.parameters)
         context = self.context(symbol.module)
         found = mentions(statement.body, bound) if statement.body else ()
@@ -128,7 +128,7 @@ class _Checker:
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         context = self.context(symbol.module)
         types = [(p.name.name, resolve_type(p.type, p.dims, context)) for p in statement.parameters]
         for parameter in statement.parameters:
@@ -142,7 +142,7 @@ class _Checker:
 
     def check_function(self, symbol: Symbol) -> Function | None:
         statement, signature = symbol.declaration, self.facts.functions[symbol.name]
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         if statement.body is None:
             return Function(symbol.name, signature.parameters, signature.result, None)
         closed = "a function sees only its parameters; pass it as an argument"
@@ -157,11 +157,8 @@ class _Checker:
 
     def check_declarations(self, guide: bool) -> tuple[Definition, ...]:
         """Types first: the starting value of a parameter may use data that is declared below it."""
-        declared = [
-            (s, d)
-            for s in self.symbols.space(guide).values()
-            if isinstance(d := s.declaration, DeclStmt)
-        ]
+        symbols = self.symbols.space(guide).values()
+        declared = [(own, d) for own in symbols if isinstance(d := own.declaration, s.DeclStmt)]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
         found = [
             self.check_declaration(*own, type_, guide)
@@ -169,7 +166,7 @@ class _Checker:
         ]
         return tuple(d for d, (symbol, _) in zip(found, declared, strict=True) if not symbol.pieces)
 
-    def declare(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Type:
+    def declare(self, symbol: Symbol, statement: s.DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
         type_ = resolve_type(statement.type, statement.dims, context)
         (self.facts.guide_types if guide else self.facts.types)[symbol.name] = type_
@@ -179,7 +176,7 @@ class _Checker:
         return type_
 
     def check_declaration(
-        self, symbol: Symbol, statement: DeclStmt, type_: Type, guide: bool
+        self, symbol: Symbol, statement: s.DeclStmt, type_: Type, guide: bool
     ) -> Definition:
         context = self.context(symbol.module, guide)
         check_settings(statement.annotations, None, statement.role, context)
@@ -188,7 +185,7 @@ class _Checker:
             symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default
         )
 
-    def check_default(self, statement: DeclStmt, type_: Type, context: Context) -> c.Core | None:
+    def check_default(self, statement: s.DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:
             return None
         if statement.role in ("observed", "latent"):
@@ -334,7 +331,7 @@ class _Checker:
     def check_objective(self) -> Objective | None:
         for flat in self.symbols.objectives:
             statement = flat.statement
-            assert isinstance(statement, ObjectiveStmt)
+            assert isinstance(statement, s.ObjectiveStmt)
             context = self.context(flat.module).replace(objective=True)
             value = infer(statement.value, context)
             require_number(value, "an objective", context)
@@ -406,8 +403,8 @@ class _Checker:
 def _body_mentions(flat: Flat) -> list[Mention]:
     """What the right-hand side and the condition of a statement mention, its binders left out."""
     statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
     bound = binder_names(statement.target.indices)
-    body = statement.distribution if isinstance(statement, DrawStmt) else statement.value
+    body = statement.distribution if isinstance(statement, s.DrawStmt) else statement.value
     where = [statement.target.where] if statement.target.where else []
     return [m for part in (body, *where) for m in mentions(part, bound)]

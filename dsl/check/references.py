@@ -6,22 +6,8 @@ from collections.abc import Iterator
 
 from ..record import Record
 from ..source import Span
+from ..text import syntax as s
 from ..text.parser import children
-from ..text.syntax import (
-    Binary,
-    Binder,
-    Bound,
-    Comprehension,
-    Expr,
-    Group,
-    Index,
-    LoopExpr,
-    Name,
-    Node,
-    Number,
-    Reduction,
-    Target,
-)
 
 
 class Mention(Record):
@@ -29,40 +15,42 @@ class Mention(Record):
 
     name: str
     span: Span
-    indices: tuple[Expr, ...] | None = None
+    indices: tuple[s.Expr, ...] | None = None
 
 
-def mentions(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
-    if isinstance(node, Name):
+def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
+    if isinstance(node, s.Name):
         if node.name not in bound:
             yield Mention(node.name, node.span)
-    elif isinstance(node, Index) and isinstance(node.base, Name) and node.base.name not in bound:
+    elif (
+        isinstance(node, s.Index) and isinstance(node.base, s.Name) and node.base.name not in bound
+    ):
         yield Mention(node.base.name, node.base.span, node.indices)
         for index in node.indices:
             yield from mentions(index, bound)
-    elif isinstance(node, Reduction | Comprehension):
+    elif isinstance(node, s.Reduction | s.Comprehension):
         yield from _mentions_of(node, bound | binder_names(node.binders))
-    elif isinstance(node, LoopExpr):
+    elif isinstance(node, s.LoopExpr):
         yield from mentions(node.start, bound)
         inside = bound | {node.variable.name}
         for part in (node.condition, node.limit, node.body):
             yield from mentions(part, inside)
-    elif isinstance(node, Binder):
+    elif isinstance(node, s.Binder):
         yield from mentions(node.range, bound)
-    elif isinstance(node, Target):
+    elif isinstance(node, s.Target):
         for index_or_where in (*node.indices, *filter(None, [node.where])):
             yield from mentions(index_or_where, bound)
-    elif not isinstance(node, Bound):
+    elif not isinstance(node, s.Bound):
         yield from _mentions_of(node, bound)
 
 
-def _mentions_of(node: Node, bound: frozenset[str]) -> Iterator[Mention]:
+def _mentions_of(node: s.Node, bound: frozenset[str]) -> Iterator[Mention]:
     for child in children(node):
         yield from mentions(child, bound)
 
 
-def binder_names(indices: tuple[Binder | Expr, ...]) -> frozenset[str]:
-    return frozenset(i.name.name for i in indices if isinstance(i, Binder))
+def binder_names(indices: tuple[s.Binder | s.Expr, ...]) -> frozenset[str]:
+    return frozenset(i.name.name for i in indices if isinstance(i, s.Binder))
 
 
 class Offset(Record):
@@ -72,15 +60,15 @@ class Offset(Record):
     value: int
 
 
-def read_offset(expr: Expr) -> Offset | None:
+def read_offset(expr: s.Expr) -> Offset | None:
     """`t`, `t - 1`, `t + 2` and `0` can be read; anything else is None."""
-    if isinstance(expr, Group):
+    if isinstance(expr, s.Group):
         return read_offset(expr.inner)
-    if isinstance(expr, Name):
+    if isinstance(expr, s.Name):
         return Offset(expr.name, 0)
-    if isinstance(expr, Number) and isinstance(expr.value, int):
+    if isinstance(expr, s.Number) and isinstance(expr.value, int):
         return Offset(None, expr.value)
-    if isinstance(expr, Binary) and expr.operator in "+-" and isinstance(expr.right, Number):
+    if isinstance(expr, s.Binary) and expr.operator in "+-" and isinstance(expr.right, s.Number):
         base = read_offset(expr.left)
         if base and isinstance(expr.right.value, int):
             return Offset(

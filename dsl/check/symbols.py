@@ -10,20 +10,8 @@ from ..graph.types import Dim
 from ..limits import MAX_DIM
 from ..record import Record
 from ..source import Span
+from ..text import syntax as s
 from ..text.keywords import keywords
-from ..text.syntax import (
-    BrokenStmt,
-    DeclStmt,
-    DimStmt,
-    DrawStmt,
-    FactorStmt,
-    FnStmt,
-    ImportStmt,
-    LetStmt,
-    ModelStmt,
-    Name,
-    ObjectiveStmt,
-)
 from .flatten import Flat
 from .modules import Module
 
@@ -39,7 +27,7 @@ class Symbol(Record):
     kind: str
     span: Span
     module: Module
-    declaration: DeclStmt | FnStmt | None = None
+    declaration: s.DeclStmt | s.FnStmt | None = None
     pieces: tuple[Flat, ...] = ()
     dim: Dim | None = None
 
@@ -59,7 +47,7 @@ class Symbols:
         self.model: dict[str, Symbol] = {}
         self.guide: dict[str, Symbol] = {}
         self.objectives: list[Flat] = []
-        self.title: ModelStmt | None = None
+        self.title: s.ModelStmt | None = None
         self.labels: dict[str, list[Dim]] = {}
         self.broken: set[str] = set()
 
@@ -127,7 +115,7 @@ def _duplicate(known: Symbol, again: Symbol) -> Diagnostic:
 
 def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, ModelStmt)
+    assert isinstance(statement, s.ModelStmt)
     if flat.module.prefix:
         return
     if symbols.title or flat.module.program.statements[0] is not statement:
@@ -146,13 +134,13 @@ def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> No
 
 def _collect_import(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, ImportStmt)
+    assert isinstance(statement, s.ImportStmt)
     _define(symbols, _symbol(flat, statement.alias, "alias"), False, report)
 
 
 def _collect_dim(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, DimStmt)
+    assert isinstance(statement, s.DimStmt)
     prefix, name = flat.module.prefix, statement.name.name
     if (
         prefix
@@ -172,7 +160,7 @@ def _collect_dim(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None
         symbols.labels.setdefault(label, []).append(dim)
 
 
-def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int | None:
+def _dim_size(flat: Flat, statement: s.DimStmt, report: list[Diagnostic]) -> int | None:
     if statement.labels:
         return len(statement.labels)
     if statement.size is None:
@@ -192,7 +180,7 @@ def _refuse_sizes_by_name(flats: list[Flat], symbols: Symbols, report: list[Diag
     """`dim T = N` would be a dim with the one label N: who has a variable N means its value."""
     for flat in flats:
         statement = flat.statement
-        if not isinstance(statement, DimStmt) or len(statement.labels) != 1:
+        if not isinstance(statement, s.DimStmt) or len(statement.labels) != 1:
             continue
         known = symbols.model.get(flat.module.prefix + statement.labels[0].name)
         if known and known.kind in NODE_KINDS | {"dim"}:
@@ -208,7 +196,7 @@ def _refuse_sizes_by_name(flats: list[Flat], symbols: Symbols, report: list[Diag
             )
 
 
-def _check_labels(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> None:
+def _check_labels(flat: Flat, statement: s.DimStmt, report: list[Diagnostic]) -> None:
     seen: dict[str, Span] = {}
     for label in statement.labels:
         if label.name in seen:
@@ -220,7 +208,7 @@ def _check_labels(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> N
 
 def _collect_declaration(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, DeclStmt)
+    assert isinstance(statement, s.DeclStmt)
     symbol = _symbol(flat, statement.name, statement.role).replace(declaration=statement)
     known = symbols.space(flat.guide).get(symbol.name)
     if statement.role == "observed" and known and known.kind == "draw":
@@ -231,7 +219,7 @@ def _collect_declaration(flat: Flat, symbols: Symbols, report: list[Diagnostic])
 
 def _collect_function(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, FnStmt)
+    assert isinstance(statement, s.FnStmt)
     kind = "fn" if statement.body else "extern"
     _define(
         symbols, _symbol(flat, statement.name, kind).replace(declaration=statement), False, report
@@ -241,8 +229,8 @@ def _collect_function(flat: Flat, symbols: Symbols, report: list[Diagnostic]) ->
 def _collect_definition(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     """A second piece joins the first: whether the pieces overlap is a question of coverage.py."""
     statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
-    kind = {DrawStmt: "draw", LetStmt: "let", FactorStmt: "factor"}[type(statement)]
+    assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
+    kind = {s.DrawStmt: "draw", s.LetStmt: "let", s.FactorStmt: "factor"}[type(statement)]
     symbol = _symbol(flat, statement.target.name, kind).replace(pieces=(flat,))
     space = symbols.space(flat.guide)
     known = space.get(symbol.name)
@@ -283,11 +271,11 @@ def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -
 
 def _collect_broken(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
     statement = flat.statement
-    assert isinstance(statement, BrokenStmt)
+    assert isinstance(statement, s.BrokenStmt)
     for name in _names_before_a_sign(
         flat.module.source.text[statement.span.start : statement.span.end]
     ):
-        symbol = _symbol(flat, Name(statement.span, name), "broken")
+        symbol = _symbol(flat, s.Name(statement.span, name), "broken")
         symbols.broken.add(symbol.name)
         _define(symbols, symbol, flat.guide, report)
 
@@ -300,19 +288,19 @@ def _names_before_a_sign(text: str) -> Iterator[str]:
         yield from (name.strip("`") for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left))
 
 
-def _symbol(flat: Flat, name: Name, kind: str) -> Symbol:
+def _symbol(flat: Flat, name: s.Name, kind: str) -> Symbol:
     return Symbol(flat.module.prefix + name.name, kind, name.span, flat.module)
 
 
 _COLLECT = {
-    ModelStmt: _collect_model,
-    ImportStmt: _collect_import,
-    DimStmt: _collect_dim,
-    DeclStmt: _collect_declaration,
-    FnStmt: _collect_function,
-    DrawStmt: _collect_definition,
-    LetStmt: _collect_definition,
-    FactorStmt: _collect_definition,
-    ObjectiveStmt: _collect_objective,
-    BrokenStmt: _collect_broken,
+    s.ModelStmt: _collect_model,
+    s.ImportStmt: _collect_import,
+    s.DimStmt: _collect_dim,
+    s.DeclStmt: _collect_declaration,
+    s.FnStmt: _collect_function,
+    s.DrawStmt: _collect_definition,
+    s.LetStmt: _collect_definition,
+    s.FactorStmt: _collect_definition,
+    s.ObjectiveStmt: _collect_objective,
+    s.BrokenStmt: _collect_broken,
 }

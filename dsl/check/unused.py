@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
+from ..text import syntax as s
 from ..text.parser import children
-from ..text.syntax import DeclStmt, DimStmt, DrawStmt, FactorStmt, FnStmt, Key, LetStmt, Node
 from .flatten import Flat
 from .references import mentions
 from .symbols import Symbol, Symbols
@@ -46,7 +46,7 @@ def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -
 
 def _is_output(symbol: Symbol) -> bool:
     return any(
-        isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces
+        isinstance(flat.statement, s.LetStmt) and flat.statement.kept for flat in symbol.pieces
     )
 
 
@@ -68,9 +68,9 @@ def _used_names(flat: Flat) -> set[str]:
     return found
 
 
-def _keys(node: Node) -> Iterator[Key]:
+def _keys(node: s.Node) -> Iterator[s.Key]:
     """The labels that tables name in their rows and columns."""
-    if isinstance(node, Key):
+    if isinstance(node, s.Key):
         yield node
     for child in children(node):
         yield from _keys(child)
@@ -78,6 +78,6 @@ def _keys(node: Node) -> Iterator[Key]:
 
 def _defined_name(flat: Flat) -> str | None:
     statement = flat.statement
-    if isinstance(statement, DrawStmt | LetStmt | FactorStmt):
+    if isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt):
         return statement.target.name.name
-    return statement.name.name if isinstance(statement, DeclStmt | DimStmt | FnStmt) else None
+    return statement.name.name if isinstance(statement, s.DeclStmt | s.DimStmt | s.FnStmt) else None
