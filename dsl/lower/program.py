@@ -13,24 +13,7 @@ from ..graph.typed import Function, Piece
 from ..graph.types import Dim
 from ..library.bodies.source import with_uses
 from ..record import Record
-from .code import (
-    Code,
-    Statement,
-    add_to,
-    assign,
-    attribute,
-    call,
-    const,
-    define,
-    entry,
-    give_back,
-    index,
-    name,
-    names_bound,
-    names_read,
-    number,
-    record,
-)
+from . import code as py
 from .expressions import lower
 from .initial import mentioned, parameters, starting_value
 from .names import dim_key, parameter_names, python_names
@@ -54,7 +37,7 @@ class Program(Record):
     `names` are the program's names of what the model has, by `python_names`.
     """
 
-    dims: list[Statement]
+    dims: list[py.Statement]
     functions: list[FunctionDef]
     helpers: tuple[str, ...]
     constants: dict[str, object]
@@ -75,31 +58,31 @@ class Writer:
 
     # ---- pieces of functions
 
-    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, Statement]]:
+    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, py.Statement]]:
         """Every dim without a size in the file is read off the first array that has it."""
         for dim in self.graph.dims:
             if dim.size is None:
                 own = self.names[dim_key(dim.name)]
-                yield own, assign(own, self._size_source(dim, sources))
+                yield own, py.assign(own, self._size_source(dim, sources))
 
-    def _size_source(self, dim: Dim, sources: dict[str, str]) -> Code:
+    def _size_source(self, dim: Dim, sources: dict[str, str]) -> py.Code:
         for kind in ("data", "params", "values"):
             for node in self.graph.nodes:
                 if sources.get(node.name) == kind and dim in node.type.shape:
-                    shape = attribute(entry(kind, node.name), "shape")
-                    return index(shape, const(node.type.shape.index(dim)))
-        return entry("data", dim.name)
+                    shape = py.attribute(py.entry(kind, node.name), "shape")
+                    return py.index(shape, py.const(node.type.shape.index(dim)))
+        return py.entry("data", dim.name)
 
-    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[Statement]:
+    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[py.Statement]:
         for node in self.graph.nodes:
             if node.name in sources and node.name in wanted:
-                yield assign(self.names[node.name], entry(sources[node.name], node.name))
+                yield py.assign(self.names[node.name], py.entry(sources[node.name], node.name))
 
-    def pairs(self, names: Iterable[str]) -> Code:
+    def pairs(self, names: Iterable[str]) -> py.Code:
         """The values of nodes, under their names."""
-        return record((each, name(self.names[each])) for each in names)
+        return py.record((each, py.name(self.names[each])) for each in names)
 
-    def computed(self, nodes: list[Node]) -> Iterator[Statement]:
+    def computed(self, nodes: list[Node]) -> Iterator[py.Statement]:
         """Function nodes in order; those that depend on each other are one scan."""
         functions = [n for n in nodes if n.kind is Kind.FUNCTION]
         groups = self.groups([n.name for n in functions])
@@ -122,14 +105,15 @@ class Writer:
     def function(self, function: Function) -> FunctionDef:
         names = parameter_names(function, self.scope.taken)
         scalars = {
-            key: Value(name(names[key]), (), len(type_.shape)) for key, type_ in function.parameters
+            key: Value(py.name(names[key]), (), len(type_.shape))
+            for key, type_ in function.parameters
         }
         assert function.body is not None
         body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
         decorators = ["jnp.vectorize"] if function.name in self.needs.vectorized else []
         own = self.names[function.name]
-        return define(own, [*names.values()], [give_back(body.code)], decorators=decorators)
+        return py.define(own, [*names.values()], [py.give_back(body.code)], decorators=decorators)
 
     def sources(self, sampled: bool = False) -> dict[str, str]:
         """Where each given node is read from."""
@@ -144,7 +128,7 @@ class Writer:
         return found
 
     def definition(
-        self, head: str, doc: str, targets: list[str], tail: Sequence[Statement]
+        self, head: str, doc: str, targets: list[str], tail: Sequence[py.Statement]
     ) -> FunctionDef:
         """A function that reads what is given, computes what the targets need, ends with `tail`."""
         sources = self.sources()
@@ -155,13 +139,13 @@ class Writer:
         return self.finish(head, doc, sources, body)
 
     def finish(
-        self, head: str, doc: str, sources: dict[str, str], body: list[Statement]
+        self, head: str, doc: str, sources: dict[str, str], body: list[py.Statement]
     ) -> FunctionDef:
         """Sizes that the body mentions come first."""
-        mentioned = names_read(body)
+        mentioned = py.names_read(body)
         sizes = [line for own, line in self.sizes(sources) if own in mentioned]
         types, result = SIGNATURES[head]
-        return define(head, list(types), [*sizes, *body], doc, types, result)
+        return py.define(head, list(types), [*sizes, *body], doc, types, result)
 
     def log_prob(self) -> FunctionDef:
         nodes = [
@@ -169,26 +153,26 @@ class Writer:
             for n in self.graph.nodes
             if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR
         ]
-        tail = [assign("total", const(0.0))]
+        tail = [py.assign("total", py.const(0.0))]
         for node in nodes:
-            tail += [add_to("total", term) for term in density_terms(node, self.scope)]
+            tail += [py.add_to("total", term) for term in density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
         doc = "Log density of all draws" + (
             " plus all log potentials, not normalised." if has_factors else "."
         )
         targets = [n.name for n in nodes]
-        return self.definition("log_prob", doc, targets, [*tail, give_back(name("total"))])
+        return self.definition("log_prob", doc, targets, [*tail, py.give_back(py.name("total"))])
 
     def evaluate(self) -> FunctionDef:
         names = [n.name for n in self.graph.nodes if n.kind is Kind.FUNCTION]
         doc = "Values of all computed nodes."
-        return self.definition("evaluate", doc, names, [give_back(self.pairs(names))])
+        return self.definition("evaluate", doc, names, [py.give_back(self.pairs(names))])
 
     def objective(self) -> FunctionDef:
         (node,) = self.graph.of_kind(Kind.COST)
         value = lower_piece(node.pieces[0], node, self.scope)
         doc = f"What the model is to {node.name}, given the values of its draws."
-        return self.definition("objective", doc, [node.name], [give_back(value.code)])
+        return self.definition("objective", doc, [node.name], [py.give_back(value.code)])
 
     def sample(self) -> FunctionDef:
         draws = [n for n in self.graph.nodes if n.kind is Kind.DRAW]
@@ -199,7 +183,7 @@ class Writer:
             *self.reads(sources, wanted),
             split_keys(sum(len(n.pieces) for n in draws)),
             *self.sampled(nodes),
-            give_back(self.pairs(n.name for n in draws)),
+            py.give_back(self.pairs(n.name for n in draws)),
         ]
         doc = "One draw of every random variable, parents before children."
         return self.finish("sample", doc, sources, body)
@@ -207,12 +191,12 @@ class Writer:
     def init(self) -> FunctionDef:
         nodes = parameters(self.graph)
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
-        start = record((n.name, starting_value(n, self.scope)) for n in nodes)
+        start = py.record((n.name, starting_value(n, self.scope)) for n in nodes)
         reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
         doc = "Starting values of the parameters."
-        return self.finish("init", doc, given, [*reads, give_back(start)])
+        return self.finish("init", doc, given, [*reads, py.give_back(start)])
 
-    def sampled(self, nodes: list[Node]) -> Iterator[Statement]:
+    def sampled(self, nodes: list[Node]) -> Iterator[py.Statement]:
         groups = {
             name: group for group in self.groups([n.name for n in nodes]) for name in group.members
         }
@@ -237,39 +221,39 @@ def _is_scalar(function: Function) -> bool:
     return bool(function.parameters) and not any(shapes)
 
 
-def split_keys(count: int) -> Statement:
-    return assign("keys", call("jax.random.split", name("key"), const(max(1, count))))
+def split_keys(count: int) -> py.Statement:
+    return py.assign("keys", py.call("jax.random.split", py.name("key"), py.const(max(1, count))))
 
 
-def draw_keys(nodes: list[Node]) -> dict[str, list[Code]]:
+def draw_keys(nodes: list[Node]) -> dict[str, list[py.Code]]:
     """One of `keys` for each piece of each draw."""
-    found: dict[str, list[Code]] = {}
+    found: dict[str, list[py.Code]] = {}
     count = 0
     for node in nodes:
         if node.kind is Kind.DRAW:
             places = range(count, count + len(node.pieces))
-            found[node.name] = [index(name("keys"), const(place)) for place in places]
+            found[node.name] = [py.index(py.name("keys"), py.const(place)) for place in places]
             count += len(node.pieces)
     return found
 
 
-def _value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
+def _value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
     """A plain number gets the node's type, because a scan keeps the types that it carries."""
     code = lower_piece(piece, node, scope).code
-    return code if number(code) is None else as_array(code, dtype_of(node.type))
+    return code if py.number(code) is None else as_array(code, dtype_of(node.type))
 
 
-def drawn_with(keys: dict[str, list[Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
+def drawn_with(keys: dict[str, list[py.Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
     """Draws of each step have their own keys, the rest is computed; frozen ones no gradient."""
 
-    def value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
+    def value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
         if node.kind is not Kind.DRAW:
             return _value_of(node, piece, numbers, scope)
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for step in numbers:
-            key = call("jax.random.fold_in", key, step)
+            key = py.call("jax.random.fold_in", key, step)
         drawn = drawn_value(node, piece, key, scope)
-        return call("lax.stop_gradient", drawn) if node.name in frozen else drawn
+        return py.call("lax.stop_gradient", drawn) if node.name in frozen else drawn
 
     return value_of
 
@@ -292,7 +276,7 @@ def lower_program(
     """Lowered again where a variable took the name of a helper or constant, now reserved."""
     program = _lower(graph, parts or standard_parts, reserved)
     fixed = frozenset({*with_uses(program.helpers), *program.constants})
-    if fixed & names_bound([*program.dims, *program.functions]):
+    if fixed & py.names_bound([*program.dims, *program.functions]):
         return _lower(graph, parts or standard_parts, reserved | fixed)
     return program
 
@@ -302,7 +286,7 @@ def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
     functions = [writer.function(f) for f in graph.functions if f.body is not None]
     functions += parts(writer)
     dims = [
-        assign(writer.names[dim_key(d.name)], const(d.size))
+        py.assign(writer.names[dim_key(d.name)], py.const(d.size))
         for d in graph.dims
         if d.size is not None
     ]

@@ -18,19 +18,7 @@ from ..graph.lags import lag_along
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
 from ..record import Record
-from .code import (
-    Code,
-    Statement,
-    assign,
-    assign_second,
-    call,
-    const,
-    define,
-    give_back,
-    name,
-    pack,
-    set_at,
-)
+from . import code as py
 from .names import free_name
 from .nodes import dtype_of, places_of
 from .scope import Carried, Scope, size_code
@@ -47,7 +35,7 @@ from .stretches import (
 )
 from .value import Value
 
-ValueOf = Callable[[Node, Piece, tuple[Code, ...], Scope], Code]
+ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
 """The value of one piece of a node; the third argument are the step numbers, for random keys."""
 
 
@@ -73,14 +61,14 @@ class _Frame(Record):
     counter: str
     scope: Scope
     outer: dict[str, Carried] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
-    numbers: tuple[Code, ...] = ()
+    numbers: tuple[py.Code, ...] = ()
 
     @property
     def along(self) -> Axis:
         return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
 
     @property
-    def size(self) -> Code:
+    def size(self) -> py.Code:
         return size_code(self.along, self.scope.names)
 
 
@@ -98,7 +86,7 @@ Past = dict[str, list[Done]]
 
 def recurrence_statements(
     group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf
-) -> list[Statement]:
+) -> list[py.Statement]:
     parts = [
         Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
         for node in (nodes[name] for name in group.members)
@@ -111,7 +99,7 @@ def _frame(
     parts: list[Part],
     scope: Scope,
     outer: dict[str, Carried] | None = None,
-    numbers: tuple[Code, ...] = (),
+    numbers: tuple[py.Code, ...] = (),
 ) -> _Frame:
     return _Frame(
         group.axis,
@@ -154,11 +142,11 @@ class _Writer:
         """A name of the program that no variable of the model has."""
         return free_name("_".join(map(str, words)), self.taken)
 
-    def write(self, frame: _Frame) -> list[Statement]:
+    def write(self, frame: _Frame) -> list[py.Statement]:
         """The statements that define every part, whole along the axis of the frame."""
         past: Past = {part.name: [] for part in frame.parts}
         pieces = [piece for part in frame.parts for piece in part.pieces]
-        lines: list[Statement] = []
+        lines: list[py.Statement] = []
         scans = 0
         for stretch in stretches(pieces, frame.axis, frame.along.size, frame.reverse):
             scans += stretch.place is None
@@ -170,11 +158,11 @@ class _Writer:
         for part in frame.parts:
             whole = joined_code(past[part.name], frame.reverse)
             if frame.axis:
-                whole = call("jnp.moveaxis", whole, const(0), const(frame.axis))
-            lines.append(assign(part.variable, whole))
+                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.axis))
+            lines.append(py.assign(part.variable, whole))
         return lines
 
-    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[Statement]:
+    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[py.Statement]:
         label = f"{'last' if stretch.low[0] else ''}{abs(stretch.low[1])}"
         here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
         step = _step(frame, stretch, here)
@@ -184,10 +172,10 @@ class _Writer:
         }
         lines = self.step(frame, step, past, seen)
         for member, variable in here.items():
-            past[member] = [*past[member], Done(stretch, name(variable))]
+            past[member] = [*past[member], Done(stretch, py.name(variable))]
         return lines
 
-    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[Statement]:
+    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[py.Statement]:
         suffix = (count,) if count > 1 else ()
         now = {part.name: self.fresh(part.variable, "now") for part in frame.parts}
         step = _step(frame, stretch, now)
@@ -197,33 +185,33 @@ class _Writer:
             for lag in range(1, max(step.lags[part.name], default=0) + 1)
         ]
         back = {(part.name, lag): self.fresh(part.variable, lag, "back") for part, lag in carried}
-        seen: dict[str, dict[int, Code]] = {part.name: {} for part in frame.parts}
+        seen: dict[str, dict[int, py.Code]] = {part.name: {} for part in frame.parts}
         for (member, lag), variable in back.items():
-            seen[member][lag] = name(variable)
-        body = [assign(list(back.values()), name("carry"))] if carried else []
+            seen[member][lag] = py.name(variable)
+        body = [py.assign(list(back.values()), py.name("carry"))] if carried else []
         body += self.step(frame, step, past, seen)
         following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
-        body.append(give_back(pack([_variables(following), _variables(now.values())])))
+        body.append(py.give_back(py.pack([_variables(following), _variables(now.values())])))
         first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
         rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
         steps = steps_code(stretch, frame.along, frame.size)
-        backwards = {"reverse": const(True)} if frame.reverse else {}
+        backwards = {"reverse": py.const(True)} if frame.reverse else {}
         for member, variable in rests.items():
-            past[member] = [*past[member], Done(stretch, name(variable))]
-        scanned = call("lax.scan", name(function), pack(first), steps, **backwards)
+            past[member] = [*past[member], Done(stretch, py.name(variable))]
+        scanned = py.call("lax.scan", py.name(function), py.pack(first), steps, **backwards)
         return [
-            define(function, ["carry", frame.counter], body),
-            assign_second(list(rests.values()), scanned),
+            py.define(function, ["carry", frame.counter], body),
+            py.assign_second(list(rests.values()), scanned),
         ]
 
     def step(
-        self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, Code]]
-    ) -> list[Statement]:
+        self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, py.Code]]
+    ) -> list[py.Statement]:
         """All members at one step, each after those it uses within the step."""
         place = step.stretch.place
         number = (
-            name(frame.counter)
+            py.name(frame.counter)
             if place is None
             else cut_code(step.stretch.low, frame.along, frame.size)
         )
@@ -233,7 +221,7 @@ class _Writer:
         numbers = (*frame.numbers, number)
         edges = [edge for part in step.parts for edge in _edges(part, frame, outer)]
         inner = {frozenset(group.members): group for group in find_recurrences(here, edges)[0]}
-        lines: list[Statement] = []
+        lines: list[py.Statement] = []
         for names in components(here, edges):
             members = [part for part in step.parts if part.name in names]
             group = inner.get(frozenset(names))
@@ -244,7 +232,12 @@ class _Writer:
         return lines
 
     def view(
-        self, frame: _Frame, step: _Step, part: Part, past: Past, seen: dict[str, dict[int, Code]]
+        self,
+        frame: _Frame,
+        step: _Step,
+        part: Part,
+        past: Past,
+        seen: dict[str, dict[int, py.Code]],
     ) -> Carried:
         """A member as the other members see it at this step."""
         fixed = {
@@ -253,18 +246,18 @@ class _Writer:
             )
             for value in step.fixed[part.name]
         }
-        back: dict[int, Code | Carried] = {0: name(part.variable), **seen.get(part.name, {})}
+        back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
         return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.stretch))
 
-    def assign(self, part: Part, scope: Scope, numbers: tuple[Code, ...]) -> list[Statement]:
+    def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
         if len(values) == 1:
-            return [assign(part.variable, values[0])]
-        sizes = pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
-        zeros = call("jnp.zeros", sizes, name(dtype_of(part.node.type)))
-        lines = [assign(part.variable, zeros)]
+            return [py.assign(part.variable, values[0])]
+        sizes = py.pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
+        zeros = py.call("jnp.zeros", sizes, py.name(dtype_of(part.node.type)))
+        lines = [py.assign(part.variable, zeros)]
         for piece, value in zip(part.pieces, values, strict=True):
-            lines.append(set_at(part.variable, places_of(piece), value))
+            lines.append(py.set_at(part.variable, places_of(piece), value))
         return lines
 
 
@@ -312,7 +305,9 @@ def _number(stretch: Stretch) -> int | None:
     return stretch.place.offset if stretch.place is not None else None
 
 
-def _uses(piece: Piece, member: str, around: Code | Carried | None) -> Iterator[tuple[c.Core, ...]]:
+def _uses(
+    piece: Piece, member: str, around: py.Code | Carried | None
+) -> Iterator[tuple[c.Core, ...]]:
     """The open indices of every use of a member within the same outer steps."""
     for use in c.walk(piece.body):
         if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == member:
@@ -322,7 +317,7 @@ def _uses(piece: Piece, member: str, around: Code | Carried | None) -> Iterator[
 
 
 def _open_indices(
-    indices: tuple[c.Core, ...], around: Code | Carried | None
+    indices: tuple[c.Core, ...], around: py.Code | Carried | None
 ) -> tuple[c.Core, ...] | None:
     while isinstance(around, Carried):
         if around.lag(offset_of(indices[around.axis])) != 0:
@@ -358,5 +353,5 @@ def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
     return piece.replace(indices=rest, body=c.rename(piece.body, index.name, frame.counter))
 
 
-def _variables(variables: Iterable[str]) -> Code:
-    return pack(map(name, variables))
+def _variables(variables: Iterable[str]) -> py.Code:
+    return py.pack(map(py.name, variables))
