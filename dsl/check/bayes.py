@@ -68,16 +68,12 @@ def _uninformed(program: _Program) -> Iterator[Diagnostic]:
         ):
             yield Diagnostic(
                 "W0501",
-                (
-                    f"no observation depends on the parameter `{definition.name}`, so data cannot "
-                    "tell it"
-                ),
+                f"no observation depends on the parameter `{definition.name}`, so data cannot "
+                "tell it",
                 definition.source,
                 definition.span,
-                help=(
-                    f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend "
-                    "on it"
-                ),
+                help=f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend "
+                "on it",
             )
 
 
@@ -101,16 +97,12 @@ def _centred(program: _Program) -> Iterator[Diagnostic]:
             ):
                 yield Diagnostic(
                     "W0402",
-                    (
-                        f"`{definition.name}` has an unknown scale and one observation of each "
-                        "element: a funnel"
-                    ),
+                    f"`{definition.name}` has an unknown scale and one observation of each "
+                    "element: a funnel",
                     definition.source,
                     definition.span,
-                    help=(
-                        "samplers do better when it is computed from standard noise: add `with "
-                        "noncentered`"
-                    ),
+                    help="samplers do better when it is computed from standard noise: add `with "
+                    "noncentered`",
                 )
 
 

@@ -57,28 +57,18 @@ def _report_misfits(
         ctx.error(only.code, only.message, only.span, help=only.help)
     else:
         message = f"no form of `{name}` takes these arguments"
-        ctx.error(
-            "E0201", message, span, help="its forms are " + " | ".join(f"`{row}`" for row in rows)
-        )
+        ctx.error("E0201", message, span, "its forms are " + " | ".join(f"`{row}`" for row in rows))
 
 
 def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) -> None:
     if symbol and symbol.kind == "broken":
         return
     if name in distributions_by_name():
-        ctx.error(
-            "E0401",
-            f"`{name}` is a distribution, not a function",
-            span,
-            help=f"draw from it: `x ~ {name}(...)`",
-        )
+        help = f"draw from it: `x ~ {name}(...)`"
+        ctx.error("E0401", f"`{name}` is a distribution, not a function", span, help)
     elif symbol:
-        ctx.error(
-            "E0107",
-            f"`{name}` is not a function",
-            span,
-            help="write `*` to multiply, `[ ]` to index",
-        )
+        help = "write `*` to multiply, `[ ]` to index"
+        ctx.error("E0107", f"`{name}` is not a function", span, help)
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
         help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(
@@ -127,35 +117,20 @@ BOUND_OPTIONS = {
 
 def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
-        ctx.error(
-            "E0605",
-            f"`{name}()` stands only in an objective",
-            span,
-            help=f"write `maximize {name}()`",
-        )
+        help = f"write `maximize {name}()`"
+        ctx.error("E0605", f"`{name}()` stands only in an objective", span, help)
     elif not ctx.facts.symbols.guide:
-        ctx.error(
-            "E0605",
-            f"`{name}()` needs a guide",
-            span,
-            help="add `guide { z ~ ... }` with a draw for each latent",
-        )
+        help = "add `guide { z ~ ... }` with a draw for each latent"
+        ctx.error("E0605", f"`{name}()` needs a guide", span, help)
     options = BOUND_OPTIONS[name]
     for argument in given:
         if argument.name not in options:
             help = f"it takes {', '.join(f'{option}=' for option in options)}"
-            ctx.error(
-                "E0202",
-                f"`{name}` has no option `{argument.name or ''}`",
-                argument.value.span,
-                help=help,
-            )
+            message = f"`{name}` has no option `{argument.name or ''}`"
+            ctx.error("E0202", message, argument.value.span, help)
         elif not _is_option(argument, options[argument.name]):
-            ctx.error(
-                "E0202",
-                f"`{argument.name}` of `{name}` is {options[argument.name]}",
-                argument.value.span,
-            )
+            message = f"`{argument.name}` of `{name}` is {options[argument.name]}"
+            ctx.error("E0202", message, argument.value.span)
     for option in options:
         if name != "elbo" and option not in {argument.name for argument in given}:
             ctx.error("E0202", f"`{name}` needs `{option}=`", span, help=f"{options[option]}")
@@ -254,12 +229,8 @@ def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
     if symbol and symbol.kind == "broken":
         return
     if name in functions_by_name() or symbol:
-        ctx.error(
-            "E0401",
-            f"`{name}` is not a distribution",
-            span,
-            help="a value is given with `=`: `x = ...`",
-        )
+        help = "a value is given with `=`: `x = ...`"
+        ctx.error("E0401", f"`{name}` is not a distribution", span, help)
         return
     help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(
         name, distributions_by_name()
@@ -305,12 +276,8 @@ def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Co
     type_ = "real(lower=0, upper=1)" if word == "unit" else "real(lower=0)"
     what = "between 0 and 1" if word == "unit" else "positive"
     message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
-    ctx.error(
-        "W0401",
-        message,
-        value.span,
-        help=f"declare it `: {type_}`, or draw it from a distribution on that range",
-    )
+    help = f"declare it `: {type_}`, or draw it from a distribution on that range"
+    ctx.error("W0401", message, value.span, help)
 
 
 def check_sum(value: c.Core, ctx: Context) -> None:
@@ -318,17 +285,11 @@ def check_sum(value: c.Core, ctx: Context) -> None:
         return
     numbers = [float(item.value) for item in value.items if isinstance(item, c.Const)]
     if any(number < 0 for number in numbers):
-        ctx.error(
-            "E0404",
-            "a probability is negative",
-            value.span,
-            help="probabilities lie between 0 and 1",
-        )
+        help = "probabilities lie between 0 and 1"
+        ctx.error("E0404", "a probability is negative", value.span, help)
     elif abs(sum(numbers) - 1) > 1e-6:
         message = f"these probabilities sum to {sum(numbers):.6g}, not to 1"
-        ctx.error(
-            "E0404", message, value.span, help="change one of them, or divide all by their sum"
-        )
+        ctx.error("E0404", message, value.span, "change one of them, or divide all by their sum")
 
 
 def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
@@ -345,14 +306,11 @@ def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: C
                 did_you_mean(str(argument.name), dim.labels)
                 or f"its labels are {', '.join(dim.labels)}"
             )
-            ctx.error(
-                "E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help
-            )
+            ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help)
     missing = [label for label in dim.labels if label not in by_label]
     if missing and by_label.keys() <= set(dim.labels):
-        ctx.error(
-            "E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span
-        )
+        message = f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`"
+        ctx.error("E0406", message, span)
     items = tuple(by_label.get(label, UNNAMED) for label in dim.labels)
     unknown = missing or any(not item.type.known for item in items)
     return c.Stack(span, UNKNOWN if unknown else Type(Real(), (dim,)), items)

@@ -65,18 +65,12 @@ def _constrained(
     if len(shape) < rank:
         example = ", ".join(["K"] * rank)
         needed = "a dim" if rank == 1 else "two dims"
-        ctx.error(
-            "E0214", f"a `{word}` needs {needed}", written.span, help=f"write `{word}[{example}]`"
-        )
+        ctx.error("E0214", f"a `{word}` needs {needed}", written.span, f"write `{word}[{example}]`")
         return t.UNKNOWN
     if rank == 2 and not t.same_axis(shape[-1], shape[-2]):
         help = f"write `{word}[{shape[-1]}, {shape[-1]}]`"
-        ctx.error(
-            "E0214",
-            f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]",
-            written.span,
-            help=help,
-        )
+        message = f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]"
+        ctx.error("E0214", message, written.span, help)
         return t.UNKNOWN
     return t.Type(domain, shape, word)
 
@@ -87,12 +81,8 @@ def _resolve_domain(written: s.TypeExpr, ctx: Context) -> t.Domain | None:
         lower, upper = _resolve_bounds(written, ctx)
         return t.Real(lower, upper) if word == "real" else t.Int(lower, upper)
     if written.arguments:
-        ctx.error(
-            "E0215",
-            f"`{word}` takes no arguments",
-            written.span,
-            help="only `real` and `int` have bounds",
-        )
+        help = "only `real` and `int` have bounds"
+        ctx.error("E0215", f"`{word}` takes no arguments", written.span, help)
     if word == "bool":
         return t.Bool()
     if word in t.CONSTRAINT_RANK:
@@ -115,20 +105,13 @@ def _resolve_bounds(written: s.TypeExpr, ctx: Context) -> tuple[float, float]:
     bounds = {"lower": -inf, "upper": inf}
     for argument in written.arguments:
         if argument.name not in bounds:
-            ctx.error(
-                "E0215",
-                "a type takes `lower=` and `upper=`",
-                argument.span,
-                help="as in `real(lower=0)`",
-            )
+            help = "as in `real(lower=0)`"
+            ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help)
             break
         bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
     if bounds["lower"] >= bounds["upper"]:
-        ctx.error(
-            "E0215",
-            f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}",
-            written.span,
-        )
+        message = f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}"
+        ctx.error("E0215", message, written.span)
         return -inf, inf
     return bounds["lower"], bounds["upper"]
 

@@ -70,13 +70,11 @@ def _check_target(
 ) -> tuple[tuple[c.Bind | c.Core, ...] | None, Context]:
     """Binders bind, fixed indices are constants in range."""
     if len(target.indices) != len(axes):
-        ctx.error(
-            "E0512",
+        message = (
             f"`{target.name.name}` has {_count(len(axes), 'axis', 'axes')}, "
-            f"but {_count(len(target.indices), 'index', 'indices')} here",
-            target.span,
-            help=_axes_help(target, len(axes)),
+            f"but {_count(len(target.indices), 'index', 'indices')} here"
         )
+        ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
         return None, ctx.bind(
             **{i.name.name: t.UNKNOWN for i in target.indices if isinstance(i, s.Binder)}
         )
@@ -106,12 +104,8 @@ def _check_target_index(
             ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
         return None, inside.bind(**{index.name: t.UNKNOWN})
     if axis is None:
-        ctx.error(
-            "E0513",
-            "nothing says which dim this index belongs to",
-            index.span,
-            help="bind it: `x[i in D]`",
-        )
+        help = "bind it: `x[i in D]`"
+        ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help)
         return None, inside
     core = check_index(infer(index, ctx, axis), axis, ctx)
     if not isinstance(core, c.Const):
@@ -121,9 +115,7 @@ def _check_target_index(
             else ""
         )
         if core.type.known:
-            ctx.error(
-                "E0513", "an index on the left is a binder or a constant", index.span, help=help
-            )
+            ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help)
         return None, inside
     return (core if isinstance(core.type.domain, t.IndexOf) else None), inside
 
@@ -199,12 +191,8 @@ def _check_where(target: s.Target, symbol: Symbol, ctx: Context) -> c.Core | Non
         return None
     if symbol.kind not in ("observed", "factor"):
         help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
-        ctx.error(
-            "E0514",
-            f"`where` would leave elements of `{symbol.name}` undefined",
-            target.where.span,
-            help=help,
-        )
+        message = f"`where` would leave elements of `{symbol.name}` undefined"
+        ctx.error("E0514", message, target.where.span, help)
     condition = infer(target.where, ctx)
     require_condition(condition, ctx)
     return condition
@@ -215,12 +203,8 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
         help = "add the elements up: `sum(...)`, or bind an index"
         if not value.type.numeric:
             help = "a label is no number: index an array with it, or compare it"
-        ctx.error(
-            "E0216",
-            f"{what} is one number, but this is {show_kind(value.type)}",
-            value.span,
-            help=help,
-        )
+        message = f"{what} is one number, but this is {show_kind(value.type)}"
+        ctx.error("E0216", message, value.span, help)
 
 
 def _check_draw(
@@ -269,12 +253,8 @@ def _check_written_type(
     for wanted in (written, declared and declared.replace(shape=declared.shape[count:])):
         if wanted and wanted.known and not agrees(body.type, wanted):
             name = statement.target.name.name
-            ctx.error(
-                "E0217",
-                f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}",
-                body.span,
-                help=_type_help(statement.target, body.type, wanted),
-            )
+            message = f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}"
+            ctx.error("E0217", message, body.span, _type_help(statement.target, body.type, wanted))
             return
 
 

@@ -39,9 +39,7 @@ def unknown(span: Span) -> c.Core:
 def _infer_number(expr: s.Number, ctx: Context, hint: t.Axis | None) -> c.Core:
     value = expr.value
     if isinf(value):
-        ctx.error(
-            "E0218", "this number is too large", expr.span, help="the largest is about 1.8e308"
-        )
+        ctx.error("E0218", "this number is too large", expr.span, "the largest is about 1.8e308")
         return unknown(expr.span)
     domain = t.Int(value, value) if isinstance(value, int) else t.Real(value, value)
     return c.Const(expr.span, t.Type(domain), value)
@@ -52,9 +50,8 @@ def _infer_boolean(expr: s.Boolean, ctx: Context, hint: t.Axis | None) -> c.Core
 
 
 def _infer_string(expr: s.String, ctx: Context, hint: t.Axis | None) -> c.Core:
-    ctx.error(
-        "E0209", "a quoted text is not a value", expr.span, help="labels are written without quotes"
-    )
+    help = "labels are written without quotes"
+    ctx.error("E0209", "a quoted text is not a value", expr.span, help)
     return unknown(expr.span)
 
 
@@ -84,12 +81,8 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
         return unknown(expr.span)
     if symbol.kind == "factor":
-        ctx.error(
-            "E0207",
-            f"`{expr.name}` is a factor, not a value",
-            expr.span,
-            help="give the expression a name with `=`",
-        )
+        help = "give the expression a name with `=`"
+        ctx.error("E0207", f"`{expr.name}` is a factor, not a value", expr.span, help)
         return unknown(expr.span)
     if ctx.closed and symbol.kind not in ctx.open:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
@@ -99,9 +92,7 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
             f"`{expr.name}` cannot be used here: a guide sees what is given, and no values "
             "of the model"
         )
-        ctx.error(
-            "E0108", message, expr.span, help="compute it inside the guide, under another name"
-        )
+        ctx.error("E0108", message, expr.span, "compute it inside the guide, under another name")
         return unknown(expr.span)
     type_ = ctx.type_of(symbol)
     return c.Ref(expr.span, type_ or t.UNKNOWN, symbol.name)
@@ -118,12 +109,8 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
         return label_constant(expr.name, dims[0], expr.span)
     if dims:
         forms = " or ".join(f"`{d}.{expr.name}`" for d in dims)
-        ctx.error(
-            "E0105",
-            f"the label `{expr.name}` belongs to several dims",
-            expr.span,
-            help=f"write {forms}",
-        )
+        help = f"write {forms}"
+        ctx.error("E0105", f"the label `{expr.name}` belongs to several dims", expr.span, help)
         return unknown(expr.span)
     return None
 
@@ -217,12 +204,8 @@ def _infer_call(expr: s.Call, ctx: Context, hint: t.Axis | None) -> c.Core:
 def require_condition(core: c.Core, ctx: Context) -> None:
     if core.type.known and (not isinstance(core.type.domain, t.Bool) or core.type.shape):
         message = f"a condition is one true or false, but this is {show_kind(core.type)}"
-        ctx.error(
-            "E0206",
-            message,
-            core.span,
-            help="compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`",
-        )
+        help = "compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`"
+        ctx.error("E0206", message, core.span, help)
 
 
 def _infer_if(expr: s.IfExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
@@ -252,12 +235,8 @@ def join_types(cores: list[c.Core], what: str, ctx: Context) -> t.Type:
 def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
     name = expr.variable.name
     if name in ctx.variables or ctx.symbol(name):
-        ctx.error(
-            "E0103",
-            f"`{name}` already means something here",
-            expr.variable.span,
-            help="choose another loop variable",
-        )
+        help = "choose another loop variable"
+        ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help)
     start = infer(expr.start, ctx)
     inside = ctx.bind(**{name: _any_value(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
@@ -345,12 +324,8 @@ def _reduction_type(
 def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> t.Type:
     if len(binders) != 1 or body.type.shape:
         message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        ctx.error(
-            "E0211",
-            message,
-            body.span,
-            help=f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`",
-        )
+        help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
+        ctx.error("E0211", message, body.span, help)
         return t.UNKNOWN
     return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
@@ -359,12 +334,8 @@ def _infer_comprehension(expr: s.Comprehension, ctx: Context, hint: t.Axis | Non
     binders, inside = bind_all(expr.binders, ctx)
     if expr.where:
         help = "give every element a value: `if ... then ... else 0`"
-        ctx.error(
-            "E0212",
-            "an array has a value everywhere, so `where` cannot stand here",
-            expr.where.span,
-            help=help,
-        )
+        message = "an array has a value everywhere, so `where` cannot stand here"
+        ctx.error("E0212", message, expr.where.span, help)
     body = infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)

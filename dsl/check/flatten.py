@@ -77,18 +77,12 @@ def _bind_target(target: s.Target, around: _Around, report: list[Diagnostic]) ->
     missing = tuple(binder for binder in around.binders if binder not in indices)
     for binder in missing[:1]:
         name = binder.name.name
-        report.append(
-            Diagnostic(
-                "E0511",
-                (
-                    f"`{target.name.name}` is defined once for each `{name}`, but does not carry "
-                    f"`{name}` as an index"
-                ),
-                around.module.source,
-                target.span,
-                help=f"write `{target.name.name}[{', '.join(by_name)}]`",
-            )
+        message = (
+            f"`{target.name.name}` is defined once for each `{name}`, but does not carry "
+            f"`{name}` as an index"
         )
+        help = f"write `{target.name.name}[{', '.join(by_name)}]`"
+        report.append(Diagnostic("E0511", message, around.module.source, target.span, help=help))
     return target.replace(
         indices=missing + indices,
         where=_conjunction((*around.where, *filter(None, [target.where]))),
@@ -113,10 +107,6 @@ def _word(statement: s.Statement) -> str:
 
 def _misplaced(statement: s.Statement, word: str, around: _Around) -> Diagnostic:
     block = "for" if around.binders else "guide" if around.guide else "soft"
-    return Diagnostic(
-        "E0510",
-        f"`{word}` cannot stand inside a `{block}` block",
-        around.module.source,
-        statement.span,
-        help="move it out of the block",
-    )
+    message = f"`{word}` cannot stand inside a `{block}` block"
+    help = "move it out of the block"
+    return Diagnostic("E0510", message, around.module.source, statement.span, help=help)

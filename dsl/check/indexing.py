@@ -26,17 +26,11 @@ def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
         index = index.replace(type=t.Type(t.IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
     if not isinstance(domain, t.IndexOf):
-        ctx.error(
-            "E0301",
-            f"`{axis}` cannot be indexed by {index.type}",
-            index.span,
-            help=_index_help(axis),
-        )
+        help = _index_help(axis)
+        ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help)
     elif not t.same_axis(domain.dim, axis):
         help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
-        ctx.error(
-            "E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help
-        )
+        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help)
     else:
         _prove_in_range(index, domain, axis, ctx)
     return index
@@ -58,12 +52,8 @@ def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context
         high = t.Place(size + high.offset)
     if not low.from_end and low.offset < 0:
         help = _later_start(index, axis, -low.offset)
-        ctx.error(
-            "E0304",
-            f"this index can be {low.offset}, before the start of `{axis}`",
-            index.span,
-            help=help,
-        )
+        message = f"this index can be {low.offset}, before the start of `{axis}`"
+        ctx.error("E0304", message, index.span, help)
     elif high.from_end and high.offset >= 0:
         help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
         ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
@@ -127,12 +117,8 @@ def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
         report_not_a_dim(range_.dim.name, range_.dim.span, ctx)
         return None
     if name in ctx.variables or (ctx.symbol(name) and name not in ctx.module.aliases):
-        ctx.error(
-            "E0103",
-            f"`{name}` already means something here",
-            binder.name.span,
-            help="choose another index name",
-        )
+        help = "choose another index name"
+        ctx.error("E0103", f"`{name}` already means something here", binder.name.span, help)
     low = _bound(range_.low, 0, dim, ctx)
     high = _bound(range_.high, None, dim, ctx)
     if _is_refused(range_, dim, low, high, ctx):
@@ -164,12 +150,8 @@ def _is_refused(range_: s.Range, dim: t.Dim, low: t.Place, high: t.Place, ctx: C
         help = (
             f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
         )
-        ctx.error(
-            "E0306",
-            message,
-            range_.span,
-            help=help if dim.size is not None else "`D[a..b]` leaves out b",
-        )
+        help = help if dim.size is not None else "`D[a..b]` leaves out b"
+        ctx.error("E0306", message, range_.span, help)
     elif leaves:
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
     return is_empty or leaves

@@ -73,9 +73,8 @@ def assign_arguments(
             free.remove(param)
         else:
             problem = "is given twice" if argument.name in params else "is not a parameter"
-            raise Misfit(
-                "E0202", f"`{argument.name}` {problem} of `{signature.text}`", argument.span
-            )
+            message = f"`{argument.name}` {problem} of `{signature.text}`"
+            raise Misfit("E0202", message, argument.span)
         found.append((param, argument.value))
     taken = {param.name for param, _ in found}
     missing = [p.name for p in free if not p.optional and p.name not in taken]
@@ -96,24 +95,16 @@ class _Matcher:
         if param.type.domain == "dim":
             self._take_dim(param, value)
         elif isinstance(value, c.DimRef):
-            raise Misfit(
-                "E0207",
-                f"`{value.dim}` is a dim, not a value",
-                value.span,
-                help=f"its size is `size({value.dim})`",
-            )
+            help = f"its size is `size({value.dim})`"
+            raise Misfit("E0207", f"`{value.dim}` is a dim, not a value", value.span, help)
         elif value.type.known:
             self._take_shape(param, value)
             self._take_domain(param, value)
 
     def _take_dim(self, param: ParamSpec, value: c.Core) -> None:
         if not isinstance(value, c.DimRef):
-            raise Misfit(
-                "E0207",
-                f"`{param.name}` is the name of a dim",
-                value.span,
-                help="as in `ones(K)` after `dim K = 3`",
-            )
+            help = "as in `ones(K)` after `dim K = 3`"
+            raise Misfit("E0207", f"`{param.name}` is the name of a dim", value.span, help)
         self.dims.append(value.dim)
         self.axes[param.name] = value.dim
 
@@ -126,15 +117,11 @@ class _Matcher:
         elif self.signature.elementwise:
             self._take_elementwise(param, value)
         elif len(spec.axes) != len(shape):
-            raise Misfit(
-                "E0201",
-                (
-                    f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is "
-                    f"{show_kind(value.type)}"
-                ),
-                value.span,
-                _rank_help(spec, shape),
+            message = (
+                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is "
+                f"{show_kind(value.type)}"
             )
+            raise Misfit("E0201", message, value.span, _rank_help(spec, shape))
         else:
             for name, axis in zip(spec.axes, shape, strict=True):
                 self._bind_axis(name, axis, value)
@@ -144,11 +131,8 @@ class _Matcher:
         if isinstance(value, c.Const) and isinstance(domain, t.Int):
             return
         if value.type.shape or not isinstance(domain, t.IndexOf):
-            raise Misfit(
-                "E0201",
-                f"`{param.name}` is an index, but this is {show_kind(value.type)}",
-                value.span,
-            )
+            message = f"`{param.name}` is an index, but this is {show_kind(value.type)}"
+            raise Misfit("E0201", message, value.span)
         self._bind_axis(param.type.axes[0], domain.dim, value)
 
     def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:

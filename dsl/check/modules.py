@@ -75,9 +75,6 @@ def _read_import(
             else error.strerror or str(error)
         )
         message = f"cannot read `{path}`: {reason}"
-        report.append(
-            Diagnostic(
-                "E0601", message, source, span, help="paths are relative to the importing file"
-            )
-        )
+        help = "paths are relative to the importing file"
+        report.append(Diagnostic("E0601", message, source, span, help=help))
         return None

@@ -165,9 +165,7 @@ def _infer_comparison(
         return t.UNKNOWN
     if t.join_domains(left.type.domain, right.type.domain) is None:
         a, b = show_kind(t.Type(left.type.domain)), show_kind(t.Type(right.type.domain))
-        ctx.error(
-            "E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right)
-        )
+        ctx.error("E0206", f"{a} and {b} cannot be compared", span, _comparison_help(left, right))
     return t.Type(t.Bool(), shape)
 
 
@@ -200,9 +198,7 @@ def _require_number(operand: c.Core, ctx: Context) -> bool:
         return True
     dim = operand.type.domain
     message = f"this is a label of `{dim}`, not a number"
-    ctx.error(
-        "E0206", message, operand.span, help="index an array with it, or compare it with a label"
-    )
+    ctx.error("E0206", message, operand.span, "index an array with it, or compare it with a label")
     return False
 
 

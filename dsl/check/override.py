@@ -74,9 +74,8 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
     source = Source(PATH, f"{key}={value}")
     if not dot:
         message = f"`{key}` does not say what to set"
-        problems.append(
-            Diagnostic("E0701", message, source, Span(0, len(key)), help=f"as in `{key}.grad=...`")
-        )
+        help = f"as in `{key}.grad=...`"
+        problems.append(Diagnostic("E0701", message, source, Span(0, len(key)), help=help))
         return None
     row = ROWS.get(word)
     if row and not row.methods:
@@ -90,9 +89,8 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
             Span(len(key) + 1, len(source.text))
         ]
         help = "write it as after `with`: a method, and its options in parentheses"
-        problems.append(
-            Diagnostic("E0702", f"`{value}` is no value of `{word}`", source, spans[0], help=help)
-        )
+        message = f"`{value}` is no value of `{word}`"
+        problems.append(Diagnostic("E0702", message, source, spans[0], help=help))
         return None
     annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
     return Override(name, word, _move(annotation, base + shift), source, base)

@@ -107,12 +107,8 @@ class _Checker:
         for cycle in cycles:
             path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
             context = self.context(owners[cycle[0].user].module)
-            context.error(
-                "E0504",
-                "a function cannot call itself",
-                cycle[0].span,
-                help=f"the circle is {path}; use `loop`",
-            )
+            help = f"the circle is {path}; use `loop`"
+            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
         order = [name for group in components(owners, edges) for name in group]
         return [f for name in order if (f := self.check_function(owners[name]))]
 
@@ -193,15 +189,11 @@ class _Checker:
                 "observed": "give it with the data",
                 "latent": "a value known in advance is `data`",
             }[statement.role]
-            context.error(
-                "E0515",
-                (
-                    f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has "
-                    "no value in the file"
-                ),
-                statement.value.span,
-                help=help,
+            message = (
+                f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has "
+                "no value in the file"
             )
+            context.error("E0515", message, statement.value.span, help)
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
         closed = context.replace(closed=_CLOSED[statement.role], open=_OPEN[statement.role])
@@ -220,11 +212,8 @@ class _Checker:
                 )
                 context.error("E0217", message, value.span)
             elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
-                context.error(
-                    "E0217",
-                    f"`{statement.name.name}` is {type_}, which this value is not",
-                    value.span,
-                )
+                message = f"`{statement.name.name}` is {type_}, which this value is not"
+                context.error("E0217", message, value.span)
         return value
 
     # ---- definitions
@@ -286,13 +275,8 @@ class _Checker:
             "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no "
             "direction is a `factor`"
         )
-        self.context(owner.module).error(
-            "E0503",
-            f"these definitions go round in a circle: {path}",
-            cycle[0].span,
-            help=help,
-            also=also,
-        )
+        message = f"these definitions go round in a circle: {path}"
+        self.context(owner.module).error("E0503", message, cycle[0].span, help, also=also)
 
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
@@ -356,17 +340,12 @@ class _Checker:
                 continue
             if symbol.kind == "observed" and not symbol.pieces and symbol.name not in in_factors:
                 help = f"add `{symbol.name} ~ ...`, or declare it `data` if it is only given"
-                context.error(
-                    "E0505",
-                    f"`{symbol.name}` is observed, but nothing gives it a density",
-                    symbol.span,
-                    help=help,
-                )
+                message = f"`{symbol.name}` is observed, but nothing gives it a density"
+                context.error("E0505", message, symbol.span, help)
             elif symbol.kind == "latent" and symbol.name not in in_factors:
                 help = "mention it in a `factor`, or draw it with `~` instead of declaring it"
-                context.error(
-                    "E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help
-                )
+                message = f"`{symbol.name}` is latent, but in no factor"
+                context.error("E0505", message, symbol.span, help)
 
     def check_guide(self, objective: Objective | None) -> None:
         """The guide draws what the model draws and does not observe."""
@@ -376,12 +355,8 @@ class _Checker:
             context = self.context(symbol.module)
             if name not in latents:
                 help = f"the model draws {', '.join(latents) or 'nothing that is not observed'}"
-                context.error(
-                    "E0604",
-                    f"the guide draws `{name}`, which the model does not",
-                    symbol.span,
-                    help=help,
-                )
+                message = f"the guide draws `{name}`, which the model does not"
+                context.error("E0604", message, symbol.span, help)
                 continue
             model, guide = (
                 self.facts.types.get(name, UNKNOWN),
@@ -395,9 +370,8 @@ class _Checker:
         for name, symbol in latents.items():
             if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:
                 help = f"add `{name} ~ ...` to the guide"
-                self.context(symbol.module).error(
-                    "E0604", f"the guide does not draw `{name}`", symbol.span, help=help
-                )
+                message = f"the guide does not draw `{name}`"
+                self.context(symbol.module).error("E0604", message, symbol.span, help)
 
 
 def _body_mentions(flat: Flat) -> list[Mention]:

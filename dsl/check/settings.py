@@ -45,37 +45,23 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
     row = ROWS.get(annotation.name)
     if row is None:
         help = did_you_mean(annotation.name, ROWS) or f"annotations are {', '.join(sorted(ROWS))}"
-        ctx.error(
-            "E0701", f"there is no annotation `{annotation.name}`", annotation.span, help=help
-        )
+        ctx.error("E0701", f"there is no annotation `{annotation.name}`", annotation.span, help)
         return None
     if kind not in row.on:
         places = " or ".join(_PLACES[place] for place in sorted(row.on))
-        ctx.error(
-            "E0701",
-            f"`{row.name}` cannot stand here",
-            annotation.span,
-            help=f"it goes with {places}",
-        )
+        help = f"it goes with {places}"
+        ctx.error("E0701", f"`{row.name}` cannot stand here", annotation.span, help)
         return None
     if not row.methods:
         if annotation.value or annotation.arguments is not None:
-            ctx.error(
-                "E0702",
-                f"`{row.name}` takes no value",
-                annotation.span,
-                help=f"write `with {row.name}`",
-            )
+            help = f"write `with {row.name}`"
+            ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help)
         return Setting(row.name)
     if row.call != (annotation.value is None):
         meant = _written_method(annotation) or row.methods[0].name
         form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
-        ctx.error(
-            "E0702",
-            f"`{row.name}` is not written like this",
-            annotation.span,
-            help=f"write `with {form}`",
-        )
+        help = f"write `with {form}`"
+        ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
     method, options = (
         _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
@@ -127,9 +113,8 @@ def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
         help = f"it takes {takes}" if takes else "it takes no options"
-        ctx.error(
-            "E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help
-        )
+        message = f"`{method.name}` has no option `{option.name or ''}`"
+        ctx.error("E0702", message, option.span, help)
         return []
     wanted = method.options[option.name]
     reported = len(ctx.facts.report)
@@ -209,11 +194,8 @@ def check_law_settings(
         help = f"it is for {', '.join(names_with('location_scale'))}"
         ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
     if "ordered" in by_name and law.type.whole:
-        ctx.error(
-            "E0703",
-            f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered",
-            span,
-        )
+        message = f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered"
+        ctx.error("E0703", message, span)
     if "ordered" in by_name:
         _check_same_law(law, binders, span, ctx)
     grad = by_name.get("grad")
@@ -246,20 +228,12 @@ def _fitting(row: Distribution) -> str:
 def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
     """Draws can be told in order only if they are exchangeable along their last binder."""
     if not binders:
-        ctx.error(
-            "E0703",
-            "`ordered` needs a binder to keep the draws in order along",
-            span,
-            help="`x[k in K] ~ ...`",
-        )
+        help = "`x[k in K] ~ ...`"
+        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help)
     elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
         message = (
             f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this "
             f"depends on `{binders[-1].name}`"
         )
-        ctx.error(
-            "E0703",
-            message,
-            span,
-            help="keep the order with a cumulative sum of positive steps instead",
-        )
+        help = "keep the order with a cumulative sum of positive steps instead"
+        ctx.error("E0703", message, span, help)

@@ -71,13 +71,11 @@ def _report_options(setting: Setting, body: c.Core, context: _Report) -> None:
     given = dict(setting.options)
     if "samples" in given and "panels" in given:
         help = "leave out `samples` for an integral, or `panels` for a mean of samples"
-        context.say(
-            "E0702", "`panels` and `samples` are two ways to take one mean", body.span, help
-        )
+        message = "`panels` and `samples` are two ways to take one mean"
+        context.say("E0702", message, body.span, help)
     if "seed" in given and "samples" not in given:
-        context.say(
-            "E0702", "`seed` is for `samples`", body.span, "an integral over noise draws nothing"
-        )
+        help = "an integral over noise draws nothing"
+        context.say("E0702", "`seed` is for `samples`", body.span, help)
 
 
 def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
@@ -89,21 +87,15 @@ def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
         context.say("E0704", "a label has no mean, so this cannot be smoothed", body.span, help)
     for name in names:
         if name not in mentioned:
-            context.say(
-                "E0704", f"this statement does not mention `{name}`", body.span, _over_help(body)
-            )
+            help = _over_help(body)
+            context.say("E0704", f"this statement does not mention `{name}`", body.span, help)
         elif not isinstance(mentioned[name].domain, Real):
             help = "noise goes to real variables"
-            context.say(
-                "E0704", f"`{name}` is {mentioned[name]}, so it cannot be noisy", body.span, help
-            )
+            message = f"`{name}` is {mentioned[name]}, so it cannot be noisy"
+            context.say("E0704", message, body.span, help)
     if not names:
-        context.say(
-            "E0704",
-            "there is no real variable here that could be noisy",
-            body.span,
-            "leave `smooth` out",
-        )
+        help = "leave `smooth` out"
+        context.say("E0704", "there is no real variable here that could be noisy", body.span, help)
     if len(context.report) == before:
         _report_dimension(setting, body, names, context)
         _report_lost_derivatives(body, names, context)
@@ -214,12 +206,8 @@ def _warn_named_index(index: c.Core, context: _Report) -> None:
     ref = index.base if isinstance(index, c.At) else index
     if isinstance(ref, c.Ref) and ref.name in context.selections:
         help = f"write the selection here, in the place of `{ref.name}`: `v[argmax(x)]`"
-        context.say(
-            "W0701",
-            f"`{ref.name}` is computed elsewhere, so this index stays hard",
-            index.span,
-            help,
-        )
+        message = f"`{ref.name}` is computed elsewhere, so this index stays hard"
+        context.say("W0701", message, index.span, help)
 
 
 def _stays_hard(core: c.Core | c.Law, context: _Report) -> tuple[str, str] | None:
@@ -243,9 +231,8 @@ def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _Report) -> 
             (_, inner), *_ = core.arguments
             if not is_soft:
                 help = "add `with soft(logistic, scale=0.1)`"
-                context.say(
-                    "E0705", "only a soft statement has weights on its branches", core.span, help
-                )
+                message = "only a soft statement has weights on its branches"
+                context.say("E0705", message, core.span, help)
             elif not isinstance(inner, c.If) and not (
                 isinstance(inner, c.At) and _selects(inner.indices[-1])
             ):

@@ -71,16 +71,11 @@ def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnost
     local = symbol.name.removeprefix(symbol.module.prefix)
     is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
     if symbol.kind != "broken" and (local in TYPE_WORDS or (local in keywords() and not is_quoted)):
-        report.append(
-            Diagnostic(
-                "E0005",
-                f"`{local}` is a word of the language and cannot be a name",
-                symbol.module.source,
-                symbol.span,
-                help="choose another name"
-                + (", or put it between backquotes" if local not in TYPE_WORDS else ""),
-            )
+        message = f"`{local}` is a word of the language and cannot be a name"
+        help = "choose another name" + (
+            ", or put it between backquotes" if local not in TYPE_WORDS else ""
         )
+        report.append(Diagnostic("E0005", message, symbol.module.source, symbol.span, help=help))
     known = space.get(symbol.name)
     if known and known.kind != "broken" and symbol.kind != "broken":
         report.append(_duplicate(known, symbol))
@@ -120,15 +115,8 @@ def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> No
         return
     if symbols.title or flat.module.program.statements[0] is not statement:
         help = "`model NAME` stands once, at the top of the file"
-        report.append(
-            Diagnostic(
-                "E0508",
-                "a second or late `model` line",
-                flat.module.source,
-                statement.span,
-                help=help,
-            )
-        )
+        message = "a second or late `model` line"
+        report.append(Diagnostic("E0508", message, flat.module.source, statement.span, help=help))
     symbols.title = symbols.title or statement
 
 

@@ -33,14 +33,10 @@ def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -
             and not symbol.module.prefix
             and not _is_output(symbol)
         ):
+            message = f"the {WORTH_SAYING[symbol.kind]} `{symbol.name}` is never used"
+            help = "write `:=` to keep it as an output" if symbol.kind == "let" else ""
             report.append(
-                Diagnostic(
-                    "W0101",
-                    f"the {WORTH_SAYING[symbol.kind]} `{symbol.name}` is never used",
-                    symbol.module.source,
-                    symbol.span,
-                    help="write `:=` to keep it as an output" if symbol.kind == "let" else "",
-                )
+                Diagnostic("W0101", message, symbol.module.source, symbol.span, help=help)
             )
 
 

@@ -93,20 +93,12 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def _too_deep(source: Source, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "E0007",
-        f"this statement is nested more than {MAX_DEPTH} levels deep",
-        source,
-        Span(span.start, span.start + 1),
-        help="give the inner parts names of their own, or use `sum[...]` for a long sum",
-    )
+    message = f"this statement is nested more than {MAX_DEPTH} levels deep"
+    help = "give the inner parts names of their own, or use `sum[...]` for a long sum"
+    return Diagnostic("E0007", message, source, Span(span.start, span.start + 1), help=help)
 
 
 def _too_large(source: Source) -> Diagnostic:
-    return Diagnostic(
-        "E0006",
-        f"the file is {len(source.text):,} characters long; a model may have {MAX_SOURCE:,}",
-        source,
-        Span(0, 0),
-        help="large tables belong in a data file: declare them with `data name[Dim, ...] : real`",
-    )
+    message = f"the file is {len(source.text):,} characters long; a model may have {MAX_SOURCE:,}"
+    help = "large tables belong in a data file: declare them with `data name[Dim, ...] : real`"
+    return Diagnostic("E0006", message, source, Span(0, 0), help=help)

@@ -123,9 +123,8 @@ def _unclosed_string(m: Mishap) -> Diagnostic | None:
         return None
     end = m.source.text.find("\n", m.span.start)
     span = Span(m.span.start, len(m.source.text) if end < 0 else end)
-    return Diagnostic(
-        "E0004", 'this `"` is never closed', m.source, span, help='put a `"` at the end of the path'
-    )
+    help = 'put a `"` at the end of the path'
+    return Diagnostic("E0004", 'this `"` is never closed', m.source, span, help=help)
 
 
 def _brackets(m: Mishap) -> Diagnostic | None:
@@ -145,14 +144,8 @@ def _brackets(m: Mishap) -> Diagnostic | None:
             if not opened
             else f"`{opened[-1][0]}` is closed by `{m.text}`"
         )
-        return Diagnostic(
-            "E0004",
-            message,
-            m.source,
-            m.span,
-            also=also,
-            help="check the brackets of this statement",
-        )
+        help = "check the brackets of this statement"
+        return Diagnostic("E0004", message, m.source, m.span, also=also, help=help)
     if m.text in CLOSING or not opened:
         return None
     sign, place = opened[-1]
@@ -167,9 +160,8 @@ def _operator_of_another_language(m: Mishap) -> Diagnostic | None:
                 and start + len(sign) > m.span.start
             ):
                 span = Span(start, start + len(sign))
-                return Diagnostic(
-                    "E0010", f"`{sign}` is not part of the language", m.source, span, help=help
-                )
+                message = f"`{sign}` is not part of the language"
+                return Diagnostic("E0010", message, m.source, span, help=help)
     return None
 
 
@@ -177,9 +169,8 @@ def _incomplete_number(m: Mishap) -> Diagnostic | None:
     around = m.source.text[max(m.span.start - 1, 0) : m.span.end + 1]
     if m.text != "." or not re.search(r"\d", around):
         return None
-    return m.report(
-        "E0001", "a number needs digits on both sides of its point", help="write `1.0` or `0.5`"
-    )
+    help = "write `1.0` or `0.5`"
+    return m.report("E0001", "a number needs digits on both sides of its point", help)
 
 
 def _unexpected_character(m: Mishap) -> Diagnostic | None:
@@ -195,11 +186,8 @@ def _reserved_word(m: Mishap) -> Diagnostic | None:
     if "NAME" not in m.allowed or not m.text.isidentifier() or m.token in ("NAME", ""):
         return None
     if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
-        return m.report(
-            "E0001",
-            f"an `{m.text}` inside an operation needs parentheses",
-            help=f"write `({m.text} ...)`",
-        )
+        help = f"write `({m.text} ...)`"
+        return m.report("E0001", f"an `{m.text}` inside an operation needs parentheses", help)
     return _reserved(m)
 
 
@@ -211,11 +199,8 @@ def _reserved(m: Mishap) -> Diagnostic:
 def _if_without_else(m: Mishap) -> Diagnostic | None:
     if "ELSE" not in m.allowed or m.token not in ("NEWLINE", "$END", "RBRACE", "WITH", "RPAR"):
         return None
-    return m.report(
-        "E0008",
-        "this `if` has no `else`",
-        help="an `if` is a value: say what it is otherwise, `else 0`",
-    )
+    help = "an `if` is a value: say what it is otherwise, `else 0`"
+    return m.report("E0008", "this `if` has no `else`", help)
 
 
 def _if_without_then(m: Mishap) -> Diagnostic | None:
@@ -232,11 +217,8 @@ def _if_behind(m: Mishap) -> Diagnostic | None:
 
 def _elif(m: Mishap) -> Diagnostic | None:
     if m.text in ("elif", "elseif") and "ELSE" in m.allowed:
-        return m.report(
-            "E0008",
-            f"`{m.text}` is written `else if`",
-            help="write `else if ... then ... else ...`",
-        )
+        help = "write `else if ... then ... else ...`"
+        return m.report("E0008", f"`{m.text}` is written `else if`", help)
     return None
 
 
@@ -260,9 +242,7 @@ def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
     if m.token != "EQUALS" or not m.before.endswith("="):
         return None
     both = m.replace(span=Span(m.span.start - 1, m.span.end))
-    return both.report(
-        "E0001", "`==` compares", help="write `=` for a value, `~` for a distribution"
-    )
+    return both.report("E0001", "`==` compares", "write `=` for a value, `~` for a distribution")
 
 
 def _comparison_by_definition(m: Mishap) -> Diagnostic | None:
@@ -278,9 +258,8 @@ def _habit(m: Mishap) -> Diagnostic | None:
         if found and here:
             parts = found.groupdict(default="") | here.groupdict(default="")
             span = _marked(m, found) if "mark" in parts else m.span
-            return m.replace(span=span).report(
-                "E0001", message.format(**parts), help=help.format(**parts)
-            )
+            help = help.format(**parts)
+            return m.replace(span=span).report("E0001", message.format(**parts), help)
     return None
 
 
@@ -319,9 +298,7 @@ def _misspelt_word(m: Mishap) -> Diagnostic | None:
 def _row_of_a_table(m: Mishap) -> Diagnostic | None:
     if "FATARROW" not in m.allowed or m.token not in ("COLON", "ARROW", "EQUALS", "BAR"):
         return None
-    return m.report(
-        "E0001", "a row of a table is written with `=>`", help="as in `yes, no => 0.9, 0.1`"
-    )
+    return m.report("E0001", "a row of a table is written with `=>`", "as in `yes, no => 0.9, 0.1`")
 
 
 def _two_operands(m: Mishap) -> Diagnostic | None:
@@ -338,14 +315,9 @@ def _two_operands(m: Mishap) -> Diagnostic | None:
         return None
     number = re.search(r"[\d.]+$", m.before)
     if number and m.token in ("NAME", "LPAR"):
-        return m.report(
-            "E0001", "a product is written with `*`", help=f"write `{number[0]} * {m.text}`"
-        )
-    return m.report(
-        "E0001",
-        f"something is missing before `{m.text}`",
-        help="write an operator, or `,` between items",
-    )
+        return m.report("E0001", "a product is written with `*`", f"write `{number[0]} * {m.text}`")
+    help = "write an operator, or `,` between items"
+    return m.report("E0001", f"something is missing before `{m.text}`", help)
 
 
 def _anything(m: Mishap) -> Diagnostic:
