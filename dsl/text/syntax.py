@@ -270,9 +270,7 @@ class ObjectiveStmt(Statement):
 
 
 class BrokenStmt(Statement):
-    """A statement that could not be read; the name it seems to define stays known."""
-
-    name: str | None
+    """A statement that could not be read; the names it seems to define stay known."""
 
 
 class Comment(Node):

@@ -189,7 +189,11 @@ def test_a_fit_of_another_model_is_refused(tmp_path: Path, old: str, new: str, s
             {"x": [0.5, NAN]},
             "`y` depends on `x`, which is not known either",
         ),
-        ("x ~ Normal(a, 1)\ny ~ Cauchy(x, 1)\n", {"x": [0.5]}, "no moments of Cauchy: it has no mean"),
+        (
+            "x ~ Normal(a, 1)\ny ~ Cauchy(x, 1)\n",
+            {"x": [0.5]},
+            "no moments of Cauchy: it has no mean",
+        ),
         (
             "dim D = 2\nz ~ Bernoulli(0.5)\nx ~ Normal(a, 1)\n"
             "y ~ MultivariateNormal([d in D] if z then 1 else 0, cov=eye(D))\n",

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeGuard
 
 from ...source import Span
 from .. import syntax as s
-from ..keywords import EXPRESSION_WORDS, quote_name
+from ..keywords import expression_words, quote_name
 from .doc import Bracket, Break, Note, Parts, Rows, TableRow
 
 LEVELS = {"or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5, "@": 5}
@@ -116,7 +116,7 @@ class ExprBuilder:
 
     def _argument(self, argument: s.Argument, out: Parts) -> None:
         if argument.name is not None:
-            out.append(f"{quote_name(argument.name, reserved=EXPRESSION_WORDS)}=")
+            out.append(f"{quote_name(argument.name, reserved=expression_words())}=")
         self.expr(argument.value, out)
 
     def binders(
@@ -188,7 +188,7 @@ class ExprBuilder:
         self._leaf(node.span, self.name(node), out)
 
     def _call(self, node: s.Call, out: Parts) -> None:
-        self._leaf(node.span, self.name(node.function, reserved=EXPRESSION_WORDS), out)
+        self._leaf(node.span, self.name(node.function, reserved=expression_words()), out)
         self.arguments(node.arguments, node.span.end, out)
 
     def _index(self, node: s.Index, out: Parts) -> None:
