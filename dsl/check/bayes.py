@@ -10,6 +10,7 @@ from ..graph import core as c
 from ..graph.inputs import reads
 from ..graph.typed import Definition, Piece, Typed
 
+NONCENTRED = "samplers do better when it is computed from standard noise: add `with noncentered`"
 INFORMED = frozenset({"observed", "factor", "latent"})
 
 
@@ -18,11 +19,11 @@ def warn_posterior(typed: Typed, report: list[Diagnostic]) -> None:
     if typed.objective is None and any(
         definition.kind == "observed" for definition in typed.definitions
     ):
-        program = _Program(typed.definitions)
+        program = _Dependencies(typed.definitions)
         report += [*_uninformed(program), *_centred(program)]
 
 
-class _Program:
+class _Dependencies:
     def __init__(self, definitions: tuple[Definition, ...]):
         self.definitions = definitions
         self.by_name = {definition.name: definition for definition in definitions}
@@ -30,6 +31,7 @@ class _Program:
             d.name: {ref.name for piece in d.pieces for ref, _ in _reads(piece)}
             for d in definitions
         }
+        self.all_used = {name for names in self.used.values() for name in names}
 
     def ancestors(self, names: set[str]) -> set[str]:
         found: set[str] = set()
@@ -41,11 +43,7 @@ class _Program:
     def readers(self, name: str) -> list[Definition]:
         """Who depends on a variable, but for outputs, which nobody reads."""
         found = [d for d in self.definitions if name in self.used[d.name]]
-        return [
-            d
-            for d in found
-            if d.kind != "let" or any(d.name in used for used in self.used.values())
-        ]
+        return [d for d in found if d.kind != "let" or d.name in self.all_used]
 
 
 def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
@@ -56,25 +54,14 @@ def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
 # ---- a posterior that is improper
 
 
-def _uninformed(program: _Program) -> Iterator[Diagnostic]:
+def _uninformed(program: _Dependencies) -> Iterator[Diagnostic]:
     """A param on which nothing observed depends keeps its flat prior: an infinite integral."""
     informed = program.ancestors({d.name for d in program.definitions if d.kind in INFORMED})
-    used = {name for names in program.used.values() for name in names}
-    for definition in program.definitions:
-        if (
-            definition.kind == "param"
-            and definition.name in used - informed
-            and _is_unbounded(definition)
-        ):
-            yield Diagnostic(
-                "W0501",
-                f"no observation depends on the parameter `{definition.name}`, so data cannot "
-                "tell it",
-                definition.source,
-                definition.span,
-                help=f"give it a prior, `{definition.name} ~ ...`, or let what is observed depend "
-                "on it",
-            )
+    for d in program.definitions:
+        if d.kind == "param" and d.name in program.all_used - informed and _is_unbounded(d):
+            message = f"no observation depends on the parameter `{d.name}`, so data cannot tell it"
+            help = f"give it a prior, `{d.name} ~ ...`, or let what is observed depend on it"
+            yield Diagnostic("W0501", message, d.source, d.span, help=help)
 
 
 def _is_unbounded(definition: Definition) -> bool:
@@ -84,29 +71,19 @@ def _is_unbounded(definition: Definition) -> bool:
 # ---- a centred hierarchy
 
 
-def _centred(program: _Program) -> Iterator[Diagnostic]:
+def _centred(program: _Dependencies) -> Iterator[Diagnostic]:
     """x[k] ~ Normal(mean, tau) with tau unknown, and of every x[k] one real observation alone."""
-    for definition in program.definitions:
-        if definition.kind == "draw" and len(definition.pieces) == 1:
-            (piece,) = definition.pieces
-            readers = program.readers(definition.name)
-            if (
-                _has_unknown_scale(piece, program)
-                and readers
-                and all(_is_one_observation(reader, definition.name) for reader in readers)
-            ):
-                yield Diagnostic(
-                    "W0402",
-                    f"`{definition.name}` has an unknown scale and one observation of each "
-                    "element: a funnel",
-                    definition.source,
-                    definition.span,
-                    help="samplers do better when it is computed from standard noise: add `with "
-                    "noncentered`",
-                )
+    for d in program.definitions:
+        if d.kind != "draw" or len(d.pieces) != 1 or not _has_unknown_scale(d.pieces[0], program):
+            continue
+        readers = program.readers(d.name)
+        if readers and all(_is_one_observation(reader, d.name) for reader in readers):
+            what = "an unknown scale and one observation of each element"
+            message = f"`{d.name}` has {what}: a funnel"
+            yield Diagnostic("W0402", message, d.source, d.span, help=NONCENTRED)
 
 
-def _has_unknown_scale(piece: Piece, program: _Program) -> bool:
+def _has_unknown_scale(piece: Piece, program: _Dependencies) -> bool:
     is_centred = not any(setting.name == "noncentered" for setting in piece.settings)
     law = piece.body
     if not (is_centred and piece.indices and isinstance(law, c.Law)):

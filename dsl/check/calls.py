@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph.types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
-from ..library.distributions import Distribution, distributions_by_name
+from ..library.distributions import distributions_by_name
 from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..library.functions import functions_by_name
+from ..library.rows import Distribution
 from ..source import Span
 from .context import Context
-from .matching import Fit, Given, Misfit, match_row
+from .matching import CallArgument, Misfit, RowMatch, match_row
 from .symbols import Symbol
 
 UNNAMED = c.Const(Span(0, 0), UNKNOWN, 0)
 
 
 def infer_function(
-    name: str, given: Sequence[Given], span: Span, name_span: Span, ctx: Context
+    name: str, given: Sequence[CallArgument], span: Span, name_span: Span, ctx: Context
 ) -> c.Core:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind in ("fn", "extern"):
@@ -78,7 +79,7 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
 
-def _infer_own(symbol: Symbol, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+def _infer_own(symbol: Symbol, given: Sequence[CallArgument], span: Span, ctx: Context) -> c.Core:
     signature = ctx.facts.functions.get(symbol.name)
     if signature is None:
         return c.Const(span, UNKNOWN, 0)
@@ -115,7 +116,7 @@ BOUND_OPTIONS = {
 }
 
 
-def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+def _infer_bound(name: str, given: Sequence[CallArgument], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
         help = f"write `maximize {name}()`"
         ctx.error("E0605", f"`{name}()` stands only in an objective", span, help)
@@ -137,7 +138,7 @@ def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) ->
     return c.Apply(span, REAL, name, tuple((g.name or "", g.value) for g in given))
 
 
-def _is_option(argument: Given, wanted: str) -> bool:
+def _is_option(argument: CallArgument, wanted: str) -> bool:
     value = argument.value.value if isinstance(argument.value, c.Const) else None
     if wanted == "true or false":
         return isinstance(value, bool)
@@ -151,7 +152,7 @@ def _is_option(argument: Given, wanted: str) -> bool:
 
 def infer_law(
     name: str,
-    given: Sequence[Given],
+    given: Sequence[CallArgument],
     span: Span,
     name_span: Span,
     expected: Dim | None,
@@ -163,7 +164,7 @@ def infer_law(
         _report_unknown_law(name, name_span, ctx)
         return None
     if name == "Categorical" and expected and _are_labels(given, expected):
-        given = [Given("p", _probabilities_by_label(given, expected, span, ctx), span)]
+        given = [CallArgument("p", _probabilities_by_label(given, expected, span, ctx), span)]
     found = _match_law(rows, given, span, ctx)
     if found is None:
         return None
@@ -179,8 +180,8 @@ def _is_known(value: c.Core) -> bool:
 
 
 def _match_law(
-    rows: Sequence[Distribution], given: Sequence[Given], span: Span, ctx: Context
-) -> tuple[Distribution, Fit] | None:
+    rows: Sequence[Distribution], given: Sequence[CallArgument], span: Span, ctx: Context
+) -> tuple[Distribution, RowMatch] | None:
     """The first row that fits; of several misfits one that is not about the number of arguments."""
     misfits: list[tuple[Distribution, Misfit]] = []
     for row in _rows_named(rows, given) or rows[:1]:
@@ -193,7 +194,7 @@ def _match_law(
     return None
 
 
-def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Distribution]:
+def _rows_named(rows: Sequence[Distribution], given: Sequence[CallArgument]) -> list[Distribution]:
     """Rows with the given names, where positional arguments mean the same as in the first row."""
     names = {g.name for g in given if g.name}
     positional = sum(g.name is None for g in given)
@@ -201,15 +202,13 @@ def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Di
     found = []
     for row in rows:
         own = [p.name for p in row.signature.params]
-        if (
-            names <= set(own)
-            and own[: min(positional, len(first))] == first[: min(positional, len(own))]
-        ):
+        same = own[: min(positional, len(first))] == first[: min(positional, len(own))]
+        if same and names <= set(own):
             found.append(row)
     return found
 
 
-def _law_type(fit: Fit, expected: Dim | None) -> Type:
+def _law_type(fit: RowMatch, expected: Dim | None) -> Type:
     """An unnamed axis becomes the declared dim; `lower` and `upper` bound the support."""
     domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
@@ -255,7 +254,7 @@ def _call_form(row: Distribution) -> str:
     return f"{row.name}({', '.join(p.name for p in row.signature.params)})"
 
 
-def _check_parameters(row: Distribution, fit: Fit, ctx: Context) -> None:
+def _check_parameters(row: Distribution, fit: RowMatch, ctx: Context) -> None:
     """Constant probabilities must sum to one; a bare name that can leave its domain is warned."""
     words = {p.name: p.type.domain for p in row.signature.params}
     for name, value in fit.arguments:
@@ -292,20 +291,20 @@ def check_sum(value: c.Core, ctx: Context) -> None:
         ctx.error("E0404", message, value.span, "change one of them, or divide all by their sum")
 
 
-def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
+def _are_labels(given: Sequence[CallArgument], dim: Dim) -> bool:
     """`Categorical(low=0.9, high=0.1)`: names that are no parameters can only be labels."""
     names = {g.name for g in given}
     return None not in names and bool(names) and not names <= {"p", "logits"}
 
 
-def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: Context) -> c.Core:
+def _probabilities_by_label(
+    given: Sequence[CallArgument], dim: Dim, span: Span, ctx: Context
+) -> c.Core:
     by_label = {g.name: g.value for g in given}
     for argument in given:
         if argument.name not in dim.labels:
-            help = (
-                did_you_mean(str(argument.name), dim.labels)
-                or f"its labels are {', '.join(dim.labels)}"
-            )
+            help = did_you_mean(str(argument.name), dim.labels)
+            help = help or f"its labels are {', '.join(dim.labels)}"
             ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help)
     missing = [label for label in dim.labels if label not in by_label]
     if missing and by_label.keys() <= set(dim.labels):

@@ -63,10 +63,7 @@ def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -
     if first.indices:
         help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
     elif is_draw:
-        help = (
-            "a variable is drawn once: add further terms to its log density with `factor name "
-            ": ...`"
-        )
+        help = "a variable is drawn once: add terms to its log density with `factor name : ...`"
     message = f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice"
     ctx.error("E0501", message, second.span, help, also=(Label(first.span, "first here"),))
 

@@ -130,16 +130,13 @@ def fit_shape(core: c.Core, shape: t.Shape, what: str, ctx: Context) -> bool:
     if not core.type.known or t.same_shape(core.type.shape, shape):
         return True
     wanted = t.show_shape(shape) if shape else "one number"
+    pairs = zip(shape, core.type.shape, strict=False)
     is_unsized = len(shape) == len(core.type.shape) and any(
-        isinstance(a, t.Dim) and a.size is None and isinstance(b, t.Fixed)
-        for a, b in zip(shape, core.type.shape, strict=True)
+        isinstance(a, t.Dim) and a.size is None and isinstance(b, t.Fixed) for a, b in pairs
     )
     help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
-    sizes = [
-        f"`{axis}` has {axis.size} members"
-        for axis in shape
-        if isinstance(axis, t.Dim) and axis.size is not None
-    ]
+    sized = [axis for axis in shape if isinstance(axis, t.Dim) and axis.size is not None]
+    sizes = [f"`{axis}` has {axis.size} members" for axis in sized]
     message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
     ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
     return False

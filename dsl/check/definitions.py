@@ -14,12 +14,12 @@ from .context import Context
 from .coverage import check_coverage
 from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, join_types, require_condition
-from .flatten import Flat
+from .flatten import FlatStmt
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
 from .references import mentions
 from .settings import check_law_settings, check_settings, smoothed
-from .symbols import Symbol
+from .symbols import KINDS, Symbol
 from .tables import infer_table_law
 
 
@@ -70,10 +70,9 @@ def _check_target(
 ) -> tuple[tuple[c.Bind | c.Core, ...] | None, Context]:
     """Binders bind, fixed indices are constants in range."""
     if len(target.indices) != len(axes):
-        message = (
-            f"`{target.name.name}` has {_count(len(axes), 'axis', 'axes')}, "
-            f"but {_count(len(target.indices), 'index', 'indices')} here"
-        )
+        own = _count(len(axes), "axis", "axes")
+        here = _count(len(target.indices), "index", "indices")
+        message = f"`{target.name.name}` has {own}, but {here} here"
         ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
         return None, ctx.bind(
             **{i.name.name: t.UNKNOWN for i in target.indices if isinstance(i, s.Binder)}
@@ -109,11 +108,9 @@ def _check_target_index(
         return None, inside
     core = check_index(infer(index, ctx, axis), axis, ctx)
     if not isinstance(core, c.Const):
-        help = (
-            f"write `{index.name} in {axis}` to define it for all of `{axis}`"
-            if isinstance(index, s.Name)
-            else ""
-        )
+        help = ""
+        if isinstance(index, s.Name):
+            help = f"write `{index.name} in {axis}` to define it for all of `{axis}`"
         if core.type.known:
             ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help)
         return None, inside
@@ -130,22 +127,15 @@ def unbound_index(symbol: Symbol, ctx: Context) -> s.Name | None:
 
 def _is_known(name: str, axis: t.Dim | None, ctx: Context) -> bool:
     symbol = ctx.symbol(name)
-    is_label = axis is not None and name in axis.labels
-    return (
-        is_label
-        or name in ctx.variables
-        or (symbol is not None and symbol.kind != "broken")
-        or "." in name
-    )
+    if "." in name or name in ctx.variables or (axis is not None and name in axis.labels):
+        return True
+    return symbol is not None and symbol.kind != "broken"
 
 
 def _axes_help(target: s.Target, count: int) -> str:
     dims = [index.range.dim.name for index in target.indices if isinstance(index, s.Binder)]
-    return (
-        f"declare it `{target.name.name}[{', '.join(dims)}]`"
-        if len(dims) == len(target.indices) > count
-        else ""
-    )
+    is_longer = len(dims) == len(target.indices) > count
+    return f"declare it `{target.name.name}[{', '.join(dims)}]`" if is_longer else ""
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -156,20 +146,13 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _check_piece(
-    flat: Flat, symbol: Symbol, declared: t.Type | None, axes: list[t.Dim | None], ctx: Context
+    flat: FlatStmt, symbol: Symbol, declared: t.Type | None, axes: list[t.Dim | None], ctx: Context
 ) -> Piece | None:
     statement = flat.statement
     assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
     indices, inside = _check_target(statement.target, axes, ctx)
     where = _check_where(statement.target, symbol, inside)
-    kind = (
-        "draw"
-        if isinstance(statement, s.DrawStmt)
-        else "factor"
-        if isinstance(statement, s.FactorStmt)
-        else "let"
-    )
-    settings = check_settings(statement.annotations, flat.soft, kind, ctx)
+    settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
     body: c.Core | c.Law | None
     if isinstance(statement, s.DrawStmt):
         body = _check_draw(statement, declared, len(axes), inside)
@@ -214,15 +197,10 @@ def _check_draw(
         declared and t.Type(declared.domain, declared.shape[count:])
     )
     domain = written.domain if written else None
-    expected = (
-        domain.dim
-        if isinstance(domain, t.IndexOf)
-        else domain
-        if isinstance(domain, t.Bool)
-        else None
-    )
+    dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
     if isinstance(distribution, s.Table):
+        expected = domain if isinstance(domain, t.Bool) else dim
         return infer_table_law(distribution, expected, ctx)
     if not isinstance(distribution, s.Call):
         help = "write a distribution, as in `x ~ Normal(0, 1)`, or `=` for a value"
@@ -230,8 +208,8 @@ def _check_draw(
         return None
     given = given_arguments(distribution.arguments, ctx)
     name = distribution.function
-    dim = expected if isinstance(expected, t.Dim) else None
-    return infer_law(name.name, given, distribution.span, name.span, dim, ctx)
+    named_dim = dim if isinstance(dim, t.Dim) else None
+    return infer_law(name.name, given, distribution.span, name.span, named_dim, ctx)
 
 
 def _written_type(written: s.TypeExpr | None, ctx: Context) -> t.Type | None:
@@ -277,12 +255,8 @@ def agrees(given: t.Type, wanted: t.Type) -> bool:
     """The same kind of value in the same shape; bounds are not compared."""
     if not t.same_shape(given.shape, wanted.shape):
         return False
-    if isinstance(given.domain, t.Real | t.Int) and isinstance(wanted.domain, t.Real | t.Int):
-        return isinstance(wanted.domain, t.Real) == isinstance(given.domain, t.Real) or (
-            isinstance(wanted.domain, t.Real)
-            and isinstance(given.domain, t.Int)
-            and given.domain.lower == given.domain.upper
-        )
+    if isinstance(given.domain, t.Int) and isinstance(wanted.domain, t.Real):
+        return given.domain.lower == given.domain.upper
     if isinstance(given.domain, t.IndexOf) and isinstance(wanted.domain, t.IndexOf):
         return t.same_axis(given.domain.dim, wanted.domain.dim)
     return type(given.domain) is type(wanted.domain)
@@ -325,7 +299,7 @@ def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> t
 
 
 def _event_type(
-    flat: Flat, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
+    flat: FlatStmt, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
 ) -> t.Type | None:
     statement = flat.statement
     assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
@@ -345,17 +319,11 @@ def _event_type(
 
 def _type_by_distribution(distribution: s.Expr) -> t.Type | None:
     """Most distributions have one support, whatever their arguments."""
-    rows = (
-        distributions_by_name().get(distribution.function.name, ())
-        if isinstance(distribution, s.Call)
-        else ()
-    )
+    name = distribution.function.name if isinstance(distribution, s.Call) else ""
+    rows = distributions_by_name().get(name, ())
     result = rows[0].signature.result if rows else None
-    return (
-        t.Type(DOMAINS[result.domain])
-        if result and not result.axes and result.domain in DOMAINS
-        else None
-    )
+    is_single = result and not result.axes and result.domain in DOMAINS
+    return t.Type(DOMAINS[result.domain]) if result and is_single else None
 
 
 def _widened(type_: t.Type) -> t.Type:

@@ -17,7 +17,7 @@ from ..text.keywords import keywords
 from .calls import infer_function
 from .context import Context
 from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
-from .matching import Given, show_kind
+from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary
 from .symbols import Symbol
 
@@ -88,10 +88,7 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
         return unknown(expr.span)
     if ctx.guide and symbol.kind == "let" and symbol.name not in ctx.facts.symbols.guide:
-        message = (
-            f"`{expr.name}` cannot be used here: a guide sees what is given, and no values "
-            "of the model"
-        )
+        message = f"`{expr.name}` cannot be used here: a guide sees no values of the model"
         ctx.error("E0108", message, expr.span, "compute it inside the guide, under another name")
         return unknown(expr.span)
     type_ = ctx.type_of(symbol)
@@ -122,10 +119,8 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
     elif expr.name in ctx.facts.bound:
-        help = (
-            f"`{expr.name}` is bound elsewhere; to take in a sum, a reduction needs "
-            "parentheses: `sum[i in D] (...)`"
-        )
+        form = "to take in a sum, a reduction needs parentheses: `sum[i in D] (...)`"
+        help = f"`{expr.name}` is bound elsewhere; {form}"
     elif expr.name in keywords():
         help = f"`{expr.name}` is a word of the language"
     help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
@@ -155,11 +150,8 @@ def _infer_binary(expr: s.Binary, ctx: Context, hint: t.Axis | None) -> c.Core:
 
 
 def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
-    return (
-        isinstance(expr, s.Name)
-        and expr.name in ctx.facts.symbols.labels
-        and expr.name not in ctx.variables
-    )
+    labels = ctx.facts.symbols.labels
+    return isinstance(expr, s.Name) and expr.name in labels and expr.name not in ctx.variables
 
 
 def _dim_of(core: c.Core) -> t.Axis | None:
@@ -180,8 +172,8 @@ def _infer_index(expr: s.Index, ctx: Context, hint: t.Axis | None) -> c.Core:
     return infer_at(base, indices, expr.span, ctx)
 
 
-def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[Given]:
-    return [Given(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
+def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
+    return [CallArgument(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
 
 
 def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
@@ -241,11 +233,8 @@ def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
     inside = ctx.bind(**{name: _any_value(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
     require_condition(condition, inside)
-    type_ = join_types(
-        [start.replace(type=_any_value(start.type)), body],
-        "the start and the step of this `loop`",
-        ctx,
-    )
+    first = start.replace(type=_any_value(start.type))
+    type_ = join_types([first, body], "the start and the step of this `loop`", ctx)
     limit = infer(expr.limit, ctx)
     return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
 
@@ -364,9 +353,7 @@ def _infer_array(expr: s.Array, ctx: Context, hint: t.Axis | None) -> c.Core:
 
 
 def _infer_table(expr: s.Table, ctx: Context, hint: t.Axis | None) -> c.Core:
-    from .tables import (
-        infer_value_table,  # tables are made of expressions: the circle is in the language
-    )
+    from .tables import infer_value_table  # made of expressions: the circle is in the language
 
     return infer_value_table(expr, ctx)
 

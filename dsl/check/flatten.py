@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 from ..diagnostics import Diagnostic
 from ..record import Record
@@ -12,7 +13,7 @@ from .modules import Module
 Definition = s.DrawStmt | s.LetStmt | s.FactorStmt
 
 
-class Flat(Record):
+class FlatStmt(Record):
     """One statement outside all blocks. `soft` holds the arguments of the nearest soft block."""
 
     statement: s.Statement
@@ -29,41 +30,37 @@ class _Around(Record):
     guide: bool = False
 
 
-def flatten_module(module: Module, report: list[Diagnostic]) -> list[Flat]:
+def flatten_module(module: Module, report: list[Diagnostic]) -> list[FlatStmt]:
     around = _Around(module)
     return [flat for s in module.program.statements for flat in _flatten(s, around, report)]
 
 
-def _flatten(statement: s.Statement, around: _Around, report: list[Diagnostic]) -> Iterator[Flat]:
+def _flatten(
+    statement: s.Statement, around: _Around, report: list[Diagnostic]
+) -> Iterator[FlatStmt]:
     if isinstance(statement, s.ForStmt):
         where = (*around.where, *filter(None, [statement.where]))
-        yield from _inside(
-            statement.body,
-            around.replace(binders=around.binders + statement.binders, where=where),
-            report,
-        )
+        inside = around.replace(binders=around.binders + statement.binders, where=where)
+        yield from _inside(statement.body, inside, report)
     elif isinstance(statement, s.SoftStmt):
         yield from _inside(statement.body, around.replace(soft=statement.arguments), report)
     elif isinstance(statement, s.GuideStmt):
         if around.binders or around.guide or around.soft is not None:
-            report.append(_misplaced(statement, "guide", around))
+            _report_misplaced(statement, "guide", around, report)
         yield from _inside(statement.body, around.replace(guide=True), report)
     elif isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt):
         target = _bind_target(statement.target, around, report)
-        yield Flat(statement.replace(target=target), around.module, around.guide, around.soft)
+        yield FlatStmt(statement.replace(target=target), around.module, around.guide, around.soft)
     else:
-        if (
-            around.binders
-            or around.soft is not None
-            or (around.guide and not isinstance(statement, s.DeclStmt))
-        ):
-            report.append(_misplaced(statement, _word(statement), around))
-        yield Flat(statement, around.module, around.guide)
+        in_guide = around.guide and not isinstance(statement, s.DeclStmt)
+        if around.binders or around.soft is not None or in_guide:
+            _report_misplaced(statement, _word(statement), around, report)
+        yield FlatStmt(statement, around.module, around.guide)
 
 
 def _inside(
     body: tuple[s.Statement, ...], around: _Around, report: list[Diagnostic]
-) -> Iterator[Flat]:
+) -> Iterator[FlatStmt]:
     for statement in body:
         yield from _flatten(statement, around, report)
 
@@ -75,27 +72,20 @@ def _bind_target(target: s.Target, around: _Around, report: list[Diagnostic]) ->
     by_name = {binder.name.name: binder for binder in around.binders}
     indices = tuple(by_name.get(i.name, i) if isinstance(i, s.Name) else i for i in target.indices)
     missing = tuple(binder for binder in around.binders if binder not in indices)
-    for binder in missing[:1]:
-        name = binder.name.name
-        message = (
-            f"`{target.name.name}` is defined once for each `{name}`, but does not carry "
-            f"`{name}` as an index"
-        )
-        help = f"write `{target.name.name}[{', '.join(by_name)}]`"
-        report.append(Diagnostic("E0511", message, around.module.source, target.span, help=help))
-    return target.replace(
-        indices=missing + indices,
-        where=_conjunction((*around.where, *filter(None, [target.where]))),
-    )
+    if missing:
+        own, name = target.name.name, missing[0].name.name
+        message = f"`{own}` is defined for each `{name}`, but does not carry `{name}` as an index"
+        help = f"write `{own}[{', '.join(by_name)}]`"
+        around.module.error(report, "E0511", message, target.span, help)
+    where = _conjunction((*around.where, *filter(None, [target.where])))
+    return target.replace(indices=missing + indices, where=where)
 
 
 def _conjunction(conditions: tuple[s.Expr, ...]) -> s.Expr | None:
-    if not conditions:
-        return None
-    joined = conditions[0]
-    for condition in conditions[1:]:
-        joined = s.Binary(joined.span.to(condition.span), "and", joined, condition)
-    return joined
+    def both(a: s.Expr, b: s.Expr) -> s.Expr:
+        return s.Binary(a.span.to(b.span), "and", a, b)
+
+    return reduce(both, conditions) if conditions else None
 
 
 def _word(statement: s.Statement) -> str:
@@ -105,8 +95,9 @@ def _word(statement: s.Statement) -> str:
     return statement.role if isinstance(statement, s.DeclStmt) else word
 
 
-def _misplaced(statement: s.Statement, word: str, around: _Around) -> Diagnostic:
+def _report_misplaced(
+    statement: s.Statement, word: str, around: _Around, report: list[Diagnostic]
+) -> None:
     block = "for" if around.binders else "guide" if around.guide else "soft"
     message = f"`{word}` cannot stand inside a `{block}` block"
-    help = "move it out of the block"
-    return Diagnostic("E0510", message, around.module.source, statement.span, help=help)
+    around.module.error(report, "E0510", message, statement.span, "move it out of the block")

@@ -37,11 +37,8 @@ def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
 
 
 def _index_help(axis: t.Axis) -> str:
-    return (
-        f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
-        if isinstance(axis, t.Dim)
-        else ""
-    )
+    help = f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
+    return help if isinstance(axis, t.Dim) else ""
 
 
 def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context) -> None:
@@ -70,18 +67,12 @@ def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context
 
 def _later_start(index: c.Core, axis: t.Axis, steps: int) -> str:
     """How to write the binder so that the index stays in range."""
-    binder = next(
-        (x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, t.IndexOf)),
-        None,
-    )
-    if (
-        binder is None
-        or not isinstance(binder.type.domain, t.IndexOf)
-        or binder.type.domain.low.from_end
-    ):
-        return ""
-    start = binder.type.domain.low.offset + steps
-    return f"start the binder later: `{binder.name} in {axis}[{start}..]`"
+    for part in c.walk(index):
+        domain = part.type.domain
+        if isinstance(part, c.Var) and isinstance(domain, t.IndexOf):
+            start = f"`{part.name} in {axis}[{domain.low.offset + steps}..]`"
+            return "" if domain.low.from_end else f"start the binder later: {start}"
+    return ""
 
 
 def index_type(base: t.Type, count: int) -> t.Type:
@@ -99,11 +90,8 @@ def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) 
 
 def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
     if base.type.shape:
-        axes = len(base.type.shape)
-        message = (
-            f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} "
-            f"{t.show_shape(base.type.shape)}"
-        )
+        axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
+        message = f"{count} indices for {axes} {t.show_shape(base.type.shape)}"
     else:
         message = f"this is a single {base.type} and takes no index"
     ctx.error("E0305", message, span)
@@ -119,22 +107,17 @@ def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
     if name in ctx.variables or (ctx.symbol(name) and name not in ctx.module.aliases):
         help = "choose another index name"
         ctx.error("E0103", f"`{name}` already means something here", binder.name.span, help)
-    low = _bound(range_.low, 0, dim, ctx)
-    high = _bound(range_.high, None, dim, ctx)
+    end = t.Place(0, from_end=True) if dim.size is None else t.Place(dim.size)
+    low = _bound(range_.low, t.Place(0), dim, ctx)
+    high = _bound(range_.high, end, dim, ctx)
     if _is_refused(range_, dim, low, high, ctx):
         return None
     return c.Bind(binder.span, name, dim, low, high.shift(-1))
 
 
-def _bound(bound: s.Bound | None, default: int | None, dim: t.Dim, ctx: Context) -> t.Place:
+def _bound(bound: s.Bound | None, default: t.Place, dim: t.Dim, ctx: Context) -> t.Place:
     if bound is None:
-        return (
-            t.Place(0)
-            if default == 0
-            else t.Place(0, from_end=True)
-            if dim.size is None
-            else t.Place(dim.size)
-        )
+        return default
     if not isinstance(bound.value, int):
         ctx.error("E0306", "the bounds of a range are whole numbers", bound.span)
         return t.Place(0)

@@ -13,7 +13,7 @@ from ..record import Record
 from ..source import Span
 
 
-class Given(Record):
+class CallArgument(Record):
     """One argument as written: its name, if any, and its meaning."""
 
     name: str | None
@@ -29,7 +29,7 @@ class Misfit(Exception):
         super().__init__(message)
 
 
-class Fit(Record):
+class RowMatch(Record):
     arguments: tuple[tuple[str, c.Core], ...]
     type: t.Type
     axes: dict[str, t.Axis]
@@ -46,18 +46,18 @@ DOMAINS: dict[str, t.Domain] = {
 }
 
 
-def match_row(signature: Signature, given: Sequence[Given], span: Span) -> Fit:
+def match_row(signature: Signature, given: Sequence[CallArgument], span: Span) -> RowMatch:
     """Raises Misfit with the first argument that does not fit."""
     matcher = _Matcher(signature)
     arguments = assign_arguments(signature, given, span)
     for param, value in arguments:
         matcher.take(param, value)
     named_arguments = tuple((param.name, value) for param, value in arguments)
-    return Fit(named_arguments, matcher.result(), matcher.axes)
+    return RowMatch(named_arguments, matcher.result(), matcher.axes)
 
 
 def assign_arguments(
-    signature: Signature, given: Sequence[Given], span: Span
+    signature: Signature, given: Sequence[CallArgument], span: Span
 ) -> list[tuple[ParamSpec, c.Core]]:
     """Positional arguments in order, others by name; a variadic parameter takes what is left."""
     params = {p.name: p for p in signature.params}
@@ -117,10 +117,8 @@ class _Matcher:
         elif self.signature.elementwise:
             self._take_elementwise(param, value)
         elif len(spec.axes) != len(shape):
-            message = (
-                f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is "
-                f"{show_kind(value.type)}"
-            )
+            wanted = f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}"
+            message = f"{wanted}, but this is {show_kind(value.type)}"
             raise Misfit("E0201", message, value.span, _rank_help(spec, shape))
         else:
             for name, axis in zip(spec.axes, shape, strict=True):
@@ -141,19 +139,15 @@ class _Matcher:
         elif t.same_shape(self.shape, value.type.shape):
             self.shape = t.named(self.shape, value.type.shape)
         else:
-            message = (
-                f"the shapes {t.show_shape(self.shape)} and {t.show_shape(value.type.shape)} do "
-                "not agree"
-            )
+            both = f"{t.show_shape(self.shape)} and {t.show_shape(value.type.shape)}"
+            message = f"the shapes {both} do not agree"
             raise Misfit("E0203", message, value.span)
 
     def _bind_axis(self, name: str, axis: t.Axis, value: c.Core) -> None:
         known = self.axes.get(name) or (t.Fixed(int(name)) if name.isdigit() else None)
         if known and not t.same_axis(known, axis):
-            message = (
-                f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` "
-                f"needs one `{name}`"
-            )
+            needs = f"`{self.signature.text}` needs one `{name}`"
+            message = f"`{known}` and `{axis}` are different axes, but {needs}"
             raise Misfit("E0203", message, value.span)
         if not isinstance(known, t.Dim):
             self.axes[name] = axis
@@ -187,9 +181,8 @@ class _Matcher:
             return self.axes[name]
         total = 0
         for sign, part in re.findall(r"([+-]?)(\w+)", name):
-            size = (
-                int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
-            )
+            axis = self.axes.get(part, t.Fixed(int(part) if part.isdigit() else None))
+            size = axis.size
             if size is None:
                 return t.Fixed(None)
             total += -size if sign == "-" else size
@@ -233,30 +226,21 @@ def domain_misfit(word: str, type_: t.Type) -> str | None:
     if word in ("item", "index") or not type_.known:
         return None
     if word == "bool":
-        return (
-            None
-            if isinstance(domain, t.Bool)
-            else f"needs true or false, but this is {show_kind(type_)}"
-        )
+        is_truth = isinstance(domain, t.Bool)
+        return None if is_truth else f"needs true or false, but this is {show_kind(type_)}"
     if not type_.numeric:
         return f"needs a number, but this is a label of `{domain}`"
     if word in ("int", "count") and not type_.whole:
         return f"needs a whole number, but this is {show_kind(type_)}"
     if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
-        return (
-            f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is "
-            f"{_show_value(lower, upper)}"
-        )
+        wanted = "above 0" if word == "positive" else "0 or above"
+        return f"must be {wanted}, but this is {_show_value(lower, upper)}"
     if word in ("unit", "simplex") and (upper < 0 or lower > 1):
         return f"must lie between 0 and 1, but this is {_show_value(lower, upper)}"
     return None
 
 
 def _show_value(lower: float, upper: float) -> str:
-    return (
-        f"{lower:g}"
-        if lower == upper
-        else f"at most {upper:g}"
-        if upper <= 0
-        else f"at least {lower:g}"
-    )
+    if lower == upper:
+        return f"{lower:g}"
+    return f"at most {upper:g}" if upper <= 0 else f"at least {lower:g}"

@@ -22,11 +22,8 @@ FUNCTION_OF_OPERATOR = {
 
 def infer_binary(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> c.Core:
     rule = infer_matmul if operator == "@" else _RULES.get(operator, _infer_arithmetic)
-    type_ = (
-        rule(operator, left, right, span, ctx)
-        if left.type.known and right.type.known
-        else t.UNKNOWN
-    )
+    is_known = left.type.known and right.type.known
+    type_ = rule(operator, left, right, span, ctx) if is_known else t.UNKNOWN
     return c.Apply(span, type_, FUNCTION_OF_OPERATOR[operator], (("a", left), ("b", right)))
 
 
@@ -138,10 +135,8 @@ INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
 def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> t.Type:
     a, b = left.type.shape, right.type.shape
     if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not t.same_axis(a[-1], b[0]):
-        message = (
-            "`@` needs the last axis on its left to be the first on its right: "
-            f"{t.show_shape(a)}, {t.show_shape(b)}"
-        )
+        both = f"{t.show_shape(a)}, {t.show_shape(b)}"
+        message = f"`@` needs the last axis on its left to be the first on its right: {both}"
         ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
         return t.UNKNOWN
     return t.number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
@@ -153,11 +148,8 @@ def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
 def _infer_comparison(
     operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context
 ) -> t.Type:
-    if (
-        isinstance(left, c.Apply)
-        and left.function in _COMPARISONS
-        and left.span.start == span.start
-    ):
+    is_comparison = isinstance(left, c.Apply) and left.function in _COMPARISONS
+    if is_comparison and left.span.start == span.start:
         ctx.error("E0205", "comparisons do not chain", span, help="write `a < b and b < c`")
         return t.UNKNOWN
     shape = joint_shape(left.type, right.type, span, ctx)

@@ -124,13 +124,7 @@ def _as_call(annotation: s.Annotation) -> s.Annotation:
 
 def _move(tree: Any, by: int) -> Any:
     if isinstance(tree, Record):
-        return tree.replace(
-            **{
-                name: _move(value, by)
-                for name, value in tree.__dict__.items()
-                if name in tree.fields
-            }
-        )
+        return tree.replace(**{name: _move(getattr(tree, name), by) for name in tree.fields})
     if isinstance(tree, Span):
         return _shifted(tree, by)
     return tuple(_move(item, by) for item in tree) if isinstance(tree, tuple) else tree
@@ -174,17 +168,9 @@ def _name(statement: Annotated) -> str:
 
 def _replaced(statements: tuple[s.Statement, ...], found: Override) -> tuple[s.Statement, ...]:
     """A name in model and guide is set where it has the annotation already, else in the model."""
-    own = [
-        (statement, guide)
-        for statement, guide in _annotated(statements)
-        if _name(statement) == found.name
-    ]
-    carriers = [
-        guide
-        for statement, guide in own
-        if any(a.name == found.word for a in statement.annotations)
-    ]
-    places = set(carriers) or {min(guide for _, guide in own)}
+    own = [pair for pair in _annotated(statements) if _name(pair[0]) == found.name]
+    carriers = {guide for each, guide in own if found.word in {a.name for a in each.annotations}}
+    places = carriers or {min(guide for _, guide in own)}
     return _rewritten(statements, found, places, False)
 
 
@@ -195,11 +181,9 @@ def _rewritten(
         if isinstance(statement, s.ForStmt | s.SoftStmt | s.GuideStmt):
             inside = guide or isinstance(statement, s.GuideStmt)
             return statement.replace(body=_rewritten(statement.body, found, places, inside))
-        if (
-            not isinstance(statement, Annotated)
-            or _name(statement) != found.name
-            or guide not in places
-        ):
+        if not isinstance(statement, Annotated) or guide not in places:
+            return statement
+        if _name(statement) != found.name:
             return statement
         others = tuple(a for a in statement.annotations if a.name != found.word)
         return statement.replace(

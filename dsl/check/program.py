@@ -13,14 +13,14 @@ from ..record import Record
 from ..text import syntax as s
 from .bayes import warn_posterior
 from .calls import require_type
-from .context import Context, Facts, FunctionType, TooManyErrors
+from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .expressions import infer
-from .flatten import Flat, flatten_module
+from .flatten import FlatStmt, flatten_module
 from .indexing import check_index
 from .matching import show_kind
-from .modules import Module, Reader, load_modules
+from .modules import Module, SourceReader, load_modules
 from .order import lags_of
 from .references import Mention, binder_names, mentions
 from .settings import check_settings, smoothed
@@ -36,31 +36,33 @@ _CLOSED = {
 }
 
 
-class Result(Record):
+class CheckResult(Record):
     """`typed` is None when there are errors; warnings alone leave it whole."""
 
     typed: Typed | None
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_program(program: s.Program, read: Reader, syntax_errors: list[Diagnostic]) -> Result:
+def check_program(
+    program: s.Program, read: SourceReader, syntax_errors: list[Diagnostic]
+) -> CheckResult:
     report = list(syntax_errors)
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
     symbols = collect_symbols(flats, report)
     typed = None
     with suppress(TooManyErrors):
-        typed = _Checker(Facts(symbols, report), modules[0]).check(program)
+        typed = _Checker(ProgramFacts(symbols, report), modules[0]).check(program)
     if typed and not any(d.is_error for d in report):
         report_smoothing(typed, report)
         warn_posterior(typed, report)
     if not any(d.is_error for d in report):
         warn_unused(flats, symbols, report)
-    return Result(None if any(d.is_error for d in report) else typed, tuple(report))
+    return CheckResult(None if any(d.is_error for d in report) else typed, tuple(report))
 
 
 class _Checker:
-    def __init__(self, facts: Facts, main: Module):
+    def __init__(self, facts: ProgramFacts, main: Module):
         self.facts = facts
         self.symbols: Symbols = facts.symbols
         self.main = main
@@ -70,16 +72,12 @@ class _Checker:
 
     def check(self, program: s.Program) -> Typed:
         functions = self.check_functions()
-        declarations, guide_declarations = (
-            self.check_declarations(guide) for guide in (False, True)
-        )
+        declarations = self.check_declarations(guide=False)
+        guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
         guide, guide_recurrences = self.check_definitions(guide=True)
-        factors = [
-            d
-            for s in self.symbols.model.values()
-            if s.kind == "factor" and (d := self.check_one(s, False))
-        ]
+        own = [symbol for symbol in self.symbols.model.values() if symbol.kind == "factor"]
+        factors = [d for symbol in own if (d := self.check_one(symbol, False))]
         objective = self.check_objective()
         self.check_roles()
         self.check_guide(objective)
@@ -185,14 +183,10 @@ class _Checker:
         if statement.value is None:
             return None
         if statement.role in ("observed", "latent"):
-            help = {
-                "observed": "give it with the data",
-                "latent": "a value known in advance is `data`",
-            }[statement.role]
-            message = (
-                f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has "
-                "no value in the file"
-            )
+            is_latent = statement.role == "latent"
+            help = "a value known in advance is `data`" if is_latent else "give it with the data"
+            what = "a `latent`" if is_latent else "an `observed`"
+            message = f"{what} variable has no value in the file"
             context.error("E0515", message, statement.value.span, help)
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
@@ -224,10 +218,7 @@ class _Checker:
         space = self.symbols.space(guide)
         owners = {s.name: s for s in space.values() if s.pieces and s.kind != "factor"}
         edges = [
-            edge
-            for symbol in owners.values()
-            for edge in self.edges_of(symbol, guide)
-            if edge.used in owners
+            e for own in owners.values() for e in self.edges_of(own, guide) if e.used in owners
         ]
         recurrences, cycles = find_recurrences(owners, edges)
         for cycle in cycles:
@@ -260,28 +251,21 @@ class _Checker:
         owner = owners[cycle[0].user]
         unbound = unbound_index(owner, self.context(owner.module))
         if unbound:
-            help = (
-                f"write `{unbound.name} in D[1..]`, and the first element in a statement of its own"
-            )
+            help = f"write `{unbound.name} in D[1..]`, and the first element in its own statement"
             message = f"nothing says what `{unbound.name}` runs over"
             self.context(owner.module).error("E0513", message, unbound.span, help=help)
             return
-        also = tuple(
-            Label(e.span, f"`{e.user}` uses `{e.used}`")
-            for e in cycle[1:]
-            if owners[e.user].module is owner.module
-        )
-        help = (
-            "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no "
-            "direction is a `factor`"
-        )
+        shown = [e for e in cycle[1:] if owners[e.user].module is owner.module]
+        also = tuple(Label(e.span, f"`{e.user}` uses `{e.used}`") for e in shown)
+        step = "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`"
+        help = f"{step}; what has no direction is a `factor`"
         message = f"these definitions go round in a circle: {path}"
         self.context(owner.module).error("E0503", message, cycle[0].span, help, also=also)
 
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
         types = self.facts.guide_types if guide else self.facts.types
-        quiet = Facts(self.symbols, [])
+        quiet = ProgramFacts(self.symbols, [])
         quiet.types, quiet.guide_types = self.facts.types, self.facts.guide_types
         quiet.functions = self.facts.functions
         pending = [symbol for symbol in group if symbol.name not in types]
@@ -358,10 +342,8 @@ class _Checker:
                 message = f"the guide draws `{name}`, which the model does not"
                 context.error("E0604", message, symbol.span, help)
                 continue
-            model, guide = (
-                self.facts.types.get(name, UNKNOWN),
-                self.facts.guide_types.get(name, UNKNOWN),
-            )
+            model = self.facts.types.get(name, UNKNOWN)
+            guide = self.facts.guide_types.get(name, UNKNOWN)
             if model.known and guide.known and not agrees(guide, model):
                 both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
                 context.error("E0604", f"`{name}` is {both}", symbol.span)
@@ -374,7 +356,7 @@ class _Checker:
                 self.context(symbol.module).error("E0604", message, symbol.span, help)
 
 
-def _body_mentions(flat: Flat) -> list[Mention]:
+def _body_mentions(flat: FlatStmt) -> list[Mention]:
     """What the right-hand side and the condition of a statement mention, its binders left out."""
     statement = flat.statement
     assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)

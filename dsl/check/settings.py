@@ -12,7 +12,7 @@ from ..library.annotations import ANNOTATIONS, GRAD_METHODS, AnnotationRow, Meth
 from ..library.distributions import DISTRIBUTIONS, names_with
 from ..library.rows import Distribution
 from ..source import Span
-from ..text.syntax import Annotation, Argument, Array, Call, Expr, Name
+from ..text import syntax as s
 from .context import Context
 from .expressions import infer
 
@@ -20,7 +20,10 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 
 def check_settings(
-    annotations: Iterable[Annotation], soft: tuple[Argument, ...] | None, kind: str, ctx: Context
+    annotations: Iterable[s.Annotation],
+    soft: tuple[s.Argument, ...] | None,
+    kind: str,
+    ctx: Context,
 ) -> tuple[Setting, ...]:
     """The statement's own annotations, and the soft block around it unless it has its own."""
     found: dict[str, Setting] = {}
@@ -31,17 +34,17 @@ def check_settings(
         if setting:
             found[annotation.name] = setting
     if soft is not None and "soft" not in found:
-        found |= {s.name: s for s in check_soft(soft, ctx)}
+        found |= {own.name: own for own in check_soft(soft, ctx)}
     return tuple(found.values())
 
 
-def check_soft(arguments: tuple[Argument, ...], ctx: Context) -> Iterable[Setting]:
+def check_soft(arguments: tuple[s.Argument, ...], ctx: Context) -> Iterable[Setting]:
     span = arguments[0].span.to(arguments[-1].span) if arguments else Span(0, 0)
     setting = _check_method(ROWS["soft"], *_split_call(arguments), span, ctx)
     return [setting] if setting else []
 
 
-def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Setting | None:
+def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Setting | None:
     row = ROWS.get(annotation.name)
     if row is None:
         help = did_you_mean(annotation.name, ROWS) or f"annotations are {', '.join(sorted(ROWS))}"
@@ -69,46 +72,48 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
     return _check_method(row, method, options, annotation.span, ctx)
 
 
-def _written_method(annotation: Annotation) -> str:
+def _written_method(annotation: s.Annotation) -> str:
     """The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this."""
     first = annotation.arguments[0].value if annotation.arguments else annotation.value
-    return first.name if isinstance(first, Name) else ""
+    return first.name if isinstance(first, s.Name) else ""
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
 
 
-def _split_call(arguments: tuple[Argument, ...]) -> tuple[Expr | None, tuple[Argument, ...]]:
+def _split_call(arguments: tuple[s.Argument, ...]) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
     """soft(logistic, scale=0.1): the first argument is the method."""
     if arguments and arguments[0].name is None:
         return arguments[0].value, arguments[1:]
     return None, arguments
 
 
-def _split_value(value: Expr | None) -> tuple[Expr | None, tuple[Argument, ...]]:
+def _split_value(value: s.Expr | None) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
     """grad=rloo(samples=16): the function is the method."""
-    return (value.function, value.arguments) if isinstance(value, Call) else (value, ())
+    return (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
 
 
 def _check_method(
-    row: AnnotationRow, method: Expr | None, options: tuple[Argument, ...], span: Span, ctx: Context
+    row: AnnotationRow,
+    method: s.Expr | None,
+    options: tuple[s.Argument, ...],
+    span: Span,
+    ctx: Context,
 ) -> Setting | None:
     methods = {m.name: m for m in row.methods}
-    if not isinstance(method, Name) or method.name not in methods:
-        written = method.name if isinstance(method, Name) else ""
+    if not isinstance(method, s.Name) or method.name not in methods:
+        written = method.name if isinstance(method, s.Name) else ""
         help = did_you_mean(written, methods) or f"choose one of {', '.join(methods)}"
-        message = (
-            f"there is no method `{written}` of `{row.name}`"
-            if written
-            else f"`{row.name}` needs a method"
-        )
+        message = f"there is no method `{written}` of `{row.name}`"
+        if not written:
+            message = f"`{row.name}` needs a method"
         ctx.error("E0702", message, method.span if method else span, help=help)
         return None
     checked = [_check_option(methods[method.name], option, ctx) for option in options]
     return Setting(row.name, method.name, tuple(pair for found in checked for pair in found))
 
 
-def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[str, Scalar]]:
+def _check_option(method: Method, option: s.Argument, ctx: Context) -> list[tuple[str, Scalar]]:
     """The option with its value, or with each of several values; nothing where it is wrong."""
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
@@ -137,31 +142,25 @@ _OPTION_VALUES = {
 }
 
 
-def _option_values(value: Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
+def _option_values(value: s.Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
     if wanted in ("name", "names"):
-        return _option_names(value, ctx) if wanted == "names" or isinstance(value, Name) else []
-    found = (
-        _option_word(value, wanted)
-        if isinstance(wanted, tuple)
-        else _option_number(value, wanted, ctx)
-    )
+        return _option_names(value, ctx) if wanted == "names" or isinstance(value, s.Name) else []
+    if isinstance(wanted, tuple):
+        return [value.name] if isinstance(value, s.Name) and value.name in wanted else []
+    found = _option_number(value, wanted, ctx)
     return [] if found is None else [found]
 
 
-def _option_names(value: Expr, ctx: Context) -> list[Scalar]:
+def _option_names(value: s.Expr, ctx: Context) -> list[Scalar]:
     """Each name as the whole program knows it; an unknown one is reported as in any expression."""
-    items = value.items if isinstance(value, Array) else (value,)
+    items = value.items if isinstance(value, s.Array) else (value,)
     for item in items:
         infer(item, ctx)
-    symbols = [ctx.symbol(item.name) if isinstance(item, Name) else None for item in items]
+    symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
     return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
 
 
-def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
-    return value.name if isinstance(value, Name) and value.name in words else None
-
-
-def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
+def _option_number(value: s.Expr, word: str, ctx: Context) -> Scalar | None:
     core = infer(value, ctx.replace(closed="options are constants"))
     if word == "real":
         return _signed_number(core)
@@ -231,9 +230,7 @@ def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Cont
         help = "`x[k in K] ~ ...`"
         ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help)
     elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
-        message = (
-            f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this "
-            f"depends on `{binders[-1].name}`"
-        )
+        wanted = f"`ordered` needs one distribution for all of `{binders[-1].dim}`"
+        message = f"{wanted}, but this depends on `{binders[-1].name}`"
         help = "keep the order with a cumulative sum of positive steps instead"
         ctx.error("E0703", message, span, help)

@@ -22,10 +22,8 @@ BERNOULLI_ROW = "Bernoulli(p: unit) -> bool"
 def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     """A number for every combination of the parents: `table a, b { yes, no => 1.5 ... }`."""
     if table.columns:
-        help = (
-            "write `x : D ~ table ...`; a table of values has no columns: `table a { yes => 1; "
-            "no => 2 }`"
-        )
+        values = "`table a { yes => 1; no => 2 }`"
+        help = f"write `x : D ~ table ...`; a table of values has no columns: {values}"
         ctx.error("E0407", "a table with columns is a distribution, not a value", table.span, help)
         return unknown(table.span)
     parents, filled = _fill(table, 1, ctx)
@@ -169,32 +167,25 @@ def _match_rows(
             if domain is not None and not key.matches_any and key.text not in labels:
                 _report_label(key, domain, labels, ctx)
                 sound = False
-        options = [
-            labels if key.matches_any else (key.text,)
-            for key, labels in zip(row.keys, choices, strict=True)
-        ]
+        pairs = zip(row.keys, choices, strict=True)
+        options = [labels if key.matches_any else (key.text,) for key, labels in pairs]
         fresh = [combination for combination in product(*options) if combination not in taken]
         if not fresh:
             message = "this row is never used: rows above match all it matches"
             ctx.error("E0411", message, row.span, help="remove it, or move it up")
             sound = False
         taken.update(dict.fromkeys(fresh, row))
-    missing = (
-        [combination for combination in product(*choices) if combination not in taken]
-        if sound
-        else []
-    )
+    if not sound:
+        return None
+    missing = [combination for combination in product(*choices) if combination not in taken]
     if missing:
         shown = "; ".join(", ".join(m) for m in missing[:3]) + ("; ..." if len(missing) > 3 else "")
         help = f"add a row for: {shown}" if missing[0] else "add a row"
-        message = (
-            f"{len(missing)} of {prod(map(len, choices))} combinations "
-            f"{'has' if len(missing) == 1 else 'have'} no row"
-        )
+        verb = "has" if len(missing) == 1 else "have"
+        message = f"{len(missing)} of {prod(map(len, choices))} combinations {verb} no row"
         ctx.error("E0412", message, table.span, help)
-    return (
-        [taken[combination] for combination in product(*choices)] if sound and not missing else None
-    )
+        return None
+    return [taken[combination] for combination in product(*choices)]
 
 
 def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:

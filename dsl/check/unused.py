@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..diagnostics import Diagnostic
 from ..text import syntax as s
 from ..text.parser import children
-from .flatten import Flat
+from .flatten import FlatStmt
 from .references import mentions
 from .symbols import Symbol, Symbols
 
@@ -22,17 +22,13 @@ WORTH_SAYING = {
 }
 
 
-def warn_unused(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
+def warn_unused(flats: list[FlatStmt], symbols: Symbols, report: list[Diagnostic]) -> None:
     """Only names of the file itself: an imported library may offer more than is needed."""
     used = {name for flat in flats for name in _used_names(flat)}
     used |= {dim.name for name in used for dim in symbols.labels.get(name, ())}
     for symbol in (*symbols.model.values(), *symbols.guide.values()):
-        if (
-            symbol.kind in WORTH_SAYING
-            and symbol.name not in used
-            and not symbol.module.prefix
-            and not _is_output(symbol)
-        ):
+        is_ours = symbol.kind in WORTH_SAYING and not symbol.module.prefix
+        if is_ours and symbol.name not in used and not _is_output(symbol):
             message = f"the {WORTH_SAYING[symbol.kind]} `{symbol.name}` is never used"
             help = "write `:=` to keep it as an output" if symbol.kind == "let" else ""
             report.append(
@@ -46,7 +42,7 @@ def _is_output(symbol: Symbol) -> bool:
     )
 
 
-def _used_names(flat: Flat) -> set[str]:
+def _used_names(flat: FlatStmt) -> set[str]:
     """Global names that a statement mentions, without the name that it defines itself."""
     own = _defined_name(flat)
     found = set()
@@ -72,7 +68,7 @@ def _keys(node: s.Node) -> Iterator[s.Key]:
         yield from _keys(child)
 
 
-def _defined_name(flat: Flat) -> str | None:
+def _defined_name(flat: FlatStmt) -> str | None:
     statement = flat.statement
     if isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt):
         return statement.target.name.name
