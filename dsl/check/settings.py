@@ -8,7 +8,7 @@ from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph.typed import Scalar, Setting
 from ..graph.types import Bool, Int, Real, Type
-from ..library.annotations import ANNOTATIONS, GRAD_METHODS, AnnotationRow, Method
+from ..library.annotations import ANNOTATIONS, GRAD_METHODS, AnnotationRow, MethodRow
 from ..library.distributions import DISTRIBUTIONS, names_with
 from ..library.rows import Distribution
 from ..source import Span
@@ -113,7 +113,7 @@ def _check_method(
     return Setting(row.name, method.name, tuple(pair for found in checked for pair in found))
 
 
-def _check_option(method: Method, option: s.Argument, ctx: Context) -> list[tuple[str, Scalar]]:
+def _check_option(method: MethodRow, option: s.Argument, ctx: Context) -> list[tuple[str, Scalar]]:
     """The option with its value, or with each of several values; nothing where it is wrong."""
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
@@ -203,7 +203,7 @@ def check_law_settings(
         _check_method_fits(method, law, span, ctx)
 
 
-def _check_method_fits(method: Method, law: c.Law, span: Span, ctx: Context) -> None:
+def _check_method_fits(method: MethodRow, law: c.Law, span: Span, ctx: Context) -> None:
     row = law.facts
     if method.fits(row):
         return

@@ -26,10 +26,11 @@ from .distributions_multivariate import MULTIVARIATE
 from .rows import Distribution
 
 DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
-"""All rows; `add_distribution` appends."""
 
 _BY_TEXT = {row.text: row for row in DISTRIBUTIONS}
 _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
+for _row in DISTRIBUTIONS:
+    _BY_NAME[_row.name] = (*_BY_NAME.get(_row.name, ()), _row)
 
 
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
@@ -45,17 +46,3 @@ def row_of(text: str) -> Distribution:
 def names_with(fact: str) -> list[str]:
     """The distributions that have a fact in one of their forms, in order of the alphabet."""
     return sorted({row.name for row in DISTRIBUTIONS if row.has(fact)})
-
-
-def add_row(row: Distribution) -> None:
-    """One more row, or another in the place of one with the same signature."""
-    if row.text in _BY_TEXT:
-        DISTRIBUTIONS.remove(_BY_TEXT[row.text])
-    DISTRIBUTIONS.append(row)
-    _BY_TEXT[row.text] = row
-    others = [other for other in _BY_NAME.get(row.name, ()) if other.text != row.text]
-    _BY_NAME[row.name] = (*others, row)
-
-
-for _row in DISTRIBUTIONS:
-    _BY_NAME[_row.name] = (*_BY_NAME.get(_row.name, ()), _row)

@@ -18,7 +18,7 @@ STEPWISE = frozenset({"int", "count", "bool", "index", "dim"})
 """The domains of arguments that have no neighbours."""
 
 
-class Row(Record):
+class LibraryRow(Record):
     """One form of something that can be called, as its signature is written."""
 
     text: str
@@ -32,7 +32,7 @@ class Row(Record):
         return parse_signature(self.text)
 
 
-class Function(Row):
+class Function(LibraryRow):
     """`jax` and `numpy` name its bodies: a path such as `jnp.exp`, or a helper of `bodies`, by
     default the one that has the row's name; without a body for NumPy it is that for JAX, read with
     NumPy. One that was added from outside has callables there.
@@ -88,7 +88,7 @@ class Update(Enum):
     NEWTON = "Newton's method"
 
 
-class Distribution(Row):
+class Distribution(LibraryRow):
     """One way of giving the parameters of a distribution.
 
     Arguments and their domains stand in the signature, and so does the type of a draw; `numpyro` is
@@ -157,6 +157,11 @@ class Distribution(Row):
     def has(self, fact: str) -> bool:
         value = getattr(self, fact)
         return value is not Update.NEWTON and bool(value)
+
+
+def distribution(text: str, numpyro: str, doc: str, facts: str = "", **others: Any) -> Distribution:
+    """A row whose plain facts are given as words: `"reparametrised quantile"`."""
+    return Distribution(text, numpyro, doc, **dict.fromkeys(facts.split(), True), **others)
 
 
 REASONS: dict[str, str] = {

@@ -15,6 +15,12 @@ from .shapes import full
 from .value import Value, joint_axes
 
 PANELS = 16
+NOISE = {
+    # log density, the ends beyond which lies less than 1e-17 of it, a sampler; all have mean 0
+    "gaussian": ("log_density_gaussian", (-9.0, 9.0), "jax.random.normal"),
+    "logistic": ("log_density_logistic", (-40.0, 40.0), "jax.random.logistic"),
+    "gumbel": ("log_density_gumbel", (-4.5, 40.0), "centred_gumbel"),
+}
 
 
 class _Input:
@@ -47,14 +53,18 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     mean = of_inputs(body)
     centres = pack(full(i.centre, axes, i.rank, scope, i.core.type.shape).code for i in inputs)
     scale = const(options.get("scale", 1.0))
+    density, ends, draw = NOISE[setting.method]
+    log_density = name(scope.needs.helper(density))
     if "samples" in options:
+        path, sampler = scope.needs.helper("mean_of_samples"), name(scope.needs.helper(draw))
         counts = const(options["samples"]), const(options.get("seed", 0))
-        path = scope.needs.helper(f"sample_{setting.method}")
-        return Value(call(path, mean, centres, const(len(axes)), scale, *counts), axes, rank)
-    tests = pack(of_inputs(test) for test in _tests(body, inputs))
-    panels = const(options.get("panels", PANELS))
-    path = scope.needs.helper(f"smooth_{setting.method}")
-    return Value(call(path, mean, tests, centres, scale, panels), axes, rank)
+        given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts]
+    else:
+        path = scope.needs.helper("integrated_mean")
+        tests = pack(of_inputs(test) for test in _tests(body, inputs))
+        panels = const(options.get("panels", PANELS))
+        given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
+    return Value(call(path, *given), axes, rank)
 
 
 def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:

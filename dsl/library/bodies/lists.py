@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from .arrays import squared_distances
 from .elementary import as_real
-from .kernels import squared_distances
 from .smooth import softargmax
 
 # ---- lists

@@ -20,19 +20,7 @@ import scipy.special
 from ...execute import execute
 from ..rows import Function
 
-FILES = (
-    "elementary",
-    "special",
-    "arrays",
-    "kernels",
-    "entropies",
-    "smooth",
-    "entmax",
-    "losses",
-    "moreau",
-    "lists",
-    "soft",
-)
+FILES = ("elementary", "arrays", "smooth", "moreau", "lists", "soft")
 Body = Callable[..., Any]
 
 

@@ -14,25 +14,9 @@ import jax.numpy as jnp
 
 from ...record import Record
 from ..functions import functions_by_name
-from . import (
-    arrays,
-    elementary,
-    entmax,
-    entropies,
-    kernels,
-    lists,
-    loops,
-    losses,
-    moreau,
-    perturb,
-    smooth,
-    soft,
-    special,
-)
+from . import arrays, elementary, lists, loops, moreau, perturb, smooth, soft
 
-MODULES: tuple[ModuleType, ...] = (
-    elementary, special, arrays, kernels, entropies, smooth, entmax, losses, moreau, lists, soft, loops, perturb,
-)  # fmt: skip
+MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb)
 
 
 class Helper(Record):
