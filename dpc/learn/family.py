@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.lower.initial import parameters
+from dpc.dsl.lower.nodes import parameters
 from dpc.dsl.record import Record
 from dpc.inference.optimise.method import Result, minimise
 from dpc.inference.optimise.newton import Newton

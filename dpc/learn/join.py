@@ -15,7 +15,7 @@ from dpc.dsl.graph.build import run_passes
 from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import BOOL, FIRST, LAST, Dim, Int, Type
-from dpc.dsl.lower.initial import parameters
+from dpc.dsl.lower.nodes import parameters
 
 from ..finite.expand import index_type
 from ..finite.terms import finite_draws

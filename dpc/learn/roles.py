@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.lower.initial import parameters
+from dpc.dsl.lower.nodes import parameters
 from dpc.dsl.record import Record
 
 from ..finite.terms import finite_draws

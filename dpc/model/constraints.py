@@ -13,7 +13,7 @@ from numpyro.distributions import biject_to, constraints
 
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.types import Type
-from dpc.dsl.lower.initial import mentioned, parameters
+from dpc.dsl.lower.nodes import mentioned, parameters
 
 from ..data.defaults import evaluate_default, is_plain
 

@@ -159,9 +159,10 @@ class Distribution(LibraryRow):
         return value is not Update.NEWTON and bool(value)
 
 
-def distribution(text: str, numpyro: str, doc: str, facts: str = "", **others: Any) -> Distribution:
+def distribution(text: str, numpyro: str, doc: str, facts: str = "", **more: Any) -> Distribution:
     """A row whose plain facts are given as words: `"reparametrised quantile"`."""
-    return Distribution(text, numpyro, doc, **dict.fromkeys(facts.split(), True), **others)
+    plain: Any = dict.fromkeys(facts.split(), True)
+    return Distribution(text, numpyro, doc, **plain, **more)
 
 
 REASONS: dict[str, str] = {

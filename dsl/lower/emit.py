@@ -15,7 +15,7 @@ from .expressions import lower
 from .names import parameter_names
 from .nodes import dtype_of
 from .printer import WIDTH, print_statements
-from .program import Program, lower_program
+from .program import LoweredProgram, lower_program
 from .scope import Needs, Scope
 
 EXAMPLE_SIZE = 5
@@ -32,7 +32,7 @@ OTHERS = {
 ARRAYS = py.assign("Arrays", py.index(py.name("dict"), py.name("str"), py.name("jax.Array")))
 
 
-def program_text(program: Program) -> str:
+def program_text(program: LoweredProgram) -> str:
     """The functions alone: what the compiler itself runs, to be read or compared."""
     return print_statements([*program.dims, *_tables(program), *program.functions]) + "\n"
 
@@ -66,7 +66,7 @@ def _docstring(graph: Graph, introduction: str) -> py.Statement:
     return py.do(py.const("\n".join([*lines, "", "Written by dpc; edit it as you like.\n"])))
 
 
-def _imports(trees: Iterable[ast.AST], program: Program) -> str:
+def _imports(trees: Iterable[ast.AST], program: LoweredProgram) -> str:
     used = py.names_read(trees)
     for helper in with_uses(program.helpers):
         used |= helpers()[helper].reads if helper in helpers() else set()
@@ -74,12 +74,12 @@ def _imports(trees: Iterable[ast.AST], program: Program) -> str:
     return "\n\n".join("\n".join(group) for group in groups if group)
 
 
-def _tables(program: Program) -> list[py.Statement]:
+def _tables(program: LoweredProgram) -> list[py.Statement]:
     """Nested lists, not arrays: the precision is that of JAX where they are used."""
     return [py.assign(key, py.nested(numbers)) for key, numbers in program.constants.items()]
 
 
-def _stub(function: Function, program: Program) -> py.Statement:
+def _stub(function: Function, program: LoweredProgram) -> py.Statement:
     """A place for a function that the caller binds."""
     names = parameter_names(function, frozenset())
     types = ", ".join(str(type_) for _, type_ in function.parameters)
@@ -96,7 +96,7 @@ def _stub(function: Function, program: Program) -> py.Statement:
 # ---- values of the file
 
 
-def _examples(graph: Graph, program: Program) -> list[tuple[str, py.Code]]:
+def _examples(graph: Graph, program: LoweredProgram) -> list[tuple[str, py.Code]]:
     """Defaults of the data, and arrays of the right shape where there are none, to try it with."""
     given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
     inputs = [n for n in given if n.kind is Kind.INPUT]
@@ -107,7 +107,7 @@ def _examples(graph: Graph, program: Program) -> list[tuple[str, py.Code]]:
     return rows + [(dim.name, py.const(EXAMPLE_SIZE)) for dim in unseen]
 
 
-def _example(node: Node, program: Program) -> py.Code:
+def _example(node: Node, program: LoweredProgram) -> py.Code:
     if node.default is not None:
         value = lower(node.default, Scope(program.names, Needs())).code
         return _filled(node.type, value, bool(node.default.type.shape))
@@ -126,7 +126,7 @@ def _filled(type_: Type, value: py.Code, is_array: bool) -> py.Code:
 # ---- a run
 
 
-def _main(graph: Graph, program: Program, data: py.Code) -> py.Statement:
+def _main(graph: Graph, program: LoweredProgram, data: py.Code) -> py.Statement:
     """What `python out.py` shows."""
     lines = [py.assign("params", py.call("init", data))]
     observed = [n.name for n in graph.nodes if n.observed and n.pieces]

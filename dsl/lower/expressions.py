@@ -234,22 +234,10 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     return Value(code, axes, rank)
 
 
-def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
-    from .density import lower_log_density  # which lowers the arguments of laws with this module
+def _lower_distribution(core: c.Core, scope: Scope) -> Value:
+    from .distributions import LOWERINGS  # which lower the arguments with this module
 
-    return lower_log_density(core, scope)
-
-
-def _lower_moment(core: c.Moment, scope: Scope) -> Value:
-    from .density import lower_moment
-
-    return lower_moment(core, scope)
-
-
-def _lower_divergence(core: c.Divergence, scope: Scope) -> Value:
-    from .density import lower_divergence
-
-    return lower_divergence(core, scope)
+    return LOWERINGS[type(core)](core, scope)
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
@@ -265,7 +253,7 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
-    c.LogDensity: _lower_log_density,
-    c.Moment: _lower_moment,
-    c.Divergence: _lower_divergence,
+    c.LogDensity: _lower_distribution,
+    c.Moment: _lower_distribution,
+    c.Divergence: _lower_distribution,
 }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from ..graph import core as c
-from ..graph.graph import Node
+from ..graph.graph import Graph, Kind, Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, IndexOf, Real, Type
 from . import code as py
+from .distributions import (
+    expanded,
+    has_mass,
+    lower_density,
+    lower_distribution,
+    lower_log_mass,
+)
 from .expressions import lower
-from .laws import expanded, lower_density, lower_law
-from .mass import has_mass, lower_log_mass
 from .scope import Scope, length_code, size_code, slice_code
 from .shapes import as_array, as_number, full
 from .smooth import lower_smooth
@@ -173,7 +178,7 @@ def drawn_value(node: Node, piece: Piece, key: py.Code, scope: Scope) -> py.Code
     assert isinstance(piece.body, c.Law)
     axes = own_axes(piece, scope)
     inside = piece_scope(node, piece, scope)
-    law = expanded(lower_law(piece.body, axes, inside), axes, inside)
+    law = expanded(lower_distribution(piece.body, axes, inside), axes, inside)
     found = as_domain(py.method(law, "sample", key), node.type)
     return py.call("jnp.sort", found, axis=py.const(len(axes) - 1)) if is_ordered(piece) else found
 
@@ -188,3 +193,54 @@ def as_domain(code: py.Code, type_: Type) -> py.Code:
 def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
     pairs = zip(node.pieces, keys, strict=True)
     return piece_statements(node, [drawn_value(node, *pair, scope) for pair in pairs], scope)
+
+
+# ---- starting values of parameters: those of the file, which may use the data, or plain ones
+
+
+def parameters(graph: Graph) -> tuple[Node, ...]:
+    """Those of the model and of its guide."""
+    own = graph.guide.of_kind(Kind.PARAMETER) if graph.guide else ()
+    return tuple({node.name: node for node in (*graph.of_kind(Kind.PARAMETER), *own)}.values())
+
+
+def mentioned(node: Node) -> Iterator[str]:
+    """The data that the starting value of a parameter is computed from."""
+    if node.default is not None:
+        refs = (core for core in c.walk(node.default) if isinstance(core, c.Ref))
+        yield from dict.fromkeys(ref.name for ref in refs)
+
+
+def starting_value(node: Node, scope: Scope) -> py.Code:
+    sizes = [size_code(axis, scope.names) for axis in node.type.shape]
+    shape = py.pack(sizes)
+    if node.default is not None:
+        value = lower(node.default, scope.replace(owner=node.name)).code
+        return _filled(shape, value) if sizes and not node.default.type.shape else _real(value)
+    if node.type.constraint == "simplex":
+        return py.call("jnp.full", shape, py.infix(py.const(1), "/", sizes[-1]))
+    if node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
+        return py.call("jnp.broadcast_to", py.call("jnp.eye", sizes[-1]), shape)
+    if "ordered" in node.type.constraint:
+        rising = py.infix(py.const(1.0), "+", py.call("jnp.arange", sizes[-1]))
+        return py.call("jnp.broadcast_to", rising, shape)
+    if node.type.constraint == "unit_vector":
+        return py.call("jnp.full", shape, py.infix(sizes[-1], "**", py.const(-0.5)))
+    value = py.const(_inside(node.type))
+    return _filled(shape, value) if sizes else _real(value)
+
+
+def _filled(shape: py.Code, value: py.Code) -> py.Code:
+    return py.call("jnp.full", shape, value, py.name("float"))
+
+
+def _real(value: py.Code) -> py.Code:
+    return as_array(value, "float")
+
+
+def _inside(type_: Type) -> float:
+    """A number within the bounds of a type."""
+    low, high = (bound if abs(bound) < 1e300 else None for bound in type_.bounds)
+    if low is not None and high is not None:
+        return (low + high) / 2
+    return low + 1.0 if low is not None else high - 1.0 if high is not None else 0.0

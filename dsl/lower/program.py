@@ -15,7 +15,6 @@ from ..library.bodies.source import with_uses
 from ..record import Record
 from . import code as py
 from .expressions import lower
-from .initial import mentioned, parameters, starting_value
 from .names import dim_key, parameter_names, python_names
 from .nodes import (
     density_terms,
@@ -23,6 +22,9 @@ from .nodes import (
     drawn_value,
     dtype_of,
     lower_piece,
+    mentioned,
+    parameters,
+    starting_value,
     value_statements,
 )
 from .recurrences import ValueOf, recurrence_statements
@@ -31,7 +33,7 @@ from .shapes import as_array, as_number
 from .value import Value
 
 
-class Program(Record):
+class LoweredProgram(Record):
     """Dims and functions, and the helpers and constants that they use.
 
     `names` are the program's names of what the model has, by `python_names`.
@@ -48,7 +50,7 @@ class Program(Record):
         return frozenset(function.name for function in self.functions)
 
 
-class Writer:
+class ProgramWriter:
     def __init__(self, graph: Graph, reserved: frozenset[str]):
         self.graph = graph
         self.needs = Needs(reserved)
@@ -267,12 +269,12 @@ SIGNATURES: dict[str, tuple[dict[str, str], str]] = {
     "init": ({"data": "Arrays"}, "Arrays"),
 }
 
-Parts = Callable[["Writer"], list[FunctionDef]]
+Parts = Callable[["ProgramWriter"], list[FunctionDef]]
 
 
 def lower_program(
     graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()
-) -> Program:
+) -> LoweredProgram:
     """Lowered again where a variable took the name of a helper or constant, now reserved."""
     program = _lower(graph, parts or standard_parts, reserved)
     fixed = frozenset({*with_uses(program.helpers), *program.constants})
@@ -281,8 +283,8 @@ def lower_program(
     return program
 
 
-def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
-    writer = Writer(graph, reserved)
+def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> LoweredProgram:
+    writer = ProgramWriter(graph, reserved)
     functions = [writer.function(f) for f in graph.functions if f.body is not None]
     functions += parts(writer)
     dims = [
@@ -291,10 +293,10 @@ def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
         if d.size is not None
     ]
     needs = writer.needs
-    return Program(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
+    return LoweredProgram(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
 
 
-def standard_parts(writer: Writer) -> list[FunctionDef]:
+def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
     """The functions of the printed program, each where the model has something for it to do."""
     graph = writer.graph
     parts = []

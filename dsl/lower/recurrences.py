@@ -1,5 +1,4 @@
-"""Recurrences as scans: single steps are written out, every longer stretch of steps is one
-`lax.scan`.
+"""Recurrences as scans: single steps are written out, every longer range is one `lax.scan`.
 
 x[0] = a; x[t] = f(x[t-1]) for t = 1, 2, ... becomes a carry that holds the last values of every
 member, however long the axis: the program and its compile time do not grow with it. Where a member
@@ -9,7 +8,8 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
@@ -17,22 +17,22 @@ from ..graph.graph import Node, offset_of
 from ..graph.lags import lag_along
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
-from ..record import Record
+from ..record import NOTHING, Record
 from . import code as py
 from .names import free_name
 from .nodes import dtype_of, places_of
-from .scope import Carried, Scope, size_code
-from .stretches import (
+from .ranges import (
     Done,
-    Stretch,
+    StepRange,
     back_code,
     covers,
     cut_code,
     fixed_code,
     joined_code,
+    step_ranges,
     steps_code,
-    stretches,
 )
+from .scope import Carried, Scope, size_code
 from .value import Value
 
 ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
@@ -52,16 +52,22 @@ class Part(Record):
         return self.node.name
 
 
-class _Frame(Record):
+class _ScanFrame(Record):
     """The steps along one axis. `outer`: members seen from steps around these, the `numbers`."""
 
-    axis: int
-    reverse: bool
+    group: Recurrence
     parts: list[Part]
-    counter: str
     scope: Scope
-    outer: dict[str, Carried] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
+    outer: Mapping[str, Carried] = NOTHING
     numbers: tuple[py.Code, ...] = ()
+
+    @property
+    def axis(self) -> int:
+        return self.group.axis
+
+    @property
+    def reverse(self) -> bool:
+        return self.group.reverse
 
     @property
     def along(self) -> Axis:
@@ -71,11 +77,24 @@ class _Frame(Record):
     def size(self) -> py.Code:
         return size_code(self.along, self.scope.names)
 
+    @cached_property
+    def counter(self) -> str:
+        """The step is called what its binder is called, unless something else has that name."""
+        own, others = "t", set(self.scope.scalars) | self.scope.taken
+        for piece in (piece for part in self.parts for piece in part.pieces):
+            for number, index in enumerate(piece.indices):
+                if isinstance(index, c.Bind) and number != self.axis:
+                    others.add(index.name)
+                elif isinstance(index, c.Bind):
+                    own = index.name
+            others |= set(_bound_inside(piece.body))
+        return free_name(own, others)
 
-class _Step(Record):
+
+class _ScanStep(Record):
     """One step, or each step of a range: the pieces that hold there, and what they look back to."""
 
-    stretch: Stretch
+    steps: StepRange
     parts: list[Part]
     lags: dict[str, set[int]]
     fixed: dict[str, set[int]]
@@ -91,38 +110,7 @@ def recurrence_statements(
         Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
         for node in (nodes[name] for name in group.members)
     ]
-    return _Writer(value_of, scope).write(_frame(group, parts, scope))
-
-
-def _frame(
-    group: Recurrence,
-    parts: list[Part],
-    scope: Scope,
-    outer: dict[str, Carried] | None = None,
-    numbers: tuple[py.Code, ...] = (),
-) -> _Frame:
-    return _Frame(
-        group.axis,
-        group.reverse,
-        parts,
-        _counter(parts, group.axis, scope),
-        scope,
-        outer or {},
-        numbers,
-    )
-
-
-def _counter(parts: list[Part], axis: int, scope: Scope) -> str:
-    """The step is called what its binder is called, unless something else has that name."""
-    own, others = "t", set(scope.scalars) | scope.taken
-    for piece in (piece for part in parts for piece in part.pieces):
-        for number, index in enumerate(piece.indices):
-            if isinstance(index, c.Bind) and number != axis:
-                others.add(index.name)
-            elif isinstance(index, c.Bind):
-                own = index.name
-        others |= set(_bound_inside(piece.body))
-    return free_name(own, others)
+    return _RecurrenceWriter(value_of, scope).write(_ScanFrame(group, parts, scope))
 
 
 def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
@@ -133,7 +121,7 @@ def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
             yield core.variable
 
 
-class _Writer:
+class _RecurrenceWriter:
     def __init__(self, value_of: ValueOf, scope: Scope):
         self.value_of = value_of
         self.taken = scope.taken
@@ -142,19 +130,18 @@ class _Writer:
         """A name of the program that no variable of the model has."""
         return free_name("_".join(map(str, words)), self.taken)
 
-    def write(self, frame: _Frame) -> list[py.Statement]:
+    def write(self, frame: _ScanFrame) -> list[py.Statement]:
         """The statements that define every part, whole along the axis of the frame."""
         past: Past = {part.name: [] for part in frame.parts}
         pieces = [piece for part in frame.parts for piece in part.pieces]
         lines: list[py.Statement] = []
         scans = 0
-        for stretch in stretches(pieces, frame.axis, frame.along.size, frame.reverse):
-            scans += stretch.place is None
-            lines += (
-                self.scan(frame, stretch, past, scans)
-                if stretch.place is None
-                else self.one(frame, stretch, past)
-            )
+        for steps in step_ranges(pieces, frame.axis, frame.along.size, frame.reverse):
+            scans += steps.place is None
+            if steps.place is None:
+                lines += self.scan(frame, steps, past, scans)
+            else:
+                lines += self.one(frame, steps, past)
         for part in frame.parts:
             whole = joined_code(past[part.name], frame.reverse)
             if frame.axis:
@@ -162,23 +149,25 @@ class _Writer:
             lines.append(py.assign(part.variable, whole))
         return lines
 
-    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[py.Statement]:
-        label = f"{'last' if stretch.low[0] else ''}{abs(stretch.low[1])}"
+    def one(self, frame: _ScanFrame, steps: StepRange, past: Past) -> list[py.Statement]:
+        label = f"{'last' if steps.low[0] else ''}{abs(steps.low[1])}"
         here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
-        step = _step(frame, stretch, here)
+        step = _step(frame, steps, here)
         seen = {
             member: {lag: back_code(past[member], lag, frame.reverse) for lag in lags if lag > 0}
             for member, lags in step.lags.items()
         }
         lines = self.step(frame, step, past, seen)
         for member, variable in here.items():
-            past[member] = [*past[member], Done(stretch, py.name(variable))]
+            past[member] = [*past[member], Done(steps, py.name(variable))]
         return lines
 
-    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[py.Statement]:
+    def scan(
+        self, frame: _ScanFrame, steps: StepRange, past: Past, count: int
+    ) -> list[py.Statement]:
         suffix = (count,) if count > 1 else ()
         now = {part.name: self.fresh(part.variable, "now") for part in frame.parts}
-        step = _step(frame, stretch, now)
+        step = _step(frame, steps, now)
         carried = [
             (part, lag)
             for part in frame.parts
@@ -195,26 +184,24 @@ class _Writer:
         first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
         rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
-        steps = steps_code(stretch, frame.along, frame.size)
+        numbers = steps_code(steps, frame.along, frame.size)
         backwards = {"reverse": py.const(True)} if frame.reverse else {}
         for member, variable in rests.items():
-            past[member] = [*past[member], Done(stretch, py.name(variable))]
-        scanned = py.call("lax.scan", py.name(function), py.pack(first), steps, **backwards)
+            past[member] = [*past[member], Done(steps, py.name(variable))]
+        scanned = py.call("lax.scan", py.name(function), py.pack(first), numbers, **backwards)
         return [
             py.define(function, ["carry", frame.counter], body),
             py.assign_second(list(rests.values()), scanned),
         ]
 
     def step(
-        self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, py.Code]]
+        self, frame: _ScanFrame, step: _ScanStep, past: Past, seen: dict[str, dict[int, py.Code]]
     ) -> list[py.Statement]:
         """All members at one step, each after those it uses within the step."""
-        place = step.stretch.place
-        number = (
-            py.name(frame.counter)
-            if place is None
-            else cut_code(step.stretch.low, frame.along, frame.size)
-        )
+        place = step.steps.place
+        number = py.name(frame.counter)
+        if place is not None:
+            number = cut_code(step.steps.low, frame.along, frame.size)
         here = {part.name: self.view(frame, step, part, past, seen) for part in step.parts}
         outer = _nested(frame.outer, here)
         scope = frame.scope.with_scalars(**{frame.counter: Value(number)})
@@ -226,15 +213,15 @@ class _Writer:
             members = [part for part in step.parts if part.name in names]
             group = inner.get(frozenset(names))
             if group:
-                lines += self.write(_frame(group, members, scope, outer, numbers))
+                lines += self.write(_ScanFrame(group, members, scope, outer, numbers))
             else:
                 lines += self.assign(members[0], scope.replace(carried=outer), numbers)
         return lines
 
     def view(
         self,
-        frame: _Frame,
-        step: _Step,
+        frame: _ScanFrame,
+        step: _ScanStep,
         part: Part,
         past: Past,
         seen: dict[str, dict[int, py.Code]],
@@ -247,7 +234,7 @@ class _Writer:
             for value in step.fixed[part.name]
         }
         back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
-        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.stretch))
+        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.steps))
 
     def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
@@ -261,15 +248,10 @@ class _Writer:
         return lines
 
 
-def _nested(outer: dict[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
+def _nested(outer: Mapping[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
     """Within a step of an outer recurrence, the value of this step is found along the inner one."""
-    return {
-        **outer,
-        **{
-            name: _deepen(outer[name], view) if name in outer else view
-            for name, view in inner.items()
-        },
-    }
+    deepened = {n: _deepen(outer[n], view) if n in outer else view for n, view in inner.items()}
+    return {**outer, **deepened}
 
 
 def _deepen(around: Carried, inner: Carried) -> Carried:
@@ -281,14 +263,14 @@ def _deepen(around: Carried, inner: Carried) -> Carried:
 # ---- what a step looks back to
 
 
-def _step(frame: _Frame, stretch: Stretch, here: dict[str, str]) -> _Step:
-    step = _Step(
-        stretch,
-        [_slice_part(part, frame, stretch, here[part.name]) for part in frame.parts],
+def _step(frame: _ScanFrame, steps: StepRange, here: dict[str, str]) -> _ScanStep:
+    step = _ScanStep(
+        steps,
+        [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts],
         {part.name: set() for part in frame.parts},
         {part.name: set() for part in frame.parts},
     )
-    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(stretch))
+    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(steps))
     for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):
             for indices in _uses(piece, member, frame.outer.get(member)):
@@ -301,8 +283,8 @@ def _step(frame: _Frame, stretch: Stretch, here: dict[str, str]) -> _Step:
     return step
 
 
-def _number(stretch: Stretch) -> int | None:
-    return stretch.place.offset if stretch.place is not None else None
+def _number(steps: StepRange) -> int | None:
+    return steps.place.offset if steps.place is not None else None
 
 
 def _uses(
@@ -327,25 +309,24 @@ def _open_indices(
     return indices
 
 
-def _edges(part: Part, frame: _Frame, seen: dict[str, Carried]) -> Iterator[Edge]:
+def _edges(part: Part, frame: _ScanFrame, seen: dict[str, Carried]) -> Iterator[Edge]:
     """Who must come first within one step, with the lags along the axes that are still open."""
     for piece in part.pieces:
         for other in frame.parts:
             for indices in _uses(piece, other.name, seen[other.name]):
-                lags = tuple(
-                    lag_along(own, used) for own, used in zip(piece.indices, indices, strict=False)
-                )
+                pairs = zip(piece.indices, indices, strict=False)
+                lags = tuple(lag_along(own, used) for own, used in pairs)
                 yield Edge(part.name, other.name, piece.span, lags)
 
 
-def _slice_part(part: Part, frame: _Frame, stretch: Stretch, variable: str) -> Part:
+def _slice_part(part: Part, frame: _ScanFrame, steps: StepRange, variable: str) -> Part:
     """The pieces that hold at these steps, without their index; the step is called the counter."""
-    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, stretch)]
+    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, steps)]
     axes = part.axes[: frame.axis] + part.axes[frame.axis + 1 :]
     return Part(part.node, variable, tuple(pieces), axes)
 
 
-def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
+def _slice_piece(piece: Piece, frame: _ScanFrame) -> Piece:
     index = piece.indices[frame.axis]
     rest = piece.indices[: frame.axis] + piece.indices[frame.axis + 1 :]
     if not isinstance(index, c.Bind):

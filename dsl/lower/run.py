@@ -14,13 +14,13 @@ from jax import lax
 from ..execute import execute
 from ..graph.graph import Graph
 from ..library.bodies.source import resolve
-from .program import Program, lower_program
+from .program import LoweredProgram, lower_program
 
 MODULES = {"jax": jax, "jnp": jnp, "lax": lax, "dist": dist, "Arrays": dict[str, jax.Array]}
 
 
 def run_program(
-    program: Program,
+    program: LoweredProgram,
     externs: Mapping[str, Callable[..., Any]],
     given: Mapping[str, Any] | None = None,
 ) -> dict[str, Callable[..., Any]]:
