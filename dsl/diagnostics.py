@@ -1,7 +1,5 @@
 """What the compiler says about a program. Diagnostics are data; printing them is in report.py."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from .record import Record

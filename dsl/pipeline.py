@@ -1,7 +1,5 @@
 """The stages in order. Any of them can be printed: `dpc build FILE --dump syntax|typed|graph`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -58,9 +56,7 @@ class Checked(Record):
 
 
 def check_source(
-    source: Source,
-    settings: Mapping[str, object] | None = None,
-    examine: Sequence[Examine] = (),
+    source: Source, settings: Mapping[str, object] | None = None, examine: Sequence[Examine] = ()
 ) -> Checked:
     """From text to graph, with all that is to be said about it, in the order of the text.
 

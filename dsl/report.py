@@ -1,7 +1,5 @@
 """Diagnostics as text, in the shape people know from rustc, and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

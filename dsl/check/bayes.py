@@ -1,7 +1,5 @@
 """What is likely to go wrong with a posterior, and can be seen before there are data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import isinf
 

@@ -1,7 +1,5 @@
 """Calls: built-in functions, functions of the program, and distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean

@@ -5,8 +5,6 @@ axis. Places counted from the start come before places counted from the end: a d
 long enough for the program.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 from ..diagnostics import Label

@@ -1,7 +1,5 @@
 """Written types: `real(lower=0)[K]`, `simplex`, the name of a dim."""
 
-from __future__ import annotations
-
 from math import inf
 
 from ..diagnostics import did_you_mean

@@ -1,7 +1,5 @@
 """Statements that define variables: `~`, `=`, `:=` and `factor`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..graph import core as c

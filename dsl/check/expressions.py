@@ -1,7 +1,5 @@
 """From syntax to core: every expression gets a type, or a report and the unknown type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import isinf
 from typing import Any

@@ -1,7 +1,5 @@
 """Blocks dissolve: every statement alone, with the binders, conditions and smoothing around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Indices: what may index an axis, and the proof that it is in range."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean

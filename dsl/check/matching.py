@@ -1,7 +1,5 @@
 """Do these arguments fit this row of a signature table, and what type comes out?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """A program and the files it imports, each with the prefix that its names get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import PurePosixPath
 

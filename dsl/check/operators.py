@@ -1,7 +1,5 @@
 """Operators: which operands agree, and the type and range of the result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 

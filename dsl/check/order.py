@@ -1,7 +1,5 @@
 """How many steps back a statement looks along each axis, as it is written."""
 
-from __future__ import annotations
-
 from ..text.syntax import Binder, Target
 from .references import Mention, Offset, read_offset
 

@@ -5,8 +5,6 @@ Their places are counted on from the end of the file, so that whatever is said a
 told apart from what is said about the file, and shown where it was written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Checking a whole program: names, order, types, roles. Every mistake is reported."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from ..diagnostics import Diagnostic, Label

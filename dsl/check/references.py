@@ -1,7 +1,5 @@
 """Which names an expression mentions, with which indices: dependencies before types are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..record import Record

@@ -1,7 +1,5 @@
 """Annotations against their table: known names, in the right place, with sensible options."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ..diagnostics import did_you_mean

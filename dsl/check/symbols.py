@@ -1,7 +1,5 @@
 """Every name a program defines, once, with its kind and the statements that define it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

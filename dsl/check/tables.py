@@ -1,7 +1,5 @@
 """Tables: labelled rows, each combination of the parents exactly once, columns in any order."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

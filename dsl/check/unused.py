@@ -1,7 +1,5 @@
 """Names that nobody uses: probably a slip, never an error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic

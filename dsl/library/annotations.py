@@ -1,7 +1,5 @@
 """What may stand after `with`: one row for each annotation, and one for each method it can name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..record import Record

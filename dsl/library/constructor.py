@@ -1,7 +1,5 @@
 """The `numpyro` expression of a row, read once: for JAX (dsl/lower), NumPy densities, families."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Mapping

@@ -18,8 +18,6 @@ A parameter's name says what it is:
     cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
-from __future__ import annotations
-
 from .distributions_continuous import CONTINUOUS
 from .distributions_discrete import DISCRETE
 from .distributions_multivariate import MULTIVARIATE

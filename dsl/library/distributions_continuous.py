@@ -1,7 +1,5 @@
 """Distributions of one real number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Distributions of truth values, labels, whole numbers and vectors of counts."""
 
-from __future__ import annotations
-
 from .rows import Distribution, Update, distribution
 
 LABELS = (

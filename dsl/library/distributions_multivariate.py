@@ -1,7 +1,5 @@
 """Distributions of a vector or a matrix of real numbers."""
 
-from __future__ import annotations
-
 from .rows import Distribution, Update, distribution
 
 VECTORS = (

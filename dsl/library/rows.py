@@ -5,8 +5,6 @@ estimators/), under the name of the row's NumPyro constructor. A fact that a row
 empty, and `why_not` says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal
@@ -32,7 +30,7 @@ class LibraryRow(Record):
         return parse_signature(self.text)
 
 
-class Function(LibraryRow):
+class FunctionRow(LibraryRow):
     """`jax` and `numpy` name its bodies: a path such as `jnp.exp`, or a helper of `bodies`, by
     default the one that has the row's name; without a body for NumPy it is that for JAX, read with
     NumPy. One that was added from outside has callables there.

@@ -1,7 +1,5 @@
 """Distributions as NumPyro constructors, their log densities, moments and divergences."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The printed program: a module as a person would write it, needing only jax and numpyro."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from textwrap import wrap
@@ -19,10 +17,7 @@ from .program import LoweredProgram, lower_program
 from .scope import Needs, Scope
 
 EXAMPLE_SIZE = 5
-STANDARD = {
-    "Callable": "from collections.abc import Callable",
-    "Any": "from typing import Any",
-}
+STANDARD = {"Callable": "from collections.abc import Callable", "Any": "from typing import Any"}
 OTHERS = {
     "jax": "import jax",
     "jnp": "import jax.numpy as jnp",

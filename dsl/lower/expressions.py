@@ -1,7 +1,5 @@
 """From core expressions to code over whole arrays: plates become axes, `x[t-1]` a slice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Indexing whole arrays at once: binders become slices, values become gathers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..diagnostics import InternalError

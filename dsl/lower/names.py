@@ -1,7 +1,5 @@
 """Names of the model as Python names: the same wherever Python allows it, always distinct."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import re

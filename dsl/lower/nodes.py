@@ -1,7 +1,5 @@
 """Nodes as Python statements: values of functions, log densities, ancestral draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import inf
 
@@ -10,13 +8,7 @@ from ..graph.graph import Graph, Kind, Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, IndexOf, Real, Type
 from . import code as py
-from .distributions import (
-    expanded,
-    has_mass,
-    lower_density,
-    lower_distribution,
-    lower_log_mass,
-)
+from .distributions import expanded, has_mass, lower_density, lower_distribution, lower_log_mass
 from .expressions import lower
 from .scope import Scope, length_code, size_code, slice_code
 from .shapes import as_array, as_number, full

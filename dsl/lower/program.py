@@ -1,7 +1,5 @@
 """A graph as one Python module: functions of parameters, values and data."""
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

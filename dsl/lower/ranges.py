@@ -1,7 +1,5 @@
 """The axis of a recurrence, cut where one statement ends, and the steps already done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 

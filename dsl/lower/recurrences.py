@@ -6,8 +6,6 @@ is given by several ranges, the scans follow one another, each starting from wha
 left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 

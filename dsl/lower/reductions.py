@@ -1,7 +1,5 @@
 """Reductions and comprehensions: binders are axes, reduced over or kept."""
 
-from __future__ import annotations
-
 from math import inf
 
 from ..graph import core as c

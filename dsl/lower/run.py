@@ -1,7 +1,5 @@
 """Running the functions of a program, which is a tree of code."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Values made to fit: numbers of the right kind, functions mapped over axes, full axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

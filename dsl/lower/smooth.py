@@ -1,7 +1,5 @@
 """The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ..graph import core as c

@@ -1,7 +1,5 @@
 """The smoothed meaning of hard operations, where a statement is `with soft(...)`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..graph import core as c

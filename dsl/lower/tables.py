@@ -1,7 +1,5 @@
 """Arrays written out in the program, and lookups: numbers alone become one constant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..graph import core as c

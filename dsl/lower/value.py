@@ -5,8 +5,6 @@ the binders that it depends on, outermost first, and after them come the `rank` 
 itself.
 """
 
-from __future__ import annotations
-
 from ..record import Record
 from .code import ALL, NEW_AXIS, Code, call, const, index, pack, without_tail
 

@@ -1,7 +1,5 @@
 """The formatter: one way to write each program. It proves itself by reading back what it wrote."""
 
-from __future__ import annotations
-
 from ..diagnostics import DpError, InternalError
 from ..limits import MAX_SOURCE
 from ..source import Source

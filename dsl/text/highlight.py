@@ -1,7 +1,5 @@
 """Pygments colours for .dp files: `pygmentize -l dp model.dp`, and code blocks in documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

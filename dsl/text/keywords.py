@@ -1,7 +1,5 @@
 """The words of the language, read from its grammar, and names that must not be taken for them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -4,8 +4,6 @@ Tokens are read one at a time, because what a word is depends on what may stand 
 a name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property

@@ -1,7 +1,5 @@
 """From text to syntax tree. A file with mistakes gives a tree of the statements that are right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

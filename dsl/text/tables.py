@@ -5,8 +5,6 @@ grammar: no run needs Lark, none writes to the user's folders, and reading the f
 test keeps it fresh.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache, cached_property

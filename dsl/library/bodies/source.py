@@ -1,7 +1,5 @@
 """Helpers by name, and their source text for a program that is to stand alone."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator

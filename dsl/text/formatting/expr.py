@@ -1,7 +1,5 @@
 """From syntax tree to parts: what stands where in an expression, and the comments between."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard

@@ -5,8 +5,6 @@ In it, adjacent statements of one kind align their signs, and all align their an
 comments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 

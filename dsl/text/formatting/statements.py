@@ -1,7 +1,5 @@
 """From statements to elements: what a line is made of, what is alike, the comments around."""
 
-from __future__ import annotations
-
 from ...diagnostics import InternalError
 from .. import syntax as s
 from ..keywords import quote_name

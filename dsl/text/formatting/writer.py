@@ -1,7 +1,5 @@
 """Ends lines: what fits on one line, else broken inside brackets, with comments in place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
 
