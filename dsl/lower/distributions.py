@@ -13,7 +13,7 @@ from ..library.notation import parse_signature
 from .code import Code, attribute, call, const, method, name, pack, with_keyword
 from .expressions import lower
 from .scope import Scope, length_code, size_code
-from .shapes import as_number, cast
+from .shapes import as_number, call_aligned, cast
 from .value import Value, align, joint_axes
 
 NUMPY_WORDS = {
@@ -113,10 +113,8 @@ def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
         entry = lower(mass, scope)
         return Value(call("jnp.log", entry.code), entry.axes)
     if law.row == POISSON:
-        count, rate = lower(value, scope), lower(law.arguments[0][1], scope)
-        axes = joint_axes([count, rate], scope.order)
-        given = [align(value, axes, 0).code for value in (count, rate)]
-        return Value(call(scope.needs.helper("poisson_log_mass"), *given), axes)
+        given = [lower(value, scope), lower(law.arguments[0][1], scope)]
+        return call_aligned(scope.needs.helper("poisson_log_mass"), given, 0, scope)
     if law.row != LOGITS:
         return None
     ((_, logits),) = law.arguments

@@ -1,17 +1,13 @@
 """Indexing whole arrays at once: binders become slices, values become gathers."""
 
-from collections.abc import Callable
-
 from ..diagnostics import InternalError
 from ..graph import core as c
 from ..graph.graph import offset_of
 from ..graph.types import Bool
 from .code import ALL, Code, call, const, index, infix, without_tail
 from .scope import Carried, Scope, length_code, range_code, slice_code
-from .shapes import as_array
+from .shapes import Lower, as_array
 from .value import Value, align, joint_axes
-
-Lower = Callable[[c.Core, Scope], Value]
 
 
 def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:

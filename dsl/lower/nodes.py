@@ -98,12 +98,9 @@ def dtype_of(type_: Type) -> str:
 
 def density_terms(node: Node, scope: Scope) -> list[py.Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    return [
-        _draw_term(node, piece, scope)
-        if isinstance(piece.body, c.Law)
-        else _factor_term(node, piece, scope)
-        for piece in node.pieces
-    ]
+    is_draw = [isinstance(piece.body, c.Law) for piece in node.pieces]
+    terms = [_draw_term if each else _factor_term for each in is_draw]
+    return [term(node, piece, scope) for term, piece in zip(terms, node.pieces, strict=True)]
 
 
 def _draw_term(node: Node, piece: Piece, scope: Scope) -> py.Code:

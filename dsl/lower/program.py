@@ -83,18 +83,25 @@ class ProgramWriter:
         return py.record((each, py.name(self.names[each])) for each in names)
 
     def computed(self, nodes: list[Node]) -> Iterator[py.Statement]:
-        """Function nodes in order; those that depend on each other are one scan."""
-        functions = [n for n in nodes if n.kind is Kind.FUNCTION]
-        groups = self.groups([n.name for n in functions])
+        """The function nodes among these."""
+        return self.sampled([n for n in nodes if n.kind is Kind.FUNCTION])
+
+    def sampled(self, nodes: list[Node]) -> Iterator[py.Statement]:
+        """Nodes in order, draws drawn; those that depend on each other are one scan."""
+        groups = self.groups([n.name for n in nodes])
         by_member = {name: group for group in groups for name in group.members}
+        keys = draw_keys(nodes)
         seen: set[str] = set()
-        for node in functions:
+        for node in nodes:
             group = by_member.get(node.name)
-            if group is None:
+            if group is None and node.kind is Kind.DRAW:
+                yield from draw_statements(node, keys[node.name], self.scope)
+            elif group is None:
                 yield from value_statements(node, self.scope)
             elif node.name not in seen:
                 seen |= set(group.members)
-                yield from recurrence_statements(group, self.graph.by_name, self.scope, _value_of)
+                value_of = drawn_with(keys)
+                yield from recurrence_statements(group, self.graph.by_name, self.scope, value_of)
 
     def groups(self, names: list[str]) -> list[Recurrence]:
         edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
@@ -104,10 +111,8 @@ class ProgramWriter:
 
     def function(self, function: Function) -> FunctionDef:
         names = parameter_names(function, self.scope.taken)
-        scalars = {
-            key: Value(py.name(names[key]), (), len(type_.shape))
-            for key, type_ in function.parameters
-        }
+        ranks = {key: len(type_.shape) for key, type_ in function.parameters}
+        scalars = {key: Value(py.name(names[key]), (), rank) for key, rank in ranks.items()}
         assert function.body is not None
         body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
@@ -147,19 +152,19 @@ class ProgramWriter:
         types, result = SIGNATURES[head]
         return py.define(head, list(types), [*sizes, *body], doc, types, result)
 
+    def scored(self) -> list[Node]:
+        """The draws and factors that the log density sums up."""
+        kinds = (Kind.DRAW, Kind.FACTOR)
+        return [node for node in self.graph.nodes if node.kind in kinds and node.pieces]
+
     def log_prob(self) -> FunctionDef:
-        nodes = [
-            n
-            for n in self.graph.nodes
-            if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR
-        ]
+        nodes = self.scored()
         tail = [py.assign("total", py.const(0.0))]
         for node in nodes:
             tail += [py.add_to("total", term) for term in density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
-        doc = "Log density of all draws" + (
-            " plus all log potentials, not normalised." if has_factors else "."
-        )
+        more = " plus all log potentials, not normalised" if has_factors else ""
+        doc = f"Log density of all draws{more}."
         targets = [n.name for n in nodes]
         return self.definition("log_prob", doc, targets, [*tail, py.give_back(py.name("total"))])
 
@@ -195,25 +200,6 @@ class ProgramWriter:
         reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
         doc = "Starting values of the parameters."
         return self.finish("init", doc, given, [*reads, py.give_back(start)])
-
-    def sampled(self, nodes: list[Node]) -> Iterator[py.Statement]:
-        groups = {
-            name: group for group in self.groups([n.name for n in nodes]) for name in group.members
-        }
-        keys = draw_keys(nodes)
-        seen: set[str] = set()
-        for node in nodes:
-            group = groups.get(node.name)
-            if group is not None:
-                if node.name not in seen:
-                    seen |= set(group.members)
-                    yield from recurrence_statements(
-                        group, self.graph.by_name, self.scope, drawn_with(keys)
-                    )
-            elif node.kind is Kind.DRAW:
-                yield from draw_statements(node, keys[node.name], self.scope)
-            else:
-                yield from value_statements(node, self.scope)
 
 
 def _is_scalar(function: Function) -> bool:
@@ -285,11 +271,8 @@ def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> LoweredProgr
     writer = ProgramWriter(graph, reserved)
     functions = [writer.function(f) for f in graph.functions if f.body is not None]
     functions += parts(writer)
-    dims = [
-        py.assign(writer.names[dim_key(d.name)], py.const(d.size))
-        for d in graph.dims
-        if d.size is not None
-    ]
+    sized = [dim for dim in graph.dims if dim.size is not None]
+    dims = [py.assign(writer.names[dim_key(d.name)], py.const(d.size)) for d in sized]
     needs = writer.needs
     return LoweredProgram(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
 
@@ -298,7 +281,7 @@ def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
     """The functions of the printed program, each where the model has something for it to do."""
     graph = writer.graph
     parts = []
-    if any((n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR for n in graph.nodes):
+    if writer.scored():
         parts.append(writer.log_prob())
     if graph.of_kind(Kind.FUNCTION):
         parts.append(writer.evaluate())
@@ -311,6 +294,5 @@ def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
 
 def _has_bound(graph: Graph) -> bool:
     (cost,) = graph.of_kind(Kind.COST)
-    return any(
-        isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(cost.pieces[0].body)
-    )
+    parts = c.walk(cost.pieces[0].body)
+    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)

@@ -7,7 +7,7 @@ from ..graph import core as c
 from ..graph.types import Bool, Int, Real, Type
 from .code import Code, call, const, name, number, pack
 from .scope import Scope, length_code, size_code
-from .value import Value, align
+from .value import Value, align, joint_axes
 
 Lower = Callable[[c.Core, Scope], Value]
 
@@ -50,6 +50,18 @@ def mapped(function: str | Code, values: Sequence[Value], axes: tuple[str, ...])
         else:
             found = call("jax.vmap", found, in_axes=pack(map(const, places)))
     return found
+
+
+def call_mapped(function: str | Code, values: Sequence[Value], rank: int, scope: Scope) -> Value:
+    """A function of values without binders, for every position of those that they depend on."""
+    axes = joint_axes(values, scope.order)
+    return Value(call(mapped(function, values, axes), *(v.code for v in values)), axes, rank)
+
+
+def call_aligned(path: str, values: Sequence[Value], rank: int, scope: Scope) -> Value:
+    """An elementwise function of values that are made to fit one another."""
+    axes = joint_axes(values, scope.order)
+    return Value(call(path, *(align(v, axes, rank).code for v in values)), axes, rank)
 
 
 def full(

@@ -5,6 +5,8 @@ the binders that it depends on, outermost first, and after them come the `rank` 
 itself.
 """
 
+from collections.abc import Sequence
+
 from ..record import Record
 from .code import ALL, NEW_AXIS, Code, call, const, index, pack, without_tail
 
@@ -19,7 +21,7 @@ class Value(Record):
         return not self.axes and not self.rank
 
 
-def joint_axes(values: list[Value], order: tuple[str, ...]) -> tuple[str, ...]:
+def joint_axes(values: Sequence[Value], order: tuple[str, ...]) -> tuple[str, ...]:
     """All axes that any of the values has, in the order of the binders."""
     used = {axis for value in values for axis in value.axes}
     return tuple(axis for axis in order if axis in used)
