@@ -34,12 +34,8 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
     is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
     if symbol.kind != "factor" and is_sound:
         check_coverage(symbol, type_.shape, pieces, ctx)
-    kept = any(
-        isinstance(flat.statement, s.LetStmt) and flat.statement.kept for flat in symbol.pieces
-    )
-    return Definition(
-        symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept
-    )
+    own = symbol.name, symbol.kind, type_, symbol.span, symbol.module.source
+    return Definition(*own, tuple(pieces), symbol.is_kept)
 
 
 # ---- shapes of targets
@@ -47,7 +43,7 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
 
 def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t.Dim | None]:
     """The dim of every index of the target: from the declaration, or from a piece's binder."""
-    targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
+    targets = [flat.definition.target for flat in symbol.pieces]
     count = max(len(target.indices) for target in targets)
     if declared and declared.known:
         count = min(count, len(declared.shape))
@@ -117,10 +113,9 @@ def _check_target_index(
 
 def unbound_index(symbol: Symbol, ctx: Context) -> s.Name | None:
     """The first index of a target that is neither bound nor known: `z[t] ~ Normal(z[t-1], 1)`."""
-    indices = [i for flat in symbol.pieces for i in flat.statement.target.indices]  # type: ignore[attr-defined]
-    return next(
-        (i for i in indices if isinstance(i, s.Name) and not _is_known(i.name, None, ctx)), None
-    )
+    indices = (i for flat in symbol.pieces for i in flat.definition.target.indices)
+    names = (i for i in indices if isinstance(i, s.Name))
+    return next((name for name in names if not _is_known(name.name, None, ctx)), None)
 
 
 def _is_known(name: str, axis: t.Dim | None, ctx: Context) -> bool:
@@ -146,8 +141,7 @@ def _count(number: int, one: str, many: str) -> str:
 def _check_piece(
     flat: FlatStmt, symbol: Symbol, declared: t.Type | None, axes: list[t.Dim | None], ctx: Context
 ) -> Piece | None:
-    statement = flat.statement
-    assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
+    statement = flat.definition
     indices, inside = _check_target(statement.target, axes, ctx)
     where = _check_where(statement.target, symbol, inside)
     settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
@@ -299,8 +293,7 @@ def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> t
 def _event_type(
     flat: FlatStmt, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
 ) -> t.Type | None:
-    statement = flat.statement
-    assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
+    statement = flat.definition
     written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
     if written:
         return written

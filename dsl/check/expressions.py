@@ -1,10 +1,8 @@
 """From syntax to core: every expression gets a type, or a report and the unknown type."""
 
-from collections.abc import Callable
 from math import isinf
-from typing import Any
 
-from ..diagnostics import did_you_mean
+from ..diagnostics import InternalError, did_you_mean
 from ..graph import core as c
 from ..graph import types as t
 from ..library.distributions import distributions_by_name
@@ -24,7 +22,45 @@ MAX_LOOP = 1_000_000
 
 def infer(expr: s.Expr, ctx: Context, hint: t.Axis | None = None) -> c.Core:
     """`hint` is the dim whose labels are meant, where the surroundings tell."""
-    return _RULES[type(expr)](expr, ctx, hint)
+    match expr:
+        case s.Number():
+            return _infer_number(expr, ctx)
+        case s.Boolean():
+            return c.Const(expr.span, t.Type(t.Bool()), expr.value)
+        case s.String():
+            help = "labels are written without quotes"
+            ctx.error("E0209", "a quoted text is not a value", expr.span, help)
+            return unknown(expr.span)
+        case s.Group():
+            return infer(expr.inner, ctx, hint)
+        case s.Unary():
+            return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
+        case s.Call(function=name):
+            given = given_arguments(expr.arguments, ctx)
+            return infer_function(name.name, given, expr.span, name.span, ctx)
+        case s.Table():
+            from .tables import (
+                infer_value_table,  # made of expressions: the circle is in the language
+            )
+
+            return infer_value_table(expr, ctx)
+        case s.Name():
+            return _infer_name(expr, ctx, hint)
+        case s.IfExpr():
+            return _infer_if(expr, ctx, hint)
+        case s.Array():
+            return _infer_array(expr, ctx, hint)
+        case s.Binary():
+            return _infer_binary(expr, ctx)
+        case s.Index():
+            return _infer_index(expr, ctx)
+        case s.LoopExpr():
+            return _infer_loop(expr, ctx)
+        case s.Reduction():
+            return _infer_reduction(expr, ctx)
+        case s.Comprehension():
+            return _infer_comprehension(expr, ctx)
+    raise InternalError(f"no rule for {type(expr).__name__}")
 
 
 def unknown(span: Span) -> c.Core:
@@ -34,23 +70,13 @@ def unknown(span: Span) -> c.Core:
 # ---- literals and names
 
 
-def _infer_number(expr: s.Number, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_number(expr: s.Number, ctx: Context) -> c.Core:
     value = expr.value
     if isinf(value):
         ctx.error("E0218", "this number is too large", expr.span, "the largest is about 1.8e308")
         return unknown(expr.span)
     domain = t.Int(value, value) if isinstance(value, int) else t.Real(value, value)
     return c.Const(expr.span, t.Type(domain), value)
-
-
-def _infer_boolean(expr: s.Boolean, ctx: Context, hint: t.Axis | None) -> c.Core:
-    return c.Const(expr.span, t.Type(t.Bool()), expr.value)
-
-
-def _infer_string(expr: s.String, ctx: Context, hint: t.Axis | None) -> c.Core:
-    help = "labels are written without quotes"
-    ctx.error("E0209", "a quoted text is not a value", expr.span, help)
-    return unknown(expr.span)
 
 
 def _infer_name(expr: s.Name, ctx: Context, hint: t.Axis | None) -> c.Core:
@@ -129,15 +155,7 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
 # ---- parts
 
 
-def _infer_group(expr: s.Group, ctx: Context, hint: t.Axis | None) -> c.Core:
-    return infer(expr.inner, ctx, hint)
-
-
-def _infer_unary(expr: s.Unary, ctx: Context, hint: t.Axis | None) -> c.Core:
-    return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
-
-
-def _infer_binary(expr: s.Binary, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_binary(expr: s.Binary, ctx: Context) -> c.Core:
     if expr.operator in ("==", "!=") and _may_be_label(expr.left, ctx):
         right = infer(expr.right, ctx)
         left = infer(expr.left, ctx, _dim_of(right))
@@ -156,7 +174,7 @@ def _dim_of(core: c.Core) -> t.Axis | None:
     return core.type.domain.dim if isinstance(core.type.domain, t.IndexOf) else None
 
 
-def _infer_index(expr: s.Index, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
     base = infer(expr.base, ctx)
     if not base.type.known:
         for index in expr.indices:
@@ -181,11 +199,6 @@ def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
         if dim:
             return c.DimRef(expr.span, t.UNKNOWN, dim)
     return infer(expr, ctx)
-
-
-def _infer_call(expr: s.Call, ctx: Context, hint: t.Axis | None) -> c.Core:
-    given = given_arguments(expr.arguments, ctx)
-    return infer_function(expr.function.name, given, expr.span, expr.function.span, ctx)
 
 
 # ---- control flow
@@ -222,7 +235,7 @@ def join_types(cores: list[c.Core], what: str, ctx: Context) -> t.Type:
     return joined
 
 
-def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_loop(expr: s.LoopExpr, ctx: Context) -> c.Core:
     name = expr.variable.name
     if name in ctx.variables or ctx.symbol(name):
         help = "choose another loop variable"
@@ -274,7 +287,7 @@ def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
     return condition
 
 
-def _infer_reduction(expr: s.Reduction, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
     where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
@@ -317,7 +330,7 @@ def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: 
     return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
 
-def _infer_comprehension(expr: s.Comprehension, ctx: Context, hint: t.Axis | None) -> c.Core:
+def _infer_comprehension(expr: s.Comprehension, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
     if expr.where:
         help = "give every element a value: `if ... then ... else 0`"
@@ -348,28 +361,3 @@ def _infer_array(expr: s.Array, ctx: Context, hint: t.Axis | None) -> c.Core:
     return c.Stack(
         expr.span, t.Type(type_.domain, (t.Fixed(len(items)), *type_.shape)), tuple(items)
     )
-
-
-def _infer_table(expr: s.Table, ctx: Context, hint: t.Axis | None) -> c.Core:
-    from .tables import infer_value_table  # made of expressions: the circle is in the language
-
-    return infer_value_table(expr, ctx)
-
-
-_RULES: dict[type[s.Expr], Callable[[Any, Context, t.Axis | None], c.Core]] = {
-    s.Number: _infer_number,
-    s.Boolean: _infer_boolean,
-    s.String: _infer_string,
-    s.Name: _infer_name,
-    s.Group: _infer_group,
-    s.Unary: _infer_unary,
-    s.Binary: _infer_binary,
-    s.Index: _infer_index,
-    s.Call: _infer_call,
-    s.IfExpr: _infer_if,
-    s.LoopExpr: _infer_loop,
-    s.Reduction: _infer_reduction,
-    s.Comprehension: _infer_comprehension,
-    s.Array: _infer_array,
-    s.Table: _infer_table,
-}

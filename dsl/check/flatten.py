@@ -19,6 +19,12 @@ class FlatStmt(Record):
     guide: bool = False
     soft: tuple[s.Argument, ...] | None = None
 
+    @property
+    def definition(self) -> Definition:
+        """The statement, where it is one that defines a variable or a factor."""
+        assert isinstance(self.statement, Definition)
+        return self.statement
+
 
 class _Around(Record):
     module: Module
@@ -46,7 +52,7 @@ def _flatten(
         if around.binders or around.guide or around.soft is not None:
             _report_misplaced(statement, "guide", around, report)
         yield from _inside(statement.body, around.replace(guide=True), report)
-    elif isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt):
+    elif isinstance(statement, Definition):
         target = _bind_target(statement.target, around, report)
         yield FlatStmt(statement.replace(target=target), around.module, around.guide, around.soft)
     else:

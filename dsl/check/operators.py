@@ -11,15 +11,18 @@ from .matching import show_kind
 
 Interval = tuple[float, float]
 
-FUNCTION_OF_OPERATOR = {
+COMPARISONS = {
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+    "==": "equal", "!=": "not_equal",
+}  # fmt: skip
+FUNCTION_OF_OPERATOR = COMPARISONS | {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^": "power", "@": "matmul",
-    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
-    "and": "and", "or": "or", "not": "not", "negate": "negate",
+    "and": "and", "or": "or",
 }  # fmt: skip
 
 
 def infer_binary(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> c.Core:
-    rule = infer_matmul if operator == "@" else _RULES.get(operator, _infer_arithmetic)
+    rule = _RULES.get(operator, _infer_arithmetic)
     is_known = left.type.known and right.type.known
     type_ = rule(operator, left, right, span, ctx) if is_known else t.UNKNOWN
     return c.Apply(span, type_, FUNCTION_OF_OPERATOR[operator], (("a", left), ("b", right)))
@@ -146,7 +149,7 @@ def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
 def _infer_comparison(
     operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context
 ) -> t.Type:
-    is_comparison = isinstance(left, c.Apply) and left.function in _COMPARISONS
+    is_comparison = isinstance(left, c.Apply) and left.function in COMPARISONS.values()
     if is_comparison and left.span.start == span.start:
         ctx.error("E0205", "comparisons do not chain", span, help="write `a < b and b < c`")
         return t.UNKNOWN
@@ -192,9 +195,8 @@ def _require_number(operand: c.Core, ctx: Context) -> bool:
     return False
 
 
-_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _RULES = {
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _infer_comparison),
-    "and": _infer_logic,
-    "or": _infer_logic,
+    **dict.fromkeys(COMPARISONS, _infer_comparison),
+    **dict.fromkeys(("and", "or"), _infer_logic),
+    "@": infer_matmul,
 }

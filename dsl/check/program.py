@@ -19,8 +19,7 @@ from .flatten import FlatStmt, flatten_module
 from .indexing import check_index
 from .matching import show_kind
 from .modules import Module, SourceReader, load_modules
-from .order import lags_of
-from .references import Mention, binder_names, mentions
+from .references import Mention, binder_names, lags_of, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
@@ -240,7 +239,7 @@ class _Checker:
             for mention in _body_mentions(flat):
                 used = context.symbol(mention.name)
                 if used:
-                    lags = lags_of(flat.statement.target, mention)  # type: ignore[attr-defined]
+                    lags = lags_of(flat.definition.target, mention)
                     found.append(Edge(symbol.name, used.name, mention.span, lags))
         return found
 
@@ -356,8 +355,7 @@ class _Checker:
 
 def _body_mentions(flat: FlatStmt) -> list[Mention]:
     """What the right-hand side and the condition of a statement mention, its binders left out."""
-    statement = flat.statement
-    assert isinstance(statement, s.DrawStmt | s.LetStmt | s.FactorStmt)
+    statement = flat.definition
     bound = binder_names(statement.target.indices)
     body = statement.distribution if isinstance(statement, s.DrawStmt) else statement.value
     where = [statement.target.where] if statement.target.where else []

@@ -69,7 +69,31 @@ def read_offset(expr: s.Expr) -> Offset | None:
     if isinstance(expr, s.Binary) and expr.operator in "+-" and isinstance(expr.right, s.Number):
         base = read_offset(expr.left)
         if base and isinstance(expr.right.value, int):
-            return Offset(
-                base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value
-            )
+            sign = 1 if expr.operator == "+" else -1
+            return Offset(base.binder, base.value + sign * expr.right.value)
     return None
+
+
+# ---- how many steps back a statement looks along each axis, as it is written
+
+
+def lags_of(target: s.Target, mention: Mention) -> tuple[int | None, ...]:
+    if mention.indices is None:
+        return ()
+    pairs = zip(target.indices, mention.indices, strict=False)
+    return tuple(_lag(index, read_offset(used)) for index, used in pairs)
+
+
+def _lag(index: s.Binder | s.Expr, used: Offset | None) -> int | None:
+    if used is None:
+        return None
+    if isinstance(index, s.Binder):
+        if used.binder == index.name.name:
+            return -used.value
+        low = index.range.low.value if index.range.low else 0
+        is_earlier = used.binder is None and isinstance(low, int) and low > used.value
+        return int(low) - used.value if is_earlier else None
+    fixed = read_offset(index)
+    if fixed is None or fixed.binder is not None or used.binder is not None:
+        return None
+    return fixed.value - used.value

@@ -20,7 +20,7 @@ KINDS = {s.DrawStmt: "draw", s.LetStmt: "let", s.FactorStmt: "factor"}
 JOINING = {("draw", "draw"), ("let", "let"), ("observed", "draw")}
 DRAWN_TOO = {
     "data": "declare it `observed {}` to give it a density",
-    "param": "a penalty on a param is a `factor`; a prior needs no `param`: remove that declaration",
+    "param": "a penalty on a param is a `factor`; a prior needs no `param`: remove the declaration",
     "latent": "a drawn variable needs no `latent`: remove that declaration, or use a `factor`",
 }
 
@@ -39,6 +39,11 @@ class Symbol(Record):
     @property
     def is_node(self) -> bool:
         return self.kind in NODE_KINDS
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether one of its statements has `:=`: then it is an output."""
+        return any(isinstance(let := p.statement, s.LetStmt) and let.kept for p in self.pieces)
 
 
 class Symbols:

@@ -7,7 +7,7 @@ from ..text import syntax as s
 from ..text.parser import children
 from .flatten import FlatStmt
 from .references import mentions
-from .symbols import Symbol, Symbols
+from .symbols import Symbols
 
 WORTH_SAYING = {
     "data": "data",
@@ -26,18 +26,10 @@ def warn_unused(flats: list[FlatStmt], symbols: Symbols, report: list[Diagnostic
     used |= {dim.name for name in used for dim in symbols.labels.get(name, ())}
     for symbol in (*symbols.model.values(), *symbols.guide.values()):
         is_ours = symbol.kind in WORTH_SAYING and not symbol.module.prefix
-        if is_ours and symbol.name not in used and not _is_output(symbol):
+        if is_ours and symbol.name not in used and not symbol.is_kept:
             message = f"the {WORTH_SAYING[symbol.kind]} `{symbol.name}` is never used"
             help = "write `:=` to keep it as an output" if symbol.kind == "let" else ""
-            report.append(
-                Diagnostic("W0101", message, symbol.module.source, symbol.span, help=help)
-            )
-
-
-def _is_output(symbol: Symbol) -> bool:
-    return any(
-        isinstance(flat.statement, s.LetStmt) and flat.statement.kept for flat in symbol.pieces
-    )
+            symbol.module.error(report, "W0101", message, symbol.span, help)
 
 
 def _used_names(flat: FlatStmt) -> set[str]:
