@@ -9,7 +9,7 @@ TYPED  := .venv/typed# the package as installed, for the type checker, which doe
 # What tests compare with: one at a time, as there may be no wheel of one of them for this machine.
 PEERS  := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")
 
-.PHONY: demo test test-all lint bench update-golden docs clean
+.PHONY: demo test test-all lint bench size update-golden docs clean
 
 demo: $(READY)
 	@sh models/demo.sh
@@ -38,6 +38,9 @@ bench: $(READY)
 	$(BIN)/python bench/gradients.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/posterior.py
+
+size:
+	@$(PYTHON) bench/size.py
 
 update-golden: $(READY)
 	$(BIN)/python tests/golden.py

@@ -24,7 +24,7 @@ import numpy as np
 
 import dpc
 from dpc.learn.fit import fit_likelihood
-from dpc.learn.options import Options
+from dpc.learn.options import FitOptions
 
 GLM = """
 dim Obs
@@ -92,7 +92,7 @@ class Contest:
 
     def again(self) -> Callable[[], Any]:
         likelihood = dpc.parse(self.text).likelihood(self.data, by=self.by)
-        return lambda: fit_likelihood(likelihood, Options(errors=False), self.start)
+        return lambda: fit_likelihood(likelihood, FitOptions(errors=False), self.start)
 
 
 def seconds(function: Callable[[], Any], turns: int = 1) -> tuple[float, Any]:

@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpc.dsl.diagnostics import DpError
-    from dpc.dsl.library.functions import add_function
 
     from .data import DataError
+    from .extend import add_distribution, add_estimator, add_function
     from .model.load import load, parse
     from .model.model import Model
 
-__all__ = ["DataError", "DpError", "Model", "add_function", "load", "parse"]
+__all__ = [
+    "DataError",
+    "DpError",
+    "Model",
+    "add_distribution",
+    "add_estimator",
+    "add_function",
+    "load",
+    "parse",
+]
 
 _HOME = {
     "DataError": "dpc.data",
     "DpError": "dpc.dsl.diagnostics",
     "Model": "dpc.model.model",
-    "add_function": "dpc.dsl.library.functions",
+    "add_distribution": "dpc.extend",
+    "add_estimator": "dpc.extend",
+    "add_function": "dpc.extend",
     "load": "dpc.model.load",
     "parse": "dpc.model.load",
 }

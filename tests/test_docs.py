@@ -102,3 +102,22 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for block in PYTHON.finditer(text):
             lines_above = "\n" * text.count("\n", 0, block.start(1))
             exec(compile(lines_above + block[1], str(path), "exec"), space)
+
+
+PATH = re.compile(
+    r"`((?:dpc|dsl|estimators|inference|tests|bench|docs|passes|check|text)/[\w/.]+)`"
+)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/inside.md"])
+def test_the_places_that_pages_name_are_there(page: str) -> None:
+    root = DOCS.parent
+    named = PATH.findall((root / page).read_text(encoding="utf-8"))
+    assert named
+    missing = [name for name in named if not any((top / name).exists() for top in tops(root))]
+    assert not missing
+
+
+def tops(root: Path) -> list[Path]:
+    """Names in a room may leave the room out."""
+    return [root, root / "dsl", root / "dsl/graph"]

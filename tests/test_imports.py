@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,3 +93,17 @@ def test_light_commands_import_nothing_heavy(arguments: list[str]) -> None:
     )
     loaded = {name.partition(".")[0] for name in run.stderr.split()}
     assert not loaded & HEAVY
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Every package that the source imports, lazily or not, is a dependency or in an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [project["optional-dependencies"][name] for name in ("highlight", "parquet", "png")]
+    wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    declared = {re.split(r"[^\w-]", line)[0].replace("-", "_").lower() for line in wanted}
+    imported = set()
+    for folder in FOLDERS.values():
+        for path in (ROOT / folder).rglob("*.py"):
+            imported |= {module.partition(".")[0] for module in imported_modules(path)}
+    outside = imported - set(sys.stdlib_module_names) - {"dpc"}
+    assert {name.lower() for name in outside} <= declared

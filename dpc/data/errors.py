@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from dpc.dsl.diagnostics import nearest_name
+from dpc.dsl.graph.passes.rewrite import Unfit
 from dpc.dsl.record import Record
 
 MAX_SHOWN = 60
@@ -80,6 +81,15 @@ def collect_each(
 def problem(name: str, message: str, help: str = "", place: str = "") -> DataError:
     """One problem, ready to be raised."""
     return DataError([Problem(name, message, help, place)])
+
+
+@contextmanager
+def unfit_as_problem() -> Iterator[None]:
+    """What a rewrite of the graph cannot do with these data is a problem of the data."""
+    try:
+        yield
+    except Unfit as error:
+        raise problem(error.node, error.message, error.help) from None
 
 
 def quoted(text: str) -> str:

@@ -1,6 +1,4 @@
-"""How questions are answered: exactly where that fits, by an approximate method that says so where
-it does not.
-"""
+"""How questions are answered: exactly where that fits, else by an approximation that says so."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ class How(Record):
 
 
 class Finding(Record):
-    """An answer, and what is to be said of it when it is not exact; `errors` are standard errors in
-    its shape.
-    """
+    """An answer, and what is to be said when it is not exact; `errors` are standard errors."""
 
     value: Any
     method: str = "exact"

@@ -1,7 +1,5 @@
 """Files of cases: every row is evidence, and all rows are answered at once."""
 
-from __future__ import annotations
-
 import csv
 from typing import Any
 
@@ -40,9 +38,7 @@ def answer_cases(
 
 
 def read_cases(path: str) -> list[dict[str, str]]:
-    """A CSV file whose columns are variables: one case in each row, an empty cell is not
-    observed.
-    """
+    """A CSV file whose columns are variables: a case a row, empty cells are not observed."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))

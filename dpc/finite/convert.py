@@ -32,7 +32,7 @@ def network_of_model(model: Model, data: Any, params: Any) -> Network:
 
 def learned_network(model: Model, fit: Any, path: str) -> Network:
     """The network with the tables that a fit learned, where those are all that it learned."""
-    from ..learn.tables import tables_as_parameters
+    from dpc.dsl.graph.passes.tables import tables_as_parameters
 
     graph = tables_as_parameters(model.graph)
     learned = {node.name for node in graph.of_kind(Kind.PARAMETER)}

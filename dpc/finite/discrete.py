@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
 from dpc.dsl.record import Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 from .expand import NotTabular
-from .ground import Ground, Group, check_size, each_table
-from .slots import Sizes
-from .terms import Tabulator, Term, finite_draws
+from .ground import Ground, TermGroup, check_size, each_table
+from .terms import FiniteTerm, Tabulator
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""
 
-TablesByJax = Callable[[Graph, tuple[Term, ...], Mapping[str, Node]], list[Array]]
+TablesByJax = Callable[[Graph, tuple[FiniteTerm, ...], Mapping[str, Node]], list[Array]]
 
 
 class Discrete(Record):
@@ -37,10 +37,8 @@ class Discrete(Record):
     directed: bool
 
 
-class Setting(Record):
-    """What is known when a question is asked: arrays by node (None for one that is traced), sizes
-    and labels by dim.
-    """
+class KnownArrays(Record):
+    """What is known: arrays by node (None for one that is traced), sizes and labels by dim."""
 
     arrays: Mapping[str, Array | None]
     sizes: Mapping[str, int]
@@ -56,8 +54,8 @@ class Grounded(Record):
     about.
     """
 
-    terms: tuple[Term, ...]
-    groups: tuple[tuple[Group, ...], ...]
+    terms: tuple[FiniteTerm, ...]
+    groups: tuple[tuple[TermGroup, ...], ...]
     finite: dict[str, Node]
     shapes: dict[str, tuple[int, ...]]
     states: dict[str, tuple[str, ...]]
@@ -65,10 +63,8 @@ class Grounded(Record):
     asked: int = 0
 
 
-def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grounded:
-    """Only indices are evaluated: of `known`, the data that variables are indexed by must be
-    numbers.
-    """
+def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> Grounded:
+    """Only indices are evaluated: the data that index variables must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
     _verify_known(graph, known, relevant)
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
@@ -90,7 +86,7 @@ def ground_model(graph: Graph, known: Setting, asked: str | None = None) -> Grou
     return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
 
 
-def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discrete:
+def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
     grounded = ground_model(graph, known)
     tables = tables_of_terms(
         graph, grounded.terms, _evaluator(graph, known), grounded.finite, by_jax
@@ -100,7 +96,7 @@ def discrete_model(graph: Graph, known: Setting, by_jax: TablesByJax) -> Discret
     return Discrete(grounded.states, factors, grounded.directed)
 
 
-def _evaluator(graph: Graph, known: Setting) -> Evaluator:
+def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
     return Evaluator(
         known.arrays, Sizes(known.sizes), {function.name: function for function in graph.functions}
     )
@@ -110,9 +106,7 @@ def _evaluator(graph: Graph, known: Setting) -> Evaluator:
 
 
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
-    """Draws and factors, but for continuous draws that are not given and that nothing else depends
-    on.
-    """
+    """Draws and factors, but for open continuous draws that nothing depends on."""
     kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
     finite = {n.name for n in finite_draws(graph)}
     for node in reversed(graph.nodes):
@@ -137,7 +131,7 @@ def _used(name: str, graph: Graph, kept: set[str]) -> bool:
     return False
 
 
-def _verify_known(graph: Graph, known: Setting, relevant: frozenset[str]) -> None:
+def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) -> None:
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
@@ -168,7 +162,7 @@ def element_names(
     yield from (f"{node.name}[{', '.join(place)}]" for place in product(*places))
 
 
-def states_of(node: Node, known: Setting) -> tuple[str, ...]:
+def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
     domain = node.type.domain
     if isinstance(domain, Bool):
         return ("false", "true")
@@ -185,7 +179,7 @@ def states_of(node: Node, known: Setting) -> tuple[str, ...]:
 
 def tables_of_terms(
     graph: Graph,
-    terms: tuple[Term, ...],
+    terms: tuple[FiniteTerm, ...],
     evaluator: Evaluator,
     finite: Mapping[str, Node],
     by_jax: TablesByJax,

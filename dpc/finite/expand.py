@@ -5,15 +5,15 @@ After this an expression mentions the finite variables themselves, so that it ca
 their values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
+from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import IndexOf, Type
+from dpc.dsl.graph.types import Type
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Bindings = Mapping[str, c.Core]
@@ -40,7 +40,7 @@ class Expander:
         return c.map_parts(tree, lambda part: self.expand(part, bindings))
 
     def depends(self, core: c.Core | c.Law) -> bool:
-        return any(isinstance(part, c.Ref) and part.name in self.mentioned for part in c.walk(core))
+        return reads_any(core, self.mentioned)
 
     # ---- leaves and definitions
 
@@ -133,9 +133,7 @@ _RULES: dict[type, Callable[..., Any]] = {
 
 
 def affected_functions(graph: Graph, finite: frozenset[str]) -> frozenset[str]:
-    """The computed nodes that depend on a finite variable, directly or through other computed
-    nodes.
-    """
+    """The computed nodes that depend on a finite variable, directly or not."""
     found: set[str] = set()
     for node in graph.of_kind(Kind.FUNCTION):
         if any(parent in finite or parent in found for parent in node.parents):
@@ -156,7 +154,3 @@ def _only_piece(node: Node) -> Piece:
             "`with soft`"
         )
     return piece
-
-
-def index_type(bind: c.Bind) -> Type:
-    return Type(IndexOf(bind.dim, bind.low, bind.high))

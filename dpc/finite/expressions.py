@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpc.dsl.graph.evaluate import Evaluator
+from dpc.dsl.graph.evaluate import Evaluator, Sizes
+from dpc.dsl.graph.finite import finite_draws
 from dpc.inference import queries as q
 
 from ..exits import UsageError
 from .answers import FiniteAnswer, moments_answer, number_answer
 from .approximation import How, find
 from .ground import Ground, each_table
-from .slots import Sizes
 from .tabulated import Tabulated, tabulate
-from .terms import Tabulator, finite_draws
+from .terms import Tabulator
 
 if TYPE_CHECKING:
     from ..model.model import Model

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import NeedsJax
 from dpc.dsl.graph.graph import Graph
 from dpc.dsl.record import Record
@@ -27,16 +27,14 @@ from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.structure import Group, Structure
 
-from .discrete import Grounded, Setting, ground_model
+from .discrete import Grounded, KnownArrays, ground_model
 from .given import WrongEvidence, state_of
 from .ground import tables_of
 from .tables import Tables, load_tables
 
 
 class Finite(Record):
-    """The finite part of a model. `indices` are the data that decide which variables a table is
-    about.
-    """
+    """The finite part of a model. `indices` are data that decide what a table is about."""
 
     grounded: Grounded
     layouts: list[np.ndarray[Any, Any]]
@@ -60,9 +58,7 @@ class Finite(Record):
         given: Any,
         **options: Any,
     ) -> Any:
-        """The answer of the engine; compiled once for every question and every shape of what is
-        known.
-        """
+        """The answer of the engine; compiled once for every question and shape."""
         evidence = self.evidence(given)
         return self.questions[question](
             params, values, arrays, evidence, sizes=tuple(sizes.items()), **options
@@ -82,15 +78,11 @@ class Finite(Record):
         return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
 
     def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
-        """One array for each group of the structure, and the sum of all that mentions no finite
-        variable.
-        """
+        """One array for each group, and the sum of all that mentions no finite variable."""
         return self.split_potentials(params, values, data)[0]
 
     def split_potentials(self, params: Any, values: Any, data: Any) -> tuple[list[Any], list[Any]]:
-        """The log-potentials and the number that is asked about, both in all groups: each is zero
-        in the other's.
-        """
+        """The log-potentials and what is asked about, in all groups, zero in the other's."""
         found = self.tables(params, values, data)
         densities = len(found) - self.grounded.asked
         arrays: tuple[list[Any], list[Any]] = ([], [])
@@ -109,9 +101,7 @@ class Finite(Record):
 
     @cached_property
     def moments(self) -> Callable[..., Any]:
-        """E[f] = d/ds log Z(s) and Var[f] = d2/ds2 log Z(s) at s = 0, with s f added to the
-        log-potentials.
-        """
+        """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
 
         def run(
             params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any
@@ -131,9 +121,7 @@ class Finite(Record):
     # ---- evidence
 
     def evidence(self, given: Mapping[str, Any]) -> Any:
-        """Log-likelihoods [variables, most states] of what is given; values may be traced, names
-        may not.
-        """
+        """Log-likelihoods [variables, most states] of evidence; values may be traced."""
         found = jnp.zeros((len(self.structure.sizes), self.structure.most_states))
         for name, value in given.items():
             places, states = self._places(name)
@@ -150,9 +138,7 @@ class Finite(Record):
 
     @cached_property
     def _starts(self) -> dict[str, int]:
-        """The number of each variable's first element: elements stand in the order of the
-        variables.
-        """
+        """The number of each variable's first element."""
         counts = [prod(shape) for shape in self.grounded.shapes.values()]
         return dict(zip(self.grounded.shapes, accumulate(counts, initial=0), strict=False))
 
@@ -200,9 +186,7 @@ class Finite(Record):
     # ---- answers in the shapes of the model
 
     def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
-        """Rows by variable as arrays by node: [..., variables(, states)] to [..., shape(,
-        states)].
-        """
+        """[..., variables(, states)] to arrays by node [..., shape(, states)]."""
         answers = {}
         for name in self.grounded.shapes:
             places, states = self._places(name)
@@ -237,7 +221,7 @@ def build_finite(
         for name, a in arrays.items()
     }
     try:
-        grounded = ground_model(graph, Setting(concrete, sizes, {}), asked)
+        grounded = ground_model(graph, KnownArrays(concrete, sizes, {}), asked)
     except NeedsJax as error:
         raise ValueError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "
@@ -253,9 +237,7 @@ def build_finite(
 
 
 def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:
-    """For every dim that each finite variable has just once, where along it each element stands;
-    longest dims first.
-    """
+    """For dims that every finite variable has once, the index of each element; longest first."""
     axes = {name: list(map(str, node.type.shape)) for name, node in grounded.finite.items()}
     shared = set.intersection(*map(set, axes.values())) if axes else set()
     found = []
@@ -276,7 +258,7 @@ def index_names(grounded: Grounded) -> set[str]:
         roots = [index for slot in term.slots for index in slot.indices] + (
             [term.where] if term.where else []
         )
-        found |= {part.name for root in roots for part in c.walk(root) if isinstance(part, c.Ref)}
+        found |= set(nodes_read(*roots))
     return found
 
 

@@ -26,16 +26,14 @@ SMALL_TABLE = 64
 
 
 class Converted(Record):
-    """`text` reads `arrays` as data: there are some only when the tables are too many to be written
-    out.
-    """
+    """`text` reads `arrays` as data, where the tables are too many to be written out."""
 
     text: str
     arrays: dict[str, np.ndarray]
 
 
 def program_of(network: Network) -> Converted:
-    writer = _Writer(network)
+    writer = _ProgramWriter(network)
     inline = writer.text(apart=False)
     if len(inline) <= LONGEST_TEXT:
         return Converted(format_source(Source("<network>", inline)), {})
@@ -43,7 +41,7 @@ def program_of(network: Network) -> Converted:
     return Converted(format_source(Source("<network>", text)), writer.arrays)
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(self, network: Network):
         self.network = network
         self.dims = _dim_names(network)
@@ -156,9 +154,7 @@ class _Writer:
 
 
 def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
-    """YesNo for yes | no; a longer list of states is called after the first variable that has
-    it.
-    """
+    """YesNo for yes | no; a longer list is called after the first variable that has it."""
     taken = (
         {variable.name for variable in network.variables}
         | set(distributions_by_name())

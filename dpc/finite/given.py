@@ -1,8 +1,4 @@
-"""Evidence as people write it, as the inference engine takes it: labels become states, arrays their
-elements.
-"""
-
-from __future__ import annotations
+"""Evidence as people write it, as the engine takes it: labels are states, arrays elements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

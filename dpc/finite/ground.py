@@ -1,6 +1,4 @@
-"""From terms with plates to factors over single variables: which elements each table is about, once
-data is known.
-"""
+"""From terms with plates to factors over single variables, once data is known."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from dpc.dsl.record import Record
 
 from .expand import NotTabular
 from .slots import Slot, value_dim
-from .terms import Term
+from .terms import FiniteTerm
 
 
-class Group(Record):
+class TermGroup(Record):
     """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
 
     `places` are the rows of the term's table, flattened over its binders, that the group takes;
@@ -54,7 +52,7 @@ class Ground:
             count += prod(shape)
         self.count = count
 
-    def groups(self, term: Term) -> list[Group]:
+    def groups(self, term: FiniteTerm) -> list[TermGroup]:
         """The factors of a term; where `where` fails there is none."""
         lengths = [len(self.evaluator.sizes.places(bind)) for bind in term.binders]
         scopes = np.stack([self._numbers(slot, term, lengths) for slot in term.slots], -1)
@@ -66,7 +64,7 @@ class Ground:
             scopes, places = scopes[holds], places[holds]
         return list(_by_coincidence(scopes, places)) if len(scopes) else []
 
-    def _numbers(self, slot: Slot, term: Term, lengths: list[int]) -> Array:
+    def _numbers(self, slot: Slot, term: FiniteTerm, lengths: list[int]) -> Array:
         """The number of the slot's variable at every place of the binders."""
         total = np.zeros(lengths, int)
         for index, size in zip(slot.indices, self.shapes[slot.node], strict=True):
@@ -77,21 +75,21 @@ class Ground:
         return (total + self.starts[slot.node]).reshape(-1)
 
 
-def _by_coincidence(scopes: Array, places: Array) -> Iterator[Group]:
+def _by_coincidence(scopes: Array, places: Array) -> Iterator[TermGroup]:
     """Rows in which the same slots are one variable make a group: its tables are diagonals."""
     arity = scopes.shape[1]
     same = np.argmax(scopes[:, :, None] == scopes[:, None, :], axis=2)
     if not np.any(same != np.arange(arity)):
-        yield Group(scopes, places, tuple(range(arity)))
+        yield TermGroup(scopes, places, tuple(range(arity)))
         return
     for pattern in np.unique(same, axis=0):
         chosen = np.all(same == pattern, axis=1)
         firsts = sorted(set(pattern.tolist()))
         diagonal = tuple(firsts.index(first) for first in pattern.tolist())
-        yield Group(scopes[chosen][:, firsts], places[chosen], diagonal)
+        yield TermGroup(scopes[chosen][:, firsts], places[chosen], diagonal)
 
 
-def tables_of(group: Group, table: Any, binders: int, numpy: Any = np) -> Any:
+def tables_of(group: TermGroup, table: Any, binders: int, numpy: Any = np) -> Any:
     """The tables of a group, stacked: the term's table at its places, with coinciding slots on one
     axis.
 
@@ -107,13 +105,13 @@ def tables_of(group: Group, table: Any, binders: int, numpy: Any = np) -> Any:
     return numpy.einsum(f"...{letters}->...{kept}", flat)
 
 
-def each_table(group: Group, table: Array, binders: int) -> Array:
+def each_table(group: TermGroup, table: Array, binders: int) -> Array:
     """The tables of a group, one for each factor."""
     found = tables_of(group, table, binders)
     return np.broadcast_to(found, (len(group.scopes), *found.shape[1:]))
 
 
-def check_size(term: Term, evaluator: Evaluator, limit: int) -> None:
+def check_size(term: FiniteTerm, evaluator: Evaluator, limit: int) -> None:
     """A table over too many variables at once is refused before it is made."""
     entries = prod(len(evaluator.sizes.places(bind)) for bind in term.axes)
     if entries > limit:

@@ -1,16 +1,14 @@
-"""Terms as computed nodes of a graph of their own: the compiler that serves all models makes their
-tables too.
-"""
-
-from __future__ import annotations
+"""Terms as computed nodes of a graph of their own, whose tables the compiler makes."""
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.parts import compute_only
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import REAL, Fixed, Type
 
 from .slots import TRUTH, value_dim
-from .terms import Term
+from .terms import FiniteTerm
 
 
 def table_name(number: int) -> str:
@@ -18,31 +16,23 @@ def table_name(number: int) -> str:
     return f"table\n{number}"
 
 
-def tables_graph(graph: Graph, terms: tuple[Term, ...], finite: dict[str, Node]) -> Graph:
-    """A graph that computes one array for every term and leaves nothing to draw: what is not given
-    is an axis.
+def tables_graph(graph: Graph, terms: tuple[FiniteTerm, ...], finite: dict[str, Node]) -> Graph:
+    """One array for every term, and nothing to draw: what is not given is an axis.
 
     A table that serves all places of its term's binders is computed once, without axes for them.
     """
     tables = [_table_node(number, term, graph) for number, term in enumerate(terms)]
-    needed = _ancestors(tables, graph)
-    kept = [_as_given(node) for node in graph.nodes if node.name in needed]
-    dims = dict.fromkeys(
-        [*graph.dims, TRUTH, *(value_dim(node.type, name) for name, node in finite.items())]
-    )
-    recurrences = tuple(group for group in graph.recurrences if set(group.members) <= needed)
-    return graph.replace(
-        dims=tuple(dims), nodes=(*kept, *tables), recurrences=recurrences, guide=None
-    )
+    values = [value_dim(node.type, name) for name, node in finite.items()]
+    return compute_only(graph, tables, [TRUTH, *values])
 
 
-def _table_node(number: int, term: Term, graph: Graph) -> Node:
+def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
     origin = graph[term.name]
     body = _body(term)
     axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
     shape = tuple(Fixed(None) for _ in axes)
     piece = Piece(origin.span, axes, None, body)
-    parents = tuple(dict.fromkeys(part.name for part in c.walk(body) if isinstance(part, c.Ref)))
+    parents = nodes_read(body)
     return Node(
         table_name(number),
         Kind.FUNCTION,
@@ -54,7 +44,7 @@ def _table_node(number: int, term: Term, graph: Graph) -> Node:
     )
 
 
-def _body(term: Term) -> c.Core:
+def _body(term: FiniteTerm) -> c.Core:
     body = term.body
     if isinstance(body, c.Law):
         assert term.value is not None
@@ -62,16 +52,3 @@ def _body(term: Term) -> c.Core:
     if term.where is not None and not term.is_shared:
         body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, 0.0))
     return body
-
-
-def _as_given(node: Node) -> Node:
-    """Draws keep their names and types and lose their laws: their values come from outside."""
-    return node.replace(pieces=(), parents=(), random=False) if node.kind is Kind.DRAW else node
-
-
-def _ancestors(tables: list[Node], graph: Graph) -> frozenset[str]:
-    """What the tables are computed from; a draw stands for itself."""
-    given = {node.name for node in graph.nodes if node.kind is not Kind.FUNCTION}
-    return frozenset(
-        graph.ancestors([parent for table in tables for parent in table.parents], given)
-    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
@@ -26,7 +27,6 @@ from .approximation import METHODS, Finding, How, verify_method
 from .case_files import answer_cases
 from .given import check_given
 from .tabulated import Tabulated, tabulate
-from .terms import finite_draws
 
 if TYPE_CHECKING:
     from ..model.model import Model

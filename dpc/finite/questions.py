@@ -5,8 +5,6 @@ Finite draws that are not given are summed over; parameters, data and the values
 are given. All but `kbest` are pure functions that jit, vmap and grad accept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.factors.factor_graph import FactorGraph
@@ -22,17 +21,34 @@ from dpc.inference.queries import infer_kbest
 
 from ..model.compiled import split_data
 from ..model.given import random_ancestors
-from .discrete import Discrete, Setting, discrete_model
+from .discrete import Discrete, KnownArrays, discrete_model
 from .finite import Finite, build_finite, digest
 from .given import check_given
 from .tables import tables_once
-from .terms import finite_draws
 
 Values = dict[str, Any]
-Known = tuple[Finite, Values, Values, Values, dict[str, int], Values]
+Given = Mapping[str, Any] | None
 
 
-class Moments(NamedTuple):
+class FinitePart(NamedTuple):
+    """The finite variables of a model, and all that is known when they are asked about."""
+
+    finite: Finite
+    params: Values
+    values: Values
+    arrays: Values
+    sizes: dict[str, int]
+    evidence: Values
+
+    def ask(self, question: str, **options: Any) -> Any:
+        return self.finite.ask(question, *self[1:], **options)
+
+    @property
+    def all_arrays(self) -> Values:
+        return {**self.params, **self.values, **self.arrays}
+
+
+class MeanAndVariance(NamedTuple):
     mean: jax.Array
     variance: jax.Array
 
@@ -75,84 +91,40 @@ class Questions:
         self._domain = domain
 
     def log_partition(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        self, params: Given = None, data: Given = None, given: Given = None
     ) -> jax.Array:
-        """log of the sum over all finite variables that are not given; of a directed model, the
-        log-evidence (GM08).
-        """
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        found: jax.Array = finite.ask("log_partition", params, values, arrays, sizes, evidence)
+        """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
+        found: jax.Array = self.known(params, data, given).ask("log_partition")
         return found
 
-    def marginals(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> Values:
+    def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
         """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        return finite.by_node(
-            finite.ask("marginals", params, values, arrays, sizes, evidence), with_states=True
-        )
+        known = self.known(params, data, given)
+        return known.finite.by_node(known.ask("marginals"), with_states=True)
 
-    def mode(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> Values:
-        """The most probable states of all finite variables together (GM13); ties go to the
-        first.
-        """
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        return finite.by_node(
-            finite.ask("mode", params, values, arrays, sizes, evidence), with_states=False
-        )
+    def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
+        """The most probable joint states (GM13); ties go to the first."""
+        known = self.known(params, data, given)
+        return known.finite.by_node(known.ask("mode"), with_states=False)
 
-    def entropy(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> jax.Array:
+    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
         """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        found: jax.Array = finite.ask("entropy", params, values, arrays, sizes, evidence)
+        found: jax.Array = self.known(params, data, given).ask("entropy")
         return found
 
     def moments(
-        self,
-        name: str,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> Moments:
-        """E[f] and Var[f] of a computed number f over the finite variables; of a truth value, E is
-        its probability.
-        """
+        self, name: str, params: Given = None, data: Given = None, given: Given = None
+    ) -> MeanAndVariance:
+        """E[f] and Var[f] of a computed number over the finite variables."""
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
-        finite, params, values, arrays, sizes, evidence = self.known(
-            params, data, given, asked=name
-        )
-        return Moments(
-            *finite.moments(
-                params, values, arrays, finite.evidence(evidence), sizes=tuple(sizes.items())
-            )
-        )
+        finite, *known, sizes, evidence = self.known(params, data, given, asked=name)
+        found = finite.moments(*known, finite.evidence(evidence), sizes=tuple(sizes.items()))
+        return MeanAndVariance(*found)
 
     def expected_tables(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        self, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[jax.Array, list[jax.Array]]:
-        """log Z and its gradient in the log-potentials: how probable each entry of each table is
-        (GM10).
-        """
+        """log Z and its gradient: how probable each entry of each table is (GM10)."""
         finite, tables, evidence = self.tables(params, data, given)
         found: tuple[jax.Array, list[jax.Array]]
         found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
@@ -161,112 +133,76 @@ class Questions:
     def expected_score(
         self,
         expected: list[jax.Array],
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        params: Given = None,
+        data: Given = None,
+        given: Given = None,
     ) -> jax.Array:
-        """E[log-potentials of these parameters] under probabilities of table entries from
-        `expected_tables`.
-        """
+        """E[log-potentials of these parameters] under the answer of `expected_tables`."""
         _, tables, _ = self.tables(params, data, given)
-        parts = [
-            jnp.sum(jnp.where(e > 0, t, 0.0) * e) for t, e in zip(tables, expected, strict=True)
-        ]
-        return sum(parts, start=jnp.zeros(()))
+        total = jnp.zeros(())
+        for table, weights in zip(tables, expected, strict=True):
+            total += jnp.sum(jnp.where(weights > 0, table, 0.0) * weights)
+        return total
 
-    def finite(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> Finite:
+    def finite(self, params: Given = None, data: Given = None, given: Given = None) -> Finite:
         """The finite variables, which of them depend on each other, and the engine for that."""
-        return self.known(params, data, given)[0]
+        return self.known(params, data, given).finite
 
     def tables(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        self, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[Finite, list[jax.Array], jax.Array]:
-        """The structure of the finite variables, its log-potentials and the log-likelihoods of
-        evidence.
-        """
+        """The structure, its log-potentials and the log-likelihoods of evidence."""
         finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        return (
-            finite,
-            finite.potentials(params, values, {**arrays, **sizes}),
-            finite.evidence(evidence),
-        )
+        potentials = finite.potentials(params, values, {**arrays, **sizes})
+        return finite, potentials, finite.evidence(evidence)
 
     def sample(
         self,
         key: Any,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
+        params: Given = None,
+        data: Given = None,
         n: int | None = None,
-        given: Mapping[str, Any] | None = None,
+        given: Given = None,
     ) -> Values:
-        """Exact joint draws of all finite variables given anything; `n` of them along a new first
-        axis.
-        """
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        drawn = finite.ask("sample", params, values, arrays, sizes, evidence, key=key, count=n or 1)
-        found = finite.by_node(drawn[0] if n is None else drawn, with_states=False)
-        return {name: value for name, value in found.items() if name not in evidence}
+        """Exact joint draws of all finite variables; `n` of them along a first axis."""
+        known = self.known(params, data, given)
+        drawn = known.ask("sample", key=key, count=n or 1)
+        found = known.finite.by_node(drawn[0] if n is None else drawn, with_states=False)
+        return {name: value for name, value in found.items() if name not in known.evidence}
 
     def kbest(
-        self,
-        k: int,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        self, k: int, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[Values, np.ndarray[Any, Any]]:
-        """The k most probable configurations, best first, and their log-potentials; computed at
-        once, not traced.
-        """
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        discrete = self._discrete({**params, **values, **arrays}, sizes)
-        found = infer_kbest(discrete.factors, k, check_given(discrete, evidence))
+        """The k most probable configurations, best first; computed at once, not traced."""
+        known = self.known(params, data, given)
+        discrete = self._discrete(known.all_arrays, known.sizes)
+        found = infer_kbest(discrete.factors, k, check_given(discrete, known.evidence))
         states = np.array([[c.states[name] for name in discrete.states] for c in found])
-        return finite.by_node(states, with_states=False), np.array([c.log_score for c in found])
+        scores = np.array([c.log_score for c in found])
+        return known.finite.by_node(states, with_states=False), scores
 
     def factor_graph(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        values: Mapping[str, Any] | None = None,
+        self, params: Given = None, data: Given = None, values: Given = None
     ) -> FactorGraph:
-        """The model as factors over named variables, for everything that `dpc.inference.queries`
-        can be asked.
-        """
+        """The model as factors, for everything `dpc.inference.queries` can be asked."""
         return self.discrete(params, data, values).factors
 
-    def discrete(
-        self,
-        params: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        values: Mapping[str, Any] | None = None,
-    ) -> Discrete:
+    def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
         """The factors, and the labels of the states of every variable."""
-        _, params, values, arrays, sizes, _ = self.known(params, data, values)
-        return self._discrete({**params, **values, **arrays}, sizes)
+        known = self.known(params, data, values)
+        return self._discrete(known.all_arrays, known.sizes)
 
     def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
         known = {name: np.asarray(a) for name, a in arrays.items()}
         return discrete_model(
-            self.graph, Setting(known, sizes, {}), tables_once(known, sizes, self.externs)
+            self.graph, KnownArrays(known, sizes, {}), tables_once(known, sizes, self.externs)
         )
 
     # ---- what is known
 
     def known(
-        self,
-        params: Mapping[str, Any] | None,
-        data: Mapping[str, Any] | None,
-        given: Mapping[str, Any] | None,
-        asked: str | None = None,
-    ) -> Known:
+        self, params: Given, data: Given, given: Given, asked: str | None = None
+    ) -> FinitePart:
         arrays, fixed = split_data(data or {}, self._dims)
         sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(
             fixed
@@ -278,7 +214,7 @@ class Questions:
             is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
             (evidence if is_evidence else values)[name] = value
         finite = self._finite({**arrays, **(params or {}), **values}, sizes, asked)
-        return finite, dict(params or {}), values, dict(arrays), sizes, evidence
+        return FinitePart(finite, dict(params or {}), values, dict(arrays), sizes, evidence)
 
     def _finite(self, arrays: Values, sizes: dict[str, int], asked: str | None) -> Finite:
         """Found once for these names, sizes and indices."""

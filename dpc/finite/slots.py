@@ -78,9 +78,7 @@ class Slotter:
     # ---- slots
 
     def _elements(self, node: Node, indices: tuple[c.Core, ...]) -> c.Core:
-        """One element as a slot; several, or one whose place is itself random, as an array of
-        slots.
-        """
+        """One element as a slot; several, or one at a random index, as an array of slots."""
         for axis, index in enumerate(indices):
             if self._is_random(index):
                 return self._chosen(node, indices, axis)

@@ -1,13 +1,11 @@
-"""exp(a + b) = exp(a) exp(b): a factor that is a sum is many small factors, and small ones are
-cheap to infer with.
-"""
+"""exp(a + b) = exp(a) exp(b): a factor that is a sum is many small factors, which are cheap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.types import BOOL
+from dpc.dsl.graph.forms import both
 from dpc.dsl.record import Record
 
 
@@ -35,19 +33,11 @@ def split_sum(core: c.Core, depends: Callable[[c.Core], bool]) -> Iterator[Summa
         yield Summand(core)
 
 
-def both(a: c.Core | None, b: c.Core | None) -> c.Core | None:
-    if a is None or b is None:
-        return a if b is None else b
-    return c.Apply(a.span, BOOL, "and", (("a", a), ("b", b)))
-
-
 Part = tuple[c.Core, Callable[[c.Core], c.Core]]
 
 
 def _linear_parts(core: c.Apply, depends: Callable[[c.Core], bool]) -> list[Part]:
-    """The arguments that the form is linear in, each with what stands around it; none when it is
-    not linear.
-    """
+    """The arguments that the form is linear in, each with what stands around it."""
     arguments = [argument for _, argument in core.arguments]
     if core.function == "add":
         return [(argument, _same) for argument in arguments]

@@ -1,7 +1,5 @@
 """Tables of terms by the compiled program, for what NumPy alone does not evaluate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,13 +9,16 @@ from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.lower.run import run_graph
 
 from .program import table_name, tables_graph
-from .terms import Term
+from .terms import FiniteTerm
 
 Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], list[Any]]
 
 
 def load_tables(
-    graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node], externs: Mapping[str, Any]
+    graph: Graph,
+    terms: tuple[FiniteTerm, ...],
+    finite: Mapping[str, Node],
+    externs: Mapping[str, Any],
 ) -> Tables:
     """A function of parameters, values and data that gives one array for every term; it can be
     traced.
@@ -35,18 +36,18 @@ def load_tables(
     return tables
 
 
-def _with_binders(table: Any, term: Term) -> Any:
+def _with_binders(table: Any, term: FiniteTerm) -> Any:
     return table.reshape((1,) * len(term.binders) + table.shape) if term.is_shared else table
 
 
 def tables_once(
     arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """What `discrete_model` asks for when NumPy is not enough: evaluates at once, in the caller's
-    precision.
-    """
+    """What `discrete_model` asks for where NumPy is not enough: evaluates at once."""
 
-    def by_jax(graph: Graph, terms: tuple[Term, ...], finite: Mapping[str, Node]) -> list[Any]:
+    def by_jax(
+        graph: Graph, terms: tuple[FiniteTerm, ...], finite: Mapping[str, Node]
+    ) -> list[Any]:
         import jax.numpy as jnp
 
         known = {name: jnp.asarray(array) for name, array in arrays.items()}

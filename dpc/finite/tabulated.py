@@ -13,7 +13,7 @@ from dpc.inference.formats.network import Network
 from ..data import bind_data
 from ..data.defaults import evaluate_default, is_plain
 from ..exits import UsageError
-from .discrete import Discrete, Setting, discrete_model
+from .discrete import Discrete, KnownArrays, discrete_model
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -28,7 +28,7 @@ class Tabulated(Record):
     name: str
     discrete: Discrete
     graph: Graph | None = None
-    known: Setting | None = None
+    known: KnownArrays | None = None
 
 
 def tabulate(
@@ -57,7 +57,7 @@ def tabulated_network(network: Network) -> Tabulated:
 # ---- what is known
 
 
-def known_values(graph: Graph, data: Any, params: Values, values: Values) -> Setting:
+def known_values(graph: Graph, data: Any, params: Values, values: Values) -> KnownArrays:
     """Data, parameters and whatever else was given, as arrays."""
     import numpy as np
 
@@ -67,7 +67,7 @@ def known_values(graph: Graph, data: Any, params: Values, values: Values) -> Set
         **_parameters(graph, params, bound),
         **{name: np.asarray(value) for name, value in values.items()},
     }
-    return Setting(arrays, bound.sizes, bound.labels)
+    return KnownArrays(arrays, bound.sizes, bound.labels)
 
 
 def as_sources(data: Any) -> list[Any]:
@@ -107,7 +107,7 @@ def _parameter(node: Any, given: Values, bound: Any) -> Any:
     return evaluate_default(node, sizes)
 
 
-def _tables_by_jax(known: Setting, externs: Values) -> Any:
+def _tables_by_jax(known: KnownArrays, externs: Values) -> Any:
     """Tables that NumPy alone does not evaluate are compiled, in double precision."""
 
     def by_jax(*question: Any) -> Any:

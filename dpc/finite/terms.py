@@ -10,20 +10,19 @@ from collections.abc import Iterator, Mapping
 from math import inf, lgamma
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator
-from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.evaluate import Array, Evaluator, Sizes
+from dpc.dsl.graph.forms import both, index_type
+from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import BOOL, REAL, Bool, IndexOf, Int, Type
+from dpc.dsl.graph.types import BOOL, REAL, Type
 from dpc.dsl.record import Record
 
-from .expand import Expander, NotTabular, index_type
-from .slots import Sizes, Slot, Slotter
-from .split import Summand, both, split_sum
-
-MAX_VALUES = 10_000
+from .expand import Expander, NotTabular
+from .slots import Slot, Slotter
+from .split import Summand, split_sum
 
 
-class Term(Record):
+class FiniteTerm(Record):
     """`body` is a log potential, or a law whose log density is taken at `value`; `child` is the
     slot of the value.
 
@@ -48,9 +47,7 @@ class Term(Record):
 
     @property
     def is_shared(self) -> bool:
-        """Whether one table serves all places of the binders: a transition that does not depend on
-        time.
-        """
+        """Whether one table serves all places of the binders: it does not depend on time."""
         own = {bind.name for bind in self.binders}
         trees = [self.body, *([] if self.value is None else [self.value])]
         return bool(self.slots) and not any(
@@ -58,36 +55,8 @@ class Term(Record):
         )
 
 
-def is_finite(type_: Type) -> bool:
-    """Truth values, labels and indices, and whole numbers between two bounds."""
-    if isinstance(type_.domain, Int):
-        low, high = type_.bounds
-        return high - low < MAX_VALUES
-    return isinstance(type_.domain, Bool | IndexOf)
-
-
-def finite_draws(graph: Graph) -> tuple[Node, ...]:
-    """The draws that can be summed over; a count out of a constant number is bounded by it."""
-    draws = (_with_bound(node) for node in graph.of_kind(Kind.DRAW))
-    return tuple(node for node in draws if not node.type.constraint and is_finite(node.type))
-
-
-def _with_bound(node: Node) -> Node:
-    """Binomial(10, p) is a count from 0 to 10."""
-    domain = node.type.domain
-    if not isinstance(domain, Int) or not node.laws:
-        return node
-    totals = [dict(law.arguments).get(law.facts.highest) for law in node.laws]
-    if all(isinstance(n, c.Const) for n in totals):
-        upper = max(float(n.value) for n in totals if isinstance(n, c.Const))
-        return node.replace(type=node.type.replace(domain=Int(0, min(domain.upper, upper))))
-    return node
-
-
 class Tabulator:
-    """Finds the terms of a graph in which the nodes `finite` are summed over and all else is
-    given.
-    """
+    """Finds the terms of a graph in which `finite` nodes are summed over, all else given."""
 
     def __init__(self, graph: Graph, finite: tuple[Node, ...], sizes: Mapping[str, int]):
         self.graph = graph
@@ -95,21 +64,21 @@ class Tabulator:
         self.sizes = Sizes(sizes)
         self.expander = Expander(graph, frozenset(self.finite))
 
-    def terms(self, names: frozenset[str]) -> Iterator[Term]:
+    def terms(self, names: frozenset[str]) -> Iterator[FiniteTerm]:
         """The terms of these draws and factors."""
         for node in self.graph.nodes:
             if node.name in names:
                 for piece in node.pieces:
                     yield from self._density_terms(node, piece)
 
-    def values(self, node: Node) -> Iterator[Term]:
+    def values(self, node: Node) -> Iterator[FiniteTerm]:
         """A computed number as a sum of terms: the tables hold values."""
         body = node.pieces[0].body
         assert isinstance(body, c.Core)
         for part in split_sum(self.expander.expand(body, {}), self.expander.depends):
             yield self._term(node, part)
 
-    def _density_terms(self, node: Node, piece: Piece) -> Iterator[Term]:
+    def _density_terms(self, node: Node, piece: Piece) -> Iterator[FiniteTerm]:
         if any(setting.name in ("soft", "smooth") for setting in piece.settings):
             # A table would hold the hard meaning, which is another model's.
             raise NotTabular(
@@ -147,17 +116,17 @@ class Tabulator:
         binders: tuple[c.Bind, ...],
         where: c.Core | None,
         bindings: dict[str, c.Core],
-    ) -> Term:
+    ) -> FiniteTerm:
         slotter = Slotter(self.finite, self.sizes)
         value = slotter.rewrite(_value(node, piece, bindings))
         child = 0 if slotter.slots else None
         body = slotter.rewrite(self.expander.expand(piece.body, bindings))
-        return Term(node.name, binders, where, body, value, tuple(slotter.slots.values()), child)
+        return FiniteTerm(
+            node.name, binders, where, body, value, tuple(slotter.slots.values()), child
+        )
 
-    def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> Term:
-        """K draws of one law, told in order: log K! where they increase along the last binder,
-        impossible elsewhere.
-        """
+    def _order_term(self, node: Node, binders: tuple[c.Bind, ...]) -> FiniteTerm:
+        """K draws kept in order: log K! where they increase, impossible elsewhere."""
         *outer, last = binders
         step = last.replace(name=f"{last.name}.next", low=last.low.shift(1))
         index = c.Var(last.span, index_type(step), step.name)
@@ -173,14 +142,16 @@ class Tabulator:
         increasing = c.Reduce(last.span, BOOL, "all", (step,), None, rises)
         count = len(self.sizes.places(last))
         some, none = (c.Const(last.span, REAL, value) for value in (lgamma(count + 1), -inf))
-        return Term(
+        return FiniteTerm(
             node.name, tuple(outer), None, c.If(last.span, REAL, increasing, some, none), None, ()
         )
 
-    def _term(self, node: Node, part: Summand) -> Term:
+    def _term(self, node: Node, part: Summand) -> FiniteTerm:
         slotter = Slotter(self.finite, self.sizes)
         body = slotter.rewrite(part.body)
-        return Term(node.name, part.binders, part.where, body, None, tuple(slotter.slots.values()))
+        return FiniteTerm(
+            node.name, part.binders, part.where, body, None, tuple(slotter.slots.values())
+        )
 
 
 def _element(node: Node, places: tuple[c.Core, ...]) -> c.Core:

@@ -1,7 +1,5 @@
 """A model with finite variables as a network that other programs read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpc.dsl.source import Source
@@ -16,9 +14,7 @@ _PROPERTY = "# property "
 
 
 def network_of(discrete: Discrete, source: Source) -> Network:
-    """A Bayesian network when every variable has a table of its own and there is no other, else a
-    Markov network.
-    """
+    """A Bayesian network when every variable has one table of its own, else a Markov one."""
     name, properties = properties_of(source)
     factors = discrete.factors.factors
     children = [factor.child for factor in factors]
@@ -43,9 +39,7 @@ def _potential(factor: Factor) -> Table:
 
 
 def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """The model's name, and the properties that comments give to the statement after them; "" is
-    the model itself.
-    """
+    """The model's name, and the properties in comments before statements; "" is the model."""
     program, _ = parse_program(source)
     found: dict[str, tuple[str, ...]] = {}
     name = "unknown"

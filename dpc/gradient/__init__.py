@@ -1,3 +1,1 @@
-"""Objectives with random parts: which estimator each draw gets, and the program as steps that
-estimators can run.
-"""
+"""Objectives with random parts: an estimator for each draw, and steps that estimators run."""

@@ -5,61 +5,23 @@ elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where 
 closed form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.build import mark_random, sort_nodes
+from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.substitute import substitute
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import IndexOf, Type
 
 from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, objective_of
 from .follow import Followed, has_elements
-from .given import as_given, without
 from .refuse import unusable
 from .steps import density_cost, random_names
-from .substitute import substitute
-
-GIVEN = (Kind.INPUT, Kind.PARAMETER)
-
-
-def guided(graph: Graph) -> Graph:
-    """What is drawn by the guide and computed by the model; what is observed is given, and nothing
-    costs anything.
-    """
-    assert graph.guide is not None
-    guide = [node for node in graph.guide.nodes if node.kind in (Kind.FUNCTION, Kind.DRAW)]
-    for node in guide:
-        if node.kind is Kind.FUNCTION and node.name in graph.by_name:
-            raise DpError(
-                [
-                    unusable(
-                        node,
-                        f"`{node.name}` is a name of the model too",
-                        "choose another name for it",
-                    )
-                ]
-            )
-    drawn = {node.name for node in guide}
-    given = [node for part in (graph, graph.guide) for node in part.nodes if node.kind in GIVEN]
-    observed = [node for node in graph.of_kind(Kind.DRAW) if node.name not in drawn]
-    inputs = list(map(as_given, observed))
-    unique = {node.name: node for node in [*given, *inputs, *guide, *graph.of_kind(Kind.FUNCTION)]}
-    recurrences = (
-        *graph.guide.recurrences,
-        *without({n.name for n in graph.of_kind(Kind.DRAW)}, graph.recurrences),
-    )
-    found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
-    return mark_random(sort_nodes(found))
 
 
 def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
-    """The costs of an objective that has a bound in it: those of the bound, and whatever else is
-    added to it.
-    """
+    """The costs of an objective with a bound in it, and whatever else is added to it."""
     bound = bound_of(graph)
     assert bound is not None
     if len(bounds_in(objective_of(graph).body)) > 1:
@@ -146,9 +108,7 @@ def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
 def _closed_divergence(
     model: Node, guide: Node, graph: Graph, followed: Followed
 ) -> CostTerm | None:
-    """-KL(q, p), where both laws are of one family and the model's does not look at what is drawn
-    from z on.
-    """
+    """-KL(q, p), where both are of one family and p does not depend on z or below."""
     assert graph.guide is not None
     if not (has_elements(model, graph) and has_elements(guide, graph.guide)):
         return None
@@ -169,9 +129,5 @@ def _closed_divergence(
         return None
     binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
     theirs = [index.name for index in other.indices if isinstance(index, c.Bind)]
-    p = substitute(p, dict(zip(theirs, map(_variable, binders), strict=True)))
+    p = substitute(p, dict(zip(theirs, map(index_of, binders), strict=True)))
     return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))
-
-
-def _variable(bind: c.Bind) -> c.Var:
-    return c.Var(bind.span, Type(IndexOf(bind.dim, bind.low, bind.high)), bind.name)

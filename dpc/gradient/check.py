@@ -1,7 +1,5 @@
 """What is wrong with an objective, without estimating it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.diagnostics import Diagnostic, DpError
@@ -23,9 +21,7 @@ def check_estimators(graph: Graph) -> list[Diagnostic]:
 
 
 def _ignored(graph: Graph) -> Iterator[Diagnostic]:
-    """Annotations of draws that are never drawn: those that are observed, or that the guide draws
-    instead.
-    """
+    """Annotations of draws that are never drawn: observed, or drawn by the guide."""
     for node in graph.of_kind(Kind.DRAW):
         if grad_setting(node) and node.observed:
             yield unusable(

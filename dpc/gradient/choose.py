@@ -20,9 +20,9 @@ from dpc.dsl.record import Record
 from dpc.inference.planning.plan import plan_contraction
 
 from .costs import CostTerm
-from .follow import Followed, Past, element_axes
+from .follow import Followed, Lagged, element_axes
 from .paths import is_chain, is_path
-from .refuse import PATHS, grad_setting, moving_edges, refusals, wrong
+from .refuse import follows_path, grad_setting, moving_edges, refusals, wrong
 from .smoothness import obstacle
 from .steps import group_of, is_simple, random_names
 
@@ -30,7 +30,7 @@ MOST_POINTS = 4096
 LARGEST_TABLE = 2**20
 
 
-class Choice(Record):
+class EstimatorChoice(Record):
     """`points` is how many values the draw has in every sample of what is above it."""
 
     name: str
@@ -48,7 +48,7 @@ class Choice(Record):
 
 def choose_methods(
     graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False
-) -> list[Choice]:
+) -> list[EstimatorChoice]:
     """One choice for each draw, parents first; where samples are weighed, every draw is sampled."""
     problems = list(refusals(graph, terms, weighed))
     if problems:
@@ -67,19 +67,21 @@ class _Chooser:
         draws = graph.of_kind(Kind.DRAW)
         self.paths = frozenset(node.name for node in draws if is_path(node, graph))
         self.followed = Followed(graph, self.paths)
-        self.choices: dict[str, Choice] = {}
+        self.choices: dict[str, EstimatorChoice] = {}
         self.weighed = weighed
         self.summed = set() if weighed else self._summed(draws)
         for node in reversed(draws):
             self.choices[node.name] = self._choose(node)
 
-    def _choose(self, node: Node) -> Choice:
+    def _choose(self, node: Node) -> EstimatorChoice:
         setting = grad_setting(node)
         if setting:
             return self._given(node, setting)
         if node.name in self.summed:
             points = self._points(node) or 1
-            return Choice(node.name, "enumerate", (), self._why_summed(node, points), points)
+            return EstimatorChoice(
+                node.name, "enumerate", (), self._why_summed(node, points), points
+            )
         reparametrised = all(law.facts.reparametrised for law in node.laws)
         blocked = (
             self._obstacle(node)
@@ -87,7 +89,7 @@ class _Chooser:
             else "its draws are no differentiable function of parameters"
         )
         if not blocked:
-            return Choice(
+            return EstimatorChoice(
                 node.name, "pathwise", (), "reparametrised, and all below it is differentiable", 1
             )
         moving = moving_edges(node, self.graph)
@@ -99,19 +101,19 @@ class _Chooser:
             if not support_of(node, self.sizes)
             else f"{blocked}, and {self._unsummed(node)}"
         )
-        return Choice(node.name, "rloo", (), why, 1)
+        return EstimatorChoice(node.name, "rloo", (), why, 1)
 
-    def _given(self, node: Node, setting: Setting) -> Choice:
+    def _given(self, node: Node, setting: Setting) -> EstimatorChoice:
         points = (self._points(node) or 1) if setting.method == "enumerate" else 1
-        return Choice(
+        return EstimatorChoice(
             node.name, setting.method, setting.options, "as the model says", points, given=True
         )
 
     def _obstacle(self, node: Node) -> str:
-        """Draws further down have made their choices: derivatives pass those that follow their
-        path.
-        """
-        passing = frozenset(name for name, choice in self.choices.items() if choice.method in PATHS)
+        """Draws further down have chosen: derivatives pass those that follow their path."""
+        passing = frozenset(
+            name for name, choice in self.choices.items() if follows_path(choice.method)
+        )
         return obstacle(node.name, self.graph, self.terms, passing)
 
     def _unsummed(self, node: Node) -> str:
@@ -137,9 +139,7 @@ class _Chooser:
     # ---- sums
 
     def _points(self, node: Node) -> int | None:
-        """How many joint values the elements have that do not go through the support side by
-        side.
-        """
+        """How many joint values the elements have that are not summed side by side."""
         support = support_of(node, self.sizes)
         if support is None or not (is_simple(node, self.graph) or node.name in self.paths):
             return None
@@ -164,16 +164,16 @@ class _Chooser:
         below = [own for own in self.followed.known.values() if node.name in own]
         below += [own for own in map(self._follows, self.terms) if node.name in own]
         for own in below:
-            found &= {axis for axis, place in own[node.name].items() if not isinstance(place, Past)}
+            found &= {
+                axis for axis, place in own[node.name].items() if not isinstance(place, Lagged)
+            }
         return found
 
     def _follows(self, term: CostTerm) -> dict[str, dict[int, int]]:
         return self.followed.follows(term.binders, [term.body])
 
     def _summed(self, draws: Sequence[Node]) -> set[str]:
-        """The finite draws that are summed: one after the other, as long as no table on the way
-        gets too large.
-        """
+        """The finite draws that are summed, as long as no table on the way gets too large."""
         found: dict[str, int] = {}
         for node in draws:
             setting = grad_setting(node)
@@ -216,9 +216,7 @@ class _Chooser:
         return max(plan_contraction(lengths, scopes).largest_clique[1], *sizes)
 
     def _reaching(self, name: str, summed: Mapping[str, int]) -> set[str]:
-        """The summed draws whose values the value of a node depends on; beyond a summed draw
-        nothing is looked for.
-        """
+        """The summed draws that a node's value depends on, not looking beyond them."""
         if name in summed:
             return {name}
         parents = [p for p in self.graph[name].parents if p in self.followed.known and p != name]
@@ -233,7 +231,7 @@ class _Chooser:
         }
 
 
-def summed_paths(graph: Graph, choices: Sequence[Choice]) -> frozenset[str]:
+def summed_paths(graph: Graph, choices: Sequence[EstimatorChoice]) -> frozenset[str]:
     """The draws along a recurrence that are summed."""
     return frozenset(
         one.name for one in choices if one.method == "enumerate" and is_path(graph[one.name], graph)

@@ -29,9 +29,7 @@ TURNS = 3
 
 
 class Variant(Record):
-    """One draw with one method, the others as they are. `biased` is what the method says of
-    itself.
-    """
+    """One draw with one method. `biased` is what the method says of itself."""
 
     draw: str
     method: str
@@ -45,9 +43,7 @@ class Variant(Record):
         return float(sum(m.variance.sum() for m in self.estimates.gradient.values()))
 
     def bias(self, reference: Reference) -> tuple[float, float]:
-        """The distance of the mean gradient from the reference, and how large it would be by chance
-        alone.
-        """
+        """The distance of the mean gradient from the reference, and what chance would give."""
         gaps = [m.mean - reference.gradient[name] for name, m in self.estimates.gradient.items()]
         errors = [
             m.error**2 + reference.error[name] ** 2 for name, m in self.estimates.gradient.items()
@@ -192,9 +188,7 @@ def compare(
 
 
 def wanted_methods(text: str, choice: Any) -> Iterator[str]:
-    """`all`, or methods as they are written after `grad=`; those without samples of their own get
-    those of the draw.
-    """
+    """`all`, or methods as after `grad=`; without samples of their own, those of the draw."""
     known = {method.name: method for method in GRAD_METHODS}
     words = (
         list(known) if text == "all" else [word.strip() for word in re.split(r",(?![^(]*\))", text)]

@@ -11,19 +11,16 @@ from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
 from dpc.dsl.graph.typed import Piece, Setting
 from dpc.dsl.graph.types import Dim, IndexOf, Place, Real, Type
 from dpc.dsl.record import Record
-
-from .substitute import names_in, renamed_apart, substitute
 
 NUMBER = Type(Real())
 
 
 class CostTerm(Record):
-    """`body`, summed over the places of `binders`; settings are those of the statement it stands
-    in.
-    """
+    """`body`, summed over `binders`; settings are those of the statement it stands in."""
 
     binders: tuple[c.Bind, ...]
     body: c.Core
@@ -47,9 +44,7 @@ def bounds_in(core: c.Core | c.Law) -> list[c.Apply]:
 
 
 def averages_weights(bound: c.Apply | None) -> bool:
-    """Whether it is a bound of several samples: no mean over costs, but the log of a mean over
-    weights.
-    """
+    """Whether it is a bound of several samples: the log of a mean over weights."""
     return bound is not None and bound.function != "elbo"
 
 
@@ -120,9 +115,7 @@ def _split_product(core: c.Apply, graph: Graph) -> Iterator[CostTerm]:
 
 
 def _split_named(core: c.At | c.Ref, graph: Graph) -> Iterator[CostTerm]:
-    """The definition of a number that is computed, where it has one statement for all its
-    places.
-    """
+    """The definition of a computed number with one statement for all its indices."""
     base, indices = (core.base, core.indices) if isinstance(core, c.At) else (core, ())
     node = graph.by_name.get(base.name) if isinstance(base, c.Ref) else None
     if node is None or not _is_plain(node, graph) or len(node.pieces[0].indices) != len(indices):

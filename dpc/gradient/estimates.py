@@ -1,6 +1,4 @@
-"""Many independent estimates of an objective and its derivatives: their means, and how far those
-can be off.
-"""
+"""Many independent estimates of an objective and its derivatives: means and their errors."""
 
 from __future__ import annotations
 
@@ -14,10 +12,8 @@ from dpc.dsl.record import Record
 TOGETHER = 128
 
 
-class Moments(Record):
-    """Of `count` estimates of an array: the mean and, entry by entry, the variance of one
-    estimate.
-    """
+class EstimateMoments(Record):
+    """Of `count` estimates of an array: the mean, and the variance of one estimate."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -30,20 +26,16 @@ class Moments(Record):
 
 
 class Estimates(Record):
-    """`gradient` by the names of parameters, `hessian` by their pairs; `seconds` is the time of one
-    estimate.
-    """
+    """`gradient` by parameter, `hessian` by pairs; `seconds` is the time of one estimate."""
 
-    value: Moments
-    gradient: dict[str, Moments]
-    hessian: dict[tuple[str, str], Moments]
+    value: EstimateMoments
+    gradient: dict[str, EstimateMoments]
+    hessian: dict[tuple[str, str], EstimateMoments]
     seconds: float
 
 
 class Estimator:
-    """Estimates of a model's objective at these parameters, so many together, by one compiled
-    program.
-    """
+    """Estimates of an objective at these parameters, in batches, by one compiled program."""
 
     def __init__(self, model: Any, params: Any, data: Any, together: int, hessian: bool = False):
         import jax
@@ -81,10 +73,10 @@ class Estimator:
         return found, best
 
 
-def moments(array: Any) -> Moments:
+def moments(array: Any) -> EstimateMoments:
     """Estimates are along the first axis."""
     array = np.asarray(array)
     many = len(array) > 1
-    return Moments(
+    return EstimateMoments(
         array.mean(0), array.var(0, ddof=1) if many else np.zeros(array.shape[1:]), len(array)
     )

@@ -5,13 +5,11 @@ s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over
 A recurrence, or an index n - 1, follows what is at its own place and before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.dependence import Recurrence, offset_of
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Dim, Place
 
@@ -19,7 +17,7 @@ Map = dict[int, int]
 Follows = dict[str, Map]
 
 
-class Past(int):
+class Lagged(int):
     """An axis along which something depends on its own place and on all before it."""
 
 
@@ -69,9 +67,9 @@ class Followed:
                             along = _axis_map(self.graph[name], indices, own)
                             _meet(
                                 together,
-                                self._through(name, {a: Past(b) for a, b in along.items()}),
+                                self._through(name, {a: Lagged(b) for a, b in along.items()}),
                             )
-        steps: Map = {} if group.reverse or group.inner else {group.axis: Past(group.axis)}
+        steps: Map = {} if group.reverse or group.inner else {group.axis: Lagged(group.axis)}
         drawn: Follows = {name: steps for name in group.members if self._is_sampled(name)}
         return {name: {**together, **drawn} for name in group.members}
 
@@ -120,7 +118,7 @@ def _roots_of(piece: Piece) -> list[c.Core | c.Law]:
 
 def _joined(first: int, second: int) -> int:
     """The second axis, up to the place if either only says so."""
-    return Past(second) if isinstance(first, Past) or isinstance(second, Past) else second
+    return Lagged(second) if isinstance(first, Lagged) or isinstance(second, Lagged) else second
 
 
 def has_elements(node: Node, graph: Graph) -> bool:
@@ -142,9 +140,7 @@ def is_whole(bind: c.Bind) -> bool:
 def uses(
     root: c.Core | c.Law, shadowed: frozenset[str]
 ) -> Iterator[tuple[str, tuple[c.Core, ...]]]:
-    """Every mention of a node with its indices; those that an inner binder hides are no binders of
-    ours.
-    """
+    """Every mention of a node with its indices; a binder that an inner one hides is not ours."""
     if isinstance(root, c.Ref):
         yield root.name, ()
         return
@@ -174,7 +170,7 @@ def _axis_map(node: Node, indices: tuple[c.Core, ...], own: dict[str, tuple[int,
             and offset <= 0
             and own[name][0] not in found.values()
         ):
-            found[axis] = Past(own[name][0]) if offset else own[name][0]
+            found[axis] = Lagged(own[name][0]) if offset else own[name][0]
     return found
 
 

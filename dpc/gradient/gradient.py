@@ -14,8 +14,8 @@ from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.entries import entry_names
 from ..show.table import Table
-from .choose import Choice
-from .estimates import Estimates, Estimator, Moments
+from .choose import EstimatorChoice
+from .estimates import EstimateMoments, Estimates, Estimator
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -32,7 +32,7 @@ class Gradient(Answer, Mapping[str, Any]):
         self,
         objective: str,
         estimates: Estimates,
-        choices: list[Choice],
+        choices: list[EstimatorChoice],
         exact: str,
         names: dict[str, list[str]],
     ):
@@ -69,12 +69,12 @@ class Gradient(Answer, Mapping[str, Any]):
     def _shown(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         return row if self.exact else (*row[:2], f"± {row[2]:.2g}")
 
-    def _row(self, text: str, moments: Moments, place: int) -> tuple[Any, ...]:
+    def _row(self, text: str, moments: EstimateMoments, place: int) -> tuple[Any, ...]:
         mean = float(np.ravel(moments.mean)[place])
         error = float(np.ravel(moments.error)[place])
         return (text, mean) if self.exact else (text, mean, error)
 
-    def _numbers(self) -> Iterator[tuple[str, Moments, int]]:
+    def _numbers(self) -> Iterator[tuple[str, EstimateMoments, int]]:
         """The value, its derivatives, and the second ones of each pair once."""
         yield self.objective, self.estimates.value, 0
         for name, moments in self.estimates.gradient.items():
@@ -119,7 +119,7 @@ class Gradient(Answer, Mapping[str, Any]):
         return {**found, "estimators": [choice_dict(choice) for choice in self.choices]}
 
 
-def choice_dict(choice: Choice) -> dict[str, Any]:
+def choice_dict(choice: EstimatorChoice) -> dict[str, Any]:
     return {
         "draw": choice.name,
         "estimator": str(choice),
@@ -149,7 +149,7 @@ def find_gradient(
     return Gradient(objective, found, choices, exact, names)
 
 
-def exactness(choices: list[Choice]) -> str:
+def exactness(choices: list[EstimatorChoice]) -> str:
     """Why there is nothing to sample, if so."""
     if not choices:
         return "nothing in the objective is random"

@@ -1,22 +1,18 @@
 """Annotations as estimators: `grad=sfe(baseline=moving)` is ScoreFunction(baseline=Moving())."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpc.estimators.methods.baselines import Constant
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.table import BASELINES, METHODS
 
-from .choose import Choice
+from .choose import EstimatorChoice
 
 ELSEWHERE = frozenset({"samples", "control"})
-"""Options that are not the method's own: they say how often it is drawn, and what is subtracted
-from its costs.
-"""
+"""Not the method's own options: how often it is drawn, and what its costs are less."""
 
 
-def make_method(choice: Choice) -> Method:
+def make_method(choice: EstimatorChoice) -> Method:
     options: dict[str, Any] = {
         name: value for name, value in choice.options if name not in ELSEWHERE
     }

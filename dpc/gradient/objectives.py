@@ -13,7 +13,7 @@ from ..model.compiled import Sizes, compiled, split_data
 
 if TYPE_CHECKING:
     from ..model.functions import Functions
-    from .program import Objective
+    from .program import ObjectiveProgram
 
 Values = dict[str, Any]
 
@@ -23,12 +23,12 @@ class Objectives:
 
     def __init__(self, functions: Functions):
         self.functions = functions
-        self._objectives: dict[Sizes, Objective] = {}
+        self._objectives: dict[Sizes, ObjectiveProgram] = {}
         self._compiled: dict[tuple[str, Sizes], Callable[..., Any]] = {}
 
-    def objective(self, data: Mapping[str, Any]) -> Objective:
+    def objective(self, data: Mapping[str, Any]) -> ObjectiveProgram:
         """The objective for data of these sizes: its draws with their estimators, and its costs."""
-        from .program import Objective
+        from .program import ObjectiveProgram
 
         graph = self.functions.graph
         if not graph.of_kind(Kind.COST):
@@ -37,7 +37,7 @@ class Objectives:
             )
         sizes = self.functions.sizes(data)
         if sizes not in self._objectives:
-            self._objectives[sizes] = Objective(graph, dict(sizes), self.functions.externs)
+            self._objectives[sizes] = ObjectiveProgram(graph, dict(sizes), self.functions.externs)
         return self._objectives[sizes]
 
     def surrogate(
@@ -70,7 +70,7 @@ class Objectives:
         return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
 
 
-def _compile(objective: Objective, name: str) -> Callable[..., Any]:
+def _compile(objective: ObjectiveProgram, name: str) -> Callable[..., Any]:
     """The surrogate, or its value with its gradient; what baselines remember comes along."""
 
     def estimate(params: Values, key: Any, state: Values, arrays: Any, samples: int) -> Any:

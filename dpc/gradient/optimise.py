@@ -6,8 +6,6 @@ taken in stretches of one length by one compiled program. A run that continues f
 any stretch is therefore the same run, bit for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -22,10 +20,8 @@ from dpc.inference.optimise.stochastic import LEAST_STEPS, OPTIMIZERS, SMALL, ST
 CHECKS = 2
 
 
-class Plan(NamedTuple):
-    """`samples` of the whole program for each estimate; as few as its estimators need where it is
-    None.
-    """
+class OptimisePlan(NamedTuple):
+    """`samples` of the program for each estimate; None is as few as its estimators need."""
 
     steps: int
     rate: float
@@ -34,10 +30,8 @@ class Plan(NamedTuple):
     optimizer: str
 
 
-class State(NamedTuple):
-    """After `step` steps: parameters in unconstrained space, what optimiser and baselines remember,
-    all losses.
-    """
+class OptimiseState(NamedTuple):
+    """After `step` steps: unconstrained parameters, what optimiser and baselines keep, losses."""
 
     step: int
     raw: Any
@@ -50,10 +44,8 @@ class State(NamedTuple):
         return float(self.losses[-STRETCH:].mean())
 
 
-class Progress(NamedTuple):
-    """Over the last half of a run: how much the loss fell from its first to its second half, and
-    the error of that.
-    """
+class LossTrend(NamedTuple):
+    """How much the loss fell between the halves of the last half of a run, and its error."""
 
     fall: float
     error: float
@@ -65,20 +57,22 @@ class Progress(NamedTuple):
         return abs(self.fall) < max(2 * self.error, self.small)
 
 
-def start(model: Any, params: Mapping[str, Any], data: Any, plan: Plan) -> State:
+def start(model: Any, params: Mapping[str, Any], data: Any, plan: OptimisePlan) -> OptimiseState:
     raw = model.unconstrain(dict(params))
     memory = OPTIMIZERS[plan.optimizer](plan.rate).init(raw), model.objective(data).initial_state
-    return State(0, raw, memory, np.zeros(0))
+    return OptimiseState(0, raw, memory, np.zeros(0))
 
 
-def optimise(model: Any, data: Any, plan: Plan, state: State) -> Iterator[State]:
+def optimise(
+    model: Any, data: Any, plan: OptimisePlan, state: OptimiseState
+) -> Iterator[OptimiseState]:
     """The state after every stretch, until the steps are done or nothing more is gained."""
     advance = _stretch(model, data, plan)
     key = jax.random.key(plan.seed)
     while state.step < plan.steps and not has_converged(state.losses):
         count = min(STRETCH - state.step % STRETCH, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
-        state = State(
+        state = OptimiseState(
             state.step + count,
             raw,
             memory,
@@ -100,7 +94,7 @@ def first_bad(losses: np.ndarray) -> int:
     return int(np.argmax(~np.isfinite(losses)))
 
 
-def _stretch(model: Any, data: Any, plan: Plan) -> Callable[..., Any]:
+def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:
     """Up to STRETCH steps; how many is an argument, so that all stretches run the same program."""
     optimizer = OPTIMIZERS[plan.optimizer](plan.rate)
     sign = 1.0 if model.graph.of_kind(Kind.COST)[0].minimize else -1.0
@@ -136,16 +130,14 @@ def has_converged(losses: np.ndarray) -> bool:
     return ends[-1] >= LEAST_STEPS and all(progress(losses[:end]).is_over for end in ends)
 
 
-def progress(losses: np.ndarray) -> Progress:
+def progress(losses: np.ndarray) -> LossTrend:
     """Of the last half of the losses, the mean of the first half less the mean of the second."""
     level = abs(float(losses[-(len(losses) // 4) :].mean()))
-    return Progress(*last_fall(losses), SMALL * (1 + level))
+    return LossTrend(*last_fall(losses), SMALL * (1 + level))
 
 
 def smoothed(losses: np.ndarray) -> np.ndarray:
-    """The mean of the losses of a window that ends at each step, a stretch long or all there
-    are.
-    """
+    """The mean of the losses of a window that ends at each step."""
     total = np.concatenate([[0.0], np.cumsum(losses)])
     end = np.arange(1, len(losses) + 1)
     begin = np.maximum(end - STRETCH, 0)

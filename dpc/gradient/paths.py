@@ -5,11 +5,9 @@ once, the marginals of each step are enough; elsewhere, and in other recurrences
 all paths.
 """
 
-from __future__ import annotations
-
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.dependence import Recurrence, offset_of
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Bool, IndexOf
 
@@ -27,9 +25,7 @@ def is_path(node: Node, graph: Graph) -> bool:
 
 
 def is_chain(node: Node, graph: Graph) -> bool:
-    """Each element depends on one other alone: that one step before it, at its own place along
-    other axes.
-    """
+    """Each element depends on one other alone: its own, one step before."""
     group = group_of(node.name, graph)
     if group is None or group.reverse or group.inner or not is_path(node, graph):
         return False

@@ -1,7 +1,5 @@
 """The estimator that each draw of an objective would have, before anything is compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpc.dsl.graph.graph import Graph, Kind

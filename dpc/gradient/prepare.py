@@ -1,27 +1,24 @@
 """What an objective is about: the draws and values that it needs, and its costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.build import mark_random
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
+from dpc.dsl.graph.passes.relaxed import relax
+from dpc.dsl.library.annotations import grad_method
 
-from .bound import bound_terms, guided
+from .bound import bound_terms
 from .costs import CostTerm, bound_of, cost_terms
-from .given import as_given, without
-from .refuse import critic_of, unusable
-from .relax import relax
+from .refuse import critic_of, grad_setting, unusable
 from .steps import random_names
 
 
 class Prepared(NamedTuple):
-    """`graph` has no cost and no guide; `bound` is the bound on the evidence in the objective, if
-    there is one.
-    """
+    """`graph` has no cost and no guide; `bound` is that of the objective, if it has one."""
 
     graph: Graph
     terms: list[CostTerm]
@@ -30,32 +27,39 @@ class Prepared(NamedTuple):
 
 def prepare(graph: Graph) -> Prepared:
     bound = bound_of(graph)
-    whole = guided(graph) if bound else _without_bound(graph)
-    terms = bound_terms(graph, whole) if bound else cost_terms(graph)
+    if bound:
+        whole = guided(graph)
+        terms = bound_terms(graph, whole)
+    else:
+        whole = observed_given(graph)
+        terms = cost_terms(graph)
+        _verify_no_posterior(graph, whole, terms)
     needed = _needed(whole, terms)
     _verify_drawn(needed)
-    return Prepared(*relax(needed, terms), bound)
+    relaxed = relax(needed, _relaxed_draws(needed), [term.body for term in terms])
+    pairs = zip(terms, relaxed.costs, strict=True)
+    return Prepared(relaxed.graph, [term.replace(body=body) for term, body in pairs], bound)
 
 
-def _without_bound(graph: Graph) -> Graph:
-    """What is observed is given. A mean given what is observed or weighed below is a posterior
-    mean: by a guide.
-    """
-    observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
-    nodes = [node for node in graph.nodes if node.kind is not Kind.COST]
-    found = graph.replace(
-        guide=None, nodes=tuple(as_given(n) if n.name in observed else n for n in nodes)
-    )
-    inside = {
-        name
-        for term in cost_terms(graph)
-        for name in found.ancestors(random_names(term.body, graph))
-    }
+def _relaxed_draws(graph: Graph) -> dict[str, str]:
+    found = {}
+    for node in graph.of_kind(Kind.DRAW):
+        setting = grad_setting(node)
+        if setting and grad_method(setting.method).needs == "relaxed":
+            found[node.name] = str(setting.method)
+    return found
+
+
+def _verify_no_posterior(graph: Graph, found: Graph, terms: Sequence[CostTerm]) -> None:
+    """A mean given what is observed or weighed below is a posterior mean: a guide's to estimate."""
+    inside: set[str] = set()
+    for term in terms:
+        inside |= found.ancestors(random_names(term.body, graph))
     drawn = {
         name for name in inside if found[name].kind is Kind.DRAW and not found[name].undirected
     }
     for node in graph.nodes:
-        weighs = node.name in observed or node.kind is Kind.FACTOR
+        weighs = node.kind is Kind.FACTOR or (node.kind is Kind.DRAW and node.observed)
         if weighs and found.ancestors(node.parents) & drawn:
             what = "a factor" if node.kind is Kind.FACTOR else "observed"
             message = (
@@ -63,21 +67,13 @@ def _without_bound(graph: Graph) -> Graph:
             )
             help = "add a `guide` and `maximize elbo()`, or leave it out"
             raise DpError([unusable(node, message, help)])
-    return mark_random(found.replace(recurrences=tuple(without(observed, found.recurrences))))
 
 
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
     """Nothing is drawn that no cost depends on."""
-    names = [part.name for term in terms for part in c.walk(term.body) if isinstance(part, c.Ref)]
-    needed = graph.ancestors(names)
-    needed |= graph.ancestors([critic for name in needed if (critic := critic_of(graph[name]))])
-    nodes = tuple(
-        node
-        for node in graph.nodes
-        if node.name in needed or node.kind in (Kind.INPUT, Kind.PARAMETER)
-    )
-    recurrences = tuple(r for r in graph.recurrences if set(r.members) & needed)
-    return graph.replace(nodes=nodes, recurrences=recurrences)
+    names = nodes_read(*(term.body for term in terms))
+    critics = [critic_of(graph[name]) for name in graph.ancestors(names)]
+    return needed_for(graph, [*names, *filter(None, critics)])
 
 
 def _verify_drawn(graph: Graph) -> None:

@@ -1,8 +1,4 @@
-"""An objective ready to be estimated: its functions, its draws with their methods, its
-costs.
-"""
-
-from __future__ import annotations
+"""An objective ready to be estimated: its functions, draws with methods, and costs."""
 
 from ast import FunctionDef
 from collections.abc import Callable, Mapping
@@ -24,11 +20,11 @@ from dpc.estimators.surrogate import least_particles, starting_state
 
 from .choose import choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
-from .follow import Followed, Follows, Past, element_axes
+from .follow import Followed, Follows, Lagged, element_axes
 from .methods import make_method
 from .paths import is_chain
 from .prepare import prepare
-from .refuse import SCORES, critic_of
+from .refuse import critic_of, weighs_scores
 from .steps import (
     StepWriter,
     certain_critics,
@@ -43,7 +39,7 @@ from .steps import (
 RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
 
-class Objective:
+class ObjectiveProgram:
     """What a graph is to minimise or maximise, for data of these sizes."""
 
     def __init__(
@@ -59,7 +55,7 @@ class Objective:
 
     @cached_property
     def _lowered(self) -> LoweredProgram:
-        frozen = frozenset(name for name, choice in self.choices.items() if choice.method in SCORES)
+        frozen = frozenset(name for name, c in self.choices.items() if weighs_scores(c.method))
 
         def parts(writer: ProgramWriter) -> list[FunctionDef]:
             return [StepWriter(writer, frozen, self.summed).write(self.terms)]
@@ -84,9 +80,7 @@ class Objective:
         samples: int,
         state: State | None = None,
     ) -> Estimate:
-        """One estimate of the mean objective, by this many samples of the program, or of the bound
-        in it.
-        """
+        """One estimate of the mean objective, by this many samples, or of its bound."""
         steps = self.steps(params, data)
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
@@ -104,9 +98,7 @@ class Objective:
         )
 
     def _drawn_name(self, name: str) -> str:
-        """Draws of single statements and those that are summed have their own names, all others
-        have a score.
-        """
+        """Draws of single statements and summed ones have their names, others a score."""
         alone = is_simple(self.graph[name], self.graph) and group_of(name, self.graph) is None
         return name if alone or name in self.summed else f"score {name}"
 
@@ -199,7 +191,8 @@ class Objective:
         samples: Any,
         functions: dict[str, Any],
     ) -> Block:
-        scored = [m for m in members if m in self.choices and self.choices[m].method in SCORES]
+        drawn = [m for m in members if m in self.choices]
+        scored = [m for m in drawn if weighs_scores(self.choices[m].method)]
         plates = int(has_steps(group_of(node.name, self.graph)))
         scores = tuple(
             Score(
@@ -221,14 +214,12 @@ class Objective:
         )
 
     def _follows(self, follows: Follows) -> Follows:
-        """The same under the names of draws and scores; the elements of a recurrence are its
-        steps.
-        """
+        """The same by draws and scores; the elements of a recurrence are its steps."""
         found: Follows = {}
         for name, along in follows.items():
             group = group_of(name, self.graph)
             places = {
-                axis: Upto(place) if isinstance(place, Past) else place
+                axis: Upto(place) if isinstance(place, Lagged) else place
                 for axis, place in along.items()
             }
             drawn = self._drawn_name(name)

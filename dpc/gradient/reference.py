@@ -25,9 +25,7 @@ TOLERANCE = 1e-6
 
 
 class Reference(Record):
-    """`error` is the standard error of each entry, 0 for what is exact; `about` says how it was
-    found.
-    """
+    """`error` is the standard error of each entry, 0 where exact; `about` says how."""
 
     gradient: dict[str, np.ndarray]
     error: dict[str, np.ndarray]
@@ -116,9 +114,7 @@ def _is_real(axes: Axes) -> bool:
 
 
 def _points(axes: Axes, shift: float) -> tuple[dict[str, np.ndarray], float]:
-    """All combinations, and the weight of each; real values are moved by this share of their
-    step.
-    """
+    """All combinations, and their weights; real values move by this share of their step."""
     lines = [
         axis.values + shift * axis.step if axis.step else axis.values for axis in _entries(axes)
     ]

@@ -1,8 +1,4 @@
-"""Gradients that would be wrong without a word, and objectives that have no estimate: what is said
-about them.
-"""
-
-from __future__ import annotations
+"""Gradients that would be wrong without a word, objectives without an estimate: what is said."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +6,7 @@ from dpc.dsl.diagnostics import Diagnostic
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Setting
+from dpc.dsl.library.annotations import grad_method
 from dpc.dsl.source import Span
 
 from .costs import CostTerm
@@ -17,14 +14,21 @@ from .paths import is_path
 from .smoothness import obstacle
 from .steps import is_simple
 
-PATHS = frozenset({"pathwise", "antithetic", "gumbel_softmax", "straight_through", "rebar"})
-SCORES = frozenset({"sfe", "rloo"})
-WEIGHED = frozenset({"pathwise", "gumbel_softmax", "straight_through", *SCORES})
 NOT_WEIGHED = frozenset({"samples", "control", "baseline", "constant"})
 
 
 def grad_setting(node: Node) -> Setting | None:
     return next((setting for setting in node.settings if setting.name == "grad"), None)
+
+
+def follows_path(method: str) -> bool:
+    return grad_method(method).along == "path"
+
+
+def weighs_scores(method: str) -> bool:
+    """Step by step: the score of each step weighs the costs from there on."""
+    row = grad_method(method)
+    return row.along == "score" and row.stepwise
 
 
 def critic_of(node: Node) -> str | None:
@@ -40,7 +44,7 @@ def critic_of(node: Node) -> str | None:
 def _unweighable(node: Node) -> Iterator[Diagnostic]:
     setting = grad_setting(node)
     assert setting is not None
-    if setting.method not in WEIGHED or NOT_WEIGHED & dict(setting.options).keys():
+    if not grad_method(setting.method).weighed or NOT_WEIGHED & dict(setting.options).keys():
         message = (
             f"`{node.name}` is drawn once for each sample of the bound, which this `grad` "
             "does not do"
@@ -54,9 +58,7 @@ def _samples(node: Node) -> object:
 
 
 def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the annotations of a graph's draws, given what is below them: costs, or
-    weights.
-    """
+    """What is wrong with the annotations of draws, given the costs or weights below them."""
     asked = {
         node.name: found.method
         for node in graph.of_kind(Kind.DRAW)
@@ -64,10 +66,10 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
     }
     if weighed:
         yield from (diagnostic for name in asked for diagnostic in _unweighable(graph[name]))
-    passing = frozenset(name for name, method in asked.items() if method in PATHS)
+    passing = frozenset(name for name, method in asked.items() if follows_path(method))
     for name, method in asked.items():
         node = graph[name]
-        if method in PATHS:
+        if follows_path(method):
             blocked = obstacle(name, graph, terms, passing)
             if blocked:
                 yield wrong(
@@ -75,7 +77,7 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
                     f"`grad={method}` would leave out what happens at a jump: {blocked}",
                     "use `grad=rloo`, or write that statement `with soft(...)`",
                 )
-        elif method in (*SCORES, "es"):
+        elif grad_method(method).along == "score":
             moving = moving_edges(node, graph)
             if moving:
                 yield wrong(
@@ -103,7 +105,8 @@ def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator
                 "leave it out",
             )
         summed = method == "enumerate" and is_path(node, graph)
-        if method not in {"pathwise", *SCORES} and not is_simple(node, graph) and not summed:
+        stepwise = grad_method(method).stepwise or summed
+        if not stepwise and not is_simple(node, graph):
             yield unusable(
                 node,
                 (

@@ -6,11 +6,10 @@ would leave out what the step does, silently. Statements that are `soft` or `smo
 derivatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Setting
 from dpc.dsl.library.functions import functions_by_text
@@ -22,9 +21,7 @@ CHOICES = frozenset({"argmax", "argmin", "any", "all"})
 
 
 def obstacle(name: str, graph: Graph, terms: Iterable[CostTerm], passing: frozenset[str]) -> str:
-    """Why derivatives do not pass from this draw to the costs, or nothing; `passing` are draws that
-    pass them on.
-    """
+    """Why derivatives do not pass from this draw to the costs; empty if they do."""
     touched = {name}
     for node in graph.nodes:
         if node.name == name or not touched & set(node.parents):
@@ -45,7 +42,7 @@ def obstacle(name: str, graph: Graph, terms: Iterable[CostTerm], passing: frozen
 
 
 def _hard_choice(where: c.Core | None, touched: set[str]) -> str:
-    return "a choice" if where is not None and _mentions(where, touched) else ""
+    return "a choice" if where is not None and reads_any(where, touched) else ""
 
 
 def _hard(
@@ -55,9 +52,9 @@ def _hard(
         return ""
     for part in c.walk(body):
         word = _jump(part)
-        if word and any(_mentions(inner, touched) for inner in _jumping(part)):
+        if word and any(reads_any(inner, touched) for inner in _jumping(part)):
             return word
-        if isinstance(part, c.Call) and _mentions(part, touched):
+        if isinstance(part, c.Call) and reads_any(part, touched):
             word = _jump_inside(part.function, graph)
             if word:
                 return word
@@ -84,9 +81,7 @@ def _jumping(part: c.Core | c.Law) -> list[c.Core]:
 
 
 def _jump_inside(function: str, graph: Graph) -> str:
-    """A function of the program that jumps; those that the caller binds are taken to have
-    derivatives.
-    """
+    """A function of the program that jumps; a caller's is taken to have derivatives."""
     body = next((f.body for f in graph.functions if f.name == function), None)
     parts = list(c.walk(body)) if body is not None else []
     return next((word for part in parts if (word := _jump(part))), "") or next(
@@ -97,7 +92,3 @@ def _jump_inside(function: str, graph: Graph) -> str:
         ),
         "",
     )
-
-
-def _mentions(core: c.Core | c.Law, names: set[str]) -> bool:
-    return any(isinstance(part, c.Ref) and part.name in names for part in c.walk(core))

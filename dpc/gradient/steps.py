@@ -7,13 +7,11 @@ def program(params, data):
     return {"law z": law_z, ...}
 """
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Iterable, Sequence
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import Recurrence
+from dpc.dsl.graph.dependence import Recurrence, nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Bool, Real, Type
@@ -145,9 +143,7 @@ class StepWriter:
         return expanded(lower_distribution(piece.body, axes, inside), axes, inside)
 
     def mass(self, node: Node) -> Statement:
-        """The probability of a value for each element of a draw along a recurrence, given the
-        elements before it.
-        """
+        """The probability of a value for each element of a recurrent draw, given the past."""
         body = [assign("total", call("jnp.zeros", attribute(name("values"), "shape")))]
         for piece in node.pieces:
             places = places_of(piece) or [const(...)]
@@ -273,8 +269,7 @@ def is_simple(node: Node, graph: Graph) -> bool:
 
 
 def random_names(core: c.Core | c.Law, graph: Graph) -> list[str]:
-    names = [part.name for part in c.walk(core) if isinstance(part, c.Ref)]
-    return [name for name in dict.fromkeys(names) if graph[name].random]
+    return [name for name in nodes_read(core) if graph[name].random]
 
 
 def outside(node: Node, graph: Graph) -> list[str]:

@@ -1,7 +1,5 @@
 """Where a fit is told to begin: values for unknowns, each within its domain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,9 +59,7 @@ def _verify_value(name: str, type_: Type, shape: tuple[int, ...], value: Any, sa
 
 
 def _is_inside(type_: Type, array: Any) -> bool:
-    """Whether the value fits its constraint; a probability of zero does, but no step leads away
-    from there.
-    """
+    """Whether it fits its constraint; no step leads away from a probability of zero."""
     return bool(np.all(constraint_of(type_)(array))) and (
         type_.constraint != "simplex" or bool(np.all(array > 0))
     )

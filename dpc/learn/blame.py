@@ -14,33 +14,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.evaluate import Sizes
 from dpc.dsl.graph.graph import Kind
+from dpc.dsl.graph.passes.joined import place_name
 from dpc.dsl.record import Record
 
-from ..finite.slots import Sizes
-from ..finite.terms import Term
-from .cases import Group
-from .join import place_name
+from ..finite.terms import FiniteTerm
+from .cases import CaseGroup
 from .likelihood import Likelihood
 
 Values = dict[str, Any]
 Place = tuple[int, ...]
 
 
-class Look(Record):
-    """One group of cases at some parameters: the terms of log p, and a table for each, with an axis
-    of cases first.
-    """
+class TermTables(Record):
+    """One group of cases at some parameters: the terms of log p, with their tables by case."""
 
-    group: Group
-    terms: tuple[Term, ...]
+    group: CaseGroup
+    terms: tuple[FiniteTerm, ...]
     tables: list[Any]
 
 
 def blame(likelihood: Likelihood, params: Values) -> str:
-    """What is wrong, in words; the first entry of each draw and input is told. Empty if none is
-    found to blame.
-    """
+    """What is wrong, in words, with the first entry of each draw and input; empty if nothing."""
     first = 0
     said: dict[str, str] = {}
     for group, arrays in zip(likelihood.cases.groups, likelihood.arrays, strict=True):
@@ -54,8 +50,8 @@ def blame(likelihood: Likelihood, params: Values) -> str:
     return "; ".join(said.values())
 
 
-def look(likelihood: Likelihood, params: Values, group: Group, arrays: Any) -> Look:
-    terms: list[Term] = []
+def look(likelihood: Likelihood, params: Values, group: CaseGroup, arrays: Any) -> TermTables:
+    terms: list[FiniteTerm] = []
 
     def tables(known: Values, sizes: Mapping[str, int]) -> list[Any]:
         """Draws that are integrated out are zero: their laws are normal."""
@@ -72,20 +68,20 @@ def look(likelihood: Likelihood, params: Values, group: Group, arrays: Any) -> L
         lambda arrays: likelihood.map_cases(group, arrays, tables)
     )  # NumPyro refuses what is not traced
     found = [np.asarray(table) for table in run(arrays)]
-    return Look(group, tuple(terms), found if arrays.stacked else [table[None] for table in found])
+    return TermTables(
+        group, tuple(terms), found if arrays.stacked else [table[None] for table in found]
+    )
 
 
 class Teller:
     """Words for entries of a group whose first case has the number `first`."""
 
-    def __init__(self, likelihood: Likelihood, params: Values, group: Group, first: int):
+    def __init__(self, likelihood: Likelihood, params: Values, group: CaseGroup, first: int):
         self.cases, self.graph = likelihood.cases, likelihood.roles.graph
         self.params, self.group, self.first = params, group, first
 
-    def impossible(self, seen: Look) -> Iterator[tuple[str, str]]:
-        """A term over finite draws that are hidden is impossible where it is so for all of their
-        values.
-        """
+    def impossible(self, seen: TermTables) -> Iterator[tuple[str, str]]:
+        """A term over hidden finite draws is impossible where all of their values are."""
         for term, table in zip(seen.terms, seen.tables, strict=True):
             best = table.max(axis=tuple(range(table.ndim - len(term.slots), table.ndim)))
             bad = np.argwhere(~np.isfinite(best))
@@ -94,7 +90,7 @@ class Teller:
                 value = f"{best[tuple(bad[0])]:g}"
                 yield term.name, self._of_term(term, case, tuple(at), value)
 
-    def _of_term(self, term: Term, case: int, at: Place, value: str) -> str:
+    def _of_term(self, term: FiniteTerm, case: int, at: Place, value: str) -> str:
         place = self._place(term, at)
         if not isinstance(term.body, c.Law):
             return (
@@ -107,7 +103,7 @@ class Teller:
         )
         return f"{here} has log density {value} under {term.body.name}"
 
-    def _place(self, term: Term, at: Place) -> Place:
+    def _place(self, term: FiniteTerm, at: Place) -> Place:
         """Indices of the element that the term is about."""
         sizes = Sizes(self.group.sizes)
         found = {bind.name: sizes.places(bind)[k] for bind, k in zip(term.binders, at, strict=True)}

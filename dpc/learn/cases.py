@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
 from ..data.bind import Bound, bind_data
@@ -21,7 +22,7 @@ from ..data.raw import Array, Mask, Raw
 CASE = "case"
 
 
-class Group(Record):
+class CaseGroup(Record):
     """Cases of one size. `stacked` arrays have an entry for each case, `shared` are the same for
     all.
 
@@ -34,7 +35,7 @@ class Group(Record):
     missing: dict[str, Mask]
     count: int
 
-    def own(self) -> Group:
+    def own(self) -> CaseGroup:
         shared, stacked = (
             {name: np.array(a) for name, a in held.items()} for held in (self.shared, self.stacked)
         )
@@ -49,7 +50,7 @@ class Cases(Record):
     in the order of the sources.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[CaseGroup, ...]
     labels: dict[str, tuple[str, ...]]
     given: frozenset[str]
     joined: str = ""
@@ -94,19 +95,18 @@ def given_by(graph: Graph, raws: list[Raw]) -> set[str]:
 
 
 def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
-    return bind_observed(graph, given_by(graph, raws), raws, sizes)
+    return bind_partly(with_given_observed(graph, given_by(graph, raws)), raws, sizes)
 
 
-def bind_observed(
-    graph: Graph, given: set[str], raws: list[Raw], sizes: Mapping[str, int] | None
-) -> Bound:
-    """Draws that the data give are observed, whatever the file calls them; missing entries are
-    allowed.
-    """
-    seen = graph.map_nodes(
-        lambda n: n.replace(observed=n.observed or (n.kind is Kind.DRAW and n.name in given))
-    )
-    return bind_data(seen, *raws, sizes=sizes, partial=True, missing=True)
+def with_given_observed(graph: Graph, given: set[str]) -> Graph:
+    """Draws that the data give are observed, whatever the file calls them."""
+    observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
+    return mark_observed(graph, given | observed)
+
+
+def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+    """Not all that is observed need be there, and entries may be missing."""
+    return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
 
 
 # ---- groups
@@ -137,9 +137,7 @@ def stack_cases(graph: Graph, bounds: list[Bound]) -> Cases:
 
 
 def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
-    """A draw that other cases have, `seen` with such a value, is missing here in all its
-    entries.
-    """
+    """A draw that other cases have, `seen` with such a value, is missing here altogether."""
     absent = [name for name in seen if name not in bound.arrays]
     shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
     arrays = {name: np.full(shape, seen[name]) for name, shape in shapes.items()}
@@ -151,14 +149,14 @@ def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
     )
 
 
-def _group(bounds: list[Bound]) -> Group:
+def _group(bounds: list[Bound]) -> CaseGroup:
     first = bounds[0]
     if len(bounds) == 1:
-        return Group(first.sizes, first.arrays, {}, first.missing, 1)
+        return CaseGroup(first.sizes, first.arrays, {}, first.missing, 1)
     stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
     names = {name for bound in bounds for name in bound.missing}
     missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
-    return Group(first.sizes, {}, stacked, missing, len(bounds))
+    return CaseGroup(first.sizes, {}, stacked, missing, len(bounds))
 
 
 def _mask(bound: Bound, name: str) -> Mask:
@@ -193,7 +191,7 @@ def cut_cases(graph: Graph, bound: Bound, dim: str, places: list[Array]) -> Case
             name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()
         }
         shared = {name: array for name, array in bound.arrays.items() if name not in cut}
-        groups.append(Group({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
+        groups.append(CaseGroup({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
     return Cases(
         tuple(groups), bound.labels, frozenset(cut) & draws_of(graph), numbers=tuple(numbers)
     )

@@ -1,6 +1,4 @@
-"""Which method suits a likelihood, and why: counting where that is all there is, exact derivatives
-otherwise.
-"""
+"""Which method suits a likelihood, and why: counts where they are all, else exact derivatives."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "natural", 
 LOSSES = ("likelihood", *FIELD_LOSSES, *SPARSE_LOSSES)
 
 
-class Choice(Record):
+class MethodChoice(Record):
     """`loss` is one of LOSSES."""
 
     method: str
@@ -36,15 +34,15 @@ class NotApplicable(ValueError):
     """A method that was asked for, on a model it does not suit."""
 
 
-def choose_method(likelihood: Likelihood) -> Choice:
+def choose_method(likelihood: Likelihood) -> MethodChoice:
     roles = likelihood.roles
     if likelihood.is_complete and table_uses(roles):
-        return Choice(
+        return MethodChoice(
             "counts",
             "the data are complete and all that is unknown are tables: relative frequencies",
         )
     if likelihood.is_complete and roles.is_normalised and _all_closed(likelihood):
-        return Choice(
+        return MethodChoice(
             "closed form", "the data are complete and every unknown is a mean of something"
         )
     count = likelihood.count
@@ -52,16 +50,16 @@ def choose_method(likelihood: Likelihood) -> Choice:
     if likelihood.is_complete and roles.is_normalised:
         if count <= FEW:
             return choose_newton(count)
-        return Choice("lbfgs", f"the data are complete and {few} are unknown")
+        return MethodChoice("lbfgs", f"the data are complete and {few} are unknown")
     if roles.integrated:
         hidden = ", ".join(f"`{node.name}`" for node in roles.integrated[:3])
-        return Choice(
+        return MethodChoice(
             "lbfgs", f"{hidden} integrated out exactly: all laws are normal and all means affine"
         )
     if roles.is_normalised:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
         verb = "is" if len(roles.summed) == 1 else "are"
-        return Choice(
+        return MethodChoice(
             "em",
             f"{hidden} {verb} hidden: exact expectations, then L-BFGS on the likelihood itself",
         )
@@ -72,17 +70,15 @@ def numbers(count: int) -> str:
     return f"{count} numbers" if count != 1 else "one number"
 
 
-def choose_newton(count: int) -> Choice:
+def choose_newton(count: int) -> MethodChoice:
     verb = "are" if count != 1 else "is"
-    return Choice(
+    return MethodChoice(
         "newton", f"the data are complete and {numbers(count)} {verb} unknown: exact Hessian"
     )
 
 
-def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:
-    """Gradients alone: a Hessian of a log-partition takes longer to compile than it saves in
-    steps.
-    """
+def _choose_for_field(likelihood: Likelihood, few: str) -> MethodChoice:
+    """Gradients alone: the Hessian of a log-partition takes longer to compile than it saves."""
     try:
         likelihood.verify_exact()
     except MemoryLimitError as error:
@@ -92,16 +88,16 @@ def _choose_for_field(likelihood: Likelihood, few: str) -> Choice:
             f"exact inference is too wide ({str(error).partition(':')[0]}): the "
             "pseudo-likelihood, which is consistent"
         )
-        return Choice("lbfgs", why, "pseudo")
-    return Choice("lbfgs", f"a random field with {few} unknown: exact log-partition")
+        return MethodChoice("lbfgs", why, "pseudo")
+    return MethodChoice("lbfgs", f"a random field with {few} unknown: exact log-partition")
 
 
-def choose_for_loss(loss: str, likelihood: Likelihood) -> Choice:
+def choose_for_loss(loss: str, likelihood: Likelihood) -> MethodChoice:
     """The method for a loss that was asked for."""
     if loss in SPARSE_LOSSES:
         if reason := why_not_sparse(likelihood):
             raise NotApplicable(f"the loss {loss!r} cannot be used: {reason}")
-        return Choice("lbfgs", SPARSE_LOSSES[loss][1], loss)
+        return MethodChoice("lbfgs", SPARSE_LOSSES[loss][1], loss)
     if loss not in FIELD_LOSSES:
         raise NotApplicable(f"there is no loss {loss!r}: it is one of {', '.join(LOSSES)}")
     if likelihood.roles.is_normalised:
@@ -115,7 +111,7 @@ def choose_for_loss(loss: str, likelihood: Likelihood) -> Choice:
             "entries"
         )
     found = FIELD_LOSSES[loss]
-    return Choice("stochastic" if found.draws else "lbfgs", found.about, loss)
+    return MethodChoice("stochastic" if found.draws else "lbfgs", found.about, loss)
 
 
 def _all_closed(likelihood: Likelihood) -> bool:

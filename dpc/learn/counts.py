@@ -11,19 +11,18 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln  # type: ignore[import-untyped]
+from scipy.special import gammaln
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
+from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-from ..finite.expand import index_type
-from ..finite.slots import Sizes
-from .cases import CASE, Cases, Group
+from .cases import CASE, CaseGroup, Cases
 from .roles import Roles
 from .updates import entry_of, find_updates
 
@@ -38,9 +37,7 @@ class Use(Record):
 
 
 def table_uses(roles: Roles) -> list[Use] | None:
-    """Every use of every unknown, when all are tables of finite draws, with Dirichlet or Beta
-    priors or none.
-    """
+    """Every use of every unknown, when all are tables, with Dirichlet or Beta priors or none."""
     updates = find_updates(roles)
     if roles.summed or not roles.is_normalised or not updates:
         return None
@@ -73,9 +70,7 @@ def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:
 def count_cases(
     uses: list[Use], shapes: dict[str, tuple[int, ...]], cases: Cases
 ) -> dict[str, Array]:
-    """How often each entry of each table is seen: [shape of the table], with two columns for a
-    chance.
-    """
+    """How often each entry of each table is seen, with two columns for a probability."""
     found = {name: np.zeros(shape) for name, shape in shapes.items()}
     for group in cases.groups:
         for use in uses:
@@ -91,7 +86,7 @@ def count_shape(node: Node, sizes: dict[str, int]) -> tuple[int, ...]:
     return shape if node.type.constraint else (*shape, 2)
 
 
-def _places(use: Use, group: Group) -> list[Array]:
+def _places(use: Use, group: CaseGroup) -> list[Array]:
     """The indices into the table, and the child's own value, for every case and place."""
     dim = Dim(CASE, group.count, (), Span(0, 0))
     case = c.Bind(Span(0, 0), f"{CASE}.number", dim, FIRST, LAST)
@@ -121,10 +116,8 @@ def _value(use: Use) -> c.Core:
     )
 
 
-def _by_case(core: c.Core, group: Group) -> c.Core:
-    """The same expression, where what has a value for each case is a variable that runs over
-    them.
-    """
+def _by_case(core: c.Core, group: CaseGroup) -> c.Core:
+    """The same, where what has a value for each case is a variable that runs over them."""
     if isinstance(core, c.Ref) and core.name in group.stacked:
         return c.Var(core.span, core.type, core.name)
     return c.map_parts(core, lambda part: _by_case(part, group))
@@ -160,9 +153,7 @@ def estimate(counts: Array, node: Node) -> Array:
 
 
 def standard_errors(counts: Array, node: Node) -> Array:
-    """sqrt(p (1 - p) / n): the inverse of the observed information of a multinomial; not known
-    without data.
-    """
+    """sqrt(p (1 - p) / n), from the observed information of a multinomial; NaN without data."""
     total = counts.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = counts / total
@@ -178,9 +169,7 @@ def log_likelihood_at(counts: Array, p: Array, node: Node) -> float:
 
 
 def log_prior_at(added: Array, p: Array, node: Node) -> float:
-    """The log density of the Dirichlet prior whose parameters are one more than what it adds to the
-    counts.
-    """
+    """The log density of the Dirichlet prior with one more than what it adds to the counts."""
     normalisers = gammaln(np.sum(added + 1, axis=-1)) - np.sum(gammaln(added + 1), axis=-1)
     flat = not np.any(added)
     return (

@@ -16,7 +16,7 @@ from .cases import is_read
 from .choose import NotApplicable
 from .fit import choose, fingerprint, fit_likelihood
 from .likelihood import Likelihood
-from .options import Options, verify_options
+from .options import FitOptions, verify_options
 from .predict import log_likelihoods
 from .read_cases import read_cases
 from .result import Fit
@@ -33,7 +33,7 @@ Curves = dict[str, list[tuple[float, float]]]
 Watch = Callable[[int, str, Any], None]
 
 
-def fit_data(model: Model, request: FitRequest, options: Options) -> Fit:
+def fit_data(model: Model, request: FitRequest, options: FitOptions) -> Fit:
     """The fit; with `test`, also how probable cases are that were not learned from."""
     found = _find(model, request, options).replace(
         title=model.title,
@@ -43,7 +43,7 @@ def fit_data(model: Model, request: FitRequest, options: Options) -> Fit:
     return found.replace(test=held_out(model, found, request)) if request.test else found
 
 
-def _find(model: Model, request: FitRequest, options: Options) -> Fit:
+def _find(model: Model, request: FitRequest, options: FitOptions) -> Fit:
     if request.stream:
         return fit_stream(model, request, options)
     if is_large(request):
@@ -60,7 +60,7 @@ def is_large(request: FitRequest) -> bool:
     return path.name.endswith(".csv") and path.exists() and path.stat().st_size > LARGE
 
 
-def fit_at_once(model: Model, request: FitRequest, options: Options) -> Fit:
+def fit_at_once(model: Model, request: FitRequest, options: FitOptions) -> Fit:
     sources = request.sources
     cases = sources[0] if is_read(sources) else read_cases(model.graph, *sources, by=request.by)
     likelihood = Likelihood(model.graph, cases, model.externs)
@@ -115,7 +115,7 @@ class Watcher:
             self.keeper.keep(self.seen, self.last, now=True)
 
 
-def fit_stream(model: Model, request: FitRequest, options: Options) -> Fit:
+def fit_stream(model: Model, request: FitRequest, options: FitOptions) -> Fit:
     """Tables from a CSV that is never in memory as a whole."""
     from .stream import fit_csv
 

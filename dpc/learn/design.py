@@ -4,8 +4,6 @@ Column k of X is eta where b[k] is one and all else zero, less the offset, which
 are zero. Pieces are kept for the next pass unless there is too much of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
@@ -13,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax
+from dpc.dsl.graph.dependence import nodes_read
+from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.source import Span
 
-from ..finite.slots import Sizes
 from .cases import CASE, shape_of
 from .likelihood import Likelihood
 
@@ -26,9 +24,7 @@ WAY = "way"
 PIECE = 4096
 """Most entries of eta in a piece: what is computed from them stays in the cache."""
 SINGLE = 1 << 19
-"""Multiplications of a product of matrices that BLAS does in one thread; few rows are not worth a
-second one.
-"""
+"""Multiplications that BLAS does in one thread; few rows are not worth a second one."""
 FEWEST = 1024
 MOST_KEPT = 2**24
 """Entries of all pieces up to which they are made once; of more they are made anew on each pass."""
@@ -44,9 +40,7 @@ class TooLarge(ValueError):
 
 
 class Design:
-    """`predictor` is eta of each entry of the draw; raises NeedsJax for what NumPy does not
-    evaluate.
-    """
+    """`predictor` is eta of each entry; raises NeedsJax for what NumPy does not evaluate."""
 
     def __init__(
         self, likelihood: Likelihood, draw: Node, predictor: c.Core, weights: tuple[Node, ...]
@@ -83,9 +77,7 @@ class Design:
 
     def _needed_functions(self, predictor: c.Core) -> list[Node]:
         """Functions of the model that the predictor is computed from, in the order of the graph."""
-        needed = self.graph.ancestors(
-            {part.name for part in c.walk(predictor) if isinstance(part, c.Ref)}
-        )
+        needed = self.graph.ancestors(set(nodes_read(predictor)))
         found = [node for node in self.graph.of_kind(Kind.FUNCTION) if node.name in needed]
         for node in found:
             if (
@@ -97,9 +89,7 @@ class Design:
         return found
 
     def _row_dim(self, predictor: c.Core) -> str:
-        """The dim along which rows can be cut; empty if an expression looks at more than one of
-        them.
-        """
+        """The dim along which rows can be cut; empty if an expression reads several of them."""
         dim = str(next(iter(self.draw.type.shape), ""))
         own = {node.name for node in self.graph.nodes if dim in map(str, node.type.shape)}
         late = any(dim in map(str, self.graph[name].type.shape[1:]) for name in own)
@@ -204,9 +194,7 @@ def _row_binder(node: Node, dim: str) -> str:
 
 
 def _looks_at_one(core: c.Core | c.Law, row: str, dim: str, own: set[str]) -> bool:
-    """Whether arrays that have the dim, which are `own`, are asked for this row alone, and its
-    number nowhere.
-    """
+    """Whether arrays with the dim, `own`, are read in this row alone, and its index nowhere."""
     if isinstance(core, c.At) and isinstance(core.base, c.Ref) and core.base.name in own:
         first, *rest = core.indices
         is_here = isinstance(first, c.Var) and first.name == row

@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.lower.nodes import parameters
 from dpc.dsl.record import Record
 from dpc.inference.optimise.method import Result, minimise
 from dpc.inference.optimise.newton import Newton
@@ -35,24 +34,18 @@ class NotAFamily(ValueError):
 
 
 class NoMaximum(ValueError):
-    """Moments that no parameters have, or only infinite ones: they are on the boundary of what is
-    possible.
-    """
+    """Moments that no parameters have, or only infinite ones: they are on the boundary."""
 
 
-class Conjugate(Record):
-    """The prior exp(<theta, statistic> - count A(theta)): as if `count` cases with this sum of
-    statistics were seen.
-    """
+class FieldPrior(Record):
+    """exp(<theta, statistic> - count A(theta)): as if `count` such cases were seen."""
 
     statistic: Values
     count: float
 
 
 class FieldFamily:
-    """Parameters, statistics and means are dictionaries under the names of the file's
-    parameters.
-    """
+    """Parameters, statistics and means are dictionaries by the names of the parameters."""
 
     def __init__(self, model: Model, data: Mapping[str, Any] | None = None):
         verify_linear(model.graph)
@@ -109,7 +102,7 @@ class FieldFamily:
 
     # ---- from means to parameters
 
-    def natural(self, mean: Values, prior: Conjugate | None = None) -> Values:
+    def natural(self, mean: Values, prior: FieldPrior | None = None) -> Values:
         """The parameters with these means: of all distributions that have them, the one of most
         entropy.
 
@@ -122,7 +115,7 @@ class FieldFamily:
         found: Values = result.raw
         return found
 
-    def _solve(self, mean: Values, prior: Conjugate | None) -> Result:
+    def _solve(self, mean: Values, prior: FieldPrior | None) -> Result:
         target = {name: jnp.asarray(mean[name], float) for name in self._zero}
         weight = 1.0 + (prior.count if prior else 0.0)
         if prior:
@@ -132,9 +125,7 @@ class FieldFamily:
 
     @cached_property
     def _distance(self) -> Callable[..., Any]:
-        """weight A(theta) - <theta, target>: one function for all of them, so that it is compiled
-        once.
-        """
+        """weight A(theta) - <theta, target>: one function, so that it is compiled once."""
 
         def loss(theta: Values, data: tuple[float, Values]) -> Any:
             weight, target = data
@@ -142,24 +133,22 @@ class FieldFamily:
 
         return loss
 
-    def update(self, prior: Conjugate, statistics: Values, count: float) -> Conjugate:
+    def update(self, prior: FieldPrior, statistics: Values, count: float) -> FieldPrior:
         """The posterior after `count` cases with this sum of statistics."""
-        return Conjugate(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
+        return FieldPrior(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
 
-    def mode(self, prior: Conjugate) -> Values:
-        """The parameters at which a conjugate density is highest: their mean is statistic /
-        count.
-        """
+    def mode(self, prior: FieldPrior) -> Values:
+        """The mode of a conjugate density: the mean there is statistic / count."""
         return self.natural(jax.tree.map(lambda s: s / prior.count, prior.statistic))
 
 
 def verify_linear(graph: Graph) -> None:
     """Raises NotAFamily with the place that is not linear in the parameters."""
-    names = {node.name for node in parameters(graph)}
+    names = {node.name for node in graph.parameters}
     if not names:
         raise NotAFamily("the model has no parameters")
     bound = [
-        n for n in parameters(graph) if n.type.constraint or min(map(abs, n.type.bounds)) < jnp.inf
+        n for n in graph.parameters if n.type.constraint or min(map(abs, n.type.bounds)) < jnp.inf
     ]
     if bound:
         raise NotAFamily(f"`{bound[0].name}` is {bound[0].type}: natural parameters are free")

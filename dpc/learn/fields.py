@@ -25,9 +25,7 @@ Score = Callable[[Finite, list[Any], Any, Any], Any]
 
 
 class FieldLoss(Record):
-    """`needs_engine`: exact modes are found on the way. `draws`: every evaluation needs a key of
-    its own.
-    """
+    """`needs_engine`: it finds exact modes. `draws`: every evaluation needs a key of its own."""
 
     about: str
     loss: Score

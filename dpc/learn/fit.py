@@ -1,8 +1,4 @@
-"""Maximum likelihood, or the mode of the posterior where the file has priors, by the best method
-there is.
-"""
-
-from __future__ import annotations
+"""Maximum likelihood, or the mode of the posterior where there are priors, by the best method."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,9 +19,9 @@ from ..model.checkpoint import digest
 from . import counts as by_counting
 from .blame import blame
 from .cases import Cases
-from .choose import FEW, Choice, choose_for_loss, choose_method, choose_newton, verify_method
+from .choose import FEW, MethodChoice, choose_for_loss, choose_method, choose_newton, verify_method
 from .likelihood import Arrays, Likelihood
-from .options import STEPS, Options, verify_options
+from .options import STEPS, FitOptions, verify_options
 from .regression import estimate, find_regression
 from .rest import log_likelihood_of_rest
 from .result import Fit
@@ -44,7 +40,7 @@ MOST_ERRORS = 1000
 
 def fit_likelihood(
     likelihood: Likelihood,
-    options: Options,
+    options: FitOptions,
     start: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     load: Load | None = None,
@@ -115,7 +111,7 @@ def about_model(likelihood: Likelihood) -> dict[str, Any]:
 
 
 def fit_by_regression(
-    likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None
+    likelihood: Likelihood, options: FitOptions, start: Mapping[str, Any] | None
 ) -> Fit | None:
     """Newton's method in NumPy where the model is a regression and there is a certificate."""
     model = (
@@ -147,12 +143,14 @@ def fit_by_regression(
     )
 
 
-def start_of(likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None) -> Values:
+def start_of(
+    likelihood: Likelihood, options: FitOptions, start: Mapping[str, Any] | None
+) -> Values:
     return likelihood.unconstrain(likelihood.start(jax.random.key(options.seed), start or {}))
 
 
 def fingerprint(
-    likelihood: Likelihood, options: Options, start: Mapping[str, Any] | None = None
+    likelihood: Likelihood, options: FitOptions, start: Mapping[str, Any] | None = None
 ) -> str:
     """What a run depends on, but for its number of steps."""
     words = [likelihood.model.program, repr(options.replace(steps=0))]
@@ -174,14 +172,14 @@ def verify_draws(likelihood: Likelihood) -> None:
         )
 
 
-def choose(likelihood: Likelihood, options: Options) -> Choice:
+def choose(likelihood: Likelihood, options: FitOptions) -> MethodChoice:
     """The method that suits, or the one that was asked for if it can be used."""
     verify_draws(likelihood)
     own_loss = options.loss != "likelihood"
     if options.method == "auto":
         return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
     verify_method(options.method, likelihood)
-    return Choice(
+    return MethodChoice(
         options.method,
         "as asked",
         choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood",
@@ -191,7 +189,7 @@ def choose(likelihood: Likelihood, options: Options) -> Choice:
 def run(
     methods: list[Method],
     raw: Values,
-    options: Options,
+    options: FitOptions,
     watch: Watch | None = None,
     load: Load | None = None,
 ) -> Result:
@@ -211,16 +209,18 @@ def run(
 
 
 def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
-    """The stage that a run had come to, and its state there; `load` gives what has the structure of
-    its argument.
-    """
+    """The stage that a run had come to, and its state; `load` restores what its argument is."""
     number = int(load((0,))[0])
     _, state = load((0, methods[number].like(raw)))
     return number, state
 
 
 def errors_of(
-    likelihood: Likelihood, choice: Choice, result: Result, options: Options, data: list[Arrays]
+    likelihood: Likelihood,
+    choice: MethodChoice,
+    result: Result,
+    options: FitOptions,
+    data: list[Arrays],
 ) -> tuple[Values | None, tuple[str, ...]]:
     """Of a likelihood only: the curvature of another loss says nothing about errors."""
     size = sum(np.size(leaf) for leaf in jax.tree.leaves(result.raw))
@@ -236,7 +236,7 @@ def errors_of(
 
 
 def fit_tables(
-    roles: Any, chunks: Any, options: Options, choice: Choice, notes: tuple[str, ...]
+    roles: Any, chunks: Any, options: FitOptions, choice: MethodChoice, notes: tuple[str, ...]
 ) -> Fit:
     """From all chunks of cases together; every chunk is looked at once and forgotten."""
     uses = by_counting.table_uses(roles)

@@ -22,29 +22,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.joined import join_cases
+from dpc.dsl.graph.passes.missing import leave_out_missing, present_name
+from dpc.dsl.graph.passes.parts import mark_observed, needed_for
 from dpc.dsl.record import Record
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.model import each_table
 
+from ..data.errors import unfit_as_problem
 from ..finite.finite import Finite
-from ..finite.terms import finite_draws
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
-from .cases import Cases, Group, shape_of
+from .cases import CaseGroup, Cases, shape_of
 from .fields import FIELD_LOSSES
-from .join import join_cases
 from .linear import Blocks, block_dim, log_integral, verify_block
-from .missing import leave_out_missing, present_name
 from .roles import Roles, find_roles
 
 Values = dict[str, Any]
 
 
 class Arrays(Record):
-    """What of a group JAX may trace: arrays for all its cases, arrays by case, and the weight of
-    each case.
-    """
+    """What of a group JAX may trace: arrays for all cases, arrays by case, and weights."""
 
     shared: Values
     stacked: Values
@@ -57,9 +57,7 @@ jax.tree_util.register_pytree_node(
 
 
 class Likelihood:
-    """How well parameters explain cases; a pure function of the parameters and of the arrays of the
-    data.
-    """
+    """How well parameters explain cases: a pure function of parameters and arrays."""
 
     def __init__(
         self,
@@ -76,40 +74,31 @@ class Likelihood:
         finite = {node.name for node in finite_draws(self.roles.graph)}
         missing = {name for group in cases.groups for name in group.missing}
         self.open = missing & finite
-        """Given finite draws of which some entries are missing: these are evidence, -1 where there
-        is none.
-        """
+        """Given finite draws with missing entries: these are evidence, -1 where missing."""
         self.masked = missing - finite
         self.model = self.model_of(self._given_graph())
         self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
         self.losses: dict[str, Callable[..., Any]] = {}
-        """Of unconstrained parameters, by name: JAX compiles a function once, as long as it is the
-        same one.
-        """
+        """Of unconstrained parameters, by name: JAX compiles the same function once."""
 
     def model_of(self, graph: Graph) -> Model:
         return Model(graph, "", self.externs, self.domain)
 
     @cached_property
     def checked(self) -> Likelihood:
-        """The same, but NaN where a sum over a chain wants logarithms: it compiles in half the
-        time.
-        """
+        """The same, but NaN where a chain needs logarithms: it compiles in half the time."""
         twin = Likelihood(self.graph, self.cases, self.externs, "checked")
         twin.arrays = self.arrays
         return twin
 
     def _given_graph(self) -> Graph:
         given = self.cases.given - self.open
-        graph = self.roles.graph.map_nodes(
-            lambda n: n.replace(observed=n.name in given) if n.kind is Kind.DRAW else n
-        )
-        return leave_out_missing(graph, sorted(self.masked))
+        graph = mark_observed(self.roles.graph, given)
+        with unfit_as_problem():
+            return leave_out_missing(graph, sorted(self.masked))
 
-    def _fixed(self, group: Group) -> Values:
-        """Inputs that may say which finite variables depend on each other: these are never
-        traced.
-        """
+    def _fixed(self, group: CaseGroup) -> Values:
+        """Inputs that may decide the structure of finite variables: they are never traced."""
         inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
         if self.is_complete and self.free is None:
             return {}
@@ -122,7 +111,7 @@ class Likelihood:
         """What JAX is given of the data, group by group; counting and regression do without."""
         return [self._arrays(group) for group in self.cases.groups]
 
-    def _arrays(self, group: Group) -> Arrays:
+    def _arrays(self, group: CaseGroup) -> Arrays:
         fixed = self._fixed(group)
         stacked = dict(group.stacked)
         shared = {name: array for name, array in group.shared.items() if name not in fixed}
@@ -197,7 +186,7 @@ class Likelihood:
         return jax.jit(run, inline=True)
 
     def _by_case(
-        self, group: Group, arrays: Arrays, params: Values, score: Callable[..., Any]
+        self, group: CaseGroup, arrays: Arrays, params: Values, score: Callable[..., Any]
     ) -> jax.Array:
         found = self.map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
         return jnp.broadcast_to(found, arrays.weights.shape)
@@ -230,9 +219,7 @@ class Likelihood:
     def known(
         self, params: Values, known: Values, sizes: Mapping[str, int]
     ) -> tuple[Values, Values, Values]:
-        """Parameters, data, and what is given: the values of estimated draws, and evidence with
-        gaps.
-        """
+        """Parameters, data, and what is given: estimated draws, and evidence with gaps."""
         own, values = self._split(params)
         evidence = {name: known[name] for name in self.open if name in known}
         data = {**sizes, **{name: array for name, array in known.items() if name not in evidence}}
@@ -290,9 +277,7 @@ class Likelihood:
         )
 
     def verify_exact(self) -> None:
-        """Raises MemoryLimitError where the log-partition of the field is too wide for exact
-        inference.
-        """
+        """Raises MemoryLimitError where the field is too wide for exact inference."""
         if (free := self.checked.free) is not None:
             for group, own in zip(self.cases.groups, self.arrays, strict=True):
                 stacked = {name: array[0] for name, array in own.stacked.items()}
@@ -352,7 +337,7 @@ class Likelihood:
         return total
 
     def map_cases(
-        self, group: Group, arrays: Arrays, function: Callable[..., Any], *by_case: Any
+        self, group: CaseGroup, arrays: Arrays, function: Callable[..., Any], *by_case: Any
     ) -> Any:
         shared = {**self._fixed(group), **arrays.shared}
         if not arrays.stacked:
@@ -377,10 +362,7 @@ class Likelihood:
     @cached_property
     def _prior(self) -> Model:
         graph = self.roles.graph
-        kept = graph.ancestors(self.roles.prior)
-        nodes = tuple(node for node in graph.nodes if node.name in kept)
-        recurrences = tuple(group for group in graph.recurrences if set(group.members) <= kept)
-        return self.model_of(graph.replace(nodes=nodes, recurrences=recurrences))
+        return self.model_of(needed_for(graph, self.roles.prior))
 
     def _split(self, params: Values) -> tuple[Values, Values]:
         drawn = {node.name for node in self.roles.estimated}

@@ -33,9 +33,7 @@ LARGEST = 3000
 def integrable_draws(
     graph: Graph, given: Collection[str], local: Callable[[Node], bool]
 ) -> tuple[Node, ...]:
-    """The continuous draws that are local to a case or row and can be integrated out; all of them,
-    or none.
-    """
+    """The continuous draws, local to a case or row, that can be integrated out: all or none."""
     names = {n.name for n in graph.of_kind(Kind.DRAW) if n.name not in given and local(n)}
     degree = Degree(graph, names)
     for node in graph.of_kind(Kind.DRAW, Kind.FACTOR):
@@ -49,18 +47,14 @@ def integrable_draws(
 
 
 class Degree:
-    """The degree of an expression as a polynomial of some draws: 0, 1, or NOT_AFFINE for all
-    else.
-    """
+    """The degree of an expression in some draws: 0, 1, or NOT_AFFINE for all else."""
 
     def __init__(self, graph: Graph, names: Collection[str]):
         self.graph = graph
         self.names = names
 
     def fits(self, body: c.Core | c.Law) -> bool:
-        """Whether a law is normal with an affine mean, or does not depend on the draws, as factors
-        must not.
-        """
+        """Whether it is normal with an affine mean, or does not depend on the draws."""
         if not isinstance(body, c.Law):
             return self.of(body) == 0
         mean = body.facts.location_scale[:1] if body.facts.family in NORMAL else ()
@@ -115,9 +109,7 @@ class Degree:
 
 
 class Blocks(Record):
-    """Values laid out as [blocks, entries]: blocks do not interact. `rows` is their number, 1 where
-    all do.
-    """
+    """Values as [blocks, entries]: blocks do not interact. `rows` is their number, or 1."""
 
     rows: int
     shapes: dict[str, tuple[int, ...]]
@@ -137,9 +129,7 @@ class Blocks(Record):
 
 
 def log_integral(log_density: Callable[[Values], Any], blocks: Blocks) -> Any:
-    """log of the integral over all values of the blocks of exp(log_density), which is quadratic in
-    them.
-    """
+    """log of the integral of exp(log_density), which is quadratic in the blocks."""
 
     def at(flat: Any) -> Any:
         return log_density(blocks.shaped(flat))
@@ -169,9 +159,7 @@ def verify_block(entries: int, nodes: Iterable[Node]) -> None:
 
 
 def block_dim(graph: Graph, nodes: Iterable[Node]) -> str:
-    """The dim over which the draws are independent of each other given all else; empty where there
-    is none.
-    """
+    """The dim over which the draws are independent given all else; empty if none."""
     nodes = list(nodes)
     names = {node.name for node in nodes}
     firsts = {str(node.type.shape[0]) if node.type.shape else "" for node in nodes}

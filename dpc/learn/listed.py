@@ -1,7 +1,5 @@
 """A list of cases, bound one by one, or all at once where they differ in length alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -59,9 +57,7 @@ def bind_at_once(
 def _dim_of_cases(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int]
 ) -> str:
-    """The dim that is the first of all that cases give, where no other dim gets its size from the
-    values of a case.
-    """
+    """The first dim of all that cases give, where the values of a case size no other dim."""
     names = cases[0].variables.keys() if cases else ()
     nodes = [graph.by_name.get(name) for name in names]
     dim = next((first_dim(node) for node in nodes if node is not None), "")

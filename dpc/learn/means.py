@@ -1,6 +1,4 @@
-"""E[y] and sd[y] of a draw whose parents are known: the sampling program, with laws that answer
-with their moments.
-"""
+"""E[y] and sd[y] given all parents: the sampling program, whose draws are moments."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 
-from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.types import Real
+from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.passes.parts import one_draw
 from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
@@ -50,9 +48,7 @@ class _Laws:
 
 
 def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
-    """Why the mean of a draw cannot be had from its law and the finite draws it depends on; empty
-    if it can.
-    """
+    """Why there is no mean of a draw given the finite draws it depends on; empty if there is."""
     node, parents = graph[name], random_ancestors(graph, name)
     if name in parents or any(name in group.members for group in graph.recurrences):
         return f"the entries of `{name}` depend on each other"
@@ -71,14 +67,12 @@ def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> 
 
 
 class Means:
-    """Mean and standard deviation of the draw `name`, as a function of parameters, of data and of
-    other draws.
-    """
+    """Mean and sd of the draw `name`, as a function of parameters, data and other draws."""
 
     def __init__(self, graph: Graph, name: str, externs: Mapping[str, Callable[..., Any]]):
         self.name = name
         self.dims = frozenset(dim.name for dim in graph.dims)
-        program = lower_program(only(graph, name))
+        program = lower_program(one_draw(graph, name))
         self.mean, self.variance = (
             run_program(program, externs, {"dist": _Laws(moment)})["sample"]
             for moment in ("mean", "variance")
@@ -90,26 +84,3 @@ class Means:
         key = jax.random.key(0)
         mean, variance = (f(key, params, known)[self.name] for f in (self.mean, self.variance))
         return mean, jnp.sqrt(variance)
-
-
-def only(graph: Graph, name: str) -> Graph:
-    """What the draw depends on; other draws are given, and whole numbers have means that are not
-    whole.
-    """
-    kept = graph.ancestors([name])
-
-    def change(node: Node) -> Node:
-        if node.name == name:
-            return node.replace(
-                type=node.type.replace(domain=Real(*node.type.bounds)), observed=False
-            )
-        if node.kind is Kind.DRAW:
-            return node.replace(
-                kind=Kind.INPUT, pieces=(), parents=(), random=False, observed=False
-            )
-        return node
-
-    nodes = tuple(
-        change(node) for node in graph.nodes if node.name in kept and node.kind is not Kind.COST
-    )
-    return graph.replace(nodes=nodes, recurrences=(), guide=None)

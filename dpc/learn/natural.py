@@ -14,8 +14,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.build import run_passes
-from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.graph import Node
+from dpc.dsl.graph.passes.moments import argument_name, arguments_as_nodes
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.rows import Distribution
 from dpc.dsl.record import Record
@@ -126,35 +126,13 @@ def _names(law: c.Law) -> tuple[str, ...]:
     return tuple(name for name, _ in law.arguments)
 
 
-def argument_name(node: Node, number: int, argument: str) -> str:
-    return f"{node.name}.{argument}{number or ''}"
-
-
-def with_arguments(graph: Graph, nodes: list[Node]) -> Graph:
-    """The arguments of these draws' laws as computed nodes of their own, one for each piece."""
-    found = []
-    for node in nodes:
-        for number, piece in enumerate(node.pieces):
-            assert isinstance(piece.body, c.Law)
-            binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
-            shape = tuple(bind.dim for bind in binders)
-            for argument, core in piece.body.arguments:
-                name = argument_name(node, number, argument)
-                type_ = core.type.replace(shape=(*shape, *core.type.shape), constraint="")
-                own = piece.replace(indices=binders, body=core, settings=())
-                found.append(Node(name, Kind.FUNCTION, type_, node.span, node.source, (own,)))
-    return run_passes(graph.replace(nodes=(*graph.nodes, *found)))
-
-
 class Natural:
-    """The two halves of a loss: natural parameters of all laws of the data, and a convex function
-    of them.
-    """
+    """The two halves of a loss: natural parameters, and a convex function of them."""
 
     def __init__(self, likelihood: Likelihood):
         self.likelihood = likelihood
         self.nodes = observed(likelihood)
-        self.model = likelihood.model_of(with_arguments(likelihood.model.graph, self.nodes))
+        self.model = likelihood.model_of(arguments_as_nodes(likelihood.model.graph, self.nodes))
 
     def outputs(self, raw: Values, arrays: list[Arrays]) -> Any:
         params = self.likelihood.constrain(raw)
@@ -172,9 +150,7 @@ class Natural:
         return self.total(None, natural, arrays) - prior
 
     def total(self, each: Each | None, natural: Any, arrays: list[Arrays]) -> Any:
-        """The sum over all data of a loss of natural parameters and values, minus the
-        log-likelihood if it is None.
-        """
+        """The sum over all data of a loss, minus the log-likelihood if it is None."""
         total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
             found = self.likelihood.map_cases(

@@ -13,7 +13,15 @@ from dpc.dsl.graph.graph import Kind
 from dpc.inference.optimise.stochastic import LEAST_STEPS, STRETCH
 
 from ..exits import UsageError
-from ..gradient.optimise import Plan, State, has_converged, optimise, progress, smoothed, start
+from ..gradient.optimise import (
+    OptimisePlan,
+    OptimiseState,
+    has_converged,
+    optimise,
+    progress,
+    smoothed,
+    start,
+)
 from ..model.checkpoint import digest
 from ..model.keeper import Keeper
 from ..show.answer import Answer
@@ -29,7 +37,7 @@ STEPS, RATE, OPTIMIZER = 5000, 0.01, "adam"
 class ObjectiveFit(Answer):
     """The parameters that a run came to; `value` is the objective over its last quarter."""
 
-    def __init__(self, model: Model, state: State, seed: int, labels: Mapping[str, Any]):
+    def __init__(self, model: Model, state: OptimiseState, seed: int, labels: Mapping[str, Any]):
         objective = model.graph.of_kind(Kind.COST)[0]
         sign = 1.0 if objective.minimize else -1.0
         last = sign * state.losses[-max(2, len(state.losses) // 4) :]
@@ -96,7 +104,7 @@ class ObjectiveFit(Answer):
         write_chart(curve_chart(title, "step", self.objective, curves), path)
 
 
-def _what_is_left(state: State) -> str:
+def _what_is_left(state: OptimiseState) -> str:
     if len(state.losses) < LEAST_STEPS:
         return (
             f"stopped after {state.step} steps; whether it converged can be told from "
@@ -115,7 +123,7 @@ def fit_objective(
     model: Model,
     params: Mapping[str, Any],
     data: Any,
-    plan: Plan,
+    plan: OptimisePlan,
     checkpoint: str | None = None,
     resume: bool = False,
     watch: Any = None,
@@ -126,7 +134,7 @@ def fit_objective(
     state = start(model, params, data, plan)
     keeper = Keeper(checkpoint, resume, fingerprint(model, params, data, plan))
     if resume:
-        state = State(*keeper.load(tuple(state)))
+        state = OptimiseState(*keeper.load(tuple(state)))
         state = state._replace(step=int(state.step))
     try:
         for reached in optimise(model, data, plan, state):
@@ -139,7 +147,7 @@ def fit_objective(
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))
 
 
-def fingerprint(model: Model, params: Mapping[str, Any], data: Any, plan: Plan) -> str:
+def fingerprint(model: Model, params: Mapping[str, Any], data: Any, plan: OptimisePlan) -> str:
     """What a run depends on, but for its number of steps."""
     objective = model.objective(data)
     words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]

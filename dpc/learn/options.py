@@ -7,7 +7,7 @@ from dpc.dsl.record import Record
 from .choose import NotApplicable
 
 
-class Options(Record):
+class FitOptions(Record):
     """`smoothing` is added to every count, or with "bdeu:N" spread over each table; `tolerance` is
     of the gradient, relative to the value; at most 1000 `steps`.
 
@@ -35,7 +35,7 @@ UNUSED = {
 }
 
 
-def verify_options(options: Options, method: str) -> None:
+def verify_options(options: FitOptions, method: str) -> None:
     """Raises NotApplicable for an option that the method would ignore."""
     used = {
         "counts": {"smoothing"},

@@ -1,6 +1,4 @@
-"""What new data do not say, by parameters that were learned: P(z | data) and its mode, E[y] and
-sd[y], by case.
-"""
+"""What new data do not say, by case: P(z | data) and its mode, E[y] and sd[y]."""
 
 from __future__ import annotations
 
@@ -11,25 +9,26 @@ import jax
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.joined import join_cases, place_name
+from dpc.dsl.graph.passes.parts import without_draws
+from dpc.dsl.graph.passes.tables import tables_as_parameters
 from dpc.dsl.graph.types import Axis
 from dpc.dsl.record import Record
 
 from ..data.errors import problem
-from ..finite.discrete import Setting, states_of
-from ..finite.terms import finite_draws
+from ..finite.discrete import KnownArrays, states_of
 from ..model.given import random_ancestors
 from ..show.answer import Answer
 from ..show.table import Table
 from .cases import Cases
 from .choose import NotApplicable
 from .hidden_means import HiddenMeans
-from .join import join_cases, place_name
 from .likelihood import Likelihood
 from .means import Means, why_no_mean
 from .read_cases import read_cases
 from .result import Learned, learned, plain
-from .tables import tables_as_parameters
 
 Values = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -183,9 +182,7 @@ def log_likelihoods(
     by: str | None = None,
     externs: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[tuple[str, ...], Array]:
-    """The name and the log-likelihood of each case; raises DataError if they lack a draw that was
-    learned from.
-    """
+    """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
     known = learned(fit)
     graph = with_learned_tables(graph, known.params)
     verify_same_model(graph, known)
@@ -219,9 +216,7 @@ def with_learned_tables(graph: Graph, params: Values) -> Graph:
 
 
 def verify_same_model(graph: Graph, known: Learned) -> None:
-    """Raises NotApplicable for a fit whose draws, or whose labels and their order, are not those of
-    the model.
-    """
+    """Raises NotApplicable for a fit whose draws, or labels and their order, are others."""
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}
     for name in sorted(known.given - draws):
         raise NotApplicable(
@@ -265,9 +260,7 @@ def open_draws(graph: Graph, cases: Cases, known: Learned) -> set[str]:
 
 
 def wanted_means(graph: Graph, cases: Cases, known: Learned) -> set[str]:
-    """Draws that are not finite and that no data give: what nothing depends on integrates to
-    one.
-    """
+    """Continuous draws that no data give: what nothing depends on integrates to one."""
     finite = {node.name for node in finite_draws(graph)}
     return (
         {node.name for node in graph.of_kind(Kind.DRAW)}
@@ -278,9 +271,7 @@ def wanted_means(graph: Graph, cases: Cases, known: Learned) -> set[str]:
 
 
 def without(graph: Graph, names: set[str]) -> Graph:
-    """Without these draws and what is computed from them; raises NotApplicable if other draws
-    depend on them.
-    """
+    """Without these draws; raises NotApplicable if other draws depend on them."""
     gone = {node.name for node in graph.nodes if names & graph.ancestors([node.name])}
     for node in graph.nodes:
         if node.name in gone - names and node.kind in (Kind.DRAW, Kind.FACTOR):
@@ -289,9 +280,7 @@ def without(graph: Graph, names: set[str]) -> Graph:
                 f"`{node.name}` depends on `{cause}`, which the data do not give: give it, or use "
                 "`dpc posterior`"
             )
-    nodes = tuple(node for node in graph.nodes if node.name not in gone)
-    recurrences = tuple(group for group in graph.recurrences if not gone & set(group.members))
-    return graph.replace(nodes=nodes, recurrences=recurrences, guide=None)
+    return without_draws(graph, names)
 
 
 def verify_asked(
@@ -342,7 +331,7 @@ def finite_predictions(
 
     found = by_case(likelihood, answers)
     graph, cases = likelihood.roles.graph, likelihood.cases
-    setting = Setting({}, cases.groups[0].sizes, cases.labels)
+    setting = KnownArrays({}, cases.groups[0].sizes, cases.labels)
     states = {name: states_of(graph[name], setting) for name in names}
     best, spread = ({name: [one[name][k] for one in found] for name in names} for k in (0, 1))
     return {
@@ -372,9 +361,7 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
 
 
 def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[..., tuple[Any, Any]]:
-    """By the law alone where all that it depends on is known, else over the finite draws that are
-    hidden.
-    """
+    """By the distribution where its parents are known, else summed over hidden draws."""
     hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
     if not hidden & {*random_ancestors(graph, name)}:
         means = Means(graph, name, likelihood.externs)

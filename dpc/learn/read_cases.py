@@ -4,8 +4,6 @@ Rows of a table are cases where the model's variables are single values; where t
 rows, the table is one case, or as many as a column says.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.joined import can_join, place_name
 from dpc.dsl.graph.types import Dim
 from dpc.dsl.source import Span
 
@@ -23,17 +22,17 @@ from ..data.objects import as_raw, raw_from_mapping
 from ..data.raw import Array, Mask, Raw
 from .cases import (
     CASE,
+    CaseGroup,
     Cases,
-    Group,
     bind_case,
-    bind_observed,
+    bind_partly,
     cut_cases,
     draws_of,
     first_dim,
     given_by,
     stack_cases,
+    with_given_observed,
 )
-from .join import can_join, place_name
 from .listed import bind_at_once, bind_one_by_one, placed
 
 
@@ -78,9 +77,7 @@ def read_cases(
 
 
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
-    """The cases of a list, or of a JSON file that holds one, or one on each line; and where each
-    stands.
-    """
+    """The cases of a list, of a JSON file with one, or of a line each; and where they stand."""
     found = list(source) if isinstance(source, list | tuple) else _listed_in_file(source)
     of = "" if isinstance(source, list | tuple) else f" of {source}"
     return (
@@ -118,9 +115,7 @@ def _raw_case(where: str, case: Any) -> Raw:
 
 
 def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
-    """Every draw that the source gives has one axis more than the model says; of a table without
-    draws, every input.
-    """
+    """Every draw that the source gives has an axis more than the model; else, every input."""
     draws = _excesses(raw, graph, Kind.DRAW)
     return (draws or (_excesses(raw, graph, Kind.INPUT) if raw.table else draws)) == {1}
 
@@ -154,13 +149,12 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
         )
 
     given = given_by(graph, raws)
-    bound = bind_observed(
-        graph.replace(dims=(*graph.dims, dim)).map_nodes(with_axis), given, raws, sizes
-    )
+    rows = with_given_observed(graph, given).replace(dims=(*graph.dims, dim))
+    bound = bind_partly(rows.map_nodes(with_axis), raws, sizes)
     count = bound.sizes.pop(CASE)
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}
-    group = Group(bound.sizes, shared, stacked, bound.missing, count)
+    group = CaseGroup(bound.sizes, shared, stacked, bound.missing, count)
     return Cases(
         (group,), bound.labels, frozenset(given & draws_of(graph)), numbers=tuple(range(count))
     )
@@ -236,14 +230,12 @@ def join_lengths(graph: Graph, cases: Cases) -> Cases:
         for name in masked
     }
     shared = {**others, **arrays, place_name(dim): place}
-    whole = Group({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
+    whole = CaseGroup({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
     return cases.replace(groups=(whole,), joined=dim)
 
 
-def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> bool:
-    """Whether cases have arrays of their own along the dim alone, and all else in common with
-    `others`.
-    """
+def _differ_along(group: CaseGroup, along: list[str], others: dict[str, Array]) -> bool:
+    """Whether cases have own arrays along the dim alone, and share all else with `others`."""
     shared = {name: array for name, array in group.shared.items() if name not in along}
     equal = shared.keys() == others.keys() and all(
         np.array_equal(shared[name], others[name]) for name in others
@@ -251,7 +243,7 @@ def _differ_along(group: Group, along: list[str], others: dict[str, Array]) -> b
     return equal and group.stacked.keys() <= set(along)
 
 
-def _steps(group: Group, name: str) -> Array:
+def _steps(group: CaseGroup, name: str) -> Array:
     """The steps of all cases of a group one after the other."""
     if name not in group.stacked:
         return group.shared[name]
@@ -259,7 +251,7 @@ def _steps(group: Group, name: str) -> Array:
     return array.reshape(-1, *array.shape[2:])
 
 
-def _missing_steps(group: Group, name: str) -> Mask:
+def _missing_steps(group: CaseGroup, name: str) -> Mask:
     steps = _steps(group, name)
     return (
         group.missing[name].reshape(steps.shape)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import Array, NeedsJax
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.record import Record
@@ -38,9 +39,7 @@ MANY, SHARE = 16, 8
 """
 ROUGH, FEW_STEPS = 1e-4, 10
 NO_SPREAD, NOTHING, LEAST = 1e-7, 1e-13, 1e-100
-"""What a linear regression leaves, relative to the data: rounding rules, or nothing is left and
-there is no maximum.
-"""
+"""What a linear regression leaves, relative to the data: below it, rounding rules."""
 
 Pieces = Callable[[], Iterator[Parts]]
 
@@ -64,20 +63,16 @@ class Regression(Record):
         )
 
 
-class Look(Record):
-    """Minus the log-likelihood at some b, but for what does not depend on it, and its
-    derivatives.
-    """
+class RegressionRow(Record):
+    """Minus the log-likelihood at some b, up to a constant, and its derivatives."""
 
     value: float
     slope: Array
     gram: Array
 
 
-class Estimate(Record):
-    """At the maximum: the unknowns, their standard errors, the log-likelihood, the gradient's
-    largest entry.
-    """
+class RegressionFit(Record):
+    """At the maximum: unknowns, standard errors, log-likelihood, the largest of the gradient."""
 
     params: dict[str, Array]
     errors: dict[str, Array]
@@ -99,9 +94,7 @@ class Estimate(Record):
 
 
 def find_regression(likelihood: Likelihood) -> Regression | None:
-    """The model as a regression: complete data of one draw, whose law speaks of the unknowns in a
-    known way.
-    """
+    """The model as a regression: complete data of one draw with a known link."""
     roles, graph = likelihood.roles, likelihood.roles.graph
     draws = graph.of_kind(Kind.DRAW)
     if (
@@ -145,7 +138,7 @@ def _spread(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node 
 
 
 def _mentions(likelihood: Likelihood, core: c.Core, node: Node) -> bool:
-    names = {part.name for part in c.walk(core) if isinstance(part, c.Ref)}
+    names = set(nodes_read(core))
     return node.name in likelihood.roles.graph.ancestors(names)
 
 
@@ -158,10 +151,8 @@ def estimate(
     start: Mapping[str, Any],
     steps: int,
     tolerance: float | None,
-) -> Estimate | None:
-    """None without a certificate: no maximum, directions that are not identified, or too few
-    steps.
-    """
+) -> RegressionFit | None:
+    """None without a certificate: no maximum, flat directions, or too few steps."""
     shapes = [shape_of(node, likelihood.cases.groups[0].sizes) for node in found.weights]
     given = [
         np.broadcast_to(start.get(node.name, 0.0), s)
@@ -187,7 +178,7 @@ class Last(Record):
     """Where Newton's method ended, what it saw there, and after how many steps."""
 
     b: Array
-    look: Look
+    look: RegressionRow
     steps: int
 
 
@@ -212,9 +203,7 @@ def _newton(link: Link, pieces: Pieces, b: Array, steps: int, asked: float) -> L
 
 
 def _pass_through(link: Link, design: Design, b: Array) -> Last | None:
-    """A linear regression with a weight for each entry of the data, or more: the nearest b that
-    leaves least.
-    """
+    """Weighted linear regression: the b of least norm that leaves least."""
     offset, x, y = (np.concatenate(parts, axis=-1) for parts in zip(*design.pieces(), strict=True))
     left = y - offset - b @ x
     if not np.isfinite(x).all() or not np.isfinite(left).all():
@@ -236,7 +225,7 @@ def _about(value: float) -> float:
     return value + 8 * float(np.finfo(float).eps) * max(1.0, abs(value))
 
 
-def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Look:
+def _look(link: Link, pieces: Iterator[Parts], b: Array) -> RegressionRow:
     """One pass over the data."""
     value, slope, gram = 0.0, np.zeros(b.size), np.zeros((b.size, b.size))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -246,13 +235,11 @@ def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Look:
             value += float(np.sum(link.value(eta, mean)) - y @ eta)
             slope += x @ (mean - y)
             gram += _square(x * np.sqrt(link.variance(mean)))
-    return Look(value, slope, gram)
+    return RegressionRow(value, slope, gram)
 
 
 def _square(a: Array) -> Array:
-    """A A', in blocks so small that BLAS spreads none over threads: on a busy machine these wait
-    for each other.
-    """
+    """A A' in blocks that BLAS keeps in one thread: on a busy machine threads wait."""
     size = max(16, BLOCK // len(a) ** 2)
     whole = a.shape[1] - a.shape[1] % size
     blocks = a[:, :whole].reshape(len(a), -1, size).swapaxes(0, 1)
@@ -261,9 +248,7 @@ def _square(a: Array) -> Array:
 
 
 def _solve(gram: Array, slope: Array) -> Array | None:
-    """By Cholesky after scaling to a unit diagonal; None where the matrix is singular to
-    rounding.
-    """
+    """Cholesky after scaling to a unit diagonal; None where it is singular to rounding."""
     diagonal = np.diag(gram)
     if not np.isfinite(gram).all() or (diagonal <= 0).any():
         return None
@@ -276,7 +261,7 @@ def _solve(gram: Array, slope: Array) -> Array | None:
 
 def _estimate(
     found: Regression, shapes: list[tuple[int, ...]], last: Last, design: Design, tolerance: float
-) -> Estimate | None:
+) -> RegressionFit | None:
     """With the sd of a linear regression, which is the root mean square of what is left."""
     b, y = last.b, design.y
     value, spread, exact = -last.look.value - float(np.sum(found.link.base(y))), 1.0, False
@@ -313,4 +298,6 @@ def _estimate(
         if exact and found.spread
         else ""
     )
-    return Estimate(params, errors, value, norm, asked, last.steps, exactly) if certain else None
+    return (
+        RegressionFit(params, errors, value, norm, asked, last.steps, exactly) if certain else None
+    )

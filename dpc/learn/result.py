@@ -57,9 +57,7 @@ class Fit(Record, Answer):
 
     @property
     def dims(self) -> dict[str, Any]:
-        """The labels, or the sizes, of the dims that parameters have: other data of the model must
-        have the same.
-        """
+        """Labels or sizes of the dims of parameters: other data must have the same."""
         axes = {
             axis.name
             for type_ in self.types.values()
@@ -72,9 +70,7 @@ class Fit(Record, Answer):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, lists and text; what is not a number is None, infinity the
-        text `Infinity`.
-        """
+        """Plain numbers, lists and text; NaN is None, infinity the text `Infinity`."""
         return {
             "params": {name: plain(value) for name, value in self.params.items()},
             "standard_errors": None
@@ -172,9 +168,7 @@ def _mean_of(test: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Numbers and lists of them as JSON has them: NaN as None, infinity as the text that float()
-    reads.
-    """
+    """Numbers and lists as JSON has them: NaN as None, infinity as text that float() reads."""
     array = np.asarray(value)
     if array.ndim:
         return array.tolist() if np.isfinite(array).all() else [plain(item) for item in array]
@@ -185,9 +179,7 @@ def plain(value: Any) -> Any:
 
 
 class Learned(Record):
-    """What a fit tells about other data: parameters, the dims that they have, the draws they were
-    learned from.
-    """
+    """What a fit tells about other data: parameters, their dims, the draws that were seen."""
 
     params: Values
     dims: dict[str, Any]
@@ -195,9 +187,7 @@ class Learned(Record):
 
 
 def learned(fit: Any) -> Learned:
-    """From a fit, from a file that one was saved to, or from parameters alone; raises ValueError
-    for another file.
-    """
+    """From a fit, its file, or parameters alone; raises ValueError for another file."""
     if isinstance(fit, Learned):
         return fit
     if isinstance(fit, Fit):

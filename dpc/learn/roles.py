@@ -1,18 +1,16 @@
-"""What learning does with each unknown of a model: parameters and free draws are estimated, finite
-draws summed.
-"""
+"""What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.lower.nodes import parameters
+from dpc.dsl.graph.passes.parts import without_objective
+from dpc.dsl.graph.passes.tables import tables_as_parameters
 from dpc.dsl.record import Record
 
-from ..finite.terms import finite_draws
 from .linear import integrable_draws
-from .tables import tables_as_parameters
 
 
 class Roles(Record):
@@ -42,16 +40,12 @@ class Roles(Record):
 
 
 def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = False) -> Roles:
-    """Where rows are cases and the file has parameters, every draw is of a case; else those with a
-    dim of the data.
-    """
-    graph = graph.replace(
-        nodes=tuple(n for n in graph.nodes if n.kind is not Kind.COST), guide=None
-    )
+    """Where rows are cases and there are parameters, all draws are of a case."""
+    graph = without_objective(graph)
     finite = {node.name for node in finite_draws(graph)}
     open_draws = [node for node in graph.of_kind(Kind.DRAW) if node.name not in given]
     summed = tuple(node for node in open_draws if node.name in finite)
-    every = rows_are_cases and bool(parameters(graph))
+    every = rows_are_cases and bool(graph.parameters)
     dims = {str(axis) for name in given for axis in graph[name].type.shape}
 
     def is_local(node: Node) -> bool:
@@ -62,10 +56,10 @@ def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = Fals
     integrated = () if summed else integrable_draws(graph, given, is_local)
     free = [node for node in open_draws if node.name not in finite and node not in integrated]
     estimated = tuple(map(_as_estimated, free))
-    if not estimated and not integrated and not parameters(graph):
+    if not estimated and not integrated and not graph.parameters:
         graph = tables_as_parameters(graph)
     prior = _prior(graph, {node.name for node in estimated})
-    return Roles(graph, parameters(graph), estimated, summed, integrated, prior)
+    return Roles(graph, graph.parameters, estimated, summed, integrated, prior)
 
 
 def _as_estimated(node: Node) -> Node:

@@ -60,7 +60,7 @@ def _verify_numbers(options: Mapping[str, Any]) -> None:
 
 
 def _fit_objective(model: Model, request: FitRequest, options: Mapping[str, Any]) -> ObjectiveFit:
-    from ..gradient.optimise import Plan
+    from ..gradient.optimise import OptimisePlan
     from .objective import OPTIMIZER, RATE, STEPS, fit_objective
 
     unused = [name for name in options if name not in OBJECTIVE]
@@ -74,7 +74,7 @@ def _fit_objective(model: Model, request: FitRequest, options: Mapping[str, Any]
     if optimizer not in OPTIMIZERS:
         raise UsageError(f"`optimizer=` takes {' or '.join(OPTIMIZERS)}, not {optimizer}")
     seed = options.get("seed", 0)
-    plan = Plan(
+    plan = OptimisePlan(
         options.get("steps", STEPS),
         options.get("rate", RATE),
         options.get("samples"),
@@ -91,19 +91,16 @@ def _fit_data(
     model: Model, method: str | None, request: FitRequest, options: dict[str, Any]
 ) -> Fit:
     from .data_fit import fit_data
-    from .options import Options
+    from .options import FitOptions
 
     for name in ("samples", "optimizer"):
         if name in options:
             raise UsageError(
                 f"`{name}=` is for the objective of a file, and it is the data that are fitted here"
             )
-    unknown = [name for name in options if name not in Options.fields]
-    if unknown:
-        raise TypeError(f"fit() has no option {unknown[0]!r}: {', '.join(Options.fields)}")
     if not request.sources:
         reason = "is to be fitted to data"
         if method is None:
             reason = "has no objective (add `minimize` or `maximize`)"
         raise UsageError(f"{model.title} {reason}, and there are no `data=` to fit")
-    return fit_data(model, request, Options(**{"method": method or "auto", **options}))
+    return fit_data(model, request, FitOptions(**{"method": method or "auto", **options}))

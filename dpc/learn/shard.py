@@ -1,7 +1,5 @@
 """Cases over devices: the loss is a sum over cases, so each device sums over its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -14,9 +12,7 @@ from .likelihood import Arrays
 
 
 def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
-    """Arrays by case are cut along their cases; those of a single case along their first axis, if
-    it can be cut.
-    """
+    """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
     return [_spread(own, mesh) for own in groups]
 
 

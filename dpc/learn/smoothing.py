@@ -1,6 +1,4 @@
-"""What is added to the counts of a table: A to each cell, or N / cells, which is the BDeu score's
-prior of size N.
-"""
+"""What is added to the counts of a table: A to each cell, or N / cells, the prior of BDeu."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ class Smoothing(Record):
 
 
 def read_smoothing(value: float | str | None) -> Smoothing:
-    """From a number, or from text as the command line has it: `0.5`, `bdeu:10`; raises ValueError
-    for others.
-    """
+    """From a number or text: `0.5`, `bdeu:10`; raises ValueError for others."""
     is_spread = isinstance(value, str) and value.startswith(BDEU)
     try:
         amount = float(str(value).removeprefix(BDEU)) if value is not None else 0.0

@@ -5,8 +5,6 @@ L(theta, y) = Omega*(theta) + Omega(y) - <theta, y>,   with predictions that may
 (DU07, DU08)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,4 @@
-"""The methods that look for the maximum of a likelihood one after the other, and the functions that
-they work on.
-"""
-
-from __future__ import annotations
+"""The methods that look for the maximum one after the other, and the functions they work on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +12,10 @@ from dpc.inference.optimise.method import Method
 from dpc.inference.optimise.newton import Newton
 from dpc.inference.optimise.stochastic import Stochastic
 
-from .choose import Choice, NotApplicable
+from .choose import MethodChoice, NotApplicable
 from .likelihood import Arrays, Likelihood
 from .natural import Natural
-from .options import RATE, Options
+from .options import RATE, FitOptions
 from .sparse import SPARSE_LOSSES, sparse_loss
 from .sweep import sweep
 from .updates import find_updates
@@ -28,11 +24,9 @@ Values = dict[str, Any]
 
 
 def stages(
-    likelihood: Likelihood, choice: Choice, options: Options, data: list[Arrays]
+    likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
 ) -> list[Method]:
-    """Methods that can ask again when they see NaN compile the likelihood that answers in scaled
-    numbers alone.
-    """
+    """Methods that ask again when they see NaN compile the scaled likelihood alone."""
     loss, tolerance = loss_of(likelihood, choice), options.tolerance
     if choice.method == "newton":
         return [Newton(loss, data, tolerance)]
@@ -59,10 +53,8 @@ def stages(
     return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
 
 
-def loss_of(likelihood: Likelihood, choice: Choice) -> Callable[[Values, list[Arrays]], Any]:
-    """Of unconstrained parameters and the arrays of the data; the same function whenever it is
-    asked for.
-    """
+def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, list[Arrays]], Any]:
+    """Of unconstrained parameters and arrays; the same function whenever it is asked for."""
     if choice.loss not in likelihood.losses:
         likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
     return likelihood.losses[choice.loss]
@@ -83,10 +75,10 @@ def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays
     return loss
 
 
-def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Callable[..., Any]:
-    """An unbiased estimate of the loss from `batch` cases, or from all; each group gives its share
-    of them.
-    """
+def batch_loss(
+    likelihood: Likelihood, choice: MethodChoice, batch: int | None
+) -> Callable[..., Any]:
+    """An unbiased estimate of the loss from `batch` cases, or all; groups give their share."""
     if batch is not None and not all(own.stacked for own in likelihood.arrays):
         raise NotApplicable(
             "the data are one case, which cannot be drawn from: leave the batch out"
@@ -110,9 +102,7 @@ def batch_loss(likelihood: Likelihood, choice: Choice, batch: int | None) -> Cal
 
 
 def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
-    """This share of the cases of each group, at least one, weighted so that sums are right on
-    average.
-    """
+    """This share of each group's cases, at least one, weighted so that sums are unbiased."""
     found = []
     for number, own in enumerate(arrays):
         count = own.weights.shape[0]
@@ -124,9 +114,7 @@ def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
 
 
 def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two halves of expectation-maximisation; the same functions whenever they are asked
-    for.
-    """
+    """The two halves of EM; the same functions whenever they are asked for."""
     if "maximise" not in likelihood.losses:
         likelihood.losses["expect"], likelihood.losses["maximise"] = new_halves(likelihood)
     return likelihood.losses["expect"], likelihood.losses["maximise"]

@@ -1,7 +1,5 @@
 """Tables from a CSV that is read a part at a time: counts of parts add up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -12,10 +10,10 @@ from dpc.dsl.graph.types import Dim, IndexOf
 from ..data.errors import problem
 from ..data.read_text import read_csv_parts
 from .cases import Cases
-from .choose import Choice, NotApplicable
+from .choose import MethodChoice, NotApplicable
 from .counts import table_uses
 from .fit import fit_tables
-from .options import Options, verify_options
+from .options import FitOptions, verify_options
 from .read_cases import read_cases
 from .result import Fit
 from .roles import find_roles
@@ -23,7 +21,7 @@ from .roles import find_roles
 PART = 100_000
 
 
-def fit_csv(graph: Graph, path: str, options: Options) -> Fit:
+def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
     """Every case is read once and forgotten."""
     if not path.lower().endswith((".csv", ".csv.gz")):
         raise NotApplicable(f"only a CSV is read a part at a time, and {path} has another ending")
@@ -44,7 +42,7 @@ def fit_csv(graph: Graph, path: str, options: Options) -> Fit:
         "of the file at a time"
     )
     return fit_tables(
-        roles, map(complete, chain([first], parts)), options, Choice("counts", why), ()
+        roles, map(complete, chain([first], parts)), options, MethodChoice("counts", why), ()
     )
 
 

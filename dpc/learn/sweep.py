@@ -5,8 +5,6 @@ Sums over the data are read off derivatives of the score at two fixed points: wh
 - p) for every p is known for all p from its values at two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,9 +14,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Node
+from dpc.dsl.library.rows import Update
 
 from ..model.constraints import constrain_nodes, unconstrain_nodes
-from .updates import Update
 
 Values = dict[str, Any]
 Score = Callable[[Values], Any]
@@ -45,9 +43,7 @@ def sweep(
 
 
 def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
-    """All at once: the derivative in one does not depend on the others' values, but for those of
-    other kinds.
-    """
+    """All at once: the derivative in one does not depend on others of its kind."""
     if not updates:
         return params
     slope = jax.grad(lambda own: score(params | own))

@@ -1,20 +1,15 @@
 """Learned tables in words: `tub=yes | asia=no` for each entry of the parameter `tub.p`."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.passes.tables import is_table
 from dpc.dsl.graph.types import Bool, Dim, IndexOf, Type
-
-from .tables import is_table
 
 
 def table_entries(graph: Graph) -> dict[str, list[str]]:
-    """The entries of every table of constants whose states have names, in the order of the
-    parameter `x.p`.
-    """
+    """The entries of every table of constants with named states, in the order of `x.p`."""
     found = {}
     for node in graph.nodes:
         for number, piece in enumerate(node.pieces):

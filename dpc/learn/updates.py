@@ -5,11 +5,10 @@ the library say which (`dpc.dsl.library.rows.Update`). Everything else takes a s
 method, which is exact where the log density is quadratic: in the weights of linear regressions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.library.rows import Update
 
@@ -69,4 +68,4 @@ def entry_of(core: c.Core, name: str) -> bool:
 
 
 def mentions(core: c.Core | c.Law, name: str) -> bool:
-    return any(isinstance(part, c.Ref) and part.name == name for part in c.walk(core))
+    return reads_any(core, (name,))

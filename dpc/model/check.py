@@ -1,7 +1,5 @@
 """Checking a model: what the language says of it, and what the estimators of its objective say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dpc.dsl.diagnostics import Diagnostic, DpError

@@ -1,8 +1,4 @@
-"""The state of a long run in a file: a tree of arrays that appears whole or not at all, and belongs
-to one run only.
-"""
-
-from __future__ import annotations
+"""The state of a long run in a file: whole or not at all, and of one run only."""
 
 import hashlib
 import io

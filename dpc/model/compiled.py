@@ -1,8 +1,4 @@
-"""Functions of a program, compiled by JAX once for every shape of their arguments. Sizes of dims
-are never traced.
-"""
-
-from __future__ import annotations
+"""Functions of a program, compiled once for every shape. Sizes of dims are never traced."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,9 +11,7 @@ Sizes = tuple[tuple[str, int], ...]
 
 
 def compiled(function: Callable[..., Any], **static: Any) -> Callable[..., Any]:
-    """A function whose last argument is data, as one of arrays and, by name, of sizes and other
-    static values.
-    """
+    """A function of data, last, as one of arrays and, by name, of static values."""
 
     def run(*arguments: Any, sizes: Sizes, **options: Any) -> Any:
         *others, arrays = arguments
@@ -27,9 +21,7 @@ def compiled(function: Callable[..., Any], **static: Any) -> Callable[..., Any]:
 
 
 def split_data(data: Mapping[str, Any], dims: frozenset[str]) -> tuple[dict[str, Any], Sizes]:
-    """Arrays, and the sizes of dims. A size that is traced stays among the arrays: it may not be
-    needed.
-    """
+    """Arrays, and the sizes of dims; a size that is traced stays among the arrays."""
     if isinstance(data, Data):
         return data.arrays, data.layout.sizes
     static = {name for name in data if name in dims and not isinstance(data[name], jax.core.Tracer)}

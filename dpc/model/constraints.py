@@ -1,7 +1,5 @@
 """Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
@@ -11,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import biject_to, constraints
 
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.types import Type
-from dpc.dsl.lower.nodes import mentioned, parameters
 
 from ..data.defaults import evaluate_default, is_plain
 
@@ -43,7 +41,7 @@ def constraint_of(type_: Type) -> Any:
 
 
 def constrain(graph: Graph, raw: Mapping[str, Any]) -> Values:
-    return constrain_nodes(parameters(graph), raw)
+    return constrain_nodes(graph.parameters, raw)
 
 
 def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
@@ -51,7 +49,7 @@ def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
 
 
 def unconstrain(graph: Graph, params: Mapping[str, Any]) -> Values:
-    return unconstrain_nodes(parameters(graph), params)
+    return unconstrain_nodes(graph.parameters, params)
 
 
 def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
@@ -64,7 +62,7 @@ def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Value
 def initial_values(
     graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
 ) -> Values:
-    return initial_nodes(parameters(graph), key, data, compute)
+    return initial_nodes(graph.parameters, key, data, compute)
 
 
 def initial_nodes(
@@ -115,7 +113,7 @@ def initial_nodes(
 
 def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
     for node in nodes:
-        missing = [name for name in mentioned(node) if name not in data]
+        missing = [name for name in nodes_read(node.default) if name not in data]
         if missing:
             raise ValueError(
                 f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as "

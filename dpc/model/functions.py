@@ -1,14 +1,13 @@
 """The functions of a model's program, compiled when they are first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
 
-from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.passes.parts import draws_given
 from dpc.dsl.lower.run import run_graph
 
 from .compiled import DERIVATIVES, Sizes, compiled, many, split_data
@@ -68,7 +67,7 @@ class Functions:
 
     def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
         if ("sample", given) not in self._compiled:
-            functions = self.load(_with_inputs(self.graph, given)) if given else self.defined
+            functions = self.load(draws_given(self.graph, given)) if given else self.defined
             if "sample" not in functions:
                 raise ValueError("nothing in this model is random")
             self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
@@ -89,15 +88,3 @@ class Functions:
         """Arrays and sizes together, as programs take them."""
         arrays, _ = split_data(data, self.dims)
         return {**arrays, **dict(self.sizes(data))}
-
-
-def _with_inputs(graph: Graph, names: frozenset[str]) -> Graph:
-    """The graph in which these draws are given: their values come with the data."""
-
-    def as_input(node: Any) -> Any:
-        if node.name not in names:
-            return node
-        return node.replace(kind=Kind.INPUT, pieces=(), parents=(), random=False, observed=False)
-
-    recurrences = tuple(r for r in graph.recurrences if not names & set(r.members))
-    return graph.replace(recurrences=recurrences, guide=None).map_nodes(as_input)

@@ -1,7 +1,5 @@
 """Evidence for ancestral sampling: it must lie upstream of everything that is drawn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +12,7 @@ from ..exits import UsageError
 
 
 def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
-    """Whether nothing that is given depends on something random that is not; raises for a name that
-    is no draw.
-    """
+    """Whether nothing given depends on an open draw; raises for a name that is no draw."""
     for name in sorted(given):
         node = graph.by_name.get(name.partition("[")[0])
         if node is None or node.kind is not Kind.DRAW:

@@ -1,7 +1,5 @@
 """Keeping the state of a long run in a folder, so that it can be continued."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

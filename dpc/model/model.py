@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ..finite.convert import Saved
     from ..finite.discrete import Discrete
     from ..finite.finite import Finite
-    from ..finite.questions import Moments, Questions
-    from ..gradient.choose import Choice
+    from ..finite.questions import MeanAndVariance, Questions
+    from ..gradient.choose import EstimatorChoice
     from ..gradient.compare import Comparison
     from ..gradient.gradient import Gradient
     from ..gradient.objectives import Objectives
-    from ..gradient.program import Objective
+    from ..gradient.program import ObjectiveProgram
     from ..learn.cases import Cases
     from ..learn.family import FieldFamily
     from ..learn.likelihood import Likelihood
@@ -229,9 +229,7 @@ class Model:
         return Data(bound.arrays, bound.sizes, bound.labels)
 
     def init(self, key: Any = None, data: Given = None) -> Values:
-        """Starting parameters: those of the file, from the data too; the others near zero in
-        unconstrained space.
-        """
+        """Starting parameters: those of the file, others near zero in unconstrained space."""
         from .constraints import initial_values
 
         known = data or {}
@@ -322,9 +320,7 @@ class Model:
     def log_partition(
         self, params: Given = None, data: Given = None, given: Given = None
     ) -> jax.Array:
-        """log of the sum over all finite variables that are not given; of a directed model, the
-        log-evidence (GM08).
-        """
+        """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
         return self.questions.log_partition(params, data, given)
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
@@ -347,7 +343,7 @@ class Model:
 
     def moments(
         self, name: str, params: Given = None, data: Given = None, given: Given = None
-    ) -> Moments:
+    ) -> MeanAndVariance:
         """E[f] and Var[f] of a computed number f over the finite variables."""
         return self.questions.moments(name, params, data, given)
 
@@ -526,11 +522,11 @@ class Model:
 
     # ---- gradients of expectations: pure functions
 
-    def objective(self, data: Given = None) -> Objective:
+    def objective(self, data: Given = None) -> ObjectiveProgram:
         """The objective for data of these sizes: its draws with their estimators, its costs."""
         return self.objectives.objective(data or {})
 
-    def estimator_choices(self, data: Given = None) -> list[Choice]:
+    def estimator_choices(self, data: Given = None) -> list[EstimatorChoice]:
         """The estimator of each draw, and why."""
         return list(self.objective(data).choices.values())
 
@@ -557,9 +553,7 @@ class Model:
         data: Given = None,
         samples: int | None = None,
     ) -> tuple[jax.Array, Values, Values]:
-        """The same with what baselines remember, as `objective(data).initial_state` at first, and
-        will remember.
-        """
+        """The same with what baselines keep, `objective(data).initial_state` at first."""
         return self.objectives.estimate(key, params, state, data or {}, samples)
 
     # ---- learning
@@ -608,17 +602,37 @@ class Model:
         resume: bool = False,
         watch: Callable[[int, str, Any], None] | None = None,
         mesh: Mesh | None = None,
-        **options: Any,
+        steps: int | None = None,
+        rate: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        optimizer: str | None = None,
+        loss: str | None = None,
+        smoothing: float | str | None = None,
+        tolerance: float | None = None,
+        batch: int | None = None,
+        errors: bool | None = None,
     ) -> Fit | ObjectiveFit:
         """Parameters that make the data most probable, or that minimise or maximise the objective.
 
-        A file with an objective is fitted by it, unless a `method` is named. Options of the
-        objective are steps, rate, samples, optimizer, seed; of data those of
-        `dpc.learn.options.Options`: loss, steps, tolerance, smoothing, rate, batch, seed, errors.
+        A file with an objective is fitted by it, unless a `method` is named: `samples` and
+        `optimizer` are for that, `loss`, `smoothing`, `tolerance`, `batch` and `errors` for data.
         `test` are data that are held out. `checkpoint` is a folder for the state of the run,
         `resume` goes on from it. `watch` is called with the number and the name of a stage and each
         of its states. With a mesh, cases are spread over its devices.
         """
+        options = {
+            "steps": steps,
+            "rate": rate,
+            "seed": seed,
+            "samples": samples,
+            "optimizer": optimizer,
+            "loss": loss,
+            "smoothing": smoothing,
+            "tolerance": tolerance,
+            "batch": batch,
+            "errors": errors,
+        }
         from ..learn.run import FitRequest, fit
 
         request = FitRequest(
@@ -742,9 +756,9 @@ class Model:
         **attributes: Any,
     ) -> Any:
         """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions, the prior."""
-        from ..posterior.groups import Wanted, all_groups
+        from ..posterior.groups import WantedGroups, all_groups
 
-        wanted = Wanted(prior, predictive, likelihood)
+        wanted = WantedGroups(prior, predictive, likelihood)
         model, bound = self.posteriors.opened(data)
         about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
         return all_groups(model, values, bound, seed, stats or {}, about, wanted)

@@ -1,8 +1,4 @@
-"""What belongs to a posterior besides its draws: finite variables, likelihoods, predictions, the
-prior, the data.
-"""
-
-from __future__ import annotations
+"""What belongs to a posterior besides its draws: likelihoods, predictions, prior, data."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,12 +7,12 @@ import jax
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.missing import present_name
 from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
 from dpc.inference.mcmc.over import over_draws
 from dpc.inference.mcmc.run import key_for
 
 from ..data.bound import Data
-from ..learn.missing import present_name
 from .labels import coords_of, dims_of
 
 Values = dict[str, Any]
@@ -46,10 +42,8 @@ def has_posterior(found: Any) -> bool:
     return hasattr(found, "groups") and has_group(found, "posterior")
 
 
-class Wanted(NamedTuple):
-    """Groups that cost time to make; `prior` may be a number of draws, True are as many as of the
-    posterior.
-    """
+class WantedGroups(NamedTuple):
+    """Groups that cost time; `prior` may be a number of draws, True as of the posterior."""
 
     prior: int | bool = True
     predictive: bool = True
@@ -63,7 +57,7 @@ def all_groups(
     seed: int,
     stats: Values,
     attributes: Values,
-    wanted: Wanted,
+    wanted: WantedGroups,
 ) -> Any:
     graph: Graph = model.graph
     keys = jax.random.split(key_for("groups", seed), 3)
@@ -116,7 +110,7 @@ def _is_site(graph: Graph, name: str) -> bool:
     return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
-def _prior_count(wanted: Wanted, values: Values) -> int:
+def _prior_count(wanted: WantedGroups, values: Values) -> int:
     chains, draws = next(iter(values.values())).shape[:2]
     return int(chains * draws) if wanted.prior is True else wanted.prior
 
@@ -154,9 +148,7 @@ def _given(model: Any, values: Values, data: Data, **count: Any) -> tuple[Any, .
 
 
 def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
-    """Joint draws of what was summed over, and the computed nodes that are kept and depend on
-    them.
-    """
+    """Joint draws of what was summed over, and kept nodes that depend on them."""
     sites = model.posteriors.as_written.sites
     known = {name: value for name, value in values.items() if _is_site(model.graph, name)}
     kept = [n.name for n in model.graph.of_kind(Kind.FUNCTION) if n.kept and n.name in sites.veiled]
@@ -195,9 +187,7 @@ def _predictive(model: Any, values: Values, data: Data, key: Any) -> Values:
 
 
 def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values]:
-    """Draws from the prior and of data from it; a model with parameters or factors has none that
-    could be drawn.
-    """
+    """Draws from the prior and of data from it; parameters or factors have no prior."""
     graph: Graph = model.graph
     if graph.of_kind(Kind.PARAMETER, Kind.FACTOR) or any(
         n.undirected for n in graph.of_kind(Kind.DRAW)

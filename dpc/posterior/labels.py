@@ -1,22 +1,18 @@
 """Dims and labels of the file as dims and coordinates of results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.noncentered import is_noncentered
 from dpc.dsl.graph.types import Dim
-
-from .decentre import is_noncentered
 
 RESERVED = ("chain", "draw")
 
 
 def dims_of(node: Node) -> tuple[str, ...]:
-    """The names of its axes; one that stands twice gets a number, one without a name is called
-    after the node.
-    """
+    """The names of its axes: a second one gets a number, one without a name the node's."""
     found: list[str] = []
     for place, axis in enumerate(node.type.shape):
         name = axis.name if isinstance(axis, Dim) else f"{node.name}_dim_{place}"
@@ -27,9 +23,7 @@ def dims_of(node: Node) -> tuple[str, ...]:
 
 
 def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """The labels of every dim that has some, also under the second name of a dim that stands
-    twice.
-    """
+    """The labels of every dim that has some, also under its second name."""
     known = {dim.name: labels.get(dim.name) or dim.labels for dim in graph.dims}
     found: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -40,9 +34,7 @@ def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, 
 
 
 def centred_draws(graph: Graph) -> tuple[str, ...]:
-    """Latent draws over a dim with a location and a scale that is itself random: those that
-    `noncentered` is for.
-    """
+    """Latent draws over a dim, of random scale: those that `noncentered` is for."""
     latent = [
         node for node in graph.of_kind(Kind.DRAW) if not node.observed and not is_noncentered(node)
     ]
@@ -58,4 +50,4 @@ def _has_random_scale(law: c.Law, graph: Graph) -> bool:
 
 
 def _is_random(core: c.Core, graph: Graph) -> bool:
-    return any(isinstance(part, c.Ref) and graph[part.name].random for part in c.walk(core))
+    return any(graph[name].random for name in nodes_read(core))

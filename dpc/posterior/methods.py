@@ -1,8 +1,4 @@
-"""The ways to a posterior: each takes a request and gives draws, what is known about them, and
-attributes.
-"""
-
-from __future__ import annotations
+"""The ways to a posterior: each takes a request and gives draws, statistics, attributes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,8 +23,7 @@ from dpc.inference.mcmc.target import Target
 
 from ..data.bound import Data
 from ..exits import UsageError
-from ..gradient.optimise import Plan as Steps
-from ..gradient.optimise import optimise, start
+from ..gradient.optimise import OptimisePlan, optimise, start
 from .numpyro_model import NumpyroModel
 
 Values = dict[str, Any]
@@ -53,7 +48,7 @@ class Request(NamedTuple):
         return jax.random.split(key_for("fit", self.plan.seed), 3)
 
 
-class Found(NamedTuple):
+class PosteriorDraws(NamedTuple):
     """[chain, draw, ...] of values and statistics."""
 
     values: Values
@@ -62,9 +57,7 @@ class Found(NamedTuple):
 
 
 def verify_continuous(model: NumpyroModel) -> None:
-    """Raises ValueError unless what is left when finite draws are summed over is continuous, and is
-    something.
-    """
+    """Raises ValueError unless what is not summed over is continuous, and is something."""
     latent = [
         n
         for n in model.graph.of_kind(Kind.DRAW)
@@ -90,21 +83,21 @@ def nuts_attributes(plan: Plan) -> Values:
     return {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
 
 
-def _nuts(request: Request) -> Found:
+def _nuts(request: Request) -> PosteriorDraws:
     run = Run(request.target.model, request.plan)
     _, draws = run.advance(run.start(), request.plan.warmup + request.draws)
-    return Found(draws.values, draws.stats, nuts_attributes(request.plan))
+    return PosteriorDraws(draws.values, draws.stats, nuts_attributes(request.plan))
 
 
 # ---- Gaussians
 
 
-def _laplace(request: Request) -> Found:
+def _laplace(request: Request) -> PosteriorDraws:
     flat = flatten(request.target, request.keys[0])
     return _as_drawn(request, flat, fit_laplace(flat), {"method": "laplace"})
 
 
-def _svi(request: Request) -> Found:
+def _svi(request: Request) -> PosteriorDraws:
     if request.model.graph.guide is not None:
         return _own_guide(request)
     flat = flatten(request.target, request.keys[0])
@@ -113,14 +106,18 @@ def _svi(request: Request) -> Found:
     return _as_drawn(request, flat, gaussian, {"method": "svi", "elbo": -float(np.mean(tail))})
 
 
-def _as_drawn(request: Request, flat: Flat, gaussian: Gaussian, attributes: Values) -> Found:
+def _as_drawn(
+    request: Request, flat: Flat, gaussian: Gaussian, attributes: Values
+) -> PosteriorDraws:
     """Draws of the Gaussian as they are; their weights tell how near it is."""
     drawn = draw_gaussian(flat, gaussian, request.keys[1], request.draws)
     k = smooth_weights(drawn.log_ratios).k
-    return Found(_constrained(request, flat, drawn.points), {}, {**attributes, "pareto_k": k})
+    return PosteriorDraws(
+        _constrained(request, flat, drawn.points), {}, {**attributes, "pareto_k": k}
+    )
 
 
-def _importance(request: Request) -> Found:
+def _importance(request: Request) -> PosteriorDraws:
     """Proposals from a Student's t at the mode, resampled by their smoothed weights."""
     flat = flatten(request.target, request.keys[0])
     first, second = jax.random.split(request.keys[1])
@@ -132,7 +129,7 @@ def _importance(request: Request) -> Found:
         "pareto_k": smoothed.k,
         "effective_draws": smoothed.effective,
     }
-    return Found(_constrained(request, flat, drawn.points[chosen]), {}, attributes)
+    return PosteriorDraws(_constrained(request, flat, drawn.points[chosen]), {}, attributes)
 
 
 def _systematic(log_weights: Any, offset: float, count: int) -> Any:
@@ -152,10 +149,10 @@ def _constrained(request: Request, flat: Flat, points: Any) -> Values:
 # ---- the guide of the file
 
 
-def _own_guide(request: Request) -> Found:
+def _own_guide(request: Request) -> PosteriorDraws:
     """The guide at the parameters that maximise the file's own bound."""
     model, data = request.model, request.data
-    steps = Steps(request.steps, 0.01, None, request.plan.seed, "adam")
+    steps = OptimisePlan(request.steps, 0.01, None, request.plan.seed, "adam")
     state = start(model, model.init(request.keys[0], data), data, steps)
     for after in optimise(model, data, steps, state):
         state = after
@@ -170,10 +167,12 @@ def _own_guide(request: Request) -> Found:
         name: np.broadcast_to(value, (1, request.draws, *np.shape(value)))
         for name, value in fixed.items()
     }
-    return Found(values, {}, {"method": "svi", "elbo": -float(np.mean(state.losses[-100:]))})
+    return PosteriorDraws(
+        values, {}, {"method": "svi", "elbo": -float(np.mean(state.losses[-100:]))}
+    )
 
 
-METHODS: dict[str, Callable[[Request], Found]] = {
+METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
     "nuts": _nuts,
     "svi": _svi,
     "laplace": _laplace,

@@ -1,7 +1,5 @@
 """A model as a NumPyro model function: the written program, with what it calls bound to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -65,9 +63,7 @@ class NumpyroModel:
         return finite.engine.log_partition([*groups, constant[None]], finite.evidence({}))
 
     def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any], Any]:
-        """The terms that hidden draws are in, as the engine takes them, and the sum of the others
-        of those nodes.
-        """
+        """The terms of hidden draws as the engine takes them, and the sum of the others."""
         params = {node.name: known[node.name] for node in self.graph.of_kind(Kind.PARAMETER)}
         seen = {
             node.name: known[node.name] for node in self.graph.of_kind(Kind.DRAW) if node.observed
@@ -94,9 +90,7 @@ class NumpyroModel:
     # ---- likelihoods
 
     def log_likelihood(self, data: Mapping[str, Any], values: Values) -> Values:
-        """The log density of every observed node given one draw: for each element where they are
-        independent.
-        """
+        """The log density of every observed node given one draw, by independent element."""
         sites = trace(substitute(lambda: self.run(data), data=values)).get_trace()
         seen = [
             n.name
@@ -109,9 +103,7 @@ class NumpyroModel:
         return found
 
     def _summed_likelihood(self, data: Mapping[str, Any], values: Values) -> Any:
-        """Where every hidden draw stands alone, the sum over each; of chains and other graphs, the
-        sum over all.
-        """
+        """The sum over each hidden draw where they stand alone, else over all."""
         known = {name: values[name] if name in values else data[name] for name in self._visible}
         finite, groups, constant = self._tables(data, known)
         shape = self._own_places(finite)
@@ -131,9 +123,7 @@ class NumpyroModel:
         return [node.name for node in nodes if node.name not in self.sites.hidden]
 
     def _own_places(self, finite: Finite) -> tuple[int, ...] | None:
-        """The shape of the one hidden node, if its elements share no table and what they explain
-        begins with it.
-        """
+        """The shape of the one hidden node, if its elements share no table."""
         groups = finite.structure.groups[:-1]
         if len(self.sites.hidden) != 1 or any(group.scopes.shape[1] != 1 for group in groups):
             return None

@@ -15,12 +15,12 @@ from dpc.inference.mcmc.run import STRETCH, Draws, Plan, State, join
 
 from ..model.checkpoint import WrongCheckpoint, digest
 from ..model.keeper import Keeper
-from .methods import Found, nuts_attributes
+from .methods import PosteriorDraws, nuts_attributes
 from .numpyro_model import numpyro_text
 
 if TYPE_CHECKING:
     from ..model.model import Model
-    from .posteriors import Options
+    from .posteriors import PosteriorOptions
 
 FIRST_STRETCH = 10
 SECONDS = 0.5
@@ -39,11 +39,11 @@ class NoProgress:
         pass
 
 
-def draw_by_nuts(model: Model, data: Any, options: Options) -> Found:
+def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> PosteriorDraws:
     kept = Kept(options, fingerprint(model, data, options.plan))
     drawn = sample(model.posteriors.run(data, options.plan), kept, options)
     values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
-    return Found(values, stats, nuts_attributes(options.plan))
+    return PosteriorDraws(values, stats, nuts_attributes(options.plan))
 
 
 def fingerprint(model: Model, data: Any, plan: Plan) -> str:
@@ -52,7 +52,7 @@ def fingerprint(model: Model, data: Any, plan: Plan) -> str:
     return digest([text, repr(plan)], sorted(data.items()))
 
 
-def sample(run: Any, kept: Kept, options: Options) -> Draws:
+def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
     """All draws. Whatever stops it, those that were made are kept where `checkpoint` says."""
     end = run.plan.warmup + options.draws
     steps = FIRST_STRETCH
@@ -81,9 +81,7 @@ def stretch(step: int, steps: int, warmup: int, end: int) -> int:
 
 
 def next_steps(steps: int, seconds: float) -> int:
-    """More when the last ones were quick, fewer when they were slow: it changes nothing about the
-    draws.
-    """
+    """More when the last ones were quick, fewer when slow: the draws stay the same."""
     if seconds < SECONDS / 2:
         return min(2 * steps, STRETCH)
     return max(1, steps // 2) if seconds > 2 * SECONDS else steps
@@ -97,7 +95,7 @@ class Kept:
     killed in between; they are made again, and are the same.
     """
 
-    def __init__(self, options: Options, run: str):
+    def __init__(self, options: PosteriorOptions, run: str):
         self.keeper = Keeper(options.checkpoint, options.resume, run)
         self.folder = Path(options.checkpoint or "")
         self.plan = options.plan

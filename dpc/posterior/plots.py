@@ -1,7 +1,5 @@
 """Pictures of a posterior, by ArviZ: trace, ranks, pairs, forest, predictions, energy."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +24,7 @@ Drawing = Callable[[], Any]
 
 
 def write_plots(model: Any, data: Any, found: Any, folder: Path, ending: str) -> None:
-    """Those that the draws have something for: ranks and energy need chains, predictions need
-    observations.
-    """
+    """Those with something to show: ranks and energy need chains, predictions data."""
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dpc.dsl.graph.passes.noncentered import decentre
+
 from ..data.bound import Data
+from ..data.errors import unfit_as_problem
 from ..exits import UsageError
-from .decentre import decentre
 from .numpyro_model import NumpyroModel
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Posteriors:
 
     # ---- draws
 
-    def draw(self, method: str, data: Data, options: Options) -> Any:
+    def draw(self, method: str, data: Data, options: PosteriorOptions) -> Any:
         """Values and statistics [chain, draw, ...] of what is unknown, and attributes."""
         from .methods import METHODS, Request, verify_continuous
 
@@ -74,13 +76,15 @@ class Posteriors:
     # ---- missing data
 
     def with_missing(self, sources: tuple[Any, ...], sizes: dict[str, int]) -> tuple[Model, Data]:
+        from dpc.dsl.graph.passes.missing import open_missing
+
         from ..data import bind_data
-        from .missing import open_missing
 
         bound = bind_data(self.model.graph, *sources, sizes=sizes, missing=True).own()
         if not bound.missing:
             return self.model, Data(bound.arrays, bound.sizes, bound.labels)
-        opened = open_missing(self.model.graph, bound.arrays, bound.missing)
+        with unfit_as_problem():
+            opened = open_missing(self.model.graph, bound.arrays, bound.missing)
         model = type(self.model)(opened.graph, externs=self.model.externs, notes=opened.notes)
         labels = {**bound.labels, **opened.labels}
         return model, Data(opened.arrays, {**bound.sizes, **opened.sizes}, labels)
@@ -93,7 +97,7 @@ class Posteriors:
         return self.with_missing(sources, {})
 
 
-class Options:
+class PosteriorOptions:
     """What a posterior is asked for; `plan` is for NUTS, `steps` for variational inference."""
 
     def __init__(
@@ -115,7 +119,7 @@ class Options:
 
 def read_options(
     method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
-) -> Options:
+) -> PosteriorOptions:
     """Options that were said, checked: each is for one method, and a number has a least value."""
     from dpc.inference.mcmc.run import Plan
 
@@ -139,6 +143,6 @@ def read_options(
         accept = known["target_accept"]
         raise UsageError(f"`target_accept=` takes a number between 0 and 1, not {accept}")
     plan = Plan(**{name: known[name] for name in Plan._fields if name in known}, seed=seed)
-    return Options(
+    return PosteriorOptions(
         plan, draws, known.get("steps", 10_000), known.get("checkpoint"), resume, progress
     )

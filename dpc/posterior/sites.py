@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import FIRST, LAST
 from dpc.dsl.record import Record
 
-from ..finite.terms import finite_draws
-
 
 class Sites(Record):
-    """`carrier` is the site that has the density of the whole sum; without one it is a factor of
-    its own.
-    """
+    """`carrier` is the site with the density of the whole sum; else it is a factor."""
 
     graph: Graph
     hidden: frozenset[str]
@@ -46,9 +43,7 @@ def find_sites(graph: Graph) -> Sites:
 
 
 def _until_still(graph: Graph, hidden: frozenset[str], veiled: set[str]) -> list[Node]:
-    """Nodes that depend on a hidden one; computed ones are veiled, and pass it on. Recurrences need
-    another round.
-    """
+    """Nodes that depend on a hidden one; computed ones pass it on, recurrences in rounds."""
     found: list[Node] = []
     count = -1
     while count != len(veiled):
@@ -59,9 +54,7 @@ def _until_still(graph: Graph, hidden: frozenset[str], veiled: set[str]) -> list
 
 
 def is_plain(node: Node, groups: list[Recurrence]) -> bool:
-    """One statement for all of the variable, that looks back at nothing: a NumPyro distribution as
-    it is.
-    """
+    """One statement for all of the variable, with no lag: a NumPyro distribution as it is."""
     alone = len(node.pieces) == 1 and not any(node.name in group.members for group in groups)
     return alone and all(_is_whole(index) for index in node.pieces[0].indices)
 

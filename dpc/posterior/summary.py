@@ -1,8 +1,4 @@
-"""What draws say of every variable, as rows: for real ones their moments, for finite ones their
-most probable state.
-"""
-
-from __future__ import annotations
+"""What draws say of every variable, as rows: moments, or the most probable state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,9 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
-    """Effective draws and R-hat compare parts of chains: independent draws, of one chain, have
-    none.
-    """
+    """Effective draws and R-hat compare chains: independent draws have none."""
     is_chain = real.attrs.get("method") == "nuts"
     measures = _chain_measures(real) if is_chain else {}
     for name, array in real.data_vars.items():

@@ -9,8 +9,6 @@ What no NumPyro distribution says in one line (recurrences, several statements, 
 that are summed over) is a site with a function that draws it and one that gives its log density.
 """
 
-from __future__ import annotations
-
 from ast import FunctionDef
 from collections.abc import Iterable, Sequence
 
@@ -150,9 +148,7 @@ class ModelWriter:
         return [do(site("factor", node.name, summed(density_terms(node, self.scope))))]
 
     def flat(self, node: Node) -> Code:
-        """No law of its own: uniform over all that its type allows, which need not have a finite
-        integral.
-        """
+        """No distribution of its own: uniform over its type, perhaps improper."""
         return call("flat", entry("supports", node.name), self.shape(node))
 
     def given(self, node: Node) -> dict[str, Code]:
@@ -300,9 +296,7 @@ class ModelWriter:
     # ---- what is summed over
 
     def touched(self, node: Node, members: list[Node]) -> list[Statement]:
-        """A hidden draw is a function that draws it; what depends on one is a site whose density is
-        in the sum.
-        """
+        """A hidden draw is a function that draws it; what depends on one is in the sum."""
         own = self.fresh("draw", node.name)
         draws = [n.name for n in members if n.kind is Kind.DRAW]
         if node.undirected:
@@ -319,9 +313,7 @@ class ModelWriter:
         return [drawn, self.assign(node, self.member_law(node, function(["key"], value)))]
 
     def between(self, members: list[Node]) -> list[Node]:
-        """The members, and the computed nodes without a value that they need, in the order of the
-        graph.
-        """
+        """The members and the computed nodes that they need, in the order of the graph."""
         stop = {n.name for n in self.graph.nodes if n.kind is Kind.DRAW}
         names = {member.name for member in members}
         wanted = self.graph.ancestors(

@@ -10,7 +10,7 @@ from .table import Table
 if TYPE_CHECKING:
     from dpc.inference.planning.plan import Plan
 
-    from ..gradient.choose import Choice
+    from ..gradient.choose import EstimatorChoice
 
 
 class EliminationPlan(Answer):
@@ -42,7 +42,7 @@ class EliminationPlan(Answer):
 class EstimatorPlan(Answer):
     """The estimator of each draw of the objective, and why."""
 
-    def __init__(self, choices: list[Choice]):
+    def __init__(self, choices: list[EstimatorChoice]):
         self.choices = choices
 
     def __repr__(self) -> str:

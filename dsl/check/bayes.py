@@ -5,7 +5,7 @@ from math import isinf
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.inputs import reads
+from ..graph.dependence import reads
 from ..graph.typed import Definition, Piece, Typed
 
 NONCENTRED = "samplers do better when it is computed from standard noise: add `with noncentered`"

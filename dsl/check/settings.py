@@ -6,7 +6,7 @@ from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph.typed import Scalar, Setting
 from ..graph.types import Bool, Int, Real, Type
-from ..library.annotations import ANNOTATIONS, GRAD_METHODS, AnnotationRow, MethodRow
+from ..library.annotations import ANNOTATIONS, AnnotationRow, MethodRow, grad_method
 from ..library.distributions import DISTRIBUTIONS, names_with
 from ..library.rows import Distribution
 from ..source import Span
@@ -197,8 +197,7 @@ def check_law_settings(
         _check_same_law(law, binders, span, ctx)
     grad = by_name.get("grad")
     if grad:
-        method = next(m for m in GRAD_METHODS if m.name == grad.method)
-        _check_method_fits(method, law, span, ctx)
+        _check_method_fits(grad_method(grad.method), law, span, ctx)
 
 
 def _check_method_fits(method: MethodRow, law: c.Law, span: Span, ctx: Context) -> None:

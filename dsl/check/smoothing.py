@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.inputs import is_hard, noisy_inputs, noisy_names, reads
+from ..graph.dependence import reads
+from ..graph.inputs import is_hard, noisy_inputs, noisy_names
 from ..graph.typed import Definition, Piece, Setting, Typed
 from ..graph.types import IndexOf, Real
 from ..source import Source, Span

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ..record import Record
 from . import core as c
-from .graph import Graph, Kind, Node, offset_of
+from .dependence import offset_of
+from .graph import Graph, Kind, Node
 from .types import Bool, IndexOf
 
 
 class ModelClass(Record):
-    """`name` is the book's word for the model; `structure` what inference can use; both come with
-    reasons.
-    """
+    """`name` is the book's word; `structure` what inference can use; both with reasons."""
 
     name: str
     reasons: tuple[str, ...]
@@ -91,9 +90,7 @@ def _describe_recurrence(graph: Graph, group: object) -> str:
 
 
 def _couplings(graph: Graph, node: Node) -> list[str]:
-    """A variable that a factor touches at two places along one axis forms a chain, along two axes a
-    grid.
-    """
+    """A variable touched twice by a factor along one axis is a chain, along two a grid."""
     spans: dict[int, int] = {}
     dense = False
     for factor in graph.of_kind(Kind.FACTOR):
@@ -113,9 +110,7 @@ def _couplings(graph: Graph, node: Node) -> list[str]:
 
 
 def _reach(factor: Node, node: Node) -> tuple[dict[int, int], bool]:
-    """How far apart, along each axis, one factor touches the variable; False when that cannot be
-    read off.
-    """
+    """How far apart, by axis, one factor touches the variable; False if that is unknown."""
     places: dict[int, set[tuple[str | None, int]]] = {}
     local = True
     for piece in factor.pieces:
@@ -140,9 +135,7 @@ def _reach(factor: Node, node: Node) -> tuple[dict[int, int], bool]:
 
 
 def _tree_structure(graph: Graph) -> list[str]:
-    """For unplated finite networks: no undirected cycle is a polytree, and at most one parent each
-    a tree.
-    """
+    """Unplated finite networks: a polytree has no undirected cycle, a tree one parent each."""
     draws = [n for n in graph.of_kind(Kind.DRAW) if not n.undirected]
     if len(draws) < 2 or any(n.type.shape or not _is_finite(n) for n in draws):
         return []

@@ -45,9 +45,7 @@ class DimRef(Core):
 
 
 class Var(Core):
-    """A binder, a parameter of a function or the variable of a loop: known only inside the
-    expression.
-    """
+    """A binder, a parameter of a function or the variable of a loop: known inside alone."""
 
     name: str
 
@@ -66,9 +64,7 @@ class At(Core):
 
 
 class Apply(Core):
-    """A built-in function or operator; `row` is the signature that was chosen, empty for an
-    operator.
-    """
+    """A built-in function or operator; `row` is its signature, empty for an operator."""
 
     function: str
     arguments: tuple[tuple[str, Core], ...]
@@ -170,9 +166,7 @@ class LogDensity(Core):
 
 
 class Moment(Core):
-    """The `mean` or the `variance` of a law, as a number; no program writes it, predictions need
-    it.
-    """
+    """The `mean` or the `variance` of a distribution, as a number; predictions need it."""
 
     law: Law
     name: str

@@ -1,22 +1,102 @@
-"""What must be known before what. Cycles are mistakes, unless every turn of the cycle steps back
-along one axis.
+"""What reads what, with which lag, and what must be known before what.
 
-z[t] may depend on z[t-1]: the group of names that depend on each other is then a recurrence along
-that axis.
+z[t] may depend on z[t-1]: names that depend on each other are a recurrence along an axis when every
+turn of the cycle steps back along it. Any other cycle is a mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ..record import Record
 from ..source import Span
+from . import core as c
+
+if TYPE_CHECKING:
+    from .graph import Node
+
+# ---- what an expression reads
+
+
+def reads(core: c.Core | c.Law) -> Iterator[tuple[c.Ref, c.Core]]:
+    """Every mention of another node, with its indices where it has some."""
+    if isinstance(core, c.Ref):
+        yield core, core
+    elif isinstance(core, c.At) and isinstance(core.base, c.Ref):
+        yield core.base, core
+        for index in core.indices:
+            yield from reads(index)
+    else:
+        for part in c.parts(core):
+            yield from reads(part)
+
+
+def nodes_read(*cores: c.Core | c.Law | None) -> tuple[str, ...]:
+    """The nodes that expressions mention, each once, in the order of the text."""
+    parts = (part for core in cores if core is not None for part in c.walk(core))
+    return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, c.Ref)))
+
+
+def reads_any(core: c.Core | c.Law, names: Collection[str]) -> bool:
+    return any(isinstance(part, c.Ref) and part.name in names for part in c.walk(core))
+
+
+def nodes_read_by(node: Node) -> tuple[str, ...]:
+    """What a node's pieces mention: in their bodies, conditions and indices."""
+    roots: list[c.Core | c.Law | None] = []
+    for piece in node.pieces:
+        indices = [index for index in piece.indices if isinstance(index, c.Core)]
+        roots += [piece.body, piece.where, *indices]
+    return nodes_read(*roots)
+
+
+# ---- lags
+
+
+def offset_of(index: c.Core) -> tuple[str | None, int] | None:
+    """`t - 1` is ("t", -1), a constant is (None, value), anything else None."""
+    if isinstance(index, c.Var):
+        return index.name, 0
+    if isinstance(index, c.Const):
+        return None, int(index.value)
+    if isinstance(index, c.Apply) and index.function in ("add", "subtract"):
+        (_, left), (_, right) = index.arguments
+        base = offset_of(left)
+        if base and isinstance(right, c.Const):
+            return base[0], base[1] + int(right.value) * (1 if index.function == "add" else -1)
+    return None
+
+
+def lagged_edges(node: Node) -> Iterator[Edge]:
+    """What a node's pieces mention, with the steps back along each axis, None where unknown."""
+    for piece in node.pieces:
+        for core in c.walk(piece.body):
+            if isinstance(core, c.At) and isinstance(core.base, c.Ref):
+                pairs = zip(piece.indices, core.indices, strict=False)
+                lags = tuple(lag_along(index, used) for index, used in pairs)
+                yield Edge(node.name, core.base.name, core.span, lags)
+
+
+def lag_along(index: c.Bind | c.Core, used: c.Core) -> int | None:
+    """How many steps before `index` the index `used` points."""
+    offset = offset_of(used)
+    if offset is None:
+        return None
+    name, value = offset
+    if isinstance(index, c.Bind):
+        if name == index.name:
+            return -value
+        is_earlier = name is None and not index.low.from_end and index.low.offset > value >= 0
+        return index.low.offset - value if is_earlier else None
+    return int(index.value) - value if isinstance(index, c.Const) and name is None else None
+
+
+# ---- order, and recurrences
 
 
 class Edge(Record):
-    """`user` mentions `used`; `lags` says by how many steps back along each axis, None where that
-    is unknown.
-    """
+    """`user` mentions `used`, `lags` steps back along each axis, None where that is unknown."""
 
     user: str
     used: str
@@ -119,9 +199,7 @@ def _recurrence(
 def _along(
     group: tuple[str, ...], edges: list[Edge], axis: int, sign: int, tried: frozenset[int]
 ) -> Recurrence | None:
-    """Well founded along `axis` when no edge steps forward and what stays within a step is well
-    founded.
-    """
+    """Well founded along `axis` when no edge steps forward and each step is well founded."""
     steps = [None if (lag := edge.lags[axis]) is None else sign * lag for edge in edges]
     if any(step is None or step < 0 for step in steps) or not any(steps):
         return None
@@ -138,9 +216,7 @@ def _along(
 
 
 def _shortest_cycle(edges: list[Edge]) -> list[Edge]:
-    """Breadth first from each name back to itself; the shortest way round is the clearest to
-    show.
-    """
+    """Breadth first from each name back to itself: the shortest cycle is clearest."""
     best: list[Edge] = []
     for start in dict.fromkeys(edge.user for edge in edges):
         paths: list[list[Edge]] = [[edge] for edge in edges if edge.user == start]

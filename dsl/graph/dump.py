@@ -1,6 +1,4 @@
-"""Stages as text. Core expressions read like the language, with every index and argument spelled
-out.
-"""
+"""Stages as text: core expressions like the language, every index and argument spelled out."""
 
 from __future__ import annotations
 

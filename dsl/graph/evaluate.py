@@ -48,9 +48,7 @@ LOGIC = frozenset({"and", "or", "not"})
 WHOLE = frozenset({"int", "count", "bool", "index", "item"})
 
 MANY = 20_000
-"""A function of whole arrays is called once for each place of the binders: beyond this many calls
-the compiled program is faster.
-"""
+"""Calls of a function of whole arrays, one for each place: beyond these, compiling is faster."""
 
 REDUCERS: dict[str, tuple[Callable[..., Any], Any]] = {
     "sum": (np.sum, 0),
@@ -82,9 +80,7 @@ class Sizes:
 
 
 class Evaluator:
-    """`arrays` are parameters, data and given values by the names of their nodes; None where one is
-    traced.
-    """
+    """`arrays` are parameters, data and given values by node; None where one is traced."""
 
     def __init__(
         self, arrays: Mapping[str, Array | None], sizes: Sizes, functions: Mapping[str, Any]
@@ -96,9 +92,7 @@ class Evaluator:
     def table(
         self, body: c.Core | c.Law, value: c.Core | None, where: c.Core | None, axes: Axes
     ) -> Array:
-        """A log potential, or the log density of a distribution at a value, for every place of the
-        axes; zero where it does not hold.
-        """
+        """A log potential or log density at every place of the axes; 0 where it is not."""
         with np.errstate(all="ignore"):
             if isinstance(body, c.Law):
                 assert value is not None
@@ -158,9 +152,7 @@ class Evaluator:
         return place if (axes[place].low, axes[place].high) == (FIRST, LAST) else None
 
     def _along(self, base: Array, places: list[int], count: int) -> Array:
-        """base[axes..., i, j] where i and j are binders themselves: its own axes take their places,
-        without a copy.
-        """
+        """base[axes..., i, j] for binders i and j: its own axes move, without a copy."""
         for place in places:
             base = np.moveaxis(np.squeeze(base, place), count - 1, place)
         return base
@@ -192,7 +184,8 @@ class Evaluator:
         if core.function in OPERATORS:
             return self._operator(core, values, len(axes))
         if core.function in ("dot", "matmul"):
-            return _matmul(*values, *(len(x.type.shape) for _, x in core.arguments))
+            left, right = (len(x.type.shape) for _, x in core.arguments)
+            return _matmul(values[0], values[1], left, right)
         if core.function == "one_hot":
             size = self.sizes.of(core.type.shape[0])
             return np.asarray(np.arange(size) == values[0][..., None], float)
@@ -348,9 +341,7 @@ def _constants(items: tuple[c.Core, ...]) -> Array | None:
 
 
 def _ranked(value: Array, count: int, rank: int) -> Array:
-    """Axes of length one between the binders and the value's own, until it has as many of its own
-    as the others.
-    """
+    """Axes of length one after the binders, until its own are as many as the others'."""
     missing = rank - (value.ndim - count)
     return value.reshape(value.shape[:count] + (1,) * missing + value.shape[count:])
 
@@ -390,9 +381,7 @@ def _matmul(a: Array, b: Array, left: int, right: int) -> Array:
 
 
 def _dot(a: Array, b: Array) -> Array:
-    """The sum over the last axis; a product of matrices where the axes of one all come before those
-    of the other.
-    """
+    """The sum over the last axis; a product of matrices where the axes allow it."""
     for first, second in ((a, b), (b, a)):
         own, other = (
             [k for k, size in enumerate(x.shape[:-1]) if size > 1] for x in (first, second)

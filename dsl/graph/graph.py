@@ -63,9 +63,7 @@ class Node(Record):
 
     @property
     def plates(self) -> tuple[Dim, ...]:
-        """The dims that the node's pieces bind: it is repeated over them, independently but for
-        recurrences.
-        """
+        """The dims that its pieces bind: it is repeated over them."""
         if not self.pieces:
             return tuple(axis for axis in self.type.shape if isinstance(axis, Dim))
         found: dict[int, Dim] = {}
@@ -84,9 +82,7 @@ class Node(Record):
 
 
 class Graph(Record):
-    """Nodes stand in an order in which parents come first, but for recurrences. The guide shares
-    the inputs.
-    """
+    """Parents come first, but for recurrences. The guide shares the inputs."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source"})
 
@@ -109,6 +105,12 @@ class Graph(Record):
     def of_kind(self, *kinds: Kind) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.kind in kinds)
 
+    @property
+    def parameters(self) -> tuple[Node, ...]:
+        """Those of the model and of its guide."""
+        own = self.guide.of_kind(Kind.PARAMETER) if self.guide else ()
+        return tuple({node.name: node for node in (*self.of_kind(Kind.PARAMETER), *own)}.values())
+
     def ancestors(self, names: Iterable[str], stop: Collection[str] = ()) -> set[str]:
         """These nodes and all that they depend on, not looking beyond what is in `stop`."""
         found: set[str] = set()
@@ -122,23 +124,6 @@ class Graph(Record):
 
     def map_nodes(self, change: object) -> Graph:
         return self.replace(nodes=tuple(change(node) for node in self.nodes))  # type: ignore[operator]
-
-
-# ---- offsets along binders
-
-
-def offset_of(index: c.Core) -> tuple[str | None, int] | None:
-    """`t - 1` is ("t", -1), a constant is (None, value), anything else None."""
-    if isinstance(index, c.Var):
-        return index.name, 0
-    if isinstance(index, c.Const):
-        return None, int(index.value)
-    if isinstance(index, c.Apply) and index.function in ("add", "subtract"):
-        (_, left), (_, right) = index.arguments
-        base = offset_of(left)
-        if base and isinstance(right, c.Const):
-            return base[0], base[1] + int(right.value) * (1 if index.function == "add" else -1)
-    return None
 
 
 # ---- invariants
@@ -178,9 +163,7 @@ def _verify_order(graph: Graph) -> None:
 
 
 def _verify_pieces(node: Node) -> None:
-    """Inputs and parameters have no pieces, draws have laws, all others expressions; ranks add
-    up.
-    """
+    """Given nodes have no pieces, draws distributions, others expressions; ranks add up."""
     given = node.kind in (Kind.INPUT, Kind.PARAMETER)
     _require(not (given and node.pieces), f"{node.name} is given and cannot have a definition")
     _require(given or node.kind is Kind.DRAW or bool(node.pieces), f"{node.name} has no definition")
@@ -210,9 +193,7 @@ def _verify_random(node: Node, graph: Graph) -> None:
 
 
 def _verify_references(node: Node, graph: Graph) -> None:
-    """What a body mentions are its parents and declared functions and dims, and every part has a
-    type.
-    """
+    """A body mentions parents, declared functions and dims, and every part has a type."""
     functions = {function.name for function in graph.functions}
     dims = {dim.name for dim in graph.dims}
     for piece in node.pieces:

@@ -1,6 +1,4 @@
-"""The inputs of a statement: the variables that it reads, and the parts of them that noise can go
-to one by one.
-"""
+"""The variables that a statement reads, and the parts of them that get noise one by one."""
 
 from __future__ import annotations
 
@@ -10,25 +8,12 @@ from typing import Any
 
 from ..library.functions import FUNCTIONS
 from . import core as c
-from .graph import offset_of
+from .dependence import offset_of, reads
 from .typed import Setting
 from .types import Real
 
 COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal"})
 HARD_ROWS = frozenset(row.text for row in FUNCTIONS if row.jumps)
-
-
-def reads(core: c.Core | c.Law) -> Iterator[tuple[c.Ref, c.Core]]:
-    """Every mention of another node, with its indices where it has some."""
-    if isinstance(core, c.Ref):
-        yield core, core
-    elif isinstance(core, c.At) and isinstance(core.base, c.Ref):
-        yield core.base, core
-        for index in core.indices:
-            yield from reads(index)
-    else:
-        for part in c.parts(core):
-            yield from reads(part)
 
 
 def real_names(core: c.Core) -> tuple[str, ...]:
@@ -45,9 +30,7 @@ def noisy_names(body: c.Core, setting: Setting) -> tuple[str, ...]:
 
 
 def noisy_inputs(body: c.Core, names: Iterable[str]) -> tuple[c.Core, ...]:
-    """What is read of each variable, one input for each part; all of the variable where parts may
-    coincide.
-    """
+    """What is read of each variable, part by part; all of it where parts may coincide."""
     inner = frozenset(_inner_names(body))
     found: list[c.Core] = []
     for name in names:
@@ -69,9 +52,7 @@ def _inner_names(body: c.Core) -> Iterator[str]:
 
 
 def _is_fixed(read: c.Core, inner: frozenset[str]) -> bool:
-    """The same element all through the statement: its indices are binders of the target, data and
-    constants.
-    """
+    """One element all through: its indices are the target's binders, data and constants."""
     indices = read.indices if isinstance(read, c.At) else ()
     return not any(
         (isinstance(x, c.Var) and x.name in inner)
@@ -82,9 +63,7 @@ def _is_fixed(read: c.Core, inner: frozenset[str]) -> bool:
 
 
 def _differ(a: c.Core, b: c.Core) -> bool:
-    """Two reads of one variable that never meet: one index has the same binder and another
-    offset.
-    """
+    """Two reads that never meet: one index has the same binder and another offset."""
     if not (isinstance(a, c.At) and isinstance(b, c.At)):
         return False
     for first, second in zip(map(offset_of, a.indices), map(offset_of, b.indices), strict=False):

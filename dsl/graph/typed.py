@@ -22,9 +22,7 @@ class Setting(Record):
 
 
 class Piece(Record):
-    """One defining statement. Binders and fixed indices say which part of the variable it
-    defines.
-    """
+    """One defining statement; binders and fixed indices say which part it defines."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
 
@@ -69,9 +67,7 @@ class Objective(Record):
 
 
 class Typed(Record):
-    """`definitions` stand in an order in which each uses only earlier ones, or others of its
-    recurrence.
-    """
+    """`definitions` stand in an order in which each uses earlier ones or its recurrence."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source"})
 

@@ -30,9 +30,7 @@ class Dim(Record):
 
 
 class Fixed(Record):
-    """An axis without a name, such as that of [1, 2, 3]; its size may be unknown until there is
-    data.
-    """
+    """An axis without a name, as of [1, 2, 3]; its size may be unknown until there is data."""
 
     size: int | None
 
@@ -87,9 +85,7 @@ LAST = Place(-1, from_end=True)
 
 
 def anchored(offset: int, size: int | None) -> Place:
-    """Negative offsets count from the end, as in Python; with a known size every place counts from
-    the start.
-    """
+    """Negative offsets count from the end; with a known size, all count from the start."""
     if offset >= 0:
         return Place(offset)
     return Place(offset, from_end=True) if size is None else Place(size + offset)
@@ -103,9 +99,7 @@ class Domain(Record):
 
 
 class Unknown(Domain):
-    """The domain of what could not be checked. It agrees with everything, so that one mistake is
-    one report.
-    """
+    """The domain of what could not be checked: it agrees with all, to report once."""
 
     def __str__(self) -> str:
         return "unknown"

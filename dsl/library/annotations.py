@@ -1,6 +1,7 @@
 """What may stand after `with`: one row for each annotation, and one for each method it can name."""
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 from ..record import Record
 from .rows import Distribution
@@ -21,6 +22,12 @@ class MethodRow(Record):
     needs: str = ""
     smooth: bool = False
     """Its density must be smooth too."""
+    along: Literal["", "path", "score"] = ""
+    """Derivatives pass along the path of a draw, or weigh its score: each is blind to something."""
+    weighed: bool = False
+    """It draws once for each sample of a bound of several, such as `iwae`."""
+    stepwise: bool = False
+    """It is for draws of recurrences and under conditions, too."""
 
     def fits(self, row: Distribution) -> bool:
         """Whether it is for draws of this distribution."""
@@ -57,23 +64,35 @@ _BASELINE: Options = {
 }
 _PATHWISE = "through the draw as a function of its parameters and noise"
 _STRAIGHT = "the hard draw forward, the relaxed one backward, biased"
+_SCORE = "score function, less a baseline if there is one"
+_LEFT_OUT = "score function with the other samples as baseline"
+_ANTITHETIC = "pathwise, on a draw and its mirror image"
 _MIRRORED = "score function, on a draw and its mirror image"
 
+_ANYWHERE: dict[str, Any] = {"weighed": True, "stepwise": True}
+
 GRAD_METHODS: list[MethodRow] = [
-    MethodRow("pathwise", _PATHWISE, _SAMPLES, "reparametrised"),
-    MethodRow("antithetic", "pathwise, on a draw and its mirror image", _SAMPLES, "symmetric"),
-    MethodRow("sfe", "score function, less a baseline if there is one", _BASELINE),
-    MethodRow("rloo", "score function with the other samples as baseline", _SAMPLES),
-    MethodRow("es", _MIRRORED, _SAMPLES, "symmetric", smooth=True),
+    MethodRow("pathwise", _PATHWISE, _SAMPLES, "reparametrised", along="path", **_ANYWHERE),
+    MethodRow("antithetic", _ANTITHETIC, _SAMPLES, "symmetric", along="path"),
+    MethodRow("sfe", _SCORE, _BASELINE, along="score", **_ANYWHERE),
+    MethodRow("rloo", _LEFT_OUT, _SAMPLES, along="score", **_ANYWHERE),
+    MethodRow("es", _MIRRORED, _SAMPLES, "symmetric", smooth=True, along="score"),
     MethodRow("enumerate", "the exact sum over a finite support", {}, "finite"),
     MethodRow("mvd", "difference of two measures", _SAMPLES, "measure_split"),
     MethodRow("arm", "difference of an antithetic pair, weighed with its noise", _SAMPLES, "coin"),
     MethodRow("disarm", "arm, with the noise averaged given the pair", _SAMPLES, "coin"),
-    MethodRow("rebar", "score function less its relaxed twin", _REBAR, "relaxed"),
-    MethodRow("gumbel_softmax", "a relaxed draw, biased", _RELAXED, "relaxed"),
-    MethodRow("straight_through", _STRAIGHT, _RELAXED, "relaxed"),
+    MethodRow("rebar", "score function less its relaxed twin", _REBAR, "relaxed", along="path"),
+    MethodRow(
+        "gumbel_softmax", "a relaxed draw, biased", _RELAXED, "relaxed", along="path", weighed=True
+    ),
+    MethodRow("straight_through", _STRAIGHT, _RELAXED, "relaxed", along="path", weighed=True),
 ]
-"""Gradient estimators, which estimators/ implements under the same names."""
+"""Gradient estimators, implemented in estimators/ by name; `add_estimator` appends."""
+
+
+def grad_method(name: str) -> MethodRow:
+    return next(method for method in GRAD_METHODS if method.name == name)
+
 
 _DRAW = frozenset({"draw"})
 _VALUES = frozenset({"let", "factor", "objective"})

@@ -25,6 +25,11 @@ def constructor(text: str) -> ast.Call:
     return found
 
 
+def constructor_name(row: Distribution) -> str:
+    """What NumPyro calls the distribution."""
+    return row.numpyro.partition("(")[0]
+
+
 def argument_names(row: Distribution) -> tuple[str, ...]:
     """The names of NumPyro's arguments; empty where one is given by its position."""
     call = constructor(row.text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import (  # type: ignore[import-untyped]
+from scipy.special import (
     betaln,
     gammaln,
     ive,
@@ -18,7 +18,7 @@ from scipy.special import (  # type: ignore[import-untyped]
     xlogy,
 )
 
-from .constructor import constructor, evaluate
+from .constructor import constructor, constructor_name, evaluate
 from .distributions import distributions_by_name, row_of
 
 Array = Any
@@ -29,11 +29,14 @@ LOG_2PI = float(np.log(2 * np.pi))
 def log_density(row: str, arguments: Mapping[str, Array], value: Array) -> Array | None:
     """The log density of the distribution with this signature, elementwise; None if not known."""
     known = {**FUNCTIONS, **CONSTRUCTORS}
-    words = row_of(row).numpyro
-    if words.partition("(")[0] not in CONSTRUCTORS:
+    facts = row_of(row)
+    if facts.log_density is None and constructor_name(facts) not in CONSTRUCTORS:
         return None
     with np.errstate(all="ignore"):
-        found = evaluate(constructor(row), {**known, **arguments})(np.asarray(value, float))
+        if facts.log_density:
+            found = facts.log_density(np.asarray(value, float), **arguments)
+        else:
+            found = evaluate(constructor(row), {**known, **arguments})(np.asarray(value, float))
         return np.where(np.isnan(found) & ~np.isnan(np.asarray(value, float)), -np.inf, found)
 
 

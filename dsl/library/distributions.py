@@ -18,17 +18,19 @@ A parameter's name says what it is:
     cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from .distributions_continuous import CONTINUOUS
 from .distributions_discrete import DISCRETE
 from .distributions_multivariate import MULTIVARIATE
 from .rows import Distribution
 
 DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
+"""All rows; `add_distribution` appends."""
 
-_BY_TEXT = {row.text: row for row in DISTRIBUTIONS}
+_BY_TEXT: dict[str, Distribution] = {}
 _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
-for _row in DISTRIBUTIONS:
-    _BY_NAME[_row.name] = (*_BY_NAME.get(_row.name, ()), _row)
 
 
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
@@ -44,3 +46,35 @@ def row_of(text: str) -> Distribution:
 def names_with(fact: str) -> list[str]:
     """The distributions that have a fact in one of their forms, in order of the alphabet."""
     return sorted({row.name for row in DISTRIBUTIONS if row.has(fact)})
+
+
+def add_row(row: Distribution) -> None:
+    """One more row; a name may have several, told apart by the names of their arguments."""
+    if row.text in _BY_TEXT:
+        raise ValueError(f"there is a distribution `{row.text}` already")
+    DISTRIBUTIONS.append(row)
+    _enter(row)
+
+
+def remove_row(text: str) -> None:
+    row = _BY_TEXT.pop(text)
+    DISTRIBUTIONS.remove(row)
+    left = tuple(other for other in _BY_NAME[row.name] if other is not row)
+    if left:
+        _BY_NAME[row.name] = left
+    else:
+        del _BY_NAME[row.name]
+
+
+def added_constructor(name: str) -> Callable[..., Any] | None:
+    """What makes a distribution that was added from outside."""
+    return next((row.added for row in _BY_NAME.get(name, ()) if row.added), None)
+
+
+def _enter(row: Distribution) -> None:
+    _BY_TEXT[row.text] = row
+    _BY_NAME[row.name] = (*_BY_NAME.get(row.name, ()), row)
+
+
+for _row in DISTRIBUTIONS:
+    _enter(_row)

@@ -79,3 +79,13 @@ def add_function(
     )
     functions_by_name.cache_clear()
     functions_by_text.cache_clear()
+
+
+def remove_function(name: str) -> bool:
+    """Whether there was such a function from outside, which is now gone."""
+    gone = [row for row in _ADDED if row.name == name]
+    for row in gone:
+        _ADDED.remove(row)
+    functions_by_name.cache_clear()
+    functions_by_text.cache_clear()
+    return bool(gone)

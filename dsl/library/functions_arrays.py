@@ -224,10 +224,8 @@ DICTIONARIES = (
         "the mean value under lookup_weights: Nadaraya-Watson with a Gaussian kernel",
     ),
     Row(
-        (
-            "soft_lookup(keys: real[N, K], values: real[N, M], key: real[K], scale: positive = 1) -> "
-            "real[M]"
-        ),
+        "soft_lookup(keys: real[N, K], values: real[N, M], key: real[K], scale: positive = 1) "
+        "-> real[M]",
         "the mean value under lookup_weights: Nadaraya-Watson with a Gaussian kernel",
     ),
     Row(

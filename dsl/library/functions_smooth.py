@@ -42,10 +42,7 @@ MAXIMA = (
     ),
     Row(
         "entmax(x: real[N], alpha: positive = 1.5, temperature: positive = 1) -> real",
-        (
-            "max over p of dot(x, p) + t * tsallis_entropy(p, alpha): softmax at alpha 1, sparsemax "
-            "at 2"
-        ),
+        "max over p of dot(x, p) + t * tsallis_entropy(p, alpha): softmax at 1, sparsemax at 2",
     ),
     Row(
         "entargmax(x: real[N], alpha: positive = 1.5, temperature: positive = 1) -> simplex[N]",
@@ -185,8 +182,8 @@ ENVELOPES = (
 BRANCHES = (
     Row(
         "branch_variance(x: real) -> nonnegative",
-        "in a soft statement, for x an `if` or `v[argmax(s)]`: sum(w * (v - mean)^2) over the branches v and their "
-        "weights w",
+        "in a soft statement, for x an `if` or `v[argmax(s)]`: "
+        "sum(w * (v - mean)^2) over the branches v and their weights w",
         "hard_variance",
     ),
 )

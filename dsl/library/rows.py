@@ -130,6 +130,10 @@ class Distribution(LibraryRow):
     """The update that keeps its form when this is the prior: of its conjugate distributions."""
     closed_divergence: bool = False
     """KL to another distribution of the same name has a closed form."""
+    added: Callable[..., Any] | None = None
+    """The constructor of a distribution that was added from outside."""
+    log_density: Callable[..., Any] | None = None
+    """Its log density in NumPy, of a value and of the arguments by name."""
     absent: Mapping[str, str] = NOTHING
     """Why a fact is not there, where the general reason does not tell."""
 

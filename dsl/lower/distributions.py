@@ -54,6 +54,8 @@ def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
         if params[key].domain not in WHOLE:
             value = as_number(value, argument.type, Type(Real()))
         given[key] = _aligned(value, axes, len(params[key].axes))
+    if law.facts.added:
+        given[law.name] = name(scope.needs.helper(law.name))
     found: Code = _filled(constructor(law.row), given)
     return found
 
@@ -124,7 +126,7 @@ def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
 
 
 def mass_at(law: c.Law, value: c.Core) -> c.Core | None:
-    """The probability of a value as an expression; None for distributions that have no such short one."""
+    """The probability of a value as an expression; None where there is no such short one."""
     if law.row not in (CATEGORICAL, BERNOULLI):
         return None
     ((_, probability),) = law.arguments

@@ -2,7 +2,7 @@
 
 from ..diagnostics import InternalError
 from ..graph import core as c
-from ..graph.graph import offset_of
+from ..graph.dependence import offset_of
 from ..graph.types import Bool
 from .code import ALL, Code, call, const, index, infix, without_tail
 from .scope import Carried, Scope, length_code, range_code, slice_code

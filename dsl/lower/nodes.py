@@ -1,10 +1,10 @@
 """Nodes as Python statements: values of functions, log densities, ancestral draws."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from ..graph import core as c
-from ..graph.graph import Graph, Kind, Node
+from ..graph.graph import Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, IndexOf, Real, Type
 from . import code as py
@@ -185,19 +185,6 @@ def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[p
 
 
 # ---- starting values of parameters: those of the file, which may use the data, or plain ones
-
-
-def parameters(graph: Graph) -> tuple[Node, ...]:
-    """Those of the model and of its guide."""
-    own = graph.guide.of_kind(Kind.PARAMETER) if graph.guide else ()
-    return tuple({node.name: node for node in (*graph.of_kind(Kind.PARAMETER), *own)}.values())
-
-
-def mentioned(node: Node) -> Iterator[str]:
-    """The data that the starting value of a parameter is computed from."""
-    if node.default is not None:
-        refs = (core for core in c.walk(node.default) if isinstance(core, c.Ref))
-        yield from dict.fromkeys(ref.name for ref in refs)
 
 
 def starting_value(node: Node, scope: Scope) -> py.Code:

@@ -77,7 +77,7 @@ def _statement(statement: ast.stmt, indent: str) -> Iterator[str]:
 
 
 def _simple(statement: ast.stmt) -> str:
-    """As Python writes it, but for tuples that are returned or assigned to: they need no brackets."""
+    """As Python writes it, but for tuples returned or assigned to, which need no brackets."""
     if isinstance(statement, ast.Assign):
         (target,) = statement.targets
         return f"{_bare(target)} = {_unparsed(statement.value)}"

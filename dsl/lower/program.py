@@ -4,9 +4,8 @@ from ast import FunctionDef
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..graph import core as c
-from ..graph.dependence import Recurrence, find_recurrences
+from ..graph.dependence import Recurrence, find_recurrences, lagged_edges, nodes_read
 from ..graph.graph import Graph, Kind, Node
-from ..graph.lags import lagged_edges
 from ..graph.typed import Function, Piece
 from ..graph.types import Dim
 from ..library.bodies.source import with_uses
@@ -20,8 +19,6 @@ from .nodes import (
     drawn_value,
     dtype_of,
     lower_piece,
-    mentioned,
-    parameters,
     starting_value,
     value_statements,
 )
@@ -194,10 +191,10 @@ class ProgramWriter:
         return self.finish("sample", doc, sources, body)
 
     def init(self) -> FunctionDef:
-        nodes = parameters(self.graph)
+        nodes = self.graph.parameters
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
         start = py.record((n.name, starting_value(n, self.scope)) for n in nodes)
-        reads = self.reads(given, {name for node in nodes for name in mentioned(node)})
+        reads = self.reads(given, {name for node in nodes for name in nodes_read(node.default)})
         doc = "Starting values of the parameters."
         return self.finish("init", doc, given, [*reads, py.give_back(start)])
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ..graph import core as c
-from ..graph.dependence import Edge, Recurrence, components, find_recurrences
-from ..graph.graph import Node, offset_of
-from ..graph.lags import lag_along
+from ..graph.dependence import Edge, Recurrence, components, find_recurrences, lag_along, offset_of
+from ..graph.graph import Node
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
 from ..record import NOTHING, Record

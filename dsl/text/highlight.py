@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from pygments import token as k  # type: ignore[import-untyped]
-from pygments.lexer import RegexLexer, bygroups, words  # type: ignore[import-untyped]
+from pygments import token as k
+from pygments.lexer import RegexLexer, bygroups, words
 
 from .keywords import CONSTANTS, WORD_OPERATORS, declaration_words, keywords, reducers
 

@@ -32,7 +32,7 @@ def statement_words() -> frozenset[str]:
 
 @cache
 def expression_words() -> frozenset[str]:
-    """What an expression can start with. Where only one can stand the others are free: max(a, b)."""
+    """What an expression can start with. Where one must stand the others are free: max(a, b)."""
     shifts = (state.get("TILDE", -1) for state in tables().states)
     return _words_in(next(after for after in shifts if after > 0))
 

@@ -8,7 +8,9 @@ score and needs no derivative of f: for N(m, sd) with x = m + sd z the slope to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 import jax
@@ -27,8 +29,19 @@ from numpyro.distributions import (
 from .laws import element_shape, log_prob, peeled
 from .method import Method, Points
 
-SMOOTH = (Normal, Logistic, Cauchy, StudentT, MultivariateNormal)
-SYMMETRIC = (*SMOOTH, Laplace, Uniform)
+CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
+    Normal: attrgetter("loc"),
+    Logistic: attrgetter("loc"),
+    Cauchy: attrgetter("loc"),
+    StudentT: attrgetter("loc"),
+    MultivariateNormal: attrgetter("loc"),
+    Laplace: attrgetter("loc"),
+    Uniform: lambda law: (law.low + law.high) / 2,
+}
+"""What a symmetric distribution is symmetric about; `add_distribution` adds to it."""
+
+KINKED = {Laplace, Uniform}
+"""Symmetric, with a density that is not smooth: a score leaves out what happens there."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class Antithetic(Method):
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        return "" if type(peeled(law)) in SYMMETRIC else "it is not symmetric about a known centre"
+        return "" if type(peeled(law)) in CENTRES else "it is not symmetric about a known centre"
 
 
 @dataclass(frozen=True)
@@ -60,16 +73,14 @@ class EvolutionStrategies(Method):
 
     @classmethod
     def refusal(cls, law: Distribution) -> str:
-        return (
-            ""
-            if type(peeled(law)) in SMOOTH
-            else "its density is not both smooth and symmetric about a known centre"
-        )
+        if type(peeled(law)) in CENTRES.keys() - KINKED:
+            return ""
+        return "its density is not both smooth and symmetric about a known centre"
 
 
 def _pair(draw: jax.Array, law: Distribution) -> jax.Array:
     base = peeled(law)
-    centre = (base.low + base.high) / 2 if isinstance(base, Uniform) else base.loc
+    centre = CENTRES[type(base)](base)
     return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(law)) - draw])
 
 

@@ -21,14 +21,14 @@ from .laws import log_prob, peeled
 from .method import Method, Points
 from .sampling import sample
 
-MOVING_ENDS = (
+MOVING_ENDS: list[type] = [
     Uniform,
     LogUniform,
     Pareto,
     LeftTruncatedDistribution,
     RightTruncatedDistribution,
     TwoSidedTruncatedDistribution,
-)
+]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ScoreFunction(Method):
     def refusal(cls, law: Distribution) -> str:
         return (
             "its ends move with its parameters, which no score sees"
-            if isinstance(peeled(law), MOVING_ENDS)
+            if isinstance(peeled(law), tuple(MOVING_ENDS))
             else ""
         )
 

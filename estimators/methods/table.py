@@ -37,6 +37,9 @@ METHODS: dict[str, type[Method]] = {
     )
 }
 
+BUILT_IN = frozenset(METHODS)
+"""Those that come with the package; `add_estimator` adds others to METHODS."""
+
 BASELINES: dict[str, type[Baseline]] = {
     "constant": Constant,
     "moving": Moving,

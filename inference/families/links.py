@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, gammaln  # type: ignore[import-untyped]
+from scipy.special import expit, gammaln
 
 Array = np.ndarray[Any, Any]
 

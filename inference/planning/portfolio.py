@@ -82,7 +82,7 @@ def with_clique(near: Near, members: Mask) -> Near:
 
 def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> Path:
     """opt_einsum's greedy pairs of tensors, numbered as they are made."""
-    from opt_einsum.paths import ssa_greedy_optimize  # type: ignore[import-untyped]
+    from opt_einsum.paths import ssa_greedy_optimize
 
     path: Path = ssa_greedy_optimize(
         [frozenset(s) for s in scopes], frozenset(bits(keep)), dict(enumerate(sizes))

@@ -11,7 +11,7 @@ from dpc.dsl.diagnostics import DpError
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.estimators.methods.table import METHODS
 from dpc.gradient.costs import cost_terms
-from dpc.gradient.follow import Followed, Past
+from dpc.gradient.follow import Followed, Lagged
 from dpc.gradient.methods import ELSEWHERE
 from dpc.gradient.prepare import prepare
 
@@ -83,7 +83,7 @@ def test_a_recurrence_follows_the_past() -> None:
     """
     found = follows(text)
     assert found == {"e": {0: 0}, "y": {0: 0}}
-    assert all(isinstance(along[0], Past) for along in found.values())
+    assert all(isinstance(along[0], Lagged) for along in found.values())
 
 
 # ---- choices

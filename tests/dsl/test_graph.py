@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from helpers import graph
 
 from dpc.dsl.diagnostics import InternalError
-from dpc.dsl.graph.build import PASSES, run_passes
+from dpc.dsl.graph import passes
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind, verify_graph
+from dpc.dsl.graph.passes.rewrite import rewrite
+from dpc.dsl.graph.passes.standard import PASSES, run_passes
+from dpc.dsl.graph.passes.table import REWRITES
 
 TEXT = """
 model m
@@ -159,3 +167,48 @@ maximize elbo()
         "z": Kind.DRAW,
     }
     assert found["maximize"].random
+
+
+# ---- rewrites
+
+
+def test_all_rewrites_stand_in_the_list() -> None:
+    """A function of dsl/graph/passes that is marked as a rewrite is in the table, and verified."""
+    folder = Path(passes.__file__).parent
+    marked = set()
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                marked.add(node.name)
+    listed = {change.__name__ for change in REWRITES if change not in PASSES}
+    assert marked - {"verified"} == listed
+
+
+def test_no_other_place_makes_graphs() -> None:
+    """Nodes of a graph are replaced by rewrites and by the builder alone."""
+    replaced = re.compile(r"graph\.replace\(|map_nodes\(|\.replace\(\s*nodes=")
+    root = Path(passes.__file__).parents[3]
+    found = set()
+    for folder in ("dsl", "dpc"):
+        for path in (root / folder).rglob("*.py"):
+            if replaced.search(path.read_text(encoding="utf-8")):
+                found.add(path.relative_to(root).as_posix())
+    # Rows of a file are cases: the binder of data sees one more axis, and nothing else does.
+    allowed = {"dsl/graph/build.py", "dsl/graph/graph.py", "dpc/learn/read_cases.py"}
+    inside = {path for path in found if path.startswith("dsl/graph/passes/")}
+    assert found - inside <= allowed
+
+
+@pytest.mark.parametrize("change", REWRITES, ids=lambda change: change.__name__)
+def test_a_rewrite_says_what_it_keeps_in_a_sentence(change: Callable[..., object]) -> None:
+    first = (change.__doc__ or "").strip().partition("\n")[0]
+    assert first.endswith((".", ";", ":"))
+
+
+def test_a_broken_rewrite_is_noticed() -> None:
+    @rewrite
+    def forget_parents(found: Graph) -> Graph:
+        return found.map_nodes(lambda node: node.replace(parents=()))
+
+    with pytest.raises(InternalError, match="mean mentions w"):
+        forget_parents(graph(TEXT))

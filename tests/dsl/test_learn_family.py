@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.learn.family import Conjugate, NoMaximum, NotAFamily
+from dpc.learn.family import FieldPrior, NoMaximum, NotAFamily
 
 TRIANGLE = """
 dim V = 3
@@ -81,7 +81,7 @@ def test_moments_on_the_boundary_have_no_parameters(family: Any) -> None:
 
 
 def test_the_conjugate_posterior_is_highest_at_the_mixed_moments(family: Any) -> None:
-    prior = Conjugate({"h": jnp.zeros(3), "J": jnp.asarray(0.0)}, 2.0)
+    prior = FieldPrior({"h": jnp.zeros(3), "J": jnp.asarray(0.0)}, 2.0)
     after = family.update(prior, {"h": jnp.asarray([1.0, 2.0, -1.0]), "J": jnp.asarray(1.0)}, 4.0)
     mode = family.mode(after)
     mean = family.mean(mode)

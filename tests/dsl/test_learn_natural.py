@@ -14,7 +14,7 @@ import pytest
 import dpc
 from dpc.inference.optimise.gauss_newton import GaussNewton
 from dpc.inference.optimise.newton import Newton
-from dpc.learn.choose import Choice, NotApplicable
+from dpc.learn.choose import MethodChoice, NotApplicable
 from dpc.learn.natural import Natural
 from dpc.learn.stages import loss_of
 
@@ -107,7 +107,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     law = "param w[K] : real\ny[i in N] ~ Categorical(logits=x[i] * w)"
     text = f"dim N\ndim K = 3\ndata x[N] : real\nobserved y[N] : K\n{law}"
     likelihood = dpc.parse(text).likelihood({"x": [1.0, 2.0], "y": [0, 1]})
-    loss = jax.jit(loss_of(likelihood, Choice("lbfgs", "", "sparsemax")))
+    loss = jax.jit(loss_of(likelihood, MethodChoice("lbfgs", "", "sparsemax")))
     theta = np.array([[0.3, 0.1, -0.9], [0.6, 0.2, -1.8]])
     expected = 0.0
     for row, y in zip(theta, (0, 1), strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpc
-from dpc.finite.discrete import Setting, discrete_model
+from dpc.finite.discrete import KnownArrays, discrete_model
 from dpc.finite.tables import tables_once
 from dpc.finite.to_network import network_of
 
@@ -237,7 +237,9 @@ class Alarm:
 
     def __init__(self) -> None:
         self.model = dpc.load(str(ALARM))
-        discrete = discrete_model(self.model.graph, Setting({}, {}, {}), tables_once({}, {}, {}))
+        discrete = discrete_model(
+            self.model.graph, KnownArrays({}, {}, {}), tables_once({}, {}, {})
+        )
         self.network = network_of(discrete, self.model.graph.source)
         self.tables = {table.child: table for table in self.network.tables}
         rng = np.random.default_rng(9)

@@ -15,7 +15,7 @@ from helpers import graph
 from marks import some_fast
 
 from dpc.dsl.graph.evaluate import NeedsJax
-from dpc.finite.discrete import Discrete, Setting, discrete_model
+from dpc.finite.discrete import Discrete, KnownArrays, discrete_model
 from dpc.finite.expand import NotTabular
 from dpc.finite.tables import tables_once
 from dpc.inference.factors.factor_graph import log_score
@@ -93,7 +93,7 @@ def prepared(name: str) -> tuple[Model, dict[str, Any], Any, dict[str, Any], Dis
     params = {**model.init(jax.random.key(1), data), **params}
     given = GIVEN.get(name, {})
     arrays = {k: np.asarray(v) for k, v in {**data.arrays, **params, **given}.items()}
-    known = Setting(arrays, data.sizes, data.labels)
+    known = KnownArrays(arrays, data.sizes, data.labels)
     return (
         model,
         params,
@@ -164,7 +164,7 @@ def refusal(text: str, **data: Any) -> str:
     with pytest.raises(NotTabular) as error:
         discrete_model(
             model.graph,
-            Setting(arrays, bound.sizes, bound.labels),
+            KnownArrays(arrays, bound.sizes, bound.labels),
             tables_once(arrays, bound.sizes, {}),
         )
     return str(error.value)
@@ -189,5 +189,5 @@ def test_what_has_no_table_is_refused_with_what_to_do() -> None:
 
 def test_continuous_draws_that_nothing_needs_are_left_out() -> None:
     model = Model(graph("b ~ Bernoulli(0.3)\ny ~ Normal(b, 1)\nz ~ Normal(y, 1)\n"))
-    discrete = discrete_model(model.graph, Setting({}, {}, {}), tables_once({}, {}, {}))
+    discrete = discrete_model(model.graph, KnownArrays({}, {}, {}), tables_once({}, {}, {}))
     assert [factor.variables for factor in discrete.factors.factors] == [("b",)]

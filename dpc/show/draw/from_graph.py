@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
+from dpc.dsl.graph.dependence import offset_of
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 
 from . import picture as p

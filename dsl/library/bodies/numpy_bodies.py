@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # type: ignore[import-untyped]
-import scipy.special  # type: ignore[import-untyped]
+import scipy.linalg
+import scipy.special
 
 from ...execute import execute
 from ..rows import FunctionRow

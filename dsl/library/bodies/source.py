@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ...record import Record
+from ..distributions import added_constructor
 from ..functions import functions_by_name
 from . import arrays, elementary, lists, loops, moreau, perturb, smooth, soft
 
@@ -56,7 +57,8 @@ def _import_line(name: str) -> str:
 
 
 def _added(name: str) -> Callable[..., Any]:
-    return next(r.jax for r in functions_by_name().get(name, ()) if callable(r.jax))
+    functions = (row.jax for row in functions_by_name().get(name, ()) if callable(row.jax))
+    return added_constructor(name) or next(functions)
 
 
 @cache

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array  # type: ignore[import-untyped]
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from ...factors.evidence import Given, impossible
 from ...factors.factor_graph import FactorGraph, Floats

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dpc.dsl.graph import core as c
-from dpc.dsl.graph.build import run_passes
-from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import Axis, Bool, Fixed, IndexOf, Real, Type
+from .. import core as c
+from ..graph import Graph, Kind, Node
+from ..typed import Piece
+from ..types import Axis, Bool, Fixed, IndexOf, Real, Type
+from .rewrite import rewrite
+from .standard import run_passes
 
 TWO = Fixed(2)
 
 
+@rewrite
 def tables_as_parameters(graph: Graph) -> Graph:
-    """Every table of constants becomes a parameter `x.p` that starts at these constants; zeros and
-    ones are logic.
-    """
+    """A table of constants becomes a parameter `x.p` that starts at them; zeros, ones are logic."""
     found: list[Node] = []
     nodes = []
     for node in graph.nodes:
@@ -52,9 +52,7 @@ def _with_parameter(node: Node, number: int, found: list[Node]) -> Piece:
 
 
 def is_table(core: c.Core) -> bool:
-    """Constants, one row for every combination of parents, that are more than a logical
-    function.
-    """
+    """Constants, a row for every combination of parents, that are more than a logical function."""
     rows = core.entries if isinstance(core, c.Lookup) else (core,)
     cells = [cell for row in rows for cell in (row.items if isinstance(row, c.Stack) else (row,))]
     values = [cell.value for cell in cells if isinstance(cell, c.Const)]

@@ -10,15 +10,15 @@ so on alone.
 
 from __future__ import annotations
 
-from dpc.dsl.graph import core as c
-from dpc.dsl.graph.build import run_passes
-from dpc.dsl.graph.graph import Graph, Kind, Node, offset_of
-from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import BOOL, FIRST, LAST, Dim, Int, Type
-from dpc.dsl.lower.nodes import parameters
-
-from ..finite.expand import index_type
-from ..finite.terms import finite_draws
+from .. import core as c
+from ..dependence import offset_of, reads_any
+from ..finite import finite_draws
+from ..forms import both, compare, index_of
+from ..graph import Graph, Kind, Node
+from ..typed import Piece
+from ..types import FIRST, LAST, Dim, Int, Type
+from .rewrite import rewrite
+from .standard import run_passes
 
 
 def place_name(dim: str) -> str:
@@ -27,16 +27,15 @@ def place_name(dim: str) -> str:
 
 
 def can_join(graph: Graph, dim: str) -> bool:
-    """Whether every node is of a step or of all cases, and no expression looks at a case as a
-    whole.
-    """
-    of_a_case = graph.of_kind(Kind.DRAW) if parameters(graph) else finite_draws(graph)
+    """Whether every node is of a step or of all cases, and nothing looks at a case as a whole."""
+    of_a_case = graph.of_kind(Kind.DRAW) if graph.parameters else finite_draws(graph)
     if any(not _has(node.type, dim) for node in of_a_case):
         return False
     own = {node.name for node in graph.nodes if _has(node.type, dim)}
     return all(_node_fits(node, dim, own) for node in graph.nodes)
 
 
+@rewrite
 def join_cases(graph: Graph, dim: str) -> Graph:
     """The graph of many cases that stand one after the other along `dim`."""
     axis = next(d for d in graph.dims if d.name == dim)
@@ -78,7 +77,7 @@ def _piece_fits(node: Node, piece: Piece, dim: str, own: set[str]) -> bool:
     if len(binders) > 1 or any(b.high != LAST or b.low.from_end for b in binders):
         return False
     if not binders and not fixed:
-        return not any(isinstance(part, c.Ref) and part.name in own for part in c.walk(piece.body))
+        return not reads_any(piece.body, own)
     name = binders[0].name if binders else ""
     roots = [piece.body, *([piece.where] if piece.where is not None else [])]
     return all(_fits(root, name, dim, own) for root in roots)
@@ -109,23 +108,16 @@ def _joined(piece: Piece, node: Node, axis: Dim) -> Piece:
     if isinstance(first, c.Const) and _has(node.type, axis.name):
         step = c.Bind(piece.span, f"{axis.name}.step", axis, FIRST, LAST)
         here = _compare("equal", step, first.value, piece)
-        return piece.replace(
-            indices=(step, *piece.indices[1:]), where=_both(piece.where, here, piece)
-        )
+        return piece.replace(indices=(step, *piece.indices[1:]), where=both(piece.where, here))
     for index in piece.indices:
         if isinstance(index, c.Bind) and index.dim.name == axis.name and index.low.offset:
             here = _compare("greater_equal", index, index.low.offset, piece)
-            return piece.replace(where=_both(piece.where, here, piece))
+            return piece.replace(where=both(piece.where, here))
     return piece
 
 
 def _compare(operator: str, step: c.Bind, value: float, piece: Piece) -> c.Core:
-    number = Type(Int(0))
+    type_ = Type(Int(0))
     places = c.Ref(piece.span, _place_type(step.dim), place_name(step.dim.name))
-    place = c.At(piece.span, number, places, (c.Var(step.span, index_type(step), step.name),))
-    constant = c.Const(piece.span, number, int(value))
-    return c.Apply(piece.span, BOOL, operator, (("a", place), ("b", constant)))
-
-
-def _both(where: c.Core | None, here: c.Core, piece: Piece) -> c.Core:
-    return here if where is None else c.Apply(piece.span, BOOL, "and", (("a", where), ("b", here)))
+    place = c.At(piece.span, type_, places, (index_of(step),))
+    return compare(operator, place, c.Const(piece.span, type_, int(value)))

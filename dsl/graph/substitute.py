@@ -1,6 +1,4 @@
-"""Values in the place of variables, and other names for what an expression binds, so that none
-means another thing.
-"""
+"""Values in the place of variables, and new names for what an expression binds."""
 
 from __future__ import annotations
 
@@ -8,15 +6,13 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TypeVar
 
-from dpc.dsl.graph import core as c
+from . import core as c
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 
 
 def substitute(tree: Tree, values: Mapping[str, c.Core]) -> Tree:
-    """The expression with values for its variables, all at once; what it binds has names that no
-    value mentions.
-    """
+    """The expression with values for its variables; what it binds is renamed apart."""
     taken = {name for value in values.values() for name in names_in(value)}
 
     def change(part: c.Core | c.Law) -> c.Core | c.Law:

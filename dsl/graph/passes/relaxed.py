@@ -1,50 +1,48 @@
-"""Programs with relaxed draws: a truth value becomes a number in [0, 1], a label a point of the
-simplex.
+"""Programs with relaxed draws: truth values become numbers in [0, 1], labels points of a simplex.
 
-if b then x else y  is  b x + (1 - b) y;  v[z]  is  sum_k z[k] v[k];  z == yes  is  z[yes];  log
-p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What has no such meaning is
-refused.
+if b then x else y  is  b x + (1 - b) y;  v[z]  is  sum_k z[k] v[k];  z == yes  is  z[yes];
+log p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What has no such meaning
+is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
-from dpc.dsl.diagnostics import DpError
-from dpc.dsl.graph import core as c
-from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.typed import Function
-from dpc.dsl.graph.types import Bool, Dim, IndexOf, Place, Real, Type
+from ...diagnostics import Diagnostic, DpError
+from .. import core as c
+from ..dependence import nodes_read, reads_any
+from ..forms import arithmetic, index_of, number
+from ..graph import Graph, Kind, Node
+from ..substitute import renamed, substitute
+from ..typed import Function
+from ..types import REAL, Bool, Dim, IndexOf, Place, Real, Type
+from .rewrite import rewrite
 
-from .costs import CostTerm
-from .refuse import grad_setting, unusable
-from .substitute import renamed, substitute
-
-RELAXED = frozenset({"gumbel_softmax", "straight_through", "rebar"})
 UNIT = Real(0.0, 1.0)
-NUMBER = Type(Real())
 
 
-def relax(graph: Graph, terms: Sequence[CostTerm]) -> tuple[Graph, list[CostTerm]]:
-    """The graph in which draws with a relaxed method have relaxed values."""
-    asked = {
-        node.name
-        for node in graph.of_kind(Kind.DRAW)
-        if (s := grad_setting(node)) and s.method in RELAXED
-    }
-    if not asked:
-        return graph, list(terms)
-    relaxer = _Relaxer({name: graph[name] for name in asked}, {f.name: f for f in graph.functions})
+class Relaxed(NamedTuple):
+    graph: Graph
+    costs: tuple[c.Core, ...]
+
+
+@rewrite
+def relax(graph: Graph, methods: Mapping[str, str], costs: Sequence[c.Core]) -> Relaxed:
+    """The draws named in `methods` have relaxed values, in the graph and in the costs."""
+    if not methods:
+        return Relaxed(graph, tuple(costs))
+    relaxer = _Relaxer(graph, methods)
     nodes = tuple(relaxer.node(node) for node in graph.nodes)
-    changed = [term.replace(body=relaxer.number(term.body)) for term in terms]
-    return graph.replace(nodes=nodes), changed
+    return Relaxed(graph.replace(nodes=nodes), tuple(map(relaxer.number, costs)))
 
 
 class _Relaxer:
-    def __init__(self, draws: Mapping[str, Node], functions: Mapping[str, Function]):
-        self.draws = draws
-        self.functions = functions
+    def __init__(self, graph: Graph, methods: Mapping[str, str]):
+        self.methods = methods
+        self.draws = {name: graph[name] for name in methods}
+        self.functions: dict[str, Function] = {f.name: f for f in graph.functions}
         self.depth = 0
 
     def node(self, node: Node) -> Node:
@@ -74,21 +72,16 @@ class _Relaxer:
         )
 
     def mentions(self, core: c.Core | c.Law) -> bool:
-        return any(isinstance(part, c.Ref) and part.name in self.draws for part in c.walk(core))
+        return reads_any(core, self.draws)
 
     def refuse(self, core: c.Core, what: str) -> None:
-        name = next(
-            part.name
-            for part in c.walk(core)
-            if isinstance(part, c.Ref) and part.name in self.draws
-        )
+        name = next(name for name in nodes_read(core) if name in self.draws)
         node = self.draws[name]
-        method = grad_setting(node)
-        assert method is not None
-        message = (
-            f"`grad={method.method}` relaxes `{name}`, and {what} of it has no relaxed meaning"
-        )
-        raise DpError([unusable(node, message, "use `grad=enumerate`, `rloo` or `disarm`")])
+        method = self.methods[name]
+        message = f"`grad={method}` relaxes `{name}`, and {what} of it has no relaxed meaning"
+        span = node.pieces[0].span if node.pieces else node.span
+        help = "use `grad=enumerate`, `rloo` or `disarm`"
+        raise DpError([Diagnostic("E0707", message, node.source, span, help=help)])
 
     # ---- numbers
 
@@ -147,17 +140,15 @@ class _Relaxer:
             and isinstance(core.type.domain, IndexOf)
         )
 
-    def places(self, label: c.Core) -> tuple[c.Bind, c.Var]:
+    def places(self, label: c.Core) -> tuple[c.Bind, c.Core]:
         """A binder over all labels, with a name of its own."""
         assert isinstance(label.type.domain, IndexOf)
         dim = label.type.domain.dim
         assert isinstance(dim, Dim)
         self.depth += 1
         low, high = Place(0), Place(-1, True) if dim.size is None else Place(dim.size - 1)
-        name = f"label {self.depth}"
-        return c.Bind(label.span, name, dim, low, high), c.Var(
-            label.span, Type(IndexOf(dim, low, high)), name
-        )
+        bind = c.Bind(label.span, f"label {self.depth}", dim, low, high)
+        return bind, index_of(bind)
 
     def weight(self, label: c.Core, place: c.Core) -> c.Core:
         """How much of a relaxed label is at this place."""
@@ -229,9 +220,7 @@ class _Relaxer:
         return _mixed(self.truth(core.value), yes, no)
 
     def call(self, core: c.Call) -> c.Core:
-        """Functions of the program are written out; those that the caller binds take relaxed
-        values.
-        """
+        """Functions of the program are written out; a caller's take relaxed values."""
         function = self.functions[core.function]
         if function.body is None:
             return core.replace(arguments=tuple(map(self.number, core.arguments)))
@@ -245,8 +234,7 @@ class _Relaxer:
     def truth(self, core: c.Core) -> c.Core:
         """How true it is: products for `and`, as of independent events."""
         if not self.mentions(core):
-            one, zero = (c.Const(core.span, NUMBER, value) for value in (1.0, 0.0))
-            return c.If(core.span, NUMBER, core, one, zero)
+            return c.If(core.span, REAL, core, number(core, 1.0), number(core, 0.0))
         if isinstance(core, c.Ref | c.At) and _name(core) in self.draws:
             return self.draw(core)
         if isinstance(core, c.Apply):
@@ -293,21 +281,16 @@ def _relaxed_type(type_: Type) -> Type:
     return Type(UNIT, type_.shape)
 
 
-def _apply(function: str, a: c.Core, b: c.Core) -> c.Core:
-    shape: Any = a.type.shape or b.type.shape
-    return c.Apply(a.span, Type(Real(), shape), function, (("a", a), ("b", b)))
-
-
 def _times(a: c.Core, b: c.Core) -> c.Core:
-    return _apply("multiply", a, b)
+    return arithmetic("multiply", a, b)
 
 
 def _complement(a: c.Core) -> c.Core:
-    return _apply("subtract", c.Const(a.span, NUMBER, 1.0), a)
+    return arithmetic("subtract", number(a, 1.0), a)
 
 
 def _mixed(weight: c.Core, then: c.Core, otherwise: c.Core) -> c.Core:
-    return _apply("add", _times(weight, then), _times(_complement(weight), otherwise))
+    return arithmetic("add", _times(weight, then), _times(_complement(weight), otherwise))
 
 
 def _sum(bind: c.Bind, body: c.Core) -> c.Core:

@@ -1,0 +1,148 @@
+"""The passes that make a graph whole: every builder and every other rewrite ends with them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import Any, TypeVar
+
+from .. import core as c
+from ..dependence import Edge, components, nodes_read_by
+from ..graph import Graph, Kind, Node, verify_graph
+from ..typed import Piece
+
+Tree = TypeVar("Tree", bound=c.Core | c.Law)
+
+# ---- constants
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "negate": operator.neg,
+}
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Every operation on numbers alone becomes a number; nothing else changes."""
+    functions = tuple(f.replace(body=f.body and fold(f.body)) for f in graph.functions)
+    return graph.replace(functions=functions).map_nodes(_fold_node)
+
+
+def _fold_node(node: Node) -> Node:
+    pieces = tuple(map(_fold_piece, node.pieces))
+    return node.replace(pieces=pieces, default=node.default and fold(node.default))
+
+
+def _fold_piece(piece: Piece) -> Piece:
+    return piece.replace(body=fold(piece.body), where=piece.where and fold(piece.where))
+
+
+def fold(tree: Tree) -> Tree:
+    """Inside out; what has nothing to fold is returned as it is."""
+    folded: Any = c.map_parts(tree, fold)
+    if isinstance(folded, c.Apply) and folded.function in OPERATIONS:
+        folded = _evaluate(folded) or folded
+    result: Tree = folded
+    return result
+
+
+def _evaluate(apply: c.Apply) -> c.Const | None:
+    """None where Python has no finite answer: the program keeps the operation and JAX decides."""
+    values = [value.value for _, value in apply.arguments if isinstance(value, c.Const)]
+    if len(values) < len(apply.arguments):
+        return None
+    try:
+        result = OPERATIONS[apply.function](*values)
+    except (ArithmeticError, ValueError):
+        return None
+    is_finite = isinstance(result, int | float) and abs(result) < 1e300
+    return c.Const(apply.span, apply.type, result) if is_finite else None
+
+
+# ---- parents
+
+
+def link_parents(graph: Graph) -> Graph:
+    """Every node's parents are the nodes that its pieces mention; a bound mentions every draw."""
+    draws = [node.name for node in graph.of_kind(Kind.DRAW)]
+    return graph.map_nodes(lambda node: node.replace(parents=_parents(node, draws)))
+
+
+def _parents(node: Node, draws: list[str]) -> tuple[str, ...]:
+    parts = (part for piece in node.pieces for part in c.walk(piece.body))
+    has_bound = any(isinstance(part, c.Apply) and part.function in c.BOUNDS for part in parts)
+    return tuple(dict.fromkeys([*nodes_read_by(node), *(draws if has_bound else ())]))
+
+
+# ---- order
+
+
+def sort_nodes(graph: Graph) -> Graph:
+    """Parents come first, members of a recurrence side by side, otherwise the order of the file."""
+    nodes = graph.by_name
+    edges = [Edge(node.name, parent, node.span) for node in graph.nodes for parent in node.parents]
+    groups = components(nodes, edges)
+    group_of = {name: k for k, group in enumerate(groups) for name in group}
+    uses = [
+        {group_of[p] for name in group for p in nodes[name].parents} - {k}
+        for k, group in enumerate(groups)
+    ]
+    order = [name for k in _first_in_file(groups, uses, nodes) for name in groups[k]]
+    return graph.replace(nodes=tuple(nodes[name] for name in order))
+
+
+def _first_in_file(
+    groups: list[tuple[str, ...]], uses: list[set[int]], nodes: dict[str, Node]
+) -> Iterator[int]:
+    """Kahn's algorithm: of all groups whose parents are done, the one written first."""
+    users: dict[int, list[int]] = {k: [] for k in range(len(groups))}
+    for k, used in enumerate(uses):
+        for j in used:
+            users[j].append(k)
+    waiting = {k: len(used) for k, used in enumerate(uses)}
+    ready = [(_position(nodes[groups[k][0]]), k) for k, count in waiting.items() if not count]
+    heapify(ready)
+    while ready:
+        _, k = heappop(ready)
+        yield k
+        for user in users[k]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heappush(ready, (_position(nodes[groups[user][0]]), user))
+
+
+def _position(node: Node) -> tuple[bool, int]:
+    """Where the node is defined; the cost comes last."""
+    return node.kind is Kind.COST, (node.pieces[0].span if node.pieces else node.span).start
+
+
+# ---- randomness
+
+
+def mark_random(graph: Graph) -> Graph:
+    """A node is random when it is drawn or computed from what is; recurrences are so as a whole."""
+    together = {name: set(group.members) for group in graph.recurrences for name in group.members}
+    random: set[str] = set()
+    for node in graph.nodes:
+        if node.kind is Kind.DRAW or any(parent in random for parent in node.parents):
+            random |= together.get(node.name, {node.name})
+    return graph.map_nodes(lambda node: node.replace(random=node.name in random))
+
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    fold_constants,
+    link_parents,
+    sort_nodes,
+    mark_random,
+)
+
+
+def run_passes(graph: Graph) -> Graph:
+    for transform in PASSES:
+        graph = transform(graph)
+    verify_graph(graph)
+    return graph
