@@ -148,7 +148,7 @@ def _is_option(argument: CallArgument, wanted: str) -> bool:
 # ---- distributions
 
 
-def infer_law(
+def infer_distribution(
     name: str,
     given: Sequence[CallArgument],
     span: Span,
@@ -159,25 +159,25 @@ def infer_law(
     """The distribution with these arguments, or None after a report."""
     rows = distributions_by_name().get(name, ())
     if not rows:
-        _report_unknown_law(name, name_span, ctx)
+        _report_unknown_distribution(name, name_span, ctx)
         return None
     if name == "Categorical" and expected and _are_labels(given, expected):
         given = [CallArgument("p", _probabilities_by_label(given, expected, span, ctx), span)]
-    found = _match_law(rows, given, span, ctx)
+    found = _match_distribution(rows, given, span, ctx)
     if found is None:
         return None
     row, fit = found
     _check_parameters(row, fit, ctx)
     if row.signature.result.axes and any(not _is_known(value) for _, value in fit.arguments):
         return None
-    return c.Law(span, name, row.text, fit.arguments, _law_type(fit, expected))
+    return c.Law(span, name, row.text, fit.arguments, _draw_type(fit, expected))
 
 
 def _is_known(value: c.Core) -> bool:
     return isinstance(value, c.DimRef) or value.type.known
 
 
-def _match_law(
+def _match_distribution(
     rows: Sequence[Distribution], given: Sequence[CallArgument], span: Span, ctx: Context
 ) -> tuple[Distribution, RowMatch] | None:
     """The first row that fits; of several misfits one that is not about the number of arguments."""
@@ -188,7 +188,7 @@ def _match_law(
         except Misfit as misfit:
             misfits.append((row, misfit))
     closest, problem = next((m for m in misfits if m[1].code != "E0202"), misfits[0])
-    _report_law_misfit(closest, problem, rows, ctx)
+    _report_distribution_misfit(closest, problem, rows, ctx)
     return None
 
 
@@ -206,7 +206,7 @@ def _rows_named(rows: Sequence[Distribution], given: Sequence[CallArgument]) -> 
     return found
 
 
-def _law_type(fit: RowMatch, expected: Dim | None) -> Type:
+def _draw_type(fit: RowMatch, expected: Dim | None) -> Type:
     """An unnamed axis becomes the declared dim; `lower` and `upper` bound the support."""
     domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
@@ -221,7 +221,7 @@ def _law_type(fit: RowMatch, expected: Dim | None) -> Type:
     return fit.type
 
 
-def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
+def _report_unknown_distribution(name: str, span: Span, ctx: Context) -> None:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind == "broken":
         return
@@ -236,7 +236,7 @@ def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 
 
-def _report_law_misfit(
+def _report_distribution_misfit(
     row: Distribution, misfit: Misfit, rows: Sequence[Distribution], ctx: Context
 ) -> None:
     code = {"E0202": "E0402", "E0201": "E0403"}.get(misfit.code, misfit.code)

@@ -7,7 +7,7 @@ from ..graph import types as t
 from ..graph.typed import Definition, Piece
 from ..library.distributions import distributions_by_name
 from ..text import syntax as s
-from .calls import infer_law
+from .calls import infer_distribution
 from .context import Context
 from .coverage import check_coverage
 from .declared import resolve_type
@@ -16,9 +16,9 @@ from .flatten import FlatStmt
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
 from .references import mentions
-from .settings import check_law_settings, check_settings, smoothed
+from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
-from .tables import infer_table_law
+from .tables import infer_table_distribution
 
 
 def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> Definition | None:
@@ -150,7 +150,7 @@ def _check_piece(
         body = _check_draw(statement, declared, len(axes), inside)
         if body:
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
-            check_law_settings(body, settings, binders, statement.distribution.span, ctx)
+            check_distribution_settings(body, settings, binders, statement.distribution.span, ctx)
     else:
         body = smoothed(infer(statement.value, inside), settings)
     if body is None or indices is None or not body.type.known:
@@ -193,7 +193,7 @@ def _check_draw(
     distribution = statement.distribution
     if isinstance(distribution, s.Table):
         expected = domain if isinstance(domain, t.Bool) else dim
-        return infer_table_law(distribution, expected, ctx)
+        return infer_table_distribution(distribution, expected, ctx)
     if not isinstance(distribution, s.Call):
         help = "write a distribution, as in `x ~ Normal(0, 1)`, or `=` for a value"
         ctx.error("E0401", "this is not a distribution", distribution.span, help=help)
@@ -201,7 +201,7 @@ def _check_draw(
     given = given_arguments(distribution.arguments, ctx)
     name = distribution.function
     named_dim = dim if isinstance(dim, t.Dim) else None
-    return infer_law(name.name, given, distribution.span, name.span, named_dim, ctx)
+    return infer_distribution(name.name, given, distribution.span, name.span, named_dim, ctx)
 
 
 def _written_type(written: s.TypeExpr | None, ctx: Context) -> t.Type | None:

@@ -9,7 +9,6 @@ from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Type
 from ..record import Record
 from ..text import syntax as s
-from .bayes import warn_posterior
 from .calls import require_type
 from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
@@ -23,7 +22,7 @@ from .references import Mention, binder_names, lags_of, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
-from .unused import warn_unused
+from .warnings import warn_posterior, warn_unused
 
 # What the value in a declaration may use, and what is said about everything else.
 _OPEN = {"data": frozenset[str](), "param": frozenset({"data", "observed"})}

@@ -182,7 +182,7 @@ def smoothed(body: c.Core, settings: tuple[Setting, ...]) -> c.Core:
     return body
 
 
-def check_law_settings(
+def check_distribution_settings(
     law: c.Law, settings: tuple[Setting, ...], binders: Sequence[c.Bind], span: Span, ctx: Context
 ) -> None:
     """Annotations that only some distributions can honour."""
@@ -194,7 +194,7 @@ def check_law_settings(
         message = f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered"
         ctx.error("E0703", message, span)
     if "ordered" in by_name:
-        _check_same_law(law, binders, span, ctx)
+        _check_exchangeable(law, binders, span, ctx)
     grad = by_name.get("grad")
     if grad:
         _check_method_fits(grad_method(grad.method), law, span, ctx)
@@ -221,7 +221,7 @@ def _fitting(row: Distribution) -> str:
     return "`grad=enumerate` fits" if row.finite else "`grad=rloo` fits"
 
 
-def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
+def _check_exchangeable(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
     """Draws can be told in order only if they are exchangeable along their last binder."""
     if not binders:
         help = "`x[k in K] ~ ...`"

@@ -32,7 +32,9 @@ def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     return c.Lookup(table.span, type_, parents, tuple(cores[id(row)] for row in filled))
 
 
-def infer_table_law(table: s.Table, expected: Axis | Bool | None, ctx: Context) -> c.Law | None:
+def infer_table_distribution(
+    table: s.Table, expected: Axis | Bool | None, ctx: Context
+) -> c.Law | None:
     """A Categorical whose probabilities are looked up by the parents' values."""
     if not table.columns:
         help = "name the columns: `table a => yes, no { ... }`"
