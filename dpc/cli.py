@@ -94,7 +94,7 @@ def _report(error: Exception, options: list[str]) -> int:
 
 
 def _as_options(text: str, options: list[str]) -> str:
-    from .commands.spelling import as_options
+    from .commands.inputs import as_options
 
     return as_options(text, options)
 

@@ -62,10 +62,7 @@ OTHER_WAYS: dict[str, dict[str, str]] = {
     "predict": {"out": "`.save(path)` of the predictions"},
     "posterior": {
         "strict": "the advice of Model.diagnose, which a script may look at",
-        "out": "the result is a tree of ArviZ: `.to_netcdf(path)`",
         "no_predictive": "`predictive=False`",
-        "plots": "plots are ArviZ's: `arviz.plot_trace(result)`",
-        "format": "plots are ArviZ's",
     },
     "query": {},
     "plan": {},

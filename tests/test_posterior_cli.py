@@ -19,13 +19,13 @@ from killing import kill_when
 
 import dpc
 from dpc.cli import main
-from dpc.commands.spelling import as_options
+from dpc.commands.inputs import as_options
 from dpc.inference.mcmc.container import group
 from dpc.inference.mcmc.run import join
 from dpc.model import keeper
 from dpc.posterior.nuts import load_draws
-from dpc.posterior.summary import _table, summary_lines
-from dpc.show.progress import Progress
+from dpc.posterior.summary import EntryTable, PosteriorSummary
+from dpc.show.progress import ChainProgress
 
 PAIR = """
 dim Place = here | there
@@ -136,6 +136,23 @@ def test_the_file_has_all_groups_with_labels(pair: list[str], tmp_path: Path) ->
     np.testing.assert_allclose(group(found, "log_likelihood")["y"].values[0], expected)
 
 
+def test_python_says_the_same_words(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`m.posterior` writes what -o and --plots write, `m.summarise` shows what the shell prints."""
+    model, out, plots = dpc.load(pair[1]), tmp_path / "post.nc", tmp_path / "plots"
+    files = {"out": str(out), "plots": str(plots), "format": "png", "prior": 50}
+    found = model.posterior(pair[-1], "laplace", draws=100, **files)
+    assert group(az.from_netcdf(str(out)), "prior")["a"].shape == (1, 50, 2)
+    assert {path.suffix for path in plots.iterdir()} == {".png"}
+    assert main([*pair, "--method", "laplace", "--draws", "100"]) == 0
+    shown = model.summarise(found, pair[-1])
+    assert str(shown) == capsys.readouterr().out.rstrip("\n")
+    assert list(shown.to_frame()["variable"]) == list(MEANS)
+    assert "<td>a[here]</td>" in shown._repr_html_()
+    assert [row["variable"] for row in shown.to_dict()["variables"]] == list(MEANS)
+
+
 def test_finite_variables_have_their_most_probable_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,13 +176,15 @@ def test_finite_variables_have_their_most_probable_state(
     ]
     for row, p in zip(rows, (hit, miss), strict=True):
         assert abs(row["probability"] - p) < 5 * (p * (1 - p) / 2000) ** 0.5 + 0.002
-    assert any(line.split()[:2] == ["kind[0]", "hit"] for line in summary_lines(found))
+    assert any(
+        line.split()[:2] == ["kind[0]", "hit"] for line in str(PosteriorSummary(found)).splitlines()
+    )
 
 
 def test_no_variable_hides_another() -> None:
     """Forty rows: of 100 entries as many as fit beside the 8 and the 1."""
     names = [*(f"theta[{k}]" for k in range(100)), *(f"beta[{k}]" for k in range(8)), "tau"]
-    lines = _table([(name, "0") for name in names], ("variable", "mean"))
+    lines = EntryTable(("variable", "mean"), [(name, "0") for name in names]).lines()
     shown = [line.split()[0] for line in lines[1:-1]]
     assert shown == [*names[:31], *names[100:]]
     assert lines[-1] == "... and more (69 of theta): --json and -o have them all"
@@ -256,7 +275,7 @@ def kill_between(words: list[str], folder: Path, low: int, high: int) -> None:
     assert low < steps_kept(folder) < high
 
 
-def interrupt(self: Progress, chain: int, draws: Any) -> None:
+def interrupt(self: ChainProgress, chain: int, draws: Any) -> None:
     self.steps[chain] += len(draws.stats["diverging"])
     if self.steps[chain] > 4500:
         raise KeyboardInterrupt
@@ -278,7 +297,7 @@ def test_a_run_that_is_killed_and_stopped_continues_bit_for_bit(
     kill_between([*words, "--resume"], folder, 2000, 4000)
     kept = {path.name: path.read_bytes() for path in folder.glob("draws-*.npz")}
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "see", interrupt)
+        patch.setattr(ChainProgress, "see", interrupt)
         assert main([*words, "--resume", "--draws", "2900"]) == 130
     count = steps_kept(folder) - 2000
     assert 2000 < count < 2900

@@ -1,11 +1,10 @@
 """dpc check: everything that can be known about a model before any array exists."""
 
-from __future__ import annotations
-
 import argparse
+import json
 import sys
 
-from dpc.commands.models import expand_paths, print_diagnostics, read_model
+from dpc.commands import inputs
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.pipeline import Checked
@@ -15,22 +14,18 @@ from dpc.model.check import check_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        metavar="FILE",
-        help="models, folders of models, or - for standard input",
+    inputs.add_paths_argument(parser)
+    inputs.add_options(
+        parser,
+        ("--json", None, "print all diagnostics as JSON"),
+        ("--strict", None, "warnings count as errors"),
     )
-    parser.add_argument("--json", action="store_true", help="print all diagnostics as JSON")
-    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
 
 
 def run(args: argparse.Namespace) -> int:
-    results = {path: _check(path) for path in expand_paths(args.paths)}
+    results = {path: _check(path) for path in inputs.expand_paths(args.paths)}
     found = [d for result in results.values() for d in result.diagnostics]
     if args.json:
-        import json
-
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
     else:
         for path, result in results.items():
@@ -43,14 +38,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(path: str) -> Checked:
     try:
-        return check_model(read_model(path))
+        return check_model(inputs.read_model(path))
     except DpError as error:
         return Checked(None, None, error.diagnostics)
 
 
 def _print_result(path: str, result: Checked) -> None:
     if result.diagnostics:
-        print_diagnostics(result.diagnostics)
+        inputs.print_diagnostics(result.diagnostics)
     if result.graph:
         nodes = len(result.graph.nodes)
         print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")

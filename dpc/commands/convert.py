@@ -1,28 +1,19 @@
 """dpc convert: networks between .dp and the formats of other programs."""
 
-from __future__ import annotations
-
 import argparse
 
-from dpc.commands.inputs import Known, add_network_argument, read_annotations
-from dpc.commands.models import open_model
+from dpc.commands.inputs import Known, add_network_argument, open_model, read_annotations
 from dpc.exits import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_network_argument(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="the file to write: .dp, .bif, .xmlbif, .uai",
-    )
+    words = "the file to write: .dp, .bif, .xmlbif, .uai"
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help=words)
 
 
 def run(args: argparse.Namespace) -> int:
     model = open_model(args.path, read_annotations(args.set))
     known = Known(model, args)
-    saved = model.save(args.output, known.sources, known.params)
-    print(saved)
+    print(model.save(args.output, known.sources, known.params))
     return OK

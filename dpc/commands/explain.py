@@ -1,7 +1,5 @@
 """dpc explain: an error code, a function, a distribution, or a list of them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

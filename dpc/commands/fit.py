@@ -1,114 +1,74 @@
 """dpc fit: the parameters of a model's own objective, or those that make data most probable."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
-from dpc.commands.inputs import (
-    Known,
-    add_input_arguments,
-    load_model,
-    print_answer,
-    verify_picture,
-)
+from dpc.commands import inputs
 from dpc.exits import UsageError
 
-OPTIONS = ("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch")
+OPTIONS = (
+    *("by", "method", "test", "stream", "checkpoint", "resume", "seed"),
+    *("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch"),
+)
 ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    parser.add_argument(
-        "--steps",
-        type=int,
-        metavar="N",
-        help="at most this many steps (default 5000, from data 1000)",
+    inputs.add_input_arguments(parser)
+    inputs.add_options(
+        parser,
+        ("--steps N", int, "at most this many steps (default 5000, from data 1000)"),
+        ("--rate", float, "the learning rate of stochastic gradients (default 0.01)"),
+        ("--checkpoint DIR", str, "keep the state of the run there"),
+        ("--resume", None, "continue from the state in --checkpoint"),
+        ("--plot OUT", str, "draw the learning curve: .svg or .png"),
+        ("-o/--out OUT", str, "write the result: .json, or .dp with the learned tables"),
     )
-    parser.add_argument(
-        "--rate", type=float, help="the learning rate of stochastic gradients (default 0.01)"
+    inputs.add_options(
+        parser.add_argument_group("a file with minimize or maximize"),
+        ("--samples N", int, "samples of the program a step (default few)"),
+        ("--optimizer", ("adam", "sgd"), "the optimizer (default adam)"),
     )
-    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run there")
-    parser.add_argument(
-        "--resume", action="store_true", help="continue from the state in --checkpoint"
-    )
-    parser.add_argument("--plot", metavar="OUT", help="draw the learning curve: .svg or .png")
-    parser.add_argument(
-        "-o",
-        dest="out",
-        metavar="OUT",
-        help="write the result: .json, or .dp with the learned tables",
-    )
-    own = parser.add_argument_group("a file with minimize or maximize")
-    own.add_argument(
-        "--samples", type=int, metavar="N", help="samples of the program a step (default few)"
-    )
-    own.add_argument("--optimizer", choices=("adam", "sgd"), help="the optimizer (default adam)")
-    data = parser.add_argument_group(
-        "a file without an objective: maximum likelihood, with its priors"
-    )
-    data.add_argument(
-        "--by", metavar="COLUMN", help="rows with the same value in this column are one case"
-    )
-    data.add_argument(
-        "--method", help="auto, counts, closed form, em, newton, lbfgs, natural or stochastic"
-    )
-    data.add_argument(
-        "--loss", help="likelihood (the default), or another loss: see docs/learning.md"
-    )
-    data.add_argument(
-        "--smoothing",
-        metavar="A",
-        help="add A to every count; bdeu:N spreads N evenly over each table",
-    )
-    data.add_argument("--tolerance", type=float, help="of the gradient, relative to the value")
-    data.add_argument(
-        "--batch",
-        type=int,
-        metavar="N",
-        help="cases of a step of stochastic gradients (default all)",
-    )
-    data.add_argument(
-        "--test", action="append", default=[], metavar="FILE", help="data that are held out"
-    )
-    data.add_argument(
-        "--stream", action="store_true", help="read a CSV a part at a time: for tables only"
+    likelihood = "a file without an objective: maximum likelihood, with its priors"
+    inputs.add_options(
+        parser.add_argument_group(likelihood),
+        inputs.BY,
+        ("--method", str, "auto, counts, closed form, em, newton, lbfgs, natural or stochastic"),
+        ("--loss", str, "likelihood (the default), or another loss: see docs/learning.md"),
+        ("--smoothing A", str, "add A to every count; bdeu:N spreads N evenly over each table"),
+        ("--tolerance", float, "of the gradient, relative to the value"),
+        ("--batch N", int, "cases of a step of stochastic gradients (default all)"),
+        ("--test FILE", list, "data that are held out"),
+        ("--stream", None, "read a CSV a part at a time: for tables only"),
     )
 
 
 def run(args: argparse.Namespace) -> int:
+    from dpc.show.progress import LossProgress
+
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
-    progress = Progress()
-    try:
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
+    with LossProgress() as progress:
+        # A fit that nobody watches runs in one compiled loop; the plot needs its curve.
+        is_watched = sys.stderr.isatty() or args.plot
         fit = model.fit(
             *known.sources,
-            by=args.by,
             start=known.params,
-            method=args.method,
-            test=args.test,
-            stream=args.stream,
-            checkpoint=args.checkpoint,
-            resume=args.resume,
-            watch=progress.see if progress.is_wanted or args.plot else None,
-            seed=args.seed,
+            watch=progress.see if is_watched else None,
             **{name: getattr(args, name) for name in OPTIONS},
         )
-    finally:
-        progress.end()
     if args.out:
         write(model, fit, args.out)
     if args.plot:
         fit.plot(args.plot)
-    return print_answer(fit, args)
+    return inputs.print_answer(fit, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
-    verify_picture(args.plot)
+    inputs.verify_picture(args.plot)
     if args.out and not args.out.endswith(ENDINGS):
         raise UsageError(
             "-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not "
@@ -120,26 +80,8 @@ def verify_arguments(args: argparse.Namespace) -> None:
 
 
 def write(model: Any, fit: Any, path: str) -> None:
-    """A network with the learned tables where the ending is that of one; else all that was found."""
+    """A network with the learned tables where the ending is that of one; else all results."""
     if path.endswith(".json"):
         fit.save(path)
     else:
         model.save(path, fit=fit)
-
-
-class Progress:
-    """The loss of the newest state, in one line of a terminal."""
-
-    def __init__(self) -> None:
-        self.is_wanted = sys.stderr.isatty()
-        self.seen = False
-
-    def see(self, stage: int, name: str, state: Any) -> None:
-        if self.is_wanted:
-            self.seen = True
-            text = f"{name}, step {int(state.step)}: loss {float(state.value):.8g}"
-            print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if self.seen:
-            print(file=sys.stderr)

@@ -1,11 +1,9 @@
 """dpc fmt: models in canonical form."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
-from dpc.commands.models import STANDARD_INPUT, expand_paths, print_diagnostics, read_model
+from dpc.commands import inputs
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
 from dpc.dsl.text.format import format_source
@@ -13,31 +11,24 @@ from dpc.exits import OK, WRONG_MODEL
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        metavar="FILE",
-        help="models, folders of models, or - for standard input",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit 1 if a file would change"
-    )
+    inputs.add_paths_argument(parser)
+    inputs.add_options(parser, ("--check", None, "change nothing; exit 1 if a file would change"))
 
 
 def run(args: argparse.Namespace) -> int:
-    codes = [_format_file(path, args.check) for path in expand_paths(args.paths)]
+    codes = [_format_file(path, args.check) for path in inputs.expand_paths(args.paths)]
     return max(codes)
 
 
 def _format_file(path: str, check: bool) -> int:
     """A file that does not parse stays as it is."""
     try:
-        source = read_model(path)
+        source = inputs.read_model(path)
         text = format_source(source)
     except DpError as error:
-        print_diagnostics(error.diagnostics)
+        inputs.print_diagnostics(error.diagnostics)
         return WRONG_MODEL
-    if path == STANDARD_INPUT and not check:
+    if path == inputs.STANDARD_INPUT and not check:
         sys.stdout.write(text)
         return OK
     if text == source.text:

@@ -1,70 +1,43 @@
 """dpc grad: the gradient of an expected objective, with its standard error; estimators compared."""
 
-from __future__ import annotations
-
 import argparse
 
-from dpc.commands.inputs import (
-    Known,
-    add_input_arguments,
-    load_model,
-    print_answer,
-    verify_picture,
-)
+from dpc.commands import inputs
 from dpc.exits import UsageError
 
 SAMPLES = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=SAMPLES,
-        metavar="N",
-        help=f"how many independent estimates (default {SAMPLES})",
+    inputs.add_input_arguments(parser)
+    compare = "bias, variance and time of all methods, or these, for one draw after the other"
+    inputs.add_options(
+        parser,
+        ("--samples N", int, f"independent estimates (default {SAMPLES})", SAMPLES),
+        ("--estimator DRAW=METHOD", list, "how gradients pass it, as --set DRAW.grad=METHOD"),
+        ("--hessian", None, "the second derivatives, too"),
+        ("--compare all or A,B", str, compare),
+        ("--plot OUT", str, "draw what --compare found: .svg or .png"),
     )
-    parser.add_argument(
-        "--estimator",
-        action="append",
-        default=[],
-        metavar="DRAW=METHOD",
-        help="how gradients pass this draw, as --set DRAW.grad=METHOD",
-    )
-    parser.add_argument("--hessian", action="store_true", help="the second derivatives, too")
-    parser.add_argument(
-        "--compare",
-        metavar="all or A,B",
-        help="bias, variance and time of all methods, or these, for one draw after the other",
-    )
-    parser.add_argument("--plot", metavar="OUT", help="draw what --compare found: .svg or .png")
 
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
     args.set = [*args.set, *map(read_estimator, args.estimator)]
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
+    known_inputs = (known.params, known.sources)
+    options = {"samples": args.samples, "seed": args.seed}
     if not args.compare:
-        found = model.grad(
-            known.params,
-            known.sources,
-            samples=args.samples,
-            seed=args.seed,
-            hessian=args.hessian,
-        )
-        return print_answer(found, args)
-    compared = model.compare(
-        args.compare, known.params, known.sources, samples=args.samples, seed=args.seed
-    )
+        return inputs.print_answer(model.grad(*known_inputs, **options, hessian=args.hessian), args)
+    compared = model.compare(args.compare, *known_inputs, **options)
     if args.plot:
         compared.plot(args.plot)
-    return print_answer(compared, args)
+    return inputs.print_answer(compared, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
-    verify_picture(args.plot)
+    inputs.verify_picture(args.plot)
     if args.compare and args.hessian:
         raise UsageError("--compare is about gradients: ask for --hessian without it")
     if args.plot and not args.compare:

@@ -1,31 +1,22 @@
 """dpc graph: the model as a picture, or as text for tools that draw."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
-from dpc.commands.models import open_model
+from dpc.commands.inputs import MODEL, add_options, open_model
 from dpc.exits import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", help="the file to write: .svg, .png, .dot or .mmd"
+    placing = "who places the nodes: ours (auto, builtin), or Graphviz where it is installed"
+    add_options(
+        parser,
+        MODEL,
+        ("-o/--output OUT", str, "the file to write: .svg, .png, .dot or .mmd"),
+        ("--format", ("svg", "png", "dot", "mermaid"), "by default told by the file's ending"),
+        ("--engine", ("auto", "builtin", "graphviz"), placing, "auto"),
+        ("--guide", None, "draw the guide instead of the model"),
     )
-    parser.add_argument(
-        "--format",
-        choices=["svg", "png", "dot", "mermaid"],
-        help="by default told by the file's ending",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=["auto", "builtin", "graphviz"],
-        default="auto",
-        help="who places the nodes: ours (auto, builtin), or Graphviz where it is installed",
-    )
-    parser.add_argument("--guide", action="store_true", help="draw the guide instead of the model")
 
 
 def run(args: argparse.Namespace) -> int:

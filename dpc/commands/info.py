@@ -1,17 +1,14 @@
 """dpc info: the class of a model and why, its dims, its nodes."""
 
-from __future__ import annotations
-
 import argparse
 import json
 
-from dpc.commands.models import open_model
+from dpc.commands.inputs import JSON, MODEL, add_options, open_model
 from dpc.exits import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    add_options(parser, MODEL, JSON)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,55 +1,144 @@
-"""What commands share: the model, its data, the values of --set, evidence, and how to print."""
+"""What commands share: reading the model, data, --set and --given, and printing the answer."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpc.commands.models import open_model
-from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.diagnostics import Diagnostic, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.pipeline import decode_source, read_source
+from dpc.dsl.report import format_diagnostics
+from dpc.dsl.source import Source
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 
 if TYPE_CHECKING:
     from dpc.model.model import Model
     from dpc.show.answer import Answer
 
+OptionKind = type | tuple[str, ...] | None
+OptionRow = tuple[str, OptionKind, str] | tuple[str, OptionKind, str, Any]
+
+STANDARD_INPUT = "-"
+EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
+KEYWORD = re.compile(r"`([a-z_]+)=([^`]*)`")
+QUOTES = "'\""
+# Keywords of Python whose option has another name.
+OPTION_NAMES = {"params": "set", "start": "set"}
+
+
+# ---- options
+
+
+def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
+    """Each row: names and metavar, kind, help, and a default where it is not None.
+
+    The kind is a type, a tuple of choices, `list` for what may be said again, None for a flag.
+    """
+    for spelled, kind, words, *default in rows:
+        names, _, metavar = spelled.partition(" ")
+        how: dict[str, Any] = {"help": words}
+        if kind is None:
+            how["action"] = "store_true"
+        else:
+            how |= {"metavar": metavar or None, "default": default[0] if default else None}
+        if kind is list:
+            how |= {"action": "append", "default": []}
+        elif isinstance(kind, tuple):
+            how["choices"] = kind
+        elif kind is not None:
+            how["type"] = kind
+        parser.add_argument(*names.split("/"), **how)
+
+
+JSON: OptionRow = ("--json", None, "print as JSON")
+MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
+NETWORK: OptionRow = (
+    "path FILE",
+    str,
+    "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz",
+)
+DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
+BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
+GIVEN: OptionRow = (
+    "--given A=V,B=V",
+    list,
+    "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), an element "
+    "(z[3]=on)",
+)
+
+
+def set_option(settable: str) -> OptionRow:
+    words = f"{settable}, as JSON; or an annotation, as in b.grad=sfe"
+    return "--set NAME=VALUE", list, words
+
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="FILE", help="a model, or - for standard input")
-    add_known_arguments(parser, "a parameter, a datum or the size of a dim")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of everything random (default 0)"
-    )
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    settable = set_option("a parameter, a datum or the size of a dim")
+    seed = ("--seed", int, "the seed of everything random (default 0)", 0)
+    add_options(parser, MODEL, DATA, settable, seed, JSON)
 
 
 def add_network_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="FILE", help="a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
-    )
     settable = "a parameter, a datum, the value of a continuous draw or the size of a dim"
-    add_known_arguments(parser, settable)
+    add_options(parser, NETWORK, DATA, set_option(settable))
 
 
-def add_known_arguments(parser: argparse.ArgumentParser, settable: str) -> None:
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="CSV, JSON, NPZ, netCDF or Parquet",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"{settable}, as JSON; or an annotation, as in b.grad=sfe",
-    )
+def add_paths_argument(parser: argparse.ArgumentParser) -> None:
+    words = "models, folders of models, or - for standard input"
+    parser.add_argument("paths", nargs="+", metavar="FILE", help=words)
+
+
+# ---- models: files, folders, or `-` for standard input
+
+
+def expand_paths(paths: Iterable[str]) -> list[str]:
+    """Folders stand for the .dp files below them, in a stable order."""
+    found: list[str] = []
+    for path in paths:
+        if path != STANDARD_INPUT and Path(path).is_dir():
+            inside = sorted(str(p) for p in Path(path).rglob("*.dp"))
+            if not inside:
+                raise UsageError(f"there is no .dp file below {path}")
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def read_model(path: str) -> Source:
+    """A DpError for a file that is no text, a UsageError for one that is not there."""
+    try:
+        if path == STANDARD_INPUT:
+            return decode_source("<stdin>", sys.stdin.buffer.read())
+        return read_source(path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def open_model(path: str, settings: Mapping[str, Any] | None = None) -> Model:
+    """The model of a file, in which nothing is bound yet; warnings are printed."""
+    from dpc.model.load import compile_model, is_network, load_network
+
+    if is_network(path):
+        try:
+            return load_network(path)
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    model = compile_model(read_model(path), settings)
+    if model.warnings:
+        print_diagnostics(model.warnings)
+    return model
+
+
+def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    shown = format_diagnostics(tuple(diagnostics), color=sys.stderr.isatty())
+    print(shown, end="\n\n", file=sys.stderr)
 
 
 def load_model(path: str, written: Sequence[str] = ()) -> Model:
@@ -131,19 +220,50 @@ def read_value(text: str) -> Any:
         return text
 
 
+# ---- --given a=yes,z[3]=rain
+
+
+def read_given(written: Sequence[str]) -> dict[str, Any]:
+    """Values by name: labels, sets of labels, or lists."""
+    found: dict[str, Any] = {}
+    for text in written:
+        for part in EVIDENCE_PARTS.findall(text):
+            name, value = _pair(part)
+            if name in found:
+                raise UsageError(f"--given names `{name}` twice")
+            found[name] = value
+    return found
+
+
+def _pair(part: str) -> tuple[str, Any]:
+    found = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
+    if not found:
+        raise UsageError(f"--given takes NAME=VALUE, not {part}")
+    name, value = found.groups()
+    return re.sub(r"\s*,\s*", ", ", name.strip()), _value(value)
+
+
+def _value(text: str) -> Any:
+    if text.startswith("["):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return [item.strip() for item in text[1:-1].split(",")]
+    return set(text.split("|")) if "|" in text else text
+
+
 # ---- answers
 
 
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:
     """The table or JSON on stdout, warnings on stderr; the exit code says whether it converged."""
     print_warnings(answer, args)
-    print(json.dumps(answer.to_dict()) if args.json else answer, flush=True)
+    shown = json.dumps(answer.to_dict()) if args.json else str(answer)
+    print(as_options(shown, vars(args)), flush=True)
     return OK if getattr(answer, "converged", True) else NOT_CONVERGED
 
 
 def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
-    from dpc.commands.spelling import as_options
-
     for warning in answer.warnings:
         print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
 
@@ -151,3 +271,25 @@ def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
 def verify_picture(path: str | None) -> None:
     if path and not path.endswith((".svg", ".png")):
         raise UsageError(f"--plot writes .svg or .png, not {path}")
+
+
+def as_options(text: str, options: Collection[str]) -> str:
+    """Messages name keywords, `target_accept=0.95`; the shell spells it `--target-accept 0.95`.
+
+    `options` are those of the command; other keywords stay as they are.
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        known = OPTION_NAMES.get(found[1], found[1]) in options
+        return _option(found[1], found[2].strip(QUOTES)) if known else found[0]
+
+    return KEYWORD.sub(spelled, text)
+
+
+def _option(keyword: str, value: str) -> str:
+    name = f"--{OPTION_NAMES.get(keyword, keyword).replace('_', '-')}"
+    if keyword == "params" and value:
+        return f"`{name} {value}=...`"
+    if not value:
+        return name
+    return f"`{name}`" if value == "True" else f"`{name} {value}`"

@@ -1,79 +1,45 @@
 """dpc posterior: draws from the posterior of all that is unknown, and whether to trust them."""
 
-from __future__ import annotations
-
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from dpc.commands.inputs import Known, add_input_arguments, load_model
-from dpc.exits import NOT_CONVERGED, OK, UsageError
+from dpc.commands.inputs import Known, add_input_arguments, add_options, load_model, print_answer
+from dpc.exits import OK, UsageError
 
 METHODS = ("nuts", "svi", "laplace", "importance")
 OPTIONS = (
-    "warmup",
-    "chains",
-    "target_accept",
-    "max_tree_depth",
-    "dense_mass",
-    "steps",
-    "checkpoint",
-    "resume",
+    *("draws", "seed", "warmup", "chains", "target_accept", "max_tree_depth", "dense_mass"),
+    *("steps", "checkpoint", "resume", "out", "plots"),
 )
 PRIOR_DRAWS = 1000
-DEPTH = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument(
-        "--method", choices=METHODS, default="nuts", help="how to draw (default nuts)"
+    add_options(
+        parser,
+        ("--method", METHODS, "how to draw (default nuts)", "nuts"),
+        ("--draws N", int, "draws, of every chain (default 1000)", 1000),
+        ("--strict", None, "exit code 4 if something speaks against the draws"),
+        ("-o/--out OUT.nc", str, "write everything as netCDF, for ArviZ"),
+        ("--prior N", int, f"draws from the prior in that file (default {PRIOR_DRAWS})"),
+        ("--no-predictive", None, "no draws of new data in that file"),
+        ("--plots DIR", str, "draw trace, ranks, pairs, forest, predictions and energy there"),
+        ("--format", ("svg", "png"), "of the plots (default svg)"),
     )
-    parser.add_argument(
-        "--draws", type=int, default=1000, metavar="N", help="draws, of every chain (default 1000)"
+    add_options(
+        parser.add_argument_group("nuts"),
+        ("--warmup N", int, "steps that adapt, before the draws (default 1000)"),
+        ("--chains N", int, "runs from different starts, side by side (default 4)"),
+        ("--target-accept A", float, "acceptance to adapt to (default 0.8)"),
+        ("--max-tree-depth N", int, "at most 2^N gradients a draw (default 10)"),
+        ("--dense-mass", None, "adapt to correlations, too"),
+        ("--checkpoint DIR", str, "keep the draws there as they come"),
+        ("--resume", None, "continue from what is in --checkpoint"),
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="exit code 4 if something speaks against the draws"
-    )
-    parser.add_argument(
-        "-o", dest="out", metavar="OUT.nc", help="write everything as netCDF, for ArviZ"
-    )
-    parser.add_argument(
-        "--prior", type=int, metavar="N", help="draws from the prior in that file (default 1000)"
-    )
-    parser.add_argument(
-        "--no-predictive", action="store_true", help="no draws of new data in that file"
-    )
-    parser.add_argument(
-        "--plots",
-        metavar="DIR",
-        help="draw trace, ranks, pairs, forest, predictions and energy there",
-    )
-    parser.add_argument("--format", choices=("svg", "png"), help="of the plots (default svg)")
-    nuts = parser.add_argument_group("nuts")
-    nuts.add_argument(
-        "--warmup", type=int, metavar="N", help="steps that adapt, before the draws (default 1000)"
-    )
-    nuts.add_argument(
-        "--chains",
-        type=int,
-        metavar="N",
-        help="runs from different starts, side by side (default 4)",
-    )
-    nuts.add_argument(
-        "--target-accept", type=float, metavar="A", help="acceptance to adapt to (default 0.8)"
-    )
-    nuts.add_argument(
-        "--max-tree-depth", type=int, metavar="N", help="at most 2^N gradients a draw (default 10)"
-    )
-    nuts.add_argument("--dense-mass", action="store_true", help="adapt to correlations, too")
-    nuts.add_argument("--checkpoint", metavar="DIR", help="keep the draws there as they come")
-    nuts.add_argument("--resume", action="store_true", help="continue from what is in --checkpoint")
     svi = parser.add_argument_group("svi")
-    svi.add_argument(
-        "--steps", type=int, metavar="N", help="steps of the optimiser (default 10000)"
-    )
+    add_options(svi, ("--steps N", int, "steps of the optimiser (default 10000)"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,24 +49,19 @@ def run(args: argparse.Namespace) -> int:
     if known.params:
         name = next(iter(known.params))
         raise UsageError(f"--set {name} would fix what is unknown: --set gives data and sizes here")
-    opened, data = model.with_missing(*known.sources)
-    # The summary comes first: likelihoods, predictions and the prior, which take time, are only
-    # for the files.
-    posterior = opened.posterior(
-        data,
+    codes: list[int] = []
+    model.posterior(
+        tuple(known.sources),
         args.method,
-        draws=args.draws,
-        seed=args.seed,
-        prior=False,
-        predictive=False,
-        likelihood=False,
-        progress=progress_of(args),
+        prior=(PRIOR_DRAWS if args.prior is None else args.prior) if args.out else False,
+        predictive=bool(args.out or args.plots) and not args.no_predictive,
+        likelihood=bool(args.out),
+        format=args.format or "svg",
+        progress=chain_progress() if args.method == "nuts" else None,
+        show=lambda summary: codes.append(print_answer(summary, args)),
         **{name: getattr(args, name) for name in OPTIONS},
     )
-    summary = show(opened, data, posterior, args)
-    if args.out or args.plots:
-        write(opened, data, posterior, args)
-    return NOT_CONVERGED if args.strict and summary["advice"] else OK
+    return max(codes) if args.strict else OK
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -116,38 +77,7 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
 
 
-def progress_of(args: argparse.Namespace) -> Any:
-    if args.method != "nuts":
-        return None
-    from dpc.show.progress import Progress
+def chain_progress() -> Any:
+    from dpc.show.progress import ChainProgress
 
-    return Progress()
-
-
-def show(model: Any, data: Any, posterior: Any, args: argparse.Namespace) -> dict[str, Any]:
-    from dpc.commands.spelling import as_options
-    from dpc.posterior.summary import summarise, summary_lines
-
-    summary = summarise(model, data, posterior, args.max_tree_depth or DEPTH)
-    summary["advice"] = [as_options(advice, vars(args)) for advice in summary["advice"]]
-    print(json.dumps(summary) if args.json else "\n".join(summary_lines(summary)), flush=True)
-    return summary
-
-
-def write(model: Any, data: Any, posterior: Any, args: argparse.Namespace) -> None:
-    from dpc.inference.mcmc.container import write_netcdf
-
-    whole = model.complete(
-        posterior,
-        data,
-        seed=args.seed,
-        prior=(PRIOR_DRAWS if args.prior is None else args.prior) if args.out else False,
-        predictive=not args.no_predictive,
-        likelihood=bool(args.out),
-    )
-    if args.out:
-        write_netcdf(whole, args.out)
-    if args.plots:
-        from dpc.posterior.plots import write_plots
-
-        write_plots(model, data, whole, Path(args.plots), args.format or "svg")
+    return ChainProgress()

@@ -1,41 +1,31 @@
 """dpc predict: what new data do not say, by parameters that were fitted."""
 
-from __future__ import annotations
-
 import argparse
-import json
-from typing import Any
 
-from dpc.commands.inputs import Known, add_known_arguments, load_model, print_answer
-from dpc.dsl.files import write_whole
+from dpc.commands import inputs
 from dpc.exits import OK, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="FILE", help="the model that was fitted, or - for standard input"
+    words = "what `dpc fit FILE -o fit.json` wrote"
+    parser.add_argument("--fit", required=True, metavar="FIT", help=words)
+    inputs.add_options(
+        parser,
+        ("path FILE", str, "the model that was fitted, or - for standard input"),
+        inputs.DATA,
+        inputs.set_option("a datum or the size of a dim"),
+        inputs.BY,
+        ("--ask NAMES", str, "these draws, with commas between them (default all)"),
+        ("--log-likelihood", None, "instead, how probable each case is"),
+        ("-o/--out OUT", str, "write everything: .csv or .json"),
+        inputs.JSON,
     )
-    parser.add_argument(
-        "--fit", required=True, metavar="FIT", help="what `dpc fit FILE -o fit.json` wrote"
-    )
-    add_known_arguments(parser, "a datum or the size of a dim")
-    parser.add_argument(
-        "--by", metavar="COLUMN", help="rows with the same value in this column are one case"
-    )
-    parser.add_argument(
-        "--ask", metavar="NAMES", help="these draws, with commas between them (default all)"
-    )
-    parser.add_argument(
-        "--log-likelihood", action="store_true", help="instead, how probable each case is"
-    )
-    parser.add_argument("-o", dest="out", metavar="OUT", help="write everything: .csv or .json")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
     for name in known.params:
         raise UsageError(f"`{name}` is a parameter, whose value comes from --fit")
     found = model.predict(
@@ -46,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
         log_likelihood=args.log_likelihood,
     )
     if args.out:
-        write(args.out, found)
-    return OK if args.out and not args.json else print_answer(found, args)
+        found.save(args.out)
+    return OK if args.out and not args.json else inputs.print_answer(found, args)
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -55,20 +45,3 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("there are no --data to predict from")
     if args.out and not args.out.endswith((".csv", ".json")):
         raise UsageError(f"-o writes .csv or .json, not {args.out}")
-
-
-def write(path: str, found: Any) -> None:
-    if path.endswith(".json"):
-        write_whole(path, (json.dumps(found.to_dict()) + "\n").encode())
-        return
-    tables = found.tables()
-    if len(tables) != 1:
-        shapes = ", ".join(shape_of(table.head) for table in tables)
-        raise UsageError(
-            f"a CSV holds draws of one shape, and here are {shapes or 'none'}: choose with --ask"
-        )
-    write_whole(path, tables[0].csv().encode())
-
-
-def shape_of(head: tuple[str, ...]) -> str:
-    return f"[{', '.join(head)}]"

@@ -1,15 +1,13 @@
 """dpc run: the values of all computed nodes, and of the objective with its gradient."""
 
-from __future__ import annotations
-
 import argparse
 
-from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer
+from dpc.commands.inputs import Known, add_input_arguments, add_options, load_model, print_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
-    parser.add_argument("--grad", action="store_true", help="the gradient of the objective, too")
+    add_options(parser, ("--grad", None, "the gradient of the objective, too"))
 
 
 def run(args: argparse.Namespace) -> int:

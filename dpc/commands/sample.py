@@ -1,28 +1,23 @@
 """dpc sample: draws of every random variable, parents before children."""
 
-from __future__ import annotations
-
 import argparse
-from typing import Any
 
-from dpc.commands.evidence import add_given_argument, read_given
-from dpc.commands.inputs import Known, add_input_arguments, load_model, print_answer
+from dpc.commands import inputs
 from dpc.exits import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    parser.add_argument("-n", type=int, default=5, help="how many draws (default 5)")
-    add_given_argument(parser)
+    inputs.add_input_arguments(parser)
+    inputs.add_options(parser, ("-n", int, "how many draws (default 5)", 5), inputs.GIVEN)
 
 
 def run(args: argparse.Namespace) -> int:
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
-    given: dict[str, Any] = read_given(args.given)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
+    given = inputs.read_given(args.given)
     if args.n < 1:
         raise UsageError("-n takes a number from 1 up")
     draws = model.draws(
         args.n, given=given, params=known.params, data=known.sources, seed=args.seed
     )
-    return print_answer(draws, args)
+    return inputs.print_answer(draws, args)

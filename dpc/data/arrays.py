@@ -1,7 +1,5 @@
 """One array: of the declared shape, positions for labels, within bounds and constraints."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpc.dsl.graph import core as c
@@ -11,13 +9,13 @@ from dpc.dsl.graph.types import Int, Real
 from .collect import declaration
 from .constraints import CONSTRAINTS, TOLERANCE
 from .defaults import evaluate_default
-from .dims import Given, Resolved, indexed_dim
+from .dims import GivenVariable, Resolved, indexed_dim
 from .errors import did_you_mean_label, quoted
 from .kinds import typed_values
-from .raw import Array, Index, Mask, Origin, Variable, first_true, show_sizes
+from .raw import Array, Origin, RawVariable, first_true, show_sizes
 
 
-def checked_array(node: Node, found: Given | None, dims: Resolved) -> Array | None:
+def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Array | None:
     """The array of a node; None if it is absent, or if another problem leaves nothing to check."""
     if not _has_sizes(node, dims):
         return None
@@ -35,48 +33,44 @@ def checked_array(node: Node, found: Given | None, dims: Resolved) -> Array | No
 
 def _has_sizes(node: Node, dims: Resolved) -> bool:
     parts = c.walk(node.default) if node.default is not None else ()
-    needed = {part.dim.name for part in parts if isinstance(part, c.DimRef)} | set(
-        map(str, node.type.shape)
-    )
-    return (needed | {indexed_dim(node)}) - {""} <= set(dims.sizes)
+    needed = {part.dim.name for part in parts if isinstance(part, c.DimRef)}
+    return (needed | {*map(str, node.type.shape), indexed_dim(node)}) - {""} <= set(dims.sizes)
 
 
 def _default(node: Node, dims: Resolved) -> Array:
     value = evaluate_default(node, {name: found.size for name, found in dims.sizes.items()})
-    variable = Variable(value, Origin(node.source.path, node.name))
+    variable = RawVariable(value, Origin(node.source.path, node.name))
     values = typed_values(variable, node.type.domain, node.observed)
     _verify_bounds(node, values, variable)
     _verify_constraint(node, values, variable)
     return values
 
 
-def _verify_shape(found: Given, dims: Resolved) -> None:
-    known = [dims.sizes[str(axis)] for axis in found.node.type.shape]
+def _verify_shape(found: GivenVariable, dims: Resolved) -> None:
+    variable, axes = found.variable, found.node.type.shape
+    known = [dims.sizes[str(axis)] for axis in axes]
     expected = tuple(size.size for size in known)
-    if found.variable.shape != expected:
-        actual = found.variable.shape
-        wrong = [k for k, size in enumerate(expected) if actual[k] != size]
-        reasons = [
-            f"`{found.node.type.shape[k]}` has {expected[k]} by {known[k].why}" for k in wrong
-        ]
-        message = (
-            f"has shape {show_sizes(actual)}, but `{declaration(found.node)}` is "
-            f"{show_sizes(expected)}"
-        )
-        raise found.variable.refuse(message, help=", ".join(dict.fromkeys(reasons)))
+    if variable.shape == expected:
+        return
+    reasons = [
+        f"`{axis}` has {size.size} by {size.why}"
+        for axis, size, actual in zip(axes, known, variable.shape, strict=True)
+        if actual != size.size
+    ]
+    shape, declared = show_sizes(variable.shape), declaration(found.node)
+    message = f"has shape {shape}, but `{declared}` is {show_sizes(expected)}"
+    raise variable.refuse(message, help=", ".join(dict.fromkeys(reasons)))
 
 
-def _positions(found: Given, values: Array, dims: Resolved) -> Array:
+def _positions(found: GivenVariable, values: Array, dims: Resolved) -> Array:
     name = indexed_dim(found.node)
     if not found.has_labels:
         _verify_in_range(found.variable, values, name, dims.sizes[name].size)
         return values
     labels = dims.labels[name].labels if name in dims.labels else ()
     code = {label: k for k, label in enumerate(labels)}
-    positions = np.fromiter(
-        (code.get(label, -1) for label in values.flat), dtype=np.int64, count=values.size
-    )
-    positions = positions.reshape(values.shape)
+    codes = [code.get(label, -1) for label in values.flat]
+    positions = np.array(codes, dtype=np.int64).reshape(values.shape)
     if (positions < 0).any():
         at = first_true(positions < 0)
         message = f"has the label {quoted(values[at])}, which is not in `{name}`"
@@ -84,7 +78,7 @@ def _positions(found: Given, values: Array, dims: Resolved) -> Array:
     return positions
 
 
-def _verify_in_range(variable: Variable, values: Array, name: str, size: int) -> None:
+def _verify_in_range(variable: RawVariable, values: Array, name: str, size: int) -> None:
     good = (values >= 0) & (values < size)
     if not np.all(good):
         at = first_true(~good)
@@ -92,7 +86,7 @@ def _verify_in_range(variable: Variable, values: Array, name: str, size: int) ->
         raise variable.refuse(message, at, f"positions run from 0 to {size - 1}" if size else "")
 
 
-def _aligned(found: Given, values: Array, dims: Resolved) -> Array:
+def _aligned(found: GivenVariable, values: Array, dims: Resolved) -> Array:
     """Entries in the order of the dims' labels, where the data say which is which."""
     for k, own in enumerate(found.variable.labels):
         axis = str(found.node.type.shape[k])
@@ -103,32 +97,27 @@ def _aligned(found: Given, values: Array, dims: Resolved) -> Array:
     return values
 
 
-def _verify_bounds(node: Node, values: Array, variable: Variable) -> None:
+def _verify_bounds(node: Node, values: Array, variable: RawVariable) -> None:
     """A constraint implies its bounds, with its tolerance."""
-    if isinstance(node.type.domain, Real | Int) and not node.type.constraint:
-        lower, upper = node.type.bounds
-        if lower > -np.inf:
-            _verify_bound(values, values >= lower, f"below its lower bound {lower:g}", variable)
-        if upper < np.inf:
-            _verify_bound(values, values <= upper, f"above its upper bound {upper:g}", variable)
+    if not isinstance(node.type.domain, Real | Int) or node.type.constraint:
+        return
+    lower, upper = node.type.bounds
+    for bad, bound in (
+        (~(values >= lower), f"below its lower bound {lower:g}"),
+        (~(values <= upper), f"above its upper bound {upper:g}"),
+    ):
+        if np.any(bad):
+            at = first_true(np.asarray(bad))
+            raise variable.refuse(f"has the entry {values[at]:g}, {bound}", at)
 
 
-def _verify_bound(values: Array, good: Mask, says: str, variable: Variable) -> None:
-    if not np.all(good):
-        at = first_true(~np.asarray(good))
-        raise variable.refuse(f"has the entry {values[at]:g}, {says}", at)
-
-
-def _verify_constraint(node: Node, values: Array, variable: Variable) -> None:
+def _verify_constraint(node: Node, values: Array, variable: RawVariable) -> None:
     if not node.type.constraint:
         return
-    constraint = CONSTRAINTS[node.type.constraint]
-    good = constraint.holds(values)
+    words, holds = CONSTRAINTS[node.type.constraint]
+    good = holds(values)
     if not np.all(good):
-        at: Index = first_true(~good)
+        at = first_true(~good)
         entry = f"`{node.name}{show_sizes(at) if at else ''}`"
-        message = (
-            f"is a {node.type.constraint}, but {entry} is not {constraint.says} (within "
-            f"{TOLERANCE:g})"
-        )
-        raise variable.refuse(message)
+        message = f"is a {node.type.constraint}, but {entry} is not {words}"
+        raise variable.refuse(f"{message} (within {TOLERANCE:g})")

@@ -1,6 +1,4 @@
-"""Data for a graph: every input and observed variable as an array of the declared shape and kind,
-checked.
-"""
+"""Data for a graph: every input and observed variable as a checked array, shaped as declared."""
 
 from __future__ import annotations
 
@@ -14,16 +12,15 @@ from dpc.dsl.record import Record
 
 from .arrays import checked_array
 from .collect import collect_variables, declaration, fit_axes, given_nodes
-from .dims import Given, indexed_dim, resolve_dims
+from .dims import GivenVariable, indexed_dim, resolve_dims
 from .errors import Report
 from .kinds import typed_values, typed_with_missing
 from .objects import as_raw
-from .raw import Array, Mask, Raw, Variable
+from .raw import Array, Mask, Raw, RawVariable
 
 
-class Bound(Record):
-    """`sizes` of all dims, `labels` of those that have any, `arrays` of inputs and observed
-    variables.
+class BoundData(Record):
+    """Sizes of all dims, labels of those that have any, arrays of inputs and observed variables.
 
     `missing` marks the entries that the data lack, of arrays that lack any.
     """
@@ -33,7 +30,7 @@ class Bound(Record):
     arrays: dict[str, Array]
     missing: dict[str, Mask] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
 
-    def own(self) -> Bound:
+    def own(self) -> BoundData:
         """With arrays of its own: those of a caller may be written to later."""
         return self.replace(arrays={name: np.array(array) for name, array in self.arrays.items()})
 
@@ -44,7 +41,7 @@ def bind_data(
     sizes: Mapping[str, int] | None = None,
     partial: bool = False,
     missing: bool = False,
-) -> Bound:
+) -> BoundData:
     """Arrays for the graph from files and Python objects, or a DataError with every problem.
 
     With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays
@@ -55,17 +52,12 @@ def bind_data(
     entries = collect_variables(graph, _read_sources(sources, report), report)
     _verify_size_names(graph, sizes, report)
     nodes = given_nodes(graph)
-    given = {
-        name: found
-        for name, node in nodes.items()
-        if (found := _settle(node, entries, missing, report))
-    }
+    settled = {name: _settle(node, entries, missing, report) for name, node in nodes.items()}
+    given = {name: own for name, own in settled.items() if own is not None}
     absent = [node for name, node in nodes.items() if name not in entries]
     _report_absent(absent, partial, report)
-    unknown = [
-        *absent,
-        *(nodes[name] for name in entries if name in nodes and not _is_settled(given.get(name))),
-    ]
+    known = {name for name, own in given.items() if own.values is not None}
+    unknown = [node for name, node in nodes.items() if name not in known]
     dims = resolve_dims(graph, given, entries, sizes, _touched(unknown, report), report)
     arrays = {}
     for name, node in nodes.items():
@@ -74,14 +66,14 @@ def bind_data(
             if array is not None:
                 arrays[name] = array
     report.verify_empty()
-    return Bound(
+    return BoundData(
         {name: found.size for name, found in dims.sizes.items()},
         {name: found.labels for name, found in dims.labels.items()},
         arrays,
         {
-            name: found.missing
-            for name, found in given.items()
-            if found.missing is not None and found.missing.any()
+            n: own.missing
+            for n, own in given.items()
+            if own.missing is not None and own.missing.any()
         },
     )
 
@@ -103,24 +95,20 @@ def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -
 
 
 def _settle(
-    node: Node, entries: dict[str, Variable], missing: bool, report: Report
-) -> Given | None:
-    """The entry with declared axes and values of the declared kind; nothing if it is absent or of
-    another rank.
-    """
+    node: Node, entries: dict[str, RawVariable], missing: bool, report: Report
+) -> GivenVariable | None:
+    """The entry as declared; None if it is absent or of another rank."""
     if node.name not in entries:
         return None
     variable = None
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
         if missing and node.observed:
-            return Given(node, variable, *typed_with_missing(variable, node.type.domain))
-        return Given(node, variable, typed_values(variable, node.type.domain, node.observed))
-    return Given(node, variable, None) if variable else None
-
-
-def _is_settled(found: Given | None) -> bool:
-    return found is not None and found.values is not None
+            return GivenVariable(node, variable, *typed_with_missing(variable, node.type.domain))
+        return GivenVariable(
+            node, variable, typed_values(variable, node.type.domain, node.observed)
+        )
+    return GivenVariable(node, variable, None) if variable else None
 
 
 def _report_absent(absent: list[Node], partial: bool, report: Report) -> None:
@@ -128,19 +116,14 @@ def _report_absent(absent: list[Node], partial: bool, report: Report) -> None:
     for node in absent:
         if node.default is None and not (partial and node.observed) and node.name not in reported:
             role = "observed" if node.observed else "data"
-            report.add(
-                node.name, f"the data lack `{node.name}`", f"it is declared `{role} {_typed(node)}`"
-            )
-
-
-def _typed(node: Node) -> str:
-    return f"{declaration(node)} : {node.type.constraint or node.type.domain}"
+            kind = node.type.constraint or node.type.domain
+            help = f"it is declared `{role} {declaration(node)} : {kind}`"
+            report.add(node.name, f"the data lack `{node.name}`", help)
 
 
 def _touched(nodes: list[Node], report: Report) -> set[str]:
-    """Dims that these nodes could have told about, if their absence is a problem of its own."""
+    """Dims that these nodes would have sized, where their absence is a problem of its own."""
     reported = {found.name for found in report.problems}
     named = [node for node in nodes if node.name in reported]
-    return {str(axis) for node in named for axis in node.type.shape} | {
-        indexed_dim(node) for node in named
-    }
+    axes = {str(axis) for node in named for axis in node.type.shape}
+    return axes | {indexed_dim(node) for node in named}

@@ -1,7 +1,5 @@
 """Data that has been checked against a model: a mapping of arrays that JAX takes as a pytree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -9,10 +7,8 @@ import jax
 import jax.numpy as jnp
 
 
-class Layout(NamedTuple):
-    """What JAX never traces: names of arrays, sizes and labels of dims. Kept whole, so that
-    comparing it is cheap.
-    """
+class DataLayout(NamedTuple):
+    """What JAX never traces: names, sizes and labels. Kept whole, so that comparing is cheap."""
 
     names: tuple[str, ...]
     sizes: tuple[tuple[str, int], ...]
@@ -33,7 +29,7 @@ class Data(Mapping[str, Any]):
         labels: Mapping[str, tuple[str, ...]],
     ):
         self.arrays = {name: jnp.asarray(array) for name, array in arrays.items()}
-        self.layout = Layout(tuple(arrays), tuple(sizes.items()), tuple(labels.items()))
+        self.layout = DataLayout(tuple(arrays), tuple(sizes.items()), tuple(labels.items()))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -52,11 +48,11 @@ class Data(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(set(self.arrays) | set(self.sizes))
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Layout]:
+    def tree_flatten(self) -> tuple[tuple[Any, ...], DataLayout]:
         return tuple(self.arrays.values()), self.layout
 
     @classmethod
-    def tree_unflatten(cls, layout: Layout, arrays: tuple[Any, ...]) -> Self:
+    def tree_unflatten(cls, layout: DataLayout, arrays: tuple[Any, ...]) -> Self:
         found = object.__new__(cls)
         found.arrays = dict(zip(layout.names, arrays, strict=True))
         found.layout = layout

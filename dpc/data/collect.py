@@ -1,8 +1,4 @@
-"""Which entry of the data is which name of the model. Nothing is ignored: an entry that has no use
-is a problem.
-"""
-
-from __future__ import annotations
+"""Which entry of the data is which name of the model; an entry that has no use is a problem."""
 
 from collections.abc import Iterable
 
@@ -13,7 +9,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Axis, Dim
 
 from .errors import Report
-from .raw import Raw, SpreadOrigin, Variable, show_sizes
+from .raw import Mask, Raw, RawVariable, SpreadOrigin, show_sizes
 
 
 def given_nodes(graph: Graph) -> dict[str, Node]:
@@ -21,17 +17,18 @@ def given_nodes(graph: Graph) -> dict[str, Node]:
     return {node.name: node for node in graph.nodes if node.kind is Kind.INPUT or node.observed}
 
 
-def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> dict[str, Variable]:
+def collect_variables(
+    graph: Graph, sources: Iterable[Raw], report: Report
+) -> dict[str, RawVariable]:
     """Entries for variables and for dims, by name."""
-    found: dict[str, Variable] = {}
+    found: dict[str, RawVariable] = {}
     known = [*given_nodes(graph), *(dim.name for dim in graph.dims)]
     sources = list(sources)
     for source in sources:
         for name, variable in _entries(source, graph, report).items():
             if name not in known:
-                _report_unknown(
-                    variable, known, graph, _sized_dim(variable, graph, sources), report
-                )
+                sized = _sized_dim(variable, graph, sources)
+                _report_unknown(variable, known, graph, sized, report)
             elif name in found:
                 places = f"{found[name].origin.whole()} and {variable.origin.whole()}"
                 report.add(name, f"`{name}` is given twice", "leave out one of them", places)
@@ -40,38 +37,30 @@ def collect_variables(graph: Graph, sources: Iterable[Raw], report: Report) -> d
     return found
 
 
-def _sized_dim(variable: Variable, graph: Graph, sources: Iterable[Raw]) -> str:
-    """The dim that a count may be meant for, as `J` of a Stan file: one that has so many members by
-    some array.
-    """
+def _sized_dim(variable: RawVariable, graph: Graph, sources: Iterable[Raw]) -> str:
+    """The dim that a count may be for, as `J` of a Stan file: some array has so many members."""
     if variable.shape or variable.values.dtype.kind not in "iu":
         return ""
     for name, node in given_nodes(graph).items():
-        arrays = [source.variables[name] for source in sources if name in source.variables]
-        for axis, size in (
-            pair for array in arrays for pair in zip(node.type.shape, array.shape, strict=False)
-        ):
-            if isinstance(axis, Dim) and size == int(variable.values):
-                return axis.name
+        for array in (source.variables[name] for source in sources if name in source.variables):
+            for axis, size in zip(node.type.shape, array.shape, strict=False):
+                if isinstance(axis, Dim) and size == int(variable.values):
+                    return axis.name
     return ""
 
 
 def _report_unknown(
-    variable: Variable, known: list[str], graph: Graph, sized: str, report: Report
+    variable: RawVariable, known: list[str], graph: Graph, sized: str, report: Report
 ) -> None:
     name = variable.name
+    message = f"the model has no data called `{name}`"
     if name in graph.by_name:
         message = f"`{name}` is a {graph[name].kind.value} of the model, and takes no data"
         help = "only `data` and `observed` variables do"
     elif sized:
-        message = f"the model has no data called `{name}`"
-        count = int(variable.values)
-        help = (
-            f"if it counts the {count} members of `{sized}`, call it `{sized}`, or leave it "
-            "out: arrays tell sizes"
-        )
+        members = f"the {int(variable.values)} members of `{sized}`"
+        help = f"if it counts {members}, call it `{sized}`, or leave it out: arrays tell sizes"
     else:
-        message = f"the model has no data called `{name}`"
         help = did_you_mean(name, known) or "leave it out, or declare it in the model"
     report.add(name, message, help, variable.origin.whole())
 
@@ -79,7 +68,7 @@ def _report_unknown(
 # ---- arrays that are spread over columns
 
 
-def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, Variable]:
+def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, RawVariable]:
     """In a table, columns `x.a`, `x.b` are one variable `x` with two axes."""
     if not source.table:
         return source.variables
@@ -101,15 +90,12 @@ def _owner(column: str, graph: Graph) -> Node | None:
     nodes = given_nodes(graph)
     if column in nodes:
         return None
-    owners = [
-        node
-        for name, node in nodes.items()
-        if len(node.type.shape) == 2 and column.startswith(f"{name}.")
-    ]
+    pairs = [node for node in nodes.values() if len(node.type.shape) == 2]
+    owners = [node for node in pairs if column.startswith(f"{node.name}.")]
     return max(owners, key=lambda node: len(node.name), default=None)
 
 
-def _join(node: Node, columns: dict[str, Variable]) -> Variable:
+def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
     """Columns in the order of their numbers, or as written with their suffixes for labels."""
     counting = [str(k) for k in range(len(columns))]
     is_counted = set(columns) == set(counting)
@@ -117,58 +103,43 @@ def _join(node: Node, columns: dict[str, Variable]) -> Variable:
         columns = {suffix: columns[suffix] for suffix in counting}
     parts = tuple(columns.values())
     origin = SpreadOrigin(parts[0].origin.where, node.name, tuple(part.origin for part in parts))
-    joined = Variable(np.zeros(0), origin)
+    joined = RawVariable(np.zeros(0), origin)
     if not is_counted:
         _verify_labels_fit(node.type.shape[1], columns, joined)
     kinds = {part.values.dtype.kind for part in parts}
     if len(kinds - {"i", "u", "f"}) + bool(kinds & {"i", "u", "f"}) > 1:
         raise joined.refuse("has columns of different kinds")
+    row_labels = parts[0].labels[0] if parts[0].labels else ()
     return joined.replace(
         values=np.stack([part.values for part in parts], axis=1),
         missing=_joined_missing(parts),
-        labels=() if is_counted else (_row_labels(parts), tuple(columns)),
+        labels=() if is_counted else (row_labels, tuple(columns)),
         levels=parts[0].levels if len({part.levels for part in parts}) == 1 else (),
         written=parts[0].written,
     )
 
 
-def _row_labels(parts: tuple[Variable, ...]) -> tuple[str, ...]:
-    return parts[0].labels[0] if parts[0].labels else ()
-
-
-def _joined_missing(
-    parts: tuple[Variable, ...],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None:
+def _joined_missing(parts: tuple[RawVariable, ...]) -> Mask | None:
     if all(part.missing is None for part in parts):
         return None
-    masks = [
-        np.zeros(part.shape, dtype=bool) if part.missing is None else part.missing for part in parts
-    ]
-    return np.stack(masks, axis=1)
+    none = np.zeros(parts[0].shape, dtype=bool)
+    return np.stack([none if part.missing is None else part.missing for part in parts], axis=1)
 
 
-def _verify_labels_fit(axis: Axis, columns: dict[str, Variable], joined: Variable) -> None:
+def _verify_labels_fit(axis: Axis, columns: dict[str, RawVariable], joined: RawVariable) -> None:
     """A dim whose size the model fixes without labels is counted from 0."""
     if isinstance(axis, Dim) and axis.size is not None and not axis.labels:
         name, last = joined.name, axis.size - 1
-        message = (
-            f"is spread over {', '.join(f'`{name}.{suffix}`' for suffix in list(columns)[:5])}"
-        )
-        raise joined.refuse(
-            message,
-            help=(
-                f"`{axis}` has {axis.size} members: call the columns `{name}.0` to `{name}.{last}`"
-            ),
-        )
+        spread = ", ".join(f"`{name}.{suffix}`" for suffix in list(columns)[:5])
+        help = f"`{axis}` has {axis.size} members: call the columns `{name}.0` to `{name}.{last}`"
+        raise joined.refuse(f"is spread over {spread}", help=help)
 
 
 # ---- axes in the order of the declaration
 
 
-def fit_axes(variable: Variable, node: Node) -> Variable:
-    """The variable with the declared number of axes, in the declared order where the axes have
-    names.
-    """
+def fit_axes(variable: RawVariable, node: Node) -> RawVariable:
+    """With the declared number of axes, in the declared order where the axes have names."""
     shape, declared = node.type.shape, [str(axis) for axis in node.type.shape]
     if len(variable.shape) != len(shape):
         message = f"has shape {show_sizes(variable.shape)}, but is declared `{declaration(node)}`"
@@ -177,9 +148,8 @@ def fit_axes(variable: Variable, node: Node) -> Variable:
         return _transpose(variable, [variable.axes.index(name) for name in declared])
     for k, name in enumerate(variable.axes):
         if name in declared and declared[k] != name:
-            message = (
-                f"has the axes [{', '.join(variable.axes)}], but is declared `{declaration(node)}`"
-            )
+            axes = ", ".join(variable.axes)
+            message = f"has the axes [{axes}], but is declared `{declaration(node)}`"
             raise variable.refuse(message, help="give its axes the names of the dims")
     return variable
 
@@ -188,17 +158,14 @@ def declaration(node: Node) -> str:
     return f"{node.name}[{', '.join(map(str, node.type.shape))}]" if node.type.shape else node.name
 
 
-def _rank_help(variable: Variable, node: Node) -> str:
-    if (
-        not isinstance(variable.origin, SpreadOrigin)
-        and variable.written
-        and len(node.type.shape) == 2
-    ):
+def _rank_help(variable: RawVariable, node: Node) -> str:
+    is_spread = isinstance(variable.origin, SpreadOrigin)
+    if variable.written and not is_spread and len(node.type.shape) == 2:
         return f"in a table it is spread over columns: `{node.name}.a`, `{node.name}.b`, ..."
     return "" if node.type.shape else "it is a single value"
 
 
-def _transpose(variable: Variable, order: list[int]) -> Variable:
+def _transpose(variable: RawVariable, order: list[int]) -> RawVariable:
     return variable.replace(
         values=variable.values.transpose(order),
         missing=None if variable.missing is None else variable.missing.transpose(order),

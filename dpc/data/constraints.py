@@ -1,23 +1,12 @@
 """What constrained arrays must satisfy, within a tolerance: one row for each constraint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 
-from dpc.dsl.record import Record
-
 from .raw import Array, Mask
 
 TOLERANCE = 1e-6
-
-
-class Constraint(Record):
-    """`holds` is asked of arrays with leading axes, and answers for each of them."""
-
-    says: str
-    holds: Callable[[Array], Mask]
 
 
 def _sums_to_one(x: Array) -> Mask:
@@ -61,17 +50,14 @@ def _diagonal(x: Array) -> Array:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
-CONSTRAINTS = {
-    "simplex": Constraint("not negative, with sum 1", _sums_to_one),
-    "ordered": Constraint("in increasing order", _increases),
-    "positive_ordered": Constraint("positive and in increasing order", _increases_above_zero),
-    "unit_vector": Constraint("of length 1", _has_length_one),
-    "cholesky": Constraint("lower triangular with a positive diagonal", _is_triangular),
-    "corr_cholesky": Constraint(
-        "lower triangular with rows of length 1", _is_triangular_with_unit_rows
-    ),
-    "covariance": Constraint("symmetric and positive definite", _is_positive_definite),
-    "correlation": Constraint(
-        "symmetric and positive definite with ones on the diagonal", _is_correlation
-    ),
+# In words, and asked of arrays with leading axes, for each of which the test answers.
+CONSTRAINTS: dict[str, tuple[str, Callable[[Array], Mask]]] = {
+    "simplex": ("not negative, with sum 1", _sums_to_one),
+    "ordered": ("in increasing order", _increases),
+    "positive_ordered": ("positive and in increasing order", _increases_above_zero),
+    "unit_vector": ("of length 1", _has_length_one),
+    "cholesky": ("lower triangular with a positive diagonal", _is_triangular),
+    "corr_cholesky": ("lower triangular with rows of length 1", _is_triangular_with_unit_rows),
+    "covariance": ("symmetric and positive definite", _is_positive_definite),
+    "correlation": ("symmetric and positive definite with ones on the diagonal", _is_correlation),
 }

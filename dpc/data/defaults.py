@@ -1,7 +1,5 @@
 """Values of constant expressions in declarations: `data x[D] : real = [1, 2, 3]`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpc.dsl.graph import core as c
@@ -13,9 +11,7 @@ from .raw import Array
 
 
 def is_plain(core: c.Core) -> bool:
-    """Can it be evaluated here? What depends on data or calls a function of the program is computed
-    by the compiled program.
-    """
+    """What depends on data or calls a function of the program needs the compiled program."""
     return not any(isinstance(part, c.Ref | c.Call) for part in c.walk(core))
 
 
@@ -29,7 +25,6 @@ def evaluate_default(node: Node, sizes: dict[str, int]) -> Array:
             value = evaluator.value(node.default, ())
     except (NeedsJax, KeyError):
         message = f"the value of `{node.name}` in the model is not a plain constant"
-        raise problem(
-            node.name, message, f"give `{node.name}` with the data", node.source.path
-        ) from None
+        help = f"give `{node.name}` with the data"
+        raise problem(node.name, message, help, node.source.path) from None
     return np.full(shape, value) if value.ndim == 0 else value

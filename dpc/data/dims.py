@@ -4,9 +4,8 @@ The first to speak decides, in the order: model, `sizes`, an entry with the dim'
 arrays, positions. Whoever disagrees is a problem that names both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,32 +16,28 @@ from dpc.dsl.record import Record
 
 from .collect import declaration
 from .errors import Report, counted, did_you_mean_label, quoted
-from .raw import Array, Mask, Variable, repeated
+from .raw import Array, Mask, RawVariable, repeated
 
 
-class Given(Record):
-    """A variable of the model with what the data say about it; `values` is None if they were
-    refused.
-    """
+class GivenVariable(Record):
+    """A variable of the model with what the data say; `values` is None if they were refused."""
 
     node: Node
-    variable: Variable
+    variable: RawVariable
     values: Array | None
     missing: Mask | None = None
 
-    def axes_of(self, dim: Dim) -> Iterator[int]:
-        return (
-            k
-            for k, axis in enumerate(self.node.type.shape)
-            if isinstance(axis, Dim) and axis.name == dim.name
-        )
-
-    def is_index_of(self, dim: Dim) -> bool:
-        return indexed_dim(self.node) == dim.name
+    def axes_of(self, dim: Dim) -> list[int]:
+        axes = enumerate(self.node.type.shape)
+        return [k for k, axis in axes if isinstance(axis, Dim) and axis.name == dim.name]
 
     @property
     def has_labels(self) -> bool:
         return self.values is not None and self.values.dtype.kind == "O"
+
+    @property
+    def where(self) -> str:
+        return f"`{self.node.name}` in {self.variable.origin.whole()}"
 
 
 def indexed_dim(node: Node) -> str:
@@ -50,15 +45,12 @@ def indexed_dim(node: Node) -> str:
     return domain.dim.name if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) else ""
 
 
-class Labels(Record):
-    """`sorted_here`: nobody gave their order."""
-
+class DimLabels(NamedTuple):
     labels: tuple[str, ...]
     why: str
-    sorted_here: bool = False
 
 
-class Size(Record):
+class DimSize(NamedTuple):
     size: int
     why: str
 
@@ -66,261 +58,210 @@ class Size(Record):
 class Resolved(Record):
     """What is known of every dim, and why."""
 
-    sizes: dict[str, Size]
-    labels: dict[str, Labels]
+    sizes: dict[str, DimSize]
+    labels: dict[str, DimLabels]
 
 
 def resolve_dims(
     graph: Graph,
-    given: dict[str, Given],
-    entries: dict[str, Variable],
+    given: dict[str, GivenVariable],
+    entries: dict[str, RawVariable],
     sizes: Mapping[str, int],
     excused: set[str],
     report: Report,
 ) -> Resolved:
-    """Sizes and labels of all dims; a dim that stays unknown is a problem, unless excused by
-    another problem.
-    """
-    found = Resolved({}, {})
+    """An unknown dim is a problem, unless it is excused by another problem."""
+    resolved = Resolved({}, {})
     for dim in graph.dims:
         before = len(report.problems)
-        labels = _resolve_labels(dim, given, entries, report)
+        claims = _Claims(dim, given, entries.get(dim.name), report)
+        labels = claims.labels()
         if labels:
-            found.labels[dim.name] = labels
-        size = _resolve_size(dim, given, entries, sizes, labels, report)
+            resolved.labels[dim.name] = labels
+        size = claims.size(sizes, labels)
         if size:
-            found.sizes[dim.name] = size
-            _verify_least(dim, size, graph, report)
+            resolved.sizes[dim.name] = size
+            claims.verify_least(size, graph.least_sizes.get(dim.name, 0))
         elif dim.name not in excused and len(report.problems) == before:
             help = f"give an array over it, or its size as an entry called `{dim}`"
             report.add(dim.name, f"nothing says how many members `{dim}` has", help)
-    return found
+    return resolved
 
 
-def _verify_least(dim: Dim, size: Size, graph: Graph, report: Report) -> None:
-    least = graph.least_sizes.get(dim.name, 0)
-    if size.size < least:
-        message = (
-            f"`{dim}` has {counted(size.size, 'member')}, but the model needs at least {least}"
-        )
-        report.add(dim.name, message, f"its size comes from {size.why}")
+class _Claims:
+    """What is said about one dim; `entry` is that with its name, `indices` hold its members."""
 
-
-# ---- labels
-
-
-def _resolve_labels(
-    dim: Dim, given: dict[str, Given], entries: dict[str, Variable], report: Report
-) -> Labels | None:
-    claims = list(_label_claims(dim, given, entries, report))
-    for claim in claims:
-        twice = repeated(claim.labels)
-        if twice is not None:
-            report.add(
-                dim.name,
-                f"the labels of `{dim}` are not distinct: {quoted(twice)} comes twice",
-                place=claim.why,
-            )
-    if claims:
-        for claim in claims[1:]:
-            _verify_same_labels(dim, claims[0], claim, report)
-        return claims[0]
-    return _from_levels(dim, given, report) or _from_text(dim, given, report)
-
-
-def _label_claims(
-    dim: Dim, given: dict[str, Given], entries: dict[str, Variable], report: Report
-) -> Iterator[Labels]:
-    if dim.labels:
-        yield Labels(dim.labels, "the model")
-    if dim.name in entries and entries[dim.name].shape:
-        yield from _labels_of_entry(dim, entries[dim.name], report)
-    for name, found in given.items():
-        for k in found.axes_of(dim):
-            if found.variable.labels and found.variable.labels[k]:
-                yield Labels(
-                    found.variable.labels[k], f"`{name}` in {found.variable.origin.whole()}"
-                )
-
-
-def _labels_of_entry(dim: Dim, entry: Variable, report: Report) -> Iterator[Labels]:
-    """A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count."""
-    values = entry.values
-    if (
-        values.ndim == 1
-        and values.dtype.kind in "iuO"
-        and entry.missing is None
-        and "" not in values.tolist()
+    def __init__(
+        self,
+        dim: Dim,
+        given: dict[str, GivenVariable],
+        entry: RawVariable | None,
+        report: Report,
     ):
+        self.dim, self.given, self.entry, self.report = dim, given, entry, report
+        self.indices = {n: own for n, own in given.items() if indexed_dim(own.node) == dim.name}
+
+    def verify_least(self, size: DimSize, least: int) -> None:
+        if size.size < least:
+            members = counted(size.size, "member")
+            message = f"`{self.dim}` has {members}, but the model needs at least {least}"
+            self.report.add(self.dim.name, message, f"its size comes from {size.why}")
+
+    # ---- labels
+
+    def labels(self) -> DimLabels | None:
+        claims = list(self._label_claims())
+        for claim in claims:
+            twice = repeated(claim.labels)
+            if twice is not None:
+                distinct = f"the labels of `{self.dim}` are not distinct"
+                message = f"{distinct}: {quoted(twice)} comes twice"
+                self.report.add(self.dim.name, message, place=claim.why)
+        for claim in claims[1:]:
+            self._verify_same_labels(claims[0], claim)
+        return claims[0] if claims else self._from_levels() or self._from_text()
+
+    def _label_claims(self) -> Iterator[DimLabels]:
+        if self.dim.labels:
+            yield DimLabels(self.dim.labels, "the model")
+        if self.entry is not None and self.entry.shape:
+            yield from self._labels_of_entry(self.entry)
+        for own in self.given.values():
+            for k in own.axes_of(self.dim):
+                if own.variable.labels and own.variable.labels[k]:
+                    yield DimLabels(own.variable.labels[k], own.where)
+
+    def _labels_of_entry(self, entry: RawVariable) -> Iterator[DimLabels]:
+        """A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count."""
+        values = entry.values
+        is_list = values.ndim == 1 and values.dtype.kind in "iuO" and entry.missing is None
+        if not is_list or "" in values.tolist():
+            self._refuse_entry(entry)
+            return
         labels = tuple(map(str, values.tolist()))
         if labels != tuple(map(str, range(len(labels)))):
-            yield Labels(labels, f"`{dim}` in {entry.origin.whole()}")
-    else:
-        _report_entry(dim, entry, report)
+            yield DimLabels(labels, f"`{self.dim}` in {entry.origin.whole()}")
 
+    def _refuse_entry(self, entry: RawVariable) -> None:
+        message = f"`{self.dim}` is a dim: its entry is its size or the list of its labels"
+        self.report.add(self.dim.name, message, place=entry.origin.whole())
 
-def _report_entry(dim: Dim, entry: Variable, report: Report) -> None:
-    message = f"`{dim}` is a dim: its entry is its size or the list of its labels"
-    report.add(dim.name, message, place=entry.origin.whole())
+    def _verify_same_labels(self, first: DimLabels, other: DimLabels) -> None:
+        extra = next((label for label in other.labels if label not in set(first.labels)), None)
+        lacking = next((label for label in first.labels if label not in set(other.labels)), None)
+        source = f"the labels come from {first.why}"
+        if extra is not None:
+            message = f"`{self.dim}` has no label {quoted(extra)} by {first.why}"
+            help = did_you_mean_label(extra, first.labels) or source
+            self.report.add(self.dim.name, message, help, other.why)
+        elif lacking is not None:
+            message = f"the label {quoted(lacking)} of `{self.dim}` is left out"
+            self.report.add(self.dim.name, message, source, other.why)
 
+    def _from_levels(self) -> DimLabels | None:
+        """The levels of categorical columns, in their own order."""
+        claims = [
+            DimLabels(own.variable.levels, f"the levels of {own.where}")
+            for own in self.indices.values()
+            if own.variable.levels
+        ]
+        for claim in claims[1:]:
+            if claim.labels != claims[0].labels:
+                message = f"`{self.dim}` has other levels by {claims[0].why} than by {claim.why}"
+                self.report.add(self.dim.name, message, "give both columns the same categories")
+        return claims[0] if claims else None
 
-def _verify_same_labels(dim: Dim, first: Labels, other: Labels, report: Report) -> None:
-    extra = next((label for label in other.labels if label not in set(first.labels)), None)
-    lacking = next((label for label in first.labels if label not in set(other.labels)), None)
-    if extra is not None:
-        help = did_you_mean_label(extra, first.labels) or f"the labels come from {first.why}"
-        report.add(
-            dim.name, f"`{dim}` has no label {quoted(extra)} by {first.why}", help, other.why
-        )
-    elif lacking is not None:
-        message = f"the label {quoted(lacking)} of `{dim}` is left out"
-        report.add(dim.name, message, f"the labels come from {first.why}", other.why)
-
-
-def _from_levels(dim: Dim, given: dict[str, Given], report: Report) -> Labels | None:
-    """The levels of categorical columns, in their own order."""
-    claims = [
-        Labels(found.variable.levels, f"the levels of `{name}` in {found.variable.origin.whole()}")
-        for name, found in given.items()
-        if found.is_index_of(dim) and found.variable.levels
-    ]
-    for claim in claims[1:]:
-        if claim.labels != claims[0].labels:
-            message = f"`{dim}` has other levels by {claims[0].why} than by {claim.why}"
-            report.add(dim.name, message, "give both columns the same categories")
-    return claims[0] if claims else None
-
-
-def _from_text(dim: Dim, given: dict[str, Given], report: Report) -> Labels | None:
-    """All labels that text data mention, sorted. Then nothing may depend on an order that nobody
-    gave.
-    """
-    speakers = {
-        name: found for name, found in given.items() if found.is_index_of(dim) and found.has_labels
-    }
-    if not speakers:
-        return None
-    labels = sorted(
-        {
-            label
-            for found in speakers.values()
-            if found.values is not None
-            for label in found.values.flat
+    def _from_text(self) -> DimLabels | None:
+        """All labels that text mentions, sorted: nothing may depend on an order nobody gave."""
+        texts = {
+            name: own.values
+            for name, own in self.indices.items()
+            if own.values is not None and own.has_labels
         }
-    )
-    first = next(iter(speakers))
-    for name, found in given.items():
-        uses_order = next(found.axes_of(dim), None) is not None
-        uses_positions = (
-            found.is_index_of(dim) and found.values is not None and not found.has_labels
+        if not texts:
+            return None
+        for name, own in self.given.items():
+            is_positions = name in self.indices and own.values is not None and name not in texts
+            if not own.axes_of(self.dim) and not is_positions:
+                continue
+            what = f"`{declaration(own.node)}` has no labels"
+            if not own.axes_of(self.dim):
+                what = f"`{name}` gives positions"
+            message = (
+                f"{what}, but `{next(iter(texts))}` names members of `{self.dim}` by labels, and "
+                "their order is not known"
+            )
+            help = f"give `{self.dim}` as the list of its labels, in order"
+            self.report.add(name, message, help, own.variable.origin.whole())
+        labels = sorted({label for values in texts.values() for label in values.flat})
+        return DimLabels(tuple(labels), f"the labels of {_names(texts)}")
+
+    # ---- sizes
+
+    def size(self, sizes: Mapping[str, int], labels: DimLabels | None) -> DimSize | None:
+        claims = list(self._size_claims(sizes, labels))
+        for claim in claims[1:]:
+            if claim.size != claims[0].size:
+                first = f"`{self.dim}` has {claims[0].size} members by {claims[0].why}"
+                self.report.add(self.dim.name, f"{first}, but {claim.size} by {claim.why}")
+        if claims:
+            return claims[0]
+        for own in self.given.values():
+            for k in own.axes_of(self.dim):
+                return DimSize(own.variable.shape[k], own.where)
+        return self._from_positions()
+
+    def _size_claims(self, sizes: Mapping[str, int], labels: DimLabels | None) -> Iterator[DimSize]:
+        dim = self.dim
+        if dim.size is not None:
+            yield DimSize(dim.size, "the model")
+        if dim.name in sizes:
+            size = sizes[dim.name]
+            is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+            if is_whole and 0 <= size <= MAX_DIM:
+                yield DimSize(int(size), "`sizes`")
+            else:
+                message = f"the size of `{dim}` is {size!r}, which is no count of members"
+                self.report.add(dim.name, message, place="`sizes`")
+        if self.entry is not None:
+            yield from self._size_of_entry(self.entry)
+        if labels and not (dim.labels and labels.labels == dim.labels):
+            yield DimSize(len(labels.labels), labels.why)
+
+    def _size_of_entry(self, entry: RawVariable) -> Iterator[DimSize]:
+        why = f"`{self.dim}` in {entry.origin.whole()}"
+        is_whole = entry.values.dtype.kind in "iu"
+        if len(entry.shape) == 1:
+            yield DimSize(entry.shape[0], why)
+        elif entry.shape == () and is_whole and 0 <= int(entry.values) <= MAX_DIM:
+            yield DimSize(int(entry.values), why)
+        elif entry.shape == ():
+            self._refuse_entry(entry)
+
+    def _from_positions(self) -> DimSize | None:
+        """Positions alone tell a size only if they are 0 to n-1 without a gap."""
+        positions = {
+            name: own.values.ravel()
+            for name, own in self.indices.items()
+            if own.values is not None and not own.has_labels
+        }
+        if not sum(map(len, positions.values())):
+            return None
+        seen = np.unique(np.concatenate(list(positions.values())))
+        names = _names(positions)
+        if seen[0] == 0 and seen[-1] == len(seen) - 1:
+            return DimSize(len(seen), f"the positions in {names}")
+        gap = "" if seen[-1] - seen[0] == len(seen) - 1 else f" with gaps ({len(seen)} distinct)"
+        message = (
+            f"positions in `{self.dim}` run from {seen[0]} to {seen[-1]}{gap} in {names}, not "
+            "from 0 without a gap"
         )
-        if uses_order or uses_positions:
-            what = (
-                f"`{declaration(found.node)}` has no labels"
-                if uses_order
-                else f"`{name}` gives positions"
-            )
-            message = (
-                f"{what}, but `{first}` names members of `{dim}` by labels, and their order "
-                "is not known"
-            )
-            help = f"give `{dim}` as the list of its labels, in order"
-            report.add(name, message, help, found.variable.origin.whole())
-    why = f"the labels of {', '.join(f'`{name}`' for name in speakers)}"
-    return Labels(tuple(labels), why, sorted_here=True)
-
-
-# ---- sizes
-
-
-def _resolve_size(
-    dim: Dim,
-    given: dict[str, Given],
-    entries: dict[str, Variable],
-    sizes: Mapping[str, int],
-    labels: Labels | None,
-    report: Report,
-) -> Size | None:
-    claims = list(_size_claims(dim, entries, sizes, labels, report))
-    for claim in claims[1:]:
-        if claim.size != claims[0].size:
-            message = (
-                f"`{dim}` has {claims[0].size} members by {claims[0].why}, but {claim.size} "
-                f"by {claim.why}"
-            )
-            report.add(dim.name, message)
-    if claims:
-        return claims[0]
-    return next(_array_sizes(dim, given), None) or _from_positions(dim, given, report)
-
-
-def _size_claims(
-    dim: Dim,
-    entries: dict[str, Variable],
-    sizes: Mapping[str, int],
-    labels: Labels | None,
-    report: Report,
-) -> Iterator[Size]:
-    if dim.size is not None:
-        yield Size(dim.size, "the model")
-    if dim.name in sizes:
-        size = sizes[dim.name]
-        if (
-            isinstance(size, bool)
-            or not isinstance(size, int | np.integer)
-            or not 0 <= size <= MAX_DIM
-        ):
-            report.add(
-                dim.name,
-                f"the size of `{dim}` is {size!r}, which is no count of members",
-                place="`sizes`",
-            )
-        else:
-            yield Size(int(size), "`sizes`")
-    if dim.name in entries:
-        yield from _size_of_entry(dim, entries[dim.name], report)
-    if labels and not (dim.labels and labels.labels == dim.labels):
-        yield Size(len(labels.labels), labels.why)
-
-
-def _size_of_entry(dim: Dim, entry: Variable, report: Report) -> Iterator[Size]:
-    if len(entry.shape) == 1:
-        yield Size(entry.shape[0], f"`{dim}` in {entry.origin.whole()}")
-    elif (
-        entry.shape == () and entry.values.dtype.kind in "iu" and 0 <= int(entry.values) <= MAX_DIM
-    ):
-        yield Size(int(entry.values), f"`{dim}` in {entry.origin.whole()}")
-    elif entry.shape == ():
-        _report_entry(dim, entry, report)
-
-
-def _array_sizes(dim: Dim, given: dict[str, Given]) -> Iterator[Size]:
-    for name, found in given.items():
-        for k in found.axes_of(dim):
-            yield Size(found.variable.shape[k], f"`{name}` in {found.variable.origin.whole()}")
-
-
-def _from_positions(dim: Dim, given: dict[str, Given], report: Report) -> Size | None:
-    """Positions alone tell a size only if they are 0 to n-1 without a gap."""
-    speakers = {
-        n: f
-        for n, f in given.items()
-        if f.is_index_of(dim) and f.values is not None and not f.has_labels
-    }
-    values = [found.values.ravel() for found in speakers.values() if found.values is not None]
-    if not values or not sum(map(len, values)):
+        subtract = f"subtract {seen[0]} from them, " if seen[0] > 0 and not gap else ""
+        help = f"{subtract}give labels as text, or the size as an entry called `{self.dim}`"
+        first = next(iter(positions))
+        self.report.add(first, message, help, self.given[first].variable.origin.whole())
         return None
-    seen = np.unique(np.concatenate(values))
-    names = ", ".join(f"`{name}`" for name in speakers)
-    if seen[0] == 0 and seen[-1] == len(seen) - 1:
-        return Size(len(seen), f"the positions in {names}")
-    gap = "" if seen[-1] - seen[0] == len(seen) - 1 else f" with gaps ({len(seen)} distinct)"
-    message = (
-        f"positions in `{dim}` run from {seen[0]} to {seen[-1]}{gap} in {names}, not from 0 "
-        "without a gap"
-    )
-    subtract = f"subtract {seen[0]} from them, " if seen[0] > 0 and not gap else ""
-    help = f"{subtract}give labels as text, or the size as an entry called `{dim}`"
-    place = next(iter(speakers.values())).variable.origin.whole()
-    report.add(next(iter(speakers)), message, help, place)
-    return None
+
+
+def _names(variables: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}`" for name in variables)

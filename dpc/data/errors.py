@@ -1,10 +1,7 @@
 """What can be wrong with data. Problems are data; all of them travel in one exception."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 from dpc.dsl.diagnostics import nearest_name
 from dpc.dsl.graph.passes.rewrite import Unfit
@@ -12,14 +9,9 @@ from dpc.dsl.record import Record
 
 MAX_SHOWN = 60
 
-Given = TypeVar("Given")
-Found = TypeVar("Found")
-
 
 class Problem(Record):
-    """`name` is the variable or dim it is about, empty for a whole file; `place` is where to
-    look.
-    """
+    """`name` is the variable or dim it is about, empty for a file; `place` is where to look."""
 
     name: str
     message: str
@@ -64,18 +56,6 @@ class Report:
     def verify_empty(self) -> None:
         if self.problems:
             raise DataError(dict.fromkeys(self.problems))
-
-
-def collect_each(
-    read: Callable[[str, Given], Found], entries: Iterable[tuple[str, Given]]
-) -> dict[str, Found]:
-    """What `read` makes of each entry, or a DataError with the problems of all."""
-    report, found = Report(), {}
-    for name, entry in entries:
-        with report.collecting():
-            found[name] = read(name, entry)
-    report.verify_empty()
-    return found
 
 
 def problem(name: str, message: str, help: str = "", place: str = "") -> DataError:

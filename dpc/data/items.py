@@ -1,15 +1,13 @@
-"""Numbers, text and nested lists to arrays, without NumPy's habit of making text out of mixed
-lists.
-"""
+"""Numbers, text and nested lists to arrays; unlike NumPy's, mixed lists do not become text."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from .raw import MAX_RANK, Array, Index, Mask, Origin, Variable
+from .errors import DataError, Report, problem
+from .raw import MAX_RANK, Array, Index, Mask, Origin, Raw, RawVariable, repeated
 
 WORDS = {
     int: "whole numbers",
@@ -22,7 +20,30 @@ WORDS = {
 EXACT = 1 << 53
 
 
-def variable_from_nested(value: object, origin: Origin) -> Variable:
+def raw_of(
+    where: str,
+    pairs: Collection[tuple[str, Any]],
+    read: Callable[[Any, Origin], RawVariable],
+    table: bool = False,
+) -> Raw:
+    """What `read` makes of each named value, or a DataError with the problems of all."""
+    twice = repeated(name for name, _ in pairs)
+    if twice is not None:
+        what = f"the column `{twice}` comes twice" if table else f"`{twice}` comes twice in {where}"
+        raise problem(twice, what, place=where)
+    report, variables = Report(), {}
+    for name, value in pairs:
+        with report.collecting():
+            variables[name] = read(value, Origin(where, name))
+    report.verify_empty()
+    return Raw(where, variables, table)
+
+
+def _refuse(origin: Origin, message: str, at: Index | None = None, help: str = "") -> DataError:
+    return RawVariable(np.zeros(0), origin).refuse(message, at, help)
+
+
+def variable_from_nested(value: object, origin: Origin) -> RawVariable:
     """A scalar, or lists in lists of one length at each depth."""
     shape: list[int] = []
     level: list[Any] = [value]
@@ -31,40 +52,37 @@ def variable_from_nested(value: object, origin: Origin) -> Variable:
         shape.append(len(level[0]))
         level = list(chain.from_iterable(level))
     if any(isinstance(item, list | tuple) for item in level):
-        raise Variable(np.zeros(0), origin).refuse(
-            "has lists and values side by side at the same depth"
-        )
+        raise _refuse(origin, "has lists and values side by side at the same depth")
     return variable_from_items(level, tuple(shape), origin)
 
 
 def _verify_even(level: list[Any], shape: list[int], origin: Origin) -> None:
-    found = Variable(np.zeros(0), origin)
     if len(shape) == MAX_RANK:
-        raise found.refuse(f"has more than {MAX_RANK} axes")
+        raise _refuse(origin, f"has more than {MAX_RANK} axes")
     length = len(level[0])
     for k, item in enumerate(level):
         if len(item) != length:
             message = f"is ragged: a list of {len(item)} beside one of {length}"
-            raise found.refuse(message, _unravel(k, tuple(shape)))
+            raise _refuse(origin, message, _unravel(k, tuple(shape)))
 
 
 def _unravel(k: int, shape: tuple[int, ...]) -> Index:
     return tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
 
 
-def variable_from_array(array: Array, origin: Origin) -> Variable:
+def variable_from_array(array: Array, origin: Origin) -> RawVariable:
     kind = array.dtype.kind
     if kind in "biuf":
-        return Variable(array, origin)
+        return RawVariable(array, origin)
     if kind in "UT":
-        return Variable(array.astype(object), origin)
+        return RawVariable(array.astype(object), origin)
     if kind == "O":
         return variable_from_items(array.ravel().tolist(), array.shape, origin)
     message = f"holds {array.dtype}, which is neither numbers, truth values nor text"
-    raise Variable(array, origin).refuse(message)
+    raise RawVariable(array, origin).refuse(message)
 
 
-def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin) -> Variable:
+def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin) -> RawVariable:
     """Items are of one kind; None and NaN are missing."""
     items = [item.item() if isinstance(item, np.generic) else item for item in items]
     missing = [item is None or (isinstance(item, float) and item != item) for item in items]
@@ -77,7 +95,9 @@ def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin
     ):
         if kinds <= accepted and (kinds or accepted == {int, float}):
             filled = [fill if gone else item for item, gone in zip(items, missing, strict=True)]
-            return Variable(convert(filled, origin).reshape(shape), origin, _mask(missing, shape))
+            return RawVariable(
+                convert(filled, origin).reshape(shape), origin, _mask(missing, shape)
+            )
     raise _mixed(items, missing, shape, origin)
 
 
@@ -93,17 +113,13 @@ def _integers(items: list[Any], origin: Origin) -> Array:
     try:
         return np.array(items, dtype=np.int64)
     except OverflowError:
-        raise Variable(np.zeros(0), origin).refuse(
-            "has a whole number that does not fit in 64 bits"
-        ) from None
+        raise _refuse(origin, "has a whole number that does not fit in 64 bits") from None
 
 
 def _floats(items: list[Any], origin: Origin) -> Array:
     if any(type(item) is int and abs(item) > EXACT for item in items):
-        help = "write all of them with a decimal point, or none"
-        raise Variable(np.zeros(0), origin).refuse(
-            "mixes decimals with whole numbers too large for them", help=help
-        )
+        message = "mixes decimals with whole numbers too large for them"
+        raise _refuse(origin, message, help="write all of them with a decimal point, or none")
     return np.array(items, dtype=np.float64)
 
 
@@ -113,16 +129,12 @@ def _texts(items: list[Any], origin: Origin) -> Array:
 
 def _mixed(
     items: list[Any], missing: list[bool], shape: tuple[int, ...], origin: Origin
-) -> Exception:
+) -> DataError:
     present = [k for k, gone in enumerate(missing) if not gone]
     first = type(items[present[0]])
     other = next((k for k in present if type(items[k]) is not first), present[0])
-    names = [
-        WORDS.get(kind, kind.__name__.strip("_").lower())
-        for kind in dict.fromkeys((first, type(items[other])))
-    ]
-    verb = "mixes" if len(names) > 1 else "holds"
-    message = f"{verb} {' and '.join(names)}"
+    kinds = dict.fromkeys((first, type(items[other])))
+    names = [WORDS.get(kind, kind.__name__.strip("_").lower()) for kind in kinds]
+    message = f"{'mixes' if len(names) > 1 else 'holds'} {' and '.join(names)}"
     help = "an entry is a number, a truth value, a text, or nested lists of one of these"
-    whole = Variable(np.zeros(0), origin)
-    return whole.refuse(message, _unravel(other, shape), help)
+    return _refuse(origin, message, _unravel(other, shape), help)

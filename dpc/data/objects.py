@@ -1,8 +1,4 @@
-"""Python objects as data: one row for each kind. Libraries are asked only if the program has
-already loaded them.
-"""
-
-from __future__ import annotations
+"""Python objects as data: a row for each kind; a library is asked only if it is loaded already."""
 
 import os
 import sys
@@ -12,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import collect_each, problem
-from .items import variable_from_array, variable_from_nested
-from .raw import Array, Origin, Raw, Variable, repeated
-from .read import read_data
-from .read_netcdf import raw_from_dataset, variable_from_dataarray
-from .read_parquet import raw_from_arrow
+from .errors import problem
+from .items import raw_of, variable_from_array, variable_from_nested
+from .raw import Array, Origin, Raw, RawVariable
+from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray
 
 
 def as_raw(source: object) -> Raw:
@@ -34,9 +28,8 @@ def _is_loaded(library: str, *classes: str) -> Callable[[object], bool]:
 
     def accepts(value: object) -> bool:
         module = sys.modules.get(library)
-        return module is not None and isinstance(
-            value, tuple(getattr(module, name) for name in classes)
-        )
+        kinds = tuple(getattr(module, name) for name in classes) if module is not None else ()
+        return isinstance(value, kinds)
 
     return accepts
 
@@ -50,42 +43,27 @@ def raw_from_mapping(entries: Any, where: str = "") -> Raw:
     for name in entries:
         if not isinstance(name, str):
             raise problem("", f"{name!r} is no name: names of data are text", place=where)
-    return Raw(
-        where,
-        collect_each(lambda name, value: _variable(value, Origin(where, name)), entries.items()),
-    )
+    return raw_of(where, list(entries.items()), _variable)
 
 
 def _raw_from_pandas(frame: Any) -> Raw:
-    """Columns over rows; an index of text gives the rows their labels, any other index is only a
-    count.
-    """
+    """Columns over rows; an index of text labels the rows, any other index is only a count."""
     where = f"the {type(frame).__name__}"
-    names = list(map(str, frame.columns))
-    twice = repeated(names)
-    if twice is not None:
-        raise problem(twice, f"the column `{twice}` comes twice", place=where)
     if frame.index.nlevels > 1:
-        raise problem(
-            "", "the DataFrame has an index of several levels", "use reset_index()", where
-        )
-    columns = (frame.iloc[:, k] for k in range(len(names)))
-    pairs = zip(names, columns, strict=True)
-    variables = collect_each(
-        lambda name, column: _variable_from_pandas(column, Origin(where, name)), pairs
-    )
-    return Raw(where, variables, table=True)
+        message = "the DataFrame has an index of several levels"
+        raise problem("", message, "use reset_index()", where)
+    columns = [(str(name), frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
+    return raw_of(where, columns, _variable_from_pandas, table=True)
 
 
 def _raw_from_arrow_stream(table: Any) -> Raw:
+    kind = type(table).__name__
     try:
         pyarrow = import_module("pyarrow")
     except ImportError:
         help = "pip install 'dpc[parquet]', or convert it to a dict or a pandas DataFrame"
-        raise problem(
-            "", f"a {type(table).__name__} is read with pyarrow, which is missing", help
-        ) from None
-    return raw_from_arrow(pyarrow.table(table), f"the {type(table).__name__}")
+        raise problem("", f"a {kind} is read with pyarrow, which is missing", help) from None
+    return raw_from_arrow(pyarrow.table(table), f"the {kind}")
 
 
 SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
@@ -101,23 +79,21 @@ SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
 # ---- single values
 
 
-def _variable(value: object, origin: Origin) -> Variable:
+def _variable(value: object, origin: Origin) -> RawVariable:
     for accepts, read in VALUES:
         if accepts(value):
             return read(value, origin)
     return variable_from_nested(value, origin)
 
 
-def _variable_from_list(value: Any, origin: Origin) -> Variable:
+def _variable_from_list(value: Any, origin: Origin) -> RawVariable:
     return variable_from_nested(_plain(value), origin)
 
 
 def _plain(value: Any) -> Any:
     """Arrays inside lists become lists."""
     if isinstance(value, list | tuple):
-        return (
-            [_plain(item) for item in value] if any(_has_shape(item) for item in value) else value
-        )
+        return [_plain(item) for item in value] if any(map(_has_shape, value)) else value
     return np.asarray(value).tolist() if _has_shape(value) else value
 
 
@@ -125,7 +101,7 @@ def _has_shape(item: object) -> bool:
     return isinstance(item, list | tuple) or hasattr(item, "__array__")
 
 
-def _variable_from_pandas(column: Any, origin: Origin) -> Variable:
+def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
     pandas = import_module("pandas")
     column = pandas.Series(column)
     labels = (_row_labels(column.index),)
@@ -133,10 +109,8 @@ def _variable_from_pandas(column: Any, origin: Origin) -> Variable:
         levels = tuple(map(str, column.cat.categories))
         codes = column.cat.codes.to_numpy()
         texts = np.array([*levels, ""], dtype=object)[codes]
-        missing = codes < 0
-        return Variable(
-            texts, origin, missing if missing.any() else None, labels=labels, levels=levels
-        )
+        missing = codes < 0 if (codes < 0).any() else None
+        return RawVariable(texts, origin, missing, labels=labels, levels=levels)
     return variable_from_array(_without_na(column), origin).replace(labels=labels)
 
 
@@ -154,7 +128,7 @@ def _without_na(column: Any) -> Array:
     return array
 
 
-VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], Variable]], ...] = (
+VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
     (lambda value: isinstance(value, list | tuple), _variable_from_list),
     (_is_loaded("pandas", "Series", "Categorical"), _variable_from_pandas),
     (_is_loaded("xarray", "DataArray"), variable_from_dataarray),

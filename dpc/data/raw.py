@@ -1,8 +1,4 @@
-"""Data as a source gives them: named arrays, what is known of their axes, and where each entry can
-be found.
-"""
-
-from __future__ import annotations
+"""Data as a source gives them: named arrays, what is known of their axes, where each entry is."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -58,7 +54,7 @@ class SpreadOrigin(Origin):
         return self.columns[column].at(tuple(row))
 
 
-class Variable(Record):
+class RawVariable(Record):
     """An array as it was given.
 
     `values` are of kind b, i, u or f, or objects that are text. `missing` marks entries without a
@@ -96,19 +92,15 @@ class Raw(Record):
     """Everything a source gives. `table`: its variables are columns over one axis."""
 
     where: str
-    variables: dict[str, Variable]
+    variables: dict[str, RawVariable]
     table: bool = False
 
 
 def verify_size(bytes_needed: int, where: str) -> None:
     if bytes_needed > MAX_BYTES:
-        message = (
-            f"holds {bytes_needed:.3g} bytes of data, and at most {MAX_BYTES:.3g} are read "
-            "from a file"
-        )
-        raise problem(
-            "", f"{where} {message}", "larger data can be given from Python, as arrays", where
-        )
+        held = f"{where} holds {bytes_needed:.3g} bytes of data"
+        message = f"{held}, and at most {MAX_BYTES:.3g} are read from a file"
+        raise problem("", message, "larger data can be given from Python, as arrays", where)
 
 
 def repeated(names: Iterable[str]) -> str | None:

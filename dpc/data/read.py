@@ -1,67 +1,242 @@
-"""Reading data files: one row for each format."""
+"""Reading data files: one row for each format. Sizes are checked before anything is unpacked."""
 
-from __future__ import annotations
-
+import json
 import os
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from math import prod
 from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
 
 from dpc.dsl.record import Record
 
 from .errors import DataError, problem
-from .raw import Raw
-from .read_json import read_json
-from .read_netcdf import read_netcdf
-from .read_npz import read_npz
-from .read_parquet import read_parquet
-from .read_text import read_csv, read_tsv
+from .items import raw_of, variable_from_array, variable_from_items, variable_from_nested
+from .raw import Origin, Raw, RawVariable, verify_size
+from .read_text import read_csv, read_text, read_tsv
 
-Reader = Callable[[Path], Raw]
-
-
-class Format(Record):
-    title: str
-    endings: tuple[str, ...]
-    read: Reader
-
-
-FORMATS = (
-    Format("CSV", (".csv", ".csv.gz"), read_csv),
-    Format("TSV", (".tsv", ".tsv.gz"), read_tsv),
-    Format("JSON", (".json",), read_json),
-    Format("NPZ", (".npz",), read_npz),
-    Format("netCDF", (".nc",), read_netcdf),
-    Format("Parquet", (".parquet",), read_parquet),
-)
+# Of an InferenceData file, the groups that hold data.
+DATA_GROUPS = ("observed_data", "constant_data")
+HDF5 = b"\x89HDF"
+NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+LARGEST_ENTRY = 8
 
 
 def read_data(path: str | os.PathLike[str]) -> Raw:
     """What a file holds, read by its ending; a file that cannot be read is a DataError."""
     file = Path(path)
-    found = _format_of(file)
+    row = _format_of(file)
     try:
-        return found.read(file)
+        return row.read(file)
     except DataError:
         raise
     except OSError as error:
-        raise problem(
-            "", f"cannot read {file.name}: {error.strerror or error}", place=str(file)
-        ) from error
-    except (
-        Exception
-    ) as error:  # libraries that read binary formats raise anything on a damaged file
+        message = f"cannot read {file.name}: {error.strerror or error}"
+        raise problem("", message, place=str(file)) from error
+    except Exception as error:  # libraries raise anything on a damaged file
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise problem(
-            "", f"{file.name} is not a {found.title} file: {reason}", place=str(file)
-        ) from error
+        message = f"{file.name} is not a {row.title} file: {reason}"
+        raise problem("", message, place=str(file)) from error
 
 
-def _format_of(file: Path) -> Format:
-    name = file.name.lower()
+# ---- JSON in Stan's layout: one object, whose values are scalars and nested lists
+
+
+def read_json(path: Path) -> Raw:
+    where = path.name
+    entries = _parse_json(read_text(path), where)
+    if not isinstance(entries, _Object):
+        help = 'as in {"N": 3, "y": [1.5, 2, 4]}'
+        raise problem("", f"{where} holds no object of names and values", help, where)
+    return raw_of(where, entries.pairs, variable_from_nested)
+
+
+class _Object:
+    """Keeps what a dict would lose: that a name comes twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]):
+        self.pairs = pairs
+
+
+def _parse_json(text: str, where: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}, column {error.colno}"
+        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
+    except RecursionError:
+        raise problem("", f"{where} is nested too deeply", place=where) from None
+    except ValueError:
+        raise problem("", f"{where} has a number with too many digits", place=where) from None
+
+
+# ---- NPZ: named arrays in a zip file; no object is ever unpickled
+
+
+def read_npz(path: Path) -> Raw:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        verify_size(sum(member.file_size for member in members), path.name)
+        named = [(member.filename.removesuffix(".npy"), member) for member in members]
+        return raw_of(path.name, named, lambda member, at: _npz_variable(archive, member, at))
+
+
+def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> RawVariable:
+    where, place = origin.where, f"{origin.where}, {member.filename}"
+    with archive.open(member) as file:
+        shape, dtype = _read_npy_header(file, place)
+        promised, held = prod(shape) * dtype.itemsize, member.file_size - file.tell()
+        verify_size(promised, where)
+        if promised != held:
+            message = f"an array of {where} has {held} bytes, but its header says {promised}"
+            raise problem("", message, place=place)
+    with archive.open(member) as file:
+        return variable_from_array(npy.read_array(file, allow_pickle=False), origin)
+
+
+def _read_npy_header(file: IO[bytes], place: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    version = npy.read_magic(file)
+    if version not in NPY_HEADERS:
+        raise problem("", f"an array is in version {version} of its format", place=place)
+    shape, _, dtype = NPY_HEADERS[version](file)
+    if dtype.hasobject:
+        help = "save numbers, or text of dtype `U`; pickled objects are never read"
+        raise problem("", "an array holds Python objects", help, place)
+    return shape, dtype
+
+
+# ---- netCDF and xarray: variables with named axes and their labels
+
+
+def read_netcdf(path: Path) -> Raw:
+    variables: dict[str, RawVariable] = {}
+    for dataset in _datasets(path):
+        with dataset:
+            for name, variable in raw_from_dataset(dataset, path.name).variables.items():
+                if name in variables:
+                    message = f"`{name}` is in both {' and '.join(DATA_GROUPS)}"
+                    raise problem(name, message, place=path.name)
+                variables[name] = variable
+    return Raw(path.name, variables)
+
+
+def _datasets(path: Path) -> Iterator[Any]:
+    """The file itself, or those of its groups that hold data."""
+    xarray = import_module("xarray")
+    with path.open("rb") as file:
+        is_hdf5 = file.read(4) == HDF5
+    if not is_hdf5:
+        verify_size(path.stat().st_size, path.name)
+        yield xarray.open_dataset(path, engine="scipy")
+        return
+    for group in _groups(path):
+        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
+
+
+def _groups(path: Path) -> list[str]:
+    """Sizes are read off here: xarray would load coordinates before it can be asked."""
+    h5py = import_module("h5py")
+    with h5py.File(path) as content:
+        groups = [name for name, item in content.items() if isinstance(item, h5py.Group)]
+        used = [name for name in DATA_GROUPS if name in groups] if groups else ["/"]
+        items = [item for name in used for item in content[name].values()]
+        arrays = [item for item in items if isinstance(item, h5py.Dataset)]
+        verify_size(sum(array.nbytes for array in arrays), path.name)
+    if not used:
+        message = f"{path.name} has groups, but neither {' nor '.join(DATA_GROUPS)}"
+        raise problem("", message, f"its groups are {', '.join(sorted(groups))}", path.name)
+    return used
+
+
+def raw_from_dataset(dataset: Any, where: str) -> Raw:
+    arrays = [(str(name), array) for name, array in dataset.data_vars.items()]
+    return raw_of(where, arrays, variable_from_dataarray)
+
+
+def variable_from_dataarray(array: Any, origin: Origin) -> RawVariable:
+    labels = tuple(
+        _labels(array.coords[axis].values) if axis in array.coords else () for axis in array.dims
+    )
+    variable = variable_from_array(array.values, origin)
+    return variable.replace(axes=tuple(map(str, array.dims)), labels=labels)
+
+
+def _labels(coordinate: Any) -> tuple[str, ...]:
+    """Coordinates 0, 1, 2, ... say nothing that the position does not."""
+    if coordinate.dtype.kind in "iu" and np.array_equal(coordinate, np.arange(len(coordinate))):
+        return ()
+    return tuple(map(str, coordinate.tolist() if coordinate.dtype.kind != "M" else coordinate))
+
+
+# ---- Parquet and whatever offers itself as Arrow
+
+
+def read_parquet(path: Path) -> Raw:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        message = f"{path.name} cannot be read: Parquet files need pyarrow"
+        raise problem("", message, "pip install 'dpc[parquet]'", str(path)) from None
+    with path.open("rb") as stream:
+        file = parquet.ParquetFile(stream)
+        facts = file.metadata
+        packed = sum(facts.row_group(k).total_byte_size for k in range(facts.num_row_groups))
+        verify_size(max(packed, facts.num_rows * facts.num_columns * LARGEST_ENTRY), path.name)
+        return raw_from_arrow(file.read(), path.name)
+
+
+def raw_from_arrow(table: Any, where: str) -> Raw:
+    columns = list(zip(table.column_names, table.columns, strict=True))
+    return raw_of(where, columns, _arrow_variable, table=True)
+
+
+def _arrow_variable(column: Any, origin: Origin) -> RawVariable:
+    """Columns have types, missing entries and dictionaries of levels."""
+    types = import_module("pyarrow.types")
+    column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type
+    if types.is_dictionary(kind):
+        texts = [None if item is None else str(item) for item in column.to_pylist()]
+        levels = tuple(map(str, column.dictionary.to_pylist()))
+        return variable_from_items(texts, (len(texts),), origin).replace(levels=levels)
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        filled = column.fill_null(False if str(kind) == "bool" else 0)
+        numbers = (filled if column.null_count else column).to_numpy(zero_copy_only=False)
+        return variable_from_array(numbers, origin).replace(missing=missing)
+    if types.is_null(kind) or str(kind) in ("string", "large_string", "string_view"):
+        return variable_from_items(column.to_pylist(), (len(column),), origin)
+    message = f"is a column of {kind}, neither numbers, truth values nor text"
+    raise RawVariable(np.zeros(0), origin).refuse(message)
+
+
+# ---- formats
+
+
+class FileFormat(Record):
+    title: str
+    endings: tuple[str, ...]
+    read: Callable[[Path], Raw]
+
+
+FORMATS = (
+    FileFormat("CSV", (".csv", ".csv.gz"), read_csv),
+    FileFormat("TSV", (".tsv", ".tsv.gz"), read_tsv),
+    FileFormat("JSON", (".json",), read_json),
+    FileFormat("NPZ", (".npz",), read_npz),
+    FileFormat("netCDF", (".nc",), read_netcdf),
+    FileFormat("Parquet", (".parquet",), read_parquet),
+)
+
+
+def _format_of(file: Path) -> FileFormat:
     for row in FORMATS:
-        if name.endswith(row.endings):
+        if file.name.lower().endswith(row.endings):
             return row
     endings = ", ".join(ending for row in FORMATS for ending in row.endings)
-    raise problem(
-        "", f"{file.name} has no ending that is known", f"data are read from {endings}", str(file)
-    )
+    message = f"{file.name} has no ending that is known"
+    raise problem("", message, f"data are read from {endings}", str(file))

@@ -1,8 +1,4 @@
-"""CSV and TSV: a header and rows of cells, every row as long as the header. Cells stay text until a
-type is known.
-"""
-
-from __future__ import annotations
+"""CSV and TSV: a header and rows of cells as long as it. Cells stay text until a type is known."""
 
 import csv
 import gzip
@@ -15,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import raw
-from .errors import counted, problem, quoted
-from .raw import ColumnOrigin, Raw, Variable, repeated, verify_size
+from .errors import DataError, counted, problem, quoted
+from .raw import ColumnOrigin, Raw, RawVariable, repeated, verify_size
 
 Row = list[str]
 TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
@@ -32,67 +28,49 @@ def read_tsv(path: Path) -> Raw:
 
 def _read_table(path: Path, separator: str) -> Raw:
     where = path.name
-    text = read_text(path)
-    rows, lines = _split(text, separator, where)
-    if not rows or not rows[0]:
-        raise problem(
-            "", f"{where} is empty", "the first line holds the names of the columns", where
-        )
-    header, body, lines = rows[0], rows[1:], lines[1:]
-    _verify_header(header, where)
-    return _table(header, body, lines, where)
+    rows, lines = _split(read_text(path), separator, where)
+    _verify_header(rows[0] if rows else [], where)
+    return _table(rows[0], rows[1:], lines[1:], where)
 
 
 def _table(header: Row, body: list[Row], lines: Sequence[int], where: str) -> Raw:
     _verify_rows(header, body, lines, where)
     columns = zip(*body, strict=True) if body else [()] * len(header)
-    variables = {
-        name: Variable(
-            np.fromiter(cells, dtype=object, count=len(body)),
-            ColumnOrigin(where, name, k, lines),
-            written=True,
-        )
-        for k, (name, cells) in enumerate(zip(header, columns, strict=True), start=1)
-    }
+    variables = {}
+    for k, (name, cells) in enumerate(zip(header, columns, strict=True), start=1):
+        values = np.fromiter(cells, dtype=object, count=len(body))
+        origin = ColumnOrigin(where, name, k, lines)
+        variables[name] = RawVariable(values, origin, written=True)
     return Raw(where, variables, table=True)
 
 
 def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
-    """The table `count` rows at a time, for files of any size; each part is as if it were the
-    whole.
-    """
+    """The table `count` rows at a time, for files of any size; each part is a table."""
     where = path.name
+    is_packed = where.lower().endswith(".gz")
     try:
-        with (
-            gzip.open(path, "rt", **TEXT)
-            if where.lower().endswith(".gz")
-            else path.open(**TEXT) as file
-        ):
+        with gzip.open(path, "rt", **TEXT) if is_packed else path.open(**TEXT) as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])
-            if not header:
-                raise problem(
-                    "", f"{where} is empty", "the first line holds the names of the columns", where
-                )
             _verify_header(header, where)
             while part := list(islice(_with_lines(reader), count)):
                 while part and not part[-1][1]:
                     part.pop()
                 if part:
-                    yield _table(
-                        header, [row for _, row in part], [line for line, _ in part], where
-                    )
+                    lines, rows = zip(*part, strict=True)
+                    yield _table(header, list(rows), lines, where)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
         raise problem("", f"cannot read {where}: {reason}", place=str(path)) from None
     except UnicodeDecodeError as error:
-        raise problem(
-            "", f"{where} is not UTF-8 text: {error.reason}", "save it as UTF-8", where
-        ) from None
+        message = f"{where} is not UTF-8 text: {error.reason}"
+        raise problem("", message, "save it as UTF-8", where) from None
     except csv.Error as error:
-        raise problem(
-            "", f"{where} is malformed: {error}", place=f"{where}, line {reader.line_num}"
-        ) from None
+        raise _malformed(error, reader, where) from None
+
+
+def _malformed(error: csv.Error, reader: Any, where: str) -> DataError:
+    return problem("", f"{where} is malformed: {error}", place=f"{where}, line {reader.line_num}")
 
 
 def _with_lines(reader: Any) -> Iterator[tuple[int, Row]]:
@@ -105,7 +83,13 @@ def _with_lines(reader: Any) -> Iterator[tuple[int, Row]]:
 
 def read_text(path: Path) -> str:
     """The file as UTF-8, unpacked if its name ends in .gz."""
-    content = _unpack(path) if path.name.lower().endswith(".gz") else _read_bytes(path)
+    if path.name.lower().endswith(".gz"):
+        with gzip.open(path) as file:
+            content = file.read(raw.MAX_BYTES + 1)
+        verify_size(len(content), path.name)
+    else:
+        verify_size(path.stat().st_size, path.name)
+        content = path.read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -114,22 +98,9 @@ def read_text(path: Path) -> str:
         raise problem("", message, "save it as UTF-8", f"{path.name}, line {line}") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise problem(
-            "", f"{path.name} is not text: it has a zero byte", place=f"{path.name}, line {line}"
-        )
+        message = f"{path.name} is not text: it has a zero byte"
+        raise problem("", message, place=f"{path.name}, line {line}")
     return text
-
-
-def _read_bytes(path: Path) -> bytes:
-    verify_size(path.stat().st_size, path.name)
-    return path.read_bytes()
-
-
-def _unpack(path: Path) -> bytes:
-    with gzip.open(path) as file:
-        content = file.read(raw.MAX_BYTES + 1)
-    verify_size(len(content), path.name)
-    return content
 
 
 def _split(text: str, separator: str, where: str) -> tuple[list[Row], Sequence[int]]:
@@ -138,26 +109,20 @@ def _split(text: str, separator: str, where: str) -> tuple[list[Row], Sequence[i
     try:
         rows = list(reader)
     except csv.Error as error:
-        raise problem(
-            "", f"{where} is malformed: {error}", place=f"{where}, line {reader.line_num}"
-        ) from None
-    one_line_each = reader.line_num == len(rows)
+        raise _malformed(error, reader, where) from None
+    lines: Sequence[int] = range(1, len(rows) + 1)
+    if reader.line_num != len(rows):  # a quoted cell may hold line breaks
+        again = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        lines = [line for line, _ in _with_lines(again)]
     while rows and not rows[-1]:
         rows.pop()
-    lines = (
-        range(1, len(rows) + 1) if one_line_each else list(_starts(text, separator))[: len(rows)]
-    )
-    return rows, lines
-
-
-def _starts(text: str, separator: str) -> Iterator[int]:
-    """A quoted cell may hold line breaks: a row starts on the line after the one before ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    yield 1
-    yield from (reader.line_num + 1 for _ in reader)
+    return rows, lines[: len(rows)]
 
 
 def _verify_header(header: Row, where: str) -> None:
+    if not header:
+        help = "the first line holds the names of the columns"
+        raise problem("", f"{where} is empty", help, where)
     twice = repeated(header)
     if twice is not None:
         raise problem(twice, f"the column {quoted(twice)} comes twice", place=f"{where}, line 1")

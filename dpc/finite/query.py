@@ -215,7 +215,7 @@ class _Query(Record):
 
     def plot(self, path: str) -> None:
         """The network with the marginals in its nodes."""
-        from ..show.draw.from_discrete import picture_of_marginals
+        from ..show.draw.from_graph import picture_of_marginals
         from ..show.draw.write import write_picture
 
         found = by.find("marginals", self.factors, self.given, self.how)

@@ -15,7 +15,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
-from ..data.bind import Bound, bind_data
+from ..data.bind import BoundData, bind_data
 from ..data.errors import problem
 from ..data.raw import Array, Mask, Raw
 
@@ -94,7 +94,7 @@ def given_by(graph: Graph, raws: list[Raw]) -> set[str]:
     return found
 
 
-def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> BoundData:
     return bind_partly(with_given_observed(graph, given_by(graph, raws)), raws, sizes)
 
 
@@ -104,7 +104,7 @@ def with_given_observed(graph: Graph, given: set[str]) -> Graph:
     return mark_observed(graph, given | observed)
 
 
-def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Bound:
+def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> BoundData:
     """Not all that is observed need be there, and entries may be missing."""
     return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
 
@@ -112,7 +112,7 @@ def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) 
 # ---- groups
 
 
-def stack_cases(graph: Graph, bounds: list[Bound]) -> Cases:
+def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
     """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
     if not bounds:
         raise problem("", "there are no cases to learn from")
@@ -136,7 +136,7 @@ def stack_cases(graph: Graph, bounds: list[Bound]) -> Cases:
     )
 
 
-def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
+def _opened(graph: Graph, bound: BoundData, seen: Mapping[str, Any]) -> BoundData:
     """A draw that other cases have, `seen` with such a value, is missing here altogether."""
     absent = [name for name in seen if name not in bound.arrays]
     shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
@@ -149,7 +149,7 @@ def _opened(graph: Graph, bound: Bound, seen: Mapping[str, Any]) -> Bound:
     )
 
 
-def _group(bounds: list[Bound]) -> CaseGroup:
+def _group(bounds: list[BoundData]) -> CaseGroup:
     first = bounds[0]
     if len(bounds) == 1:
         return CaseGroup(first.sizes, first.arrays, {}, first.missing, 1)
@@ -159,11 +159,11 @@ def _group(bounds: list[Bound]) -> CaseGroup:
     return CaseGroup(first.sizes, {}, stacked, missing, len(bounds))
 
 
-def _mask(bound: Bound, name: str) -> Mask:
+def _mask(bound: BoundData, name: str) -> Mask:
     return bound.missing.get(name, np.zeros(bound.arrays[name].shape, bool))
 
 
-def _labels(bounds: list[Bound]) -> dict[str, tuple[str, ...]]:
+def _labels(bounds: list[BoundData]) -> dict[str, tuple[str, ...]]:
     """Cases must agree on what the labels of a dim are, where their data say."""
     labels = bounds[0].labels
     for bound in bounds:
@@ -176,7 +176,7 @@ def _labels(bounds: list[Bound]) -> dict[str, tuple[str, ...]]:
     return labels
 
 
-def cut_cases(graph: Graph, bound: Bound, dim: str, places: list[Array]) -> Cases:
+def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> Cases:
     """One long case as many: each has the steps at its places along the dim."""
     cut = [name for name in bound.arrays if first_dim(graph[name]) == dim]
     found: dict[int, list[int]] = {}

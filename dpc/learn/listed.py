@@ -8,7 +8,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 
 from ..data.errors import DataError
 from ..data.objects import raw_from_mapping
-from ..data.raw import Raw, Variable
+from ..data.raw import Raw, RawVariable
 from .cases import Cases, bind_case, cut_cases, first_dim, given_by, stack_cases
 
 
@@ -81,7 +81,7 @@ def _dim_of_cases(
 GIVEN = (Kind.INPUT, Kind.DRAW)
 
 
-def _is_plain(variable: Variable) -> bool:
+def _is_plain(variable: RawVariable) -> bool:
     """Numbers along axes, of which nothing more is known."""
     named = variable.axes or any(variable.labels) or variable.levels or variable.written
     return (

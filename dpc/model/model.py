@@ -8,7 +8,7 @@ they are first needed, and so is JAX: a light command has use for the graph alon
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from dpc.dsl.diagnostics import Diagnostic
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..learn.predict import CaseLikelihoods, Predictions
     from ..learn.result import Fit
     from ..posterior.posteriors import Posteriors
+    from ..posterior.summary import PosteriorSummary
     from ..show.info import Info
     from ..show.plan import EliminationPlan, EstimatorPlan
     from ..show.values import Computed, Samples
@@ -703,7 +704,11 @@ class Model:
         likelihood: bool = True,
         checkpoint: str | None = None,
         resume: bool = False,
+        out: str | None = None,
+        plots: str | None = None,
+        format: str = "svg",
         progress: Any = None,
+        show: Callable[[PosteriorSummary], object] | None = None,
     ) -> Any:
         """Draws from the posterior as an ArviZ InferenceData (a DataTree under ArviZ 1.x).
 
@@ -711,9 +716,11 @@ class Model:
         (0.8), `max_tree_depth` (10), `dense_mass`, `checkpoint` and `resume` are for nuts, `steps`
         (10000) for svi. Finite variables are among the draws. `prior`, `predictive` and
         `likelihood` say whether draws from the prior (or how many), predictions and pointwise
-        likelihoods are wanted. `progress` sees the draws as they come.
+        likelihoods are wanted. `out` is a netCDF file to write, `plots` a folder for pictures in
+        this `format`. `progress` sees the draws as they come; `show` gets their summary before what
+        takes more time.
         """
-        from ..posterior.posteriors import read_options
+        from ..posterior.posteriors import read_options, write_posterior
 
         said = {
             "warmup": warmup,
@@ -726,17 +733,31 @@ class Model:
         }
         options = read_options(method, draws, seed, progress, resume, said)
         model, bound = self.posteriors.opened(data)
-        found = model.posteriors.draw(method, bound, options)
-        return model.inference_data(
-            found.values,
+        drawn = model.posteriors.draw(method, bound, options)
+        wanted: Values = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
+        whole = partial(
+            model.inference_data,
+            drawn.values,
             bound,
             seed=seed,
-            stats=found.stats,
-            prior=prior,
-            predictive=predictive,
-            likelihood=likelihood,
-            **found.attributes,
+            stats=drawn.stats,
+            **drawn.attributes,
         )
+        if show is None:
+            found = whole(**wanted)
+        else:
+            found = whole(prior=False, predictive=False, likelihood=False)
+            show(model.summarise(found, bound, options.plan.max_tree_depth))
+            found = whole(**wanted) if any(wanted.values()) else found
+        write_posterior(model, bound, found, out, plots, format)
+        return found
+
+    def summarise(self, found: Any, data: Any, max_tree_depth: int = 10) -> PosteriorSummary:
+        """What draws say of every variable and what speaks against them, as the shell prints it."""
+        from ..posterior.summary import PosteriorSummary, summarise
+
+        model, bound = self.posteriors.opened(data)
+        return PosteriorSummary(summarise(model, bound, found, max_tree_depth))
 
     def posterior_run(self, data: Any, plan: Plan) -> Run:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""

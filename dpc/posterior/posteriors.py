@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.graph.passes.noncentered import decentre
@@ -146,3 +147,17 @@ def read_options(
     return PosteriorOptions(
         plan, draws, known.get("steps", 10_000), known.get("checkpoint"), resume, progress
     )
+
+
+def write_posterior(
+    model: Model, data: Data, found: Any, out: str | None, plots: str | None, ending: str
+) -> None:
+    """As netCDF where `out` says so, as pictures in the folder `plots`."""
+    if out:
+        from dpc.inference.mcmc.container import write_netcdf
+
+        write_netcdf(found, out)
+    if plots:
+        from .plots import write_plots
+
+        write_plots(model, data, found, Path(plots), ending)

@@ -1,4 +1,4 @@
-"""What draws say of every variable, as rows: moments, or the most probable state."""
+"""What draws say of every variable: moments of real ones, the likeliest state of finite ones."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,14 +9,33 @@ import numpy as np
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
 from dpc.inference.mcmc.container import ess, group, has_group, mcse, rhat
 
+from ..show.answer import Answer
 from ..show.entries import entry_names
-from ..show.table import columns
+from ..show.table import Table, columns
 
 MOST_ROWS = 40
 FEWEST = 3
 LOW, HIGH = 0.05, 0.95
-HEADER = ("variable", "mean", "sd", "5%", "median", "95%", "MCSE", "ESS bulk", "ESS tail", "R-hat")
-KEYS = ("mean", "sd", "q05", "median", "q95", "mcse", "ess_bulk", "ess_tail", "r_hat")
+TITLES = {
+    "variable": "variable",
+    "mean": "mean",
+    "sd": "sd",
+    "q05": "5%",
+    "median": "median",
+    "q95": "95%",
+    "mcse": "MCSE",
+    "ess_bulk": "ESS bulk",
+    "ess_tail": "ESS tail",
+    "r_hat": "R-hat",
+}
+FORMATS = {
+    **dict.fromkeys(TITLES.values(), ".4g"),
+    "MCSE": ".2g",
+    "ESS bulk": ".0f",
+    "ESS tail": ".0f",
+    "R-hat": ".3f",
+    "probability": ".3f",
+}
 
 Row = dict[str, Any]
 
@@ -54,7 +73,7 @@ def _plain(value: Any) -> Any:
 
 
 def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
-    """Effective draws and R-hat compare chains: independent draws have none."""
+    """Effective draws and R-hat compare parts of chains: independent draws have none."""
     is_chain = real.attrs.get("method") == "nuts"
     measures = _chain_measures(real) if is_chain else {}
     for name, array in real.data_vars.items():
@@ -111,29 +130,67 @@ def entries_of(model: Any, data: Any, name: str, shape: tuple[int, ...]) -> list
 # ---- for people
 
 
-def summary_lines(summary: dict[str, Any]) -> list[str]:
-    lines = [_headline(summary)]
-    if summary["variables"]:
-        lines += [
-            "",
-            *_table(
-                [_real_cells(row) for row in summary["variables"]], _header(summary["variables"][0])
-            ),
-        ]
-    if summary["finite"]:
-        cells = [
-            (row["variable"], row["state"], f"{row['probability']:.3f}")
-            for row in summary["finite"]
-        ]
-        lines += ["", *_table(cells, ("variable", "most probable", "probability"))]
-    advice = summary["advice"] or ["nothing speaks against these draws"]
-    notes = [f"note: {text}" for text in summary["notes"]]
-    return [
-        *lines,
-        "",
-        *(advice if not summary["advice"] else [f"warning: {text}" for text in advice]),
-        *notes,
-    ]
+class PosteriorSummary(Answer):
+    """What draws say of every variable; `content` is what `summarise` gave."""
+
+    def __init__(self, content: dict[str, Any]):
+        self.content = content
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    @property
+    def converged(self) -> bool:
+        return not self.content["advice"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.content
+
+    def before(self) -> list[str]:
+        return [_headline(self.content)]
+
+    def tables(self) -> list[Table]:
+        real, finite = self.content["variables"], self.content["finite"]
+        tables: list[Table] = []
+        if real:
+            keys = [key for key in TITLES if key in real[0]]
+            rows = [tuple(row[key] for key in keys) for row in real]
+            tables.append(EntryTable(tuple(map(TITLES.__getitem__, keys)), rows, FORMATS))
+        if finite:
+            rows = [(row["variable"], row["state"], row["probability"]) for row in finite]
+            tables.append(EntryTable(("variable", "most probable", "probability"), rows, FORMATS))
+        return tables
+
+    def after(self) -> list[str]:
+        advice = [f"warning: {text}" for text in self.content["advice"]]
+        notes = [f"note: {text}" for text in self.content["notes"]]
+        return [*(advice or ["nothing speaks against these draws"]), *notes]
+
+
+class EntryTable(Table):
+    """Every variable has some rows, however many entries another has; no number is a dash."""
+
+    def lines(self) -> list[str]:
+        owners = [row[0].partition("[")[0] for row in self.rows]
+        counts = Counter(owners)
+        fitting = (n for n in range(FEWEST, MOST_ROWS + 1) if _rows(counts, n) <= MOST_ROWS)
+        most = max(fitting, default=FEWEST)
+        seen: Counter[str] = Counter()
+        shown = []
+        for owner, row in zip(owners, self.rows, strict=True):
+            seen[owner] += 1
+            if seen[owner] <= most:
+                shown.append(row)
+        left = [f"{count - most} of {name}" for name, count in counts.items() if count > most]
+        more = [f"... and more ({', '.join(left)}): --json and -o have them all"] if left else []
+        return [*columns([self.head, *self.text_rows(shown)]), *more]
+
+    def text_rows(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+        return [tuple(cell or "-" for cell in row) for row in super().text_rows(rows)]
+
+
+def _rows(counts: Counter[str], most: int) -> int:
+    return sum(min(count, most) for count in counts.values())
 
 
 def _headline(summary: dict[str, Any]) -> str:
@@ -151,46 +208,3 @@ def _headline(summary: dict[str, Any]) -> str:
     if summary.get("pareto_k") is not None:
         notes.append(f"Pareto k {summary['pareto_k']:.2f}")
     return f"{method}: {', '.join(notes)}"
-
-
-def _header(row: Row) -> tuple[str, ...]:
-    return (HEADER[0], *(title for key, title in zip(KEYS, HEADER[1:], strict=True) if key in row))
-
-
-def _real_cells(row: Row) -> tuple[str, ...]:
-    return (row["variable"], *(_cell(key, row[key]) for key in KEYS if key in row))
-
-
-def _cell(key: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if key in ("ess_bulk", "ess_tail"):
-        return f"{value:.0f}"
-    return f"{value:.3f}" if key == "r_hat" else f"{value:.2g}" if key == "mcse" else f"{value:.4g}"
-
-
-def _table(cells: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
-    """Every variable has some rows, however many entries another has."""
-    counts = Counter(_owner(row) for row in cells)
-    most = max(
-        (n for n in range(FEWEST, MOST_ROWS + 1) if _rows(counts, n) <= MOST_ROWS), default=FEWEST
-    )
-    seen: Counter[str] = Counter()
-    shown = []
-    for row in cells:
-        seen[_owner(row)] += 1
-        if seen[_owner(row)] <= most:
-            shown.append(row)
-    more = ", ".join(f"{count - most} of {name}" for name, count in counts.items() if count > most)
-    return [
-        *columns([header, *shown]),
-        *([f"... and more ({more}): --json and -o have them all"] if more else []),
-    ]
-
-
-def _rows(counts: Counter[str], most: int) -> int:
-    return sum(min(count, most) for count in counts.values())
-
-
-def _owner(row: tuple[str, ...]) -> str:
-    return row[0].partition("[")[0]

@@ -1,9 +1,10 @@
 """What every answer can do: print as the shell prints it, show in a notebook, become data."""
 
-from __future__ import annotations
-
+import json
 from html import escape
 from typing import Any
+
+from dpc.dsl.files import write_whole
 
 from ..exits import UsageError
 from .table import Table
@@ -37,10 +38,26 @@ class Answer:
         parts = [self.before(), *(table.lines() for table in self.tables()), self.after()]
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         parts = [_paragraphs([*self.warnings, *self.before()])]
         parts += [table.html() for table in self.tables()]
         return "".join([*parts, _paragraphs(self.after())])
+
+    def save(self, path: str) -> None:
+        """Everything, as .json, or a single table as .csv."""
+        if not path.endswith(".csv"):
+            write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
+            return
+        tables = self.tables()
+        if len(tables) != 1:
+            heads = ", ".join(f"[{', '.join(table.head)}]" for table in tables) or "none"
+            raise UsageError(
+                f"a CSV holds draws of one shape, and here are {heads}: choose with `ask=`"
+            )
+        write_whole(path, tables[0].csv().encode())
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each row of the table."""

@@ -1,7 +1,5 @@
 """Entries of arrays by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import Any

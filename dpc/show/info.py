@@ -1,7 +1,5 @@
 """What a model is: its class and why, its dims, its nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpc.dsl.graph.classify import classify
@@ -16,9 +14,6 @@ class Info(Answer):
     def __init__(self, graph: Graph):
         self.graph = graph
         self.kind = classify(graph)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def tables(self) -> list[Table]:
         return []

@@ -1,8 +1,4 @@
-"""`%load_ext dpc`, then `%%dp name` at the top of a notebook cell: the cell is a model, kept under
-that name.
-"""
-
-from __future__ import annotations
+"""`%load_ext dpc`, then `%%dp name` atop a notebook cell: the cell is a model under that name."""
 
 import sys
 from typing import Any

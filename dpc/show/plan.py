@@ -19,9 +19,6 @@ class EliminationPlan(Answer):
     def __init__(self, plan: Plan):
         self.plan = plan
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def tables(self) -> list[Table]:
         return []
 
@@ -44,9 +41,6 @@ class EstimatorPlan(Answer):
 
     def __init__(self, choices: list[EstimatorChoice]):
         self.choices = choices
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def before(self) -> list[str]:
         exact = "the objective has no random part: its gradient is exact"

@@ -1,19 +1,24 @@
-"""A bar for every chain, on a terminal."""
+"""Progress on a terminal: a bar for every chain of a posterior, a line for the loss of a fit."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dpc.inference.mcmc.run import Draws, Plan
 
 
-class Progress:
+def _bars(*columns: Any) -> Progress:
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+
+
+class ChainProgress:
     def __init__(self) -> None:
-        columns = (
+        self.bars = _bars(
             TextColumn("chain {task.description}"),
             TextColumn("{task.fields[phase]}"),
             BarColumn(),
@@ -21,8 +26,6 @@ class Progress:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        console = Console(stderr=True)
-        self.bars = Bars(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
         self.plan = Plan()
         self.steps: list[int] = []
         self.divergences: list[int] = []
@@ -51,3 +54,23 @@ class Progress:
 
     def end(self) -> None:
         self.bars.stop()
+
+
+class LossProgress:
+    """The loss of the newest state; use it in a `with`, which leaves the last line standing."""
+
+    def __init__(self) -> None:
+        self.bars = _bars(TextColumn("{task.description}"))
+        self.line = self.bars.add_task("", visible=False)
+
+    def __enter__(self) -> LossProgress:
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.live.transient = False
+        self.bars.stop()
+
+    def see(self, stage: int, name: str, state: Any) -> None:
+        text = f"{name}, step {int(state.step)}: loss {float(state.value):.8g}"
+        self.bars.update(self.line, description=text, visible=True)

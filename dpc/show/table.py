@@ -1,7 +1,5 @@
 """Tables: typed cells, and how they look in a terminal, in a CSV file and in a notebook."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

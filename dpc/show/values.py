@@ -23,9 +23,10 @@ def readable(value: Any, node_type: Any, labels: Mapping[str, tuple[str, ...]]) 
     """Numbers as Python numbers, positions as their labels."""
     items = value.tolist() if hasattr(value, "tolist") else value
     domain = node_type.domain
-    names = domain.dim.labels if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) else ()
-    if isinstance(domain, IndexOf):
-        names = names or labels.get(str(domain.dim), ())
+    if not isinstance(domain, IndexOf):
+        return items
+    names = domain.dim.labels if isinstance(domain.dim, Dim) else ()
+    names = names or labels.get(str(domain.dim), ())
     return _relabel(items, names) if names else items
 
 
@@ -40,9 +41,6 @@ class Samples(Answer):
         nodes = [node for node in model.graph.nodes if node.name in draws]
         self.draws = {n.name: readable(draws[n.name], n.type, labels) for n in nodes}
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def tables(self) -> list[Table]:
         rows = list(zip(*self.draws.values(), strict=True))
         return [Table(tuple(self.draws), rows)]
@@ -56,9 +54,6 @@ class Computed(Answer):
 
     def __init__(self, found: Values):
         self.found = found
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __getitem__(self, name: str) -> Any:
         return self.found[name]

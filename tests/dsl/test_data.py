@@ -19,12 +19,12 @@ from helpers import graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.data import Bound, bind_data
+from dpc.data import BoundData, bind_data
 from dpc.data.constraints import CONSTRAINTS
 from dpc.dsl.graph.types import CONSTRAINT_RANK
 
 
-def bind(lines: str, *sources: Any, **options: Any) -> Bound:
+def bind(lines: str, *sources: Any, **options: Any) -> BoundData:
     return bind_data(graph(lines + "\nz ~ Normal(0, 1)\n"), *sources, **options)
 
 

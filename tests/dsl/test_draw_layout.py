@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import hypot
 from time import perf_counter
 
@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpc.show.draw.compose import compose_scene
-from dpc.show.draw.geometry import Outline, Point, sampled
-from dpc.show.draw.layout import Layout, infer_layout
-from dpc.show.draw.orient import acyclic, oriented_edges
-from dpc.show.draw.picture import Arrow, Box, Kind, Picture, Plate
-from dpc.show.draw.plates import within
-from dpc.show.draw.rank import infer_rows
+from dpc.show.draw.geometry import Outline, Point, Rect, sampled
+from dpc.show.draw.layout import PictureLayout, infer_layout
+from dpc.show.draw.picture import Arrow, Box, BoxKind, Picture, Plate, within
+from dpc.show.draw.rows import acyclic, infer_rows, oriented_edges
 
 HOMES = [(), ("N",), ("N", "K"), ("K",), ("M", "N", "K"), ("K", "N")]
 PLATES = (Plate("N", "n in Neighbourhoods"), Plate("K", "k"))
@@ -31,7 +29,7 @@ def pictures(draw: st.DrawFn) -> Picture:
         Box(
             f"v{number}",
             draw(labels),
-            draw(st.sampled_from(Kind)),
+            draw(st.sampled_from(BoxKind)),
             draw(st.booleans()),
             draw(st.sampled_from(["", "Normal"])),
             draw(st.sampled_from(HOMES)),
@@ -53,25 +51,30 @@ def test_layout_keeps_its_promises(picture: Picture) -> None:
     verify_arrows_avoid_boxes(layout)
 
 
-def verify_boxes_apart(layout: Layout) -> None:
+def verify_boxes_apart(layout: PictureLayout) -> None:
     for one, other in combinations(layout.nodes, 2):
         assert not one.room.overlaps(other.room)
 
 
-def verify_plates_hold_their_own(layout: Layout) -> None:
+def contains(outer: Rect, inner: Rect) -> bool:
+    across = outer.left <= inner.left and inner.right <= outer.right
+    return across and outer.top <= inner.top and inner.bottom <= outer.bottom
+
+
+def verify_plates_hold_their_own(layout: PictureLayout) -> None:
     for frame, node in product(layout.frames, layout.nodes):
         if frame.path in within(node.box.plates):
-            assert frame.rect.contains(node.room)
+            assert contains(frame.rect, node.room)
         else:
             assert not frame.rect.overlaps(node.room)
     for outer, inner in combinations(layout.frames, 2):
         if inner.path[: len(outer.path)] == outer.path:
-            assert outer.rect.contains(inner.rect)
+            assert contains(outer.rect, inner.rect)
         else:
             assert not outer.rect.overlaps(inner.rect)
 
 
-def verify_arrows_end_on_borders(layout: Layout) -> None:
+def verify_arrows_end_on_borders(layout: PictureLayout) -> None:
     outlines = {node.box.name: node.outline for node in layout.nodes}
     for route in layout.routes:
         assert border_distance(outlines[route.arrow.source], route.curve[0]) < 1e-6
@@ -84,7 +87,7 @@ def border_distance(outline: Outline, point: Point) -> float:
     return hypot(border[0] - point[0], border[1] - point[1])
 
 
-def verify_arrows_avoid_boxes(layout: Layout) -> None:
+def verify_arrows_avoid_boxes(layout: PictureLayout) -> None:
     for route in layout.routes:
         for node in layout.nodes:
             if not route.arrow.lag and node.box.name not in (
@@ -121,7 +124,7 @@ def test_an_acyclic_graph_keeps_its_directions() -> None:
     assert sorted(acyclic(4, edges)) == sorted(edges)
 
 
-def boxes(kind: Kind, *names: str, plates: tuple[str, ...] = ()) -> tuple[Box, ...]:
+def boxes(kind: BoxKind, *names: str, plates: tuple[str, ...] = ()) -> tuple[Box, ...]:
     return tuple(Box(name, name, kind, plates=plates) for name in names)
 
 
@@ -134,19 +137,19 @@ def heights(picture: Picture) -> dict[str, float]:
 
 
 def test_sources_stand_just_above_what_they_enter() -> None:
-    picture = Picture("", boxes(Kind.DRAW, "a", "b", "c", "late"), arrows("a>b b>c late>c"))
+    picture = Picture("", boxes(BoxKind.DRAW, "a", "b", "c", "late"), arrows("a>b b>c late>c"))
     y = heights(picture)
     assert y["a"] < y["b"] == y["late"] < y["c"]
 
 
 def test_a_parent_of_two_stands_between_them() -> None:
-    picture = Picture("", boxes(Kind.DRAW, "top", "left", "right"), arrows("top>left top>right"))
+    picture = Picture("", boxes(BoxKind.DRAW, "top", "left", "right"), arrows("top>left top>right"))
     top, left, right = (node.outline.x for node in infer_layout(picture).nodes)
     assert top == pytest.approx((left + right) / 2, abs=1)
 
 
 def test_recurrences_do_not_shape_the_rows() -> None:
-    chain = Picture("", boxes(Kind.DRAW, "x", "y"), arrows("x>y"))
+    chain = Picture("", boxes(BoxKind.DRAW, "x", "y"), arrows("x>y"))
     looped = Picture(
         "", chain.boxes, (*chain.arrows, Arrow("y", "x", lag="t-1"), Arrow("x", "x", lag="t-1"))
     )
@@ -156,7 +159,9 @@ def test_recurrences_do_not_shape_the_rows() -> None:
 
 def test_factors_hang_between_what_they_join() -> None:
     parts = (
-        boxes(Kind.PARAM, "J") + boxes(Kind.LATENT, "s", "t") + boxes(Kind.FACTOR, "pair", "single")
+        boxes(BoxKind.PARAM, "J")
+        + boxes(BoxKind.LATENT, "s", "t")
+        + boxes(BoxKind.FACTOR, "pair", "single")
     )
     picture = Picture("", parts, arrows("pair>J pair>s pair>t single>t", directed=False))
     y = heights(picture)
@@ -166,15 +171,15 @@ def test_factors_hang_between_what_they_join() -> None:
 
 
 def test_a_shared_key_under_two_prefixes_gets_two_rectangles() -> None:
-    parts = boxes(Kind.DRAW, "a", plates=("N",)) + boxes(Kind.DRAW, "b", plates=("N", "K"))
-    picture = Picture("", parts + boxes(Kind.DRAW, "c", plates=("K",)), (), PLATES)
+    parts = boxes(BoxKind.DRAW, "a", plates=("N",)) + boxes(BoxKind.DRAW, "b", plates=("N", "K"))
+    picture = Picture("", parts + boxes(BoxKind.DRAW, "c", plates=("K",)), (), PLATES)
     frames = {frame.path: frame.label for frame in infer_layout(picture).frames}
     assert frames == {("N",): "n in Neighbourhoods", ("N", "K"): "k", ("K",): "k"}
 
 
 def test_the_lags_of_a_loop_are_listed_together() -> None:
     loops = (Arrow("x", "x", lag="t-1"), Arrow("x", "x", lag="t-2"), Arrow("x", "x", lag="t-1"))
-    (route,) = infer_layout(Picture("", boxes(Kind.DRAW, "x"), loops)).routes
+    (route,) = infer_layout(Picture("", boxes(BoxKind.DRAW, "x"), loops)).routes
     assert route.lag == "t-1, t-2"
 
 
@@ -183,13 +188,28 @@ def ladder(rungs: int) -> Picture:
     text = " ".join(
         f"v{upper}>v{upper + step}" for step in (1, 3, 7) for upper in range(0, rungs - step, step)
     )
-    return Picture("ladder", boxes(Kind.DRAW, *names), arrows(text))
+    return Picture("ladder", boxes(BoxKind.DRAW, *names), arrows(text))
 
 
-def test_a_network_of_forty_is_placed_quickly() -> None:
+def star(points: int, lag: str = "") -> Picture:
+    names = [f"v{number}" for number in range(points)]
+    rays = tuple(Arrow("v0", name, lag=lag) for name in names[1:])
+    return Picture("star", boxes(BoxKind.DRAW, *names), rays)
+
+
+def chain(length: int) -> Picture:
+    names = [f"v{number}" for number in range(length)]
+    links = tuple(Arrow(one, other) for one, other in pairwise(names))
+    return Picture("chain", boxes(BoxKind.DRAW, *names), links)
+
+
+@pytest.mark.parametrize(
+    "picture", [ladder(40), star(400), star(150, "t-1"), chain(1000)], ids=lambda p: p.title
+)
+def test_even_a_large_picture_is_placed_quickly(picture: Picture) -> None:
     started = perf_counter()
-    compose_scene(ladder(40))
-    assert perf_counter() - started < 2, "0.1 s on an idle machine"
+    compose_scene(picture)
+    assert perf_counter() - started < 4, "0.1 to 0.6 s on an idle machine"
 
 
 def test_the_same_picture_is_always_drawn_the_same() -> None:

@@ -11,16 +11,22 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpc.show.draw import png, write
+from dpc.show.draw import write
 from dpc.show.draw.compose import compose_scene
-from dpc.show.draw.dot import emit_dot
-from dpc.show.draw.graphviz import GraphvizError
+from dpc.show.draw.markup import emit_dot, emit_mermaid
 from dpc.show.draw.measure import printable, shortened, text_width
-from dpc.show.draw.mermaid import emit_mermaid
-from dpc.show.draw.picture import Arrow, Box, Kind, Picture, Plate
-from dpc.show.draw.png import SCALE, PngUnavailable, png_of_svg
-from dpc.show.draw.svg import FONTS, emit_svg
-from dpc.show.draw.write import UnknownFormat, format_of, render_picture, write_picture
+from dpc.show.draw.picture import Arrow, Box, BoxKind, Picture, Plate
+from dpc.show.draw.scene import FONTS, emit_svg
+from dpc.show.draw.write import (
+    SCALE,
+    GraphvizError,
+    PngUnavailable,
+    UnknownFormat,
+    format_of,
+    png_of_svg,
+    render_picture,
+    write_picture,
+)
 
 HOSTILE = [
     "end",
@@ -38,13 +44,13 @@ STRANGE = ["\x00\x1b[0m", "\ud800", "σ²", "漢字", "", "W" * 90]
 REGRESSION = Picture(
     "Radon",
     (
-        Box("mu", "mu", Kind.DRAW, detail="Normal"),
-        Box("w", "w", Kind.PARAM),
-        Box("a", "a", Kind.DRAW, plates=("County",)),
-        Box("x", "x", Kind.INPUT, plates=("Obs",)),
-        Box("f", "f", Kind.FUNCTION, plates=("Obs",)),
-        Box("y", "y", Kind.DRAW, observed=True, plates=("Obs",)),
-        Box("loss", "loss", Kind.COST),
+        Box("mu", "mu", BoxKind.DRAW, detail="Normal"),
+        Box("w", "w", BoxKind.PARAM),
+        Box("a", "a", BoxKind.DRAW, plates=("County",)),
+        Box("x", "x", BoxKind.INPUT, plates=("Obs",)),
+        Box("f", "f", BoxKind.FUNCTION, plates=("Obs",)),
+        Box("y", "y", BoxKind.DRAW, observed=True, plates=("Obs",)),
+        Box("loss", "loss", BoxKind.COST),
     ),
     (
         Arrow("mu", "a"),
@@ -59,7 +65,7 @@ REGRESSION = Picture(
 
 
 def hostile(labels: list[str]) -> Picture:
-    kinds = list(Kind)
+    kinds = list(BoxKind)
     boxes = tuple(
         Box(f"v{number}", label, kinds[number % len(kinds)], detail=label, plates=(label,))
         for number, label in enumerate(labels)
@@ -101,7 +107,7 @@ def test_the_legend_names_only_the_kinds_present() -> None:
     legend = [
         text
         for text in svg_texts(REGRESSION)
-        if text in {kind.value for kind in Kind} | {"observed draw"}
+        if text in {kind.value for kind in BoxKind} | {"observed draw"}
     ]
     assert legend == ["data", "parameter", "function", "draw", "observed draw", "objective"]
 
@@ -149,7 +155,7 @@ def test_what_png_needs_is_named(missing: str, monkeypatch: pytest.MonkeyPatch) 
     if missing == "resvg_py":
         monkeypatch.setitem(sys.modules, missing, None)
     else:
-        monkeypatch.setattr(png, "find_spec", lambda name: None)
+        monkeypatch.setattr(write, "find_spec", lambda name: None)
     with pytest.raises(PngUnavailable, match=rf"PNG needs {missing}.*pip install 'dpc\[png\]'"):
         render_picture(REGRESSION, "png")
 

@@ -1,27 +1,34 @@
-"""Charts of numbers, as scenes that the writers of pictures know: curves over steps, and dots in
-rows.
-"""
-
-from __future__ import annotations
+"""Charts of numbers, as scenes: curves over steps, and dots in rows."""
 
 import os
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import ceil, floor, isfinite, log10
 from pathlib import Path
 
 from dpc.dsl.files import write_whole
 from dpc.dsl.record import Record
 
-from .geometry import Point, Rect
+from .geometry import Point, Rect, joined, line
 from .measure import shortened, text_width
 from .paint import BAR_FILL, FAINT, INK, PAPER, PLATE_LINE
-from .png import png_of_svg
-from .scene import Anchor, Ellipse, Group, Ink, Rectangle, Scene, Shape, Stroke, Text
-from .svg import emit_svg
+from .scene import (
+    Anchor,
+    Ellipse,
+    Ink,
+    Rectangle,
+    Scene,
+    Shape,
+    ShapeGroup,
+    Stroke,
+    Text,
+    emit_svg,
+)
+from .write import png_of_svg
 
 COLOURS = (BAR_FILL, "#b5473a", "#6b4fa0", "#c99a2e", "#3e4c59")
 PALE = "#b9cfe4"
+GRID = Ink(stroke="#e4e9ee", width=1.0)
 SIZE = 11.0
 MARGIN = 16.0
 DOT = 3.6
@@ -37,9 +44,7 @@ class Series(Record):
 
 
 class Panel(Record):
-    """One number for each row, on a logarithmic scale of their own; `texts` are what stands beside
-    the dots.
-    """
+    """A number for each row, on a logarithmic scale of their own, and the text beside its dot."""
 
     name: str
     values: tuple[float, ...]
@@ -78,78 +83,66 @@ def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> S
     for value in _ticks(x.low, x.high):
         axes.append(_text((x.place(value), frame.bottom + 12), f"{value:g}", FAINT))
     for value in _ticks(y.low, y.high):
-        axes.append(
-            _line(
-                [(frame.left, y.place(value)), (frame.right, y.place(value))],
-                Ink(stroke="#e4e9ee", width=1),
-            )
-        )
-        axes.append(_text((frame.left - 6, y.place(value)), f"{value:g}", FAINT, "end"))
+        height_of = y.place(value)
+        axes.append(_line([(frame.left, height_of), (frame.right, height_of)], GRID))
+        axes.append(_text((frame.left - 6, height_of), f"{value:g}", FAINT, "end"))
     axes.append(_text(((frame.left + frame.right) / 2, height - 16), across, INK))
     axes.append(_text((frame.left, 32.0), up, INK, "start"))
     axes.append(Text((MARGIN, 14.0), shortened(title), 13.0, INK, "start", bold=True))
-    groups = [Group("axes", tuple(axes))]
-    groups += [
-        _curve(own, k, x, y) for k, own in enumerate(sorted(series, key=lambda own: not own.pale))
-    ]
+    groups = [ShapeGroup("axes", tuple(axes))]
+    behind_first = sorted(series, key=lambda own: not own.pale)
+    groups += [_curve(own, k, x, y) for k, own in enumerate(behind_first)]
     names = ", ".join(own.name for own in series)
     return Scene(title, f"{up} over {across}: {names}", width, height, tuple(groups))
 
 
-def _curve(series: Series, number: int, x: Scale, y: Scale) -> Group:
-    ink = Ink(
-        stroke=PALE if series.pale else COLOURS[number % len(COLOURS)],
-        width=1.0 if series.pale else 1.8,
-    )
+def _curve(series: Series, number: int, x: Scale, y: Scale) -> ShapeGroup:
+    colour = COLOURS[number % len(COLOURS)]
+    ink = Ink(stroke=PALE, width=1.0) if series.pale else Ink(stroke=colour, width=1.8)
     places = [(x.place(a), y.place(b)) for a, b in _thinned(series.points) if isfinite(b)]
-    return Group(series.name, (_line(places, ink),) if len(places) > 1 else ())
+    return ShapeGroup(series.name, (_line(places, ink),) if len(places) > 1 else ())
 
 
 def _thinned(points: Sequence[Point]) -> Sequence[Point]:
     """One point in so many, and the last: no more than a page can show."""
-    return (
-        [*points[:: ceil(len(points) / MOST_POINTS)], points[-1]]
-        if len(points) > MOST_POINTS
-        else points
-    )
+    every = ceil(len(points) / MOST_POINTS)
+    return [*points[::every], points[-1]] if every > 1 else points
 
 
 # ---- rows of dots
 
 
 def row_chart(title: str, note: str, rows: Sequence[str], panels: Sequence[Panel]) -> Scene:
-    """A line for each row, a column for each panel; a zero, which has no logarithm, is a ring at
-    the left end.
-    """
+    """A line for each row, a column for each panel; a zero, without logarithm, is a ring left."""
     names = MARGIN + max(text_width(shortened(row), SIZE) for row in rows) + 14
-    column, line, head = 190.0, 22.0, 64.0
-    width, height = names + column * len(panels) + MARGIN, head + line * len(rows) + MARGIN
+    column, row_height, head = 190.0, 22.0, 64.0
+    width, height = names + column * len(panels) + MARGIN, head + row_height * len(rows) + MARGIN
     words: list[Shape] = [Text((MARGIN, 16.0), shortened(title), 13.0, INK, "start", bold=True)]
     words.append(_text((MARGIN, 34.0), note, FAINT, "start"))
     for k, row in enumerate(rows):
-        y = head + line * (k + 0.5)
+        y = head + row_height * (k + 0.5)
         words.append(_text((MARGIN, y), shortened(row), INK, "start"))
-        words.append(_line([(names, y), (width - MARGIN, y)], Ink(stroke="#e4e9ee", width=1)))
-    groups = [Group("rows", tuple(words))]
+        words.append(_line([(names, y), (width - MARGIN, y)], GRID))
+    groups = [ShapeGroup("rows", tuple(words))]
     for k, panel in enumerate(panels):
         left = names + column * k
-        groups.append(_panel(panel, Rect(left, head, left + column, height), line))
+        groups.append(_panel(panel, Rect(left, head, left + column, height), row_height))
     about = f"{note}; {', '.join(panel.name for panel in panels)} of {', '.join(rows)}"
     return Scene(title, about, width, height, tuple(groups))
 
 
-def _panel(panel: Panel, room: Rect, line: float) -> Group:
+def _panel(panel: Panel, room: Rect, row_height: float) -> ShapeGroup:
     logs = [log10(value) for value in panel.values if value > 0 and isfinite(value)]
     scale = _spanning(logs or [0.0], room.left + 8, room.right - 78)
     shapes: list[Shape] = [_text((room.left, room.top - 10), panel.name, INK, "start")]
     for k, (value, text) in enumerate(zip(panel.values, panel.texts, strict=True)):
-        y = room.top + line * (k + 0.5)
+        y = room.top + row_height * (k + 0.5)
         positive = value > 0 and isfinite(value)
         x = scale.place(log10(value)) if positive else room.left + 4
         ink = Ink(fill=BAR_FILL) if positive else Ink(PAPER, BAR_FILL)
         shapes.append(Ellipse(Rect(x - DOT, y - DOT, x + DOT, y + DOT), ink))
         shapes.append(Text((x + 8, y), text, 10.0, FAINT, "start", halo=PAPER))
-    return Group(panel.name, tuple(shapes))
+    return ShapeGroup(panel.name, tuple(shapes))
 
 
 # ---- pieces
@@ -161,14 +154,7 @@ def _text(at: Point, text: str, colour: str, anchor: Anchor = "middle") -> Text:
 
 def _line(points: Sequence[Point], ink: Ink) -> Stroke:
     """Straight pieces, as cubics whose handles lie on them."""
-    curve = [points[0]]
-    for start, end in pairwise(points):
-        thirds = [
-            (start[0] + t * (end[0] - start[0]), start[1] + t * (end[1] - start[1]))
-            for t in (1 / 3, 2 / 3)
-        ]
-        curve += [*thirds, end]
-    return Stroke(tuple(curve), ink)
+    return Stroke(joined(*starmap(line, pairwise(points))), ink)
 
 
 def _spanning(values: Sequence[float], start: float, end: float, loose: bool = True) -> Scale:
@@ -183,7 +169,5 @@ def _spanning(values: Sequence[float], start: float, end: float, loose: bool = T
 def _ticks(low: float, high: float) -> list[float]:
     """Round numbers, four to nine of them."""
     step = 10 ** floor(log10((high - low) / 4))
-    step *= next(
-        factor for factor in (5, 2, 1) if (high - low) / (step * factor) >= 4 or factor == 1
-    )
+    step *= next((factor for factor in (5, 2) if (high - low) / (step * factor) >= 4), 1)
     return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]

@@ -1,15 +1,13 @@
 """The whole drawing: title above, the graph, and a legend of the kinds present below."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from .geometry import Outline, Point, Rect
-from .layout import Layout, infer_layout
+from .geometry import Outline, Point
+from .layout import PictureLayout, infer_layout
 from .measure import CORNERS, printable, text_width
-from .paint import FAINT, INK, extent, is_shaded, paint_layout, shape_of
-from .picture import Kind, Picture
-from .scene import Ellipse, Group, Polygon, Rectangle, Scene, Shape, Stroke, Text
+from .paint import FAINT, INK, extent, paint_layout, shape_of
+from .picture import BoxKind, Picture
+from .scene import Scene, ShapeGroup, Text
 
 MARGIN = 24.0
 TITLE_SIZE = 17.0
@@ -37,8 +35,8 @@ def compose_scene(picture: Picture) -> Scene:
     legend, bottom = _legend(entries, width, legend_top)
     heading = Text((MARGIN, MARGIN + 8), title, TITLE_SIZE, INK, "start", bold=True)
     groups = (
-        *([Group("", (heading,))] if title else []),
-        *(_moved_group(group, shift) for group in paint_layout(layout)),
+        *([ShapeGroup("", (heading,))] if title else []),
+        *(group.replace(by=shift) for group in paint_layout(layout)),
         *legend,
     )
     return Scene(title, _description(picture), width + 2 * MARGIN, bottom + MARGIN, groups)
@@ -49,17 +47,13 @@ def _description(picture: Picture) -> str:
     return f"A graph of {len(picture.boxes)} boxes and {len(picture.arrows)} arrows: {boxes}."
 
 
-Entry = tuple[str, Kind, bool]
+Entry = tuple[str, BoxKind, bool]
 
 
-def _legend_entries(layout: Layout) -> Iterator[Entry]:
-    """Kinds in the order of the book, each once; an observed kind stands beside the unobserved
-    one.
-    """
-    present = {
-        (node.box.kind, is_shaded(node.box.kind, node.box.observed)) for node in layout.nodes
-    }
-    for kind in Kind:
+def _legend_entries(layout: PictureLayout) -> Iterator[Entry]:
+    """Kinds in the order of the book, each once; an observed kind beside the unobserved one."""
+    present = {(node.box.kind, node.box.is_shaded) for node in layout.nodes}
+    for kind in BoxKind:
         for shaded in (False, True):
             if (kind, shaded) in present:
                 yield f"observed {kind.value}" if shaded else kind.value, kind, shaded
@@ -73,10 +67,10 @@ def _legend_width(entries: list[Entry]) -> float:
     return min(LEGEND_WIDEST, sum(map(_entry_width, entries)) - LEGEND_GAP)
 
 
-def _legend(entries: list[Entry], width: float, top: float) -> tuple[list[Group], float]:
+def _legend(entries: list[Entry], width: float, top: float) -> tuple[list[ShapeGroup], float]:
     """The symbols with their words, wrapped to the page, and the bottom of the last line."""
     x, y = MARGIN, top + LEGEND_ROW / 2
-    groups: list[Group] = []
+    groups: list[ShapeGroup] = []
     for entry in entries:
         if x > MARGIN and x + _entry_width(entry) - LEGEND_GAP > MARGIN + width + 1:
             x, y = MARGIN, y + LEGEND_ROW
@@ -85,45 +79,14 @@ def _legend(entries: list[Entry], width: float, top: float) -> tuple[list[Group]
     return groups, y + LEGEND_ROW / 2
 
 
-def _legend_group(entry: Entry, centre: Point) -> Group:
-    words, kind, observed = entry
+def _legend_group(entry: Entry, centre: Point) -> ShapeGroup:
+    words, kind, is_shaded = entry
     x, y = centre
-    half_width, half_height = _symbol_half_size(kind)
-    outline = Outline(
-        x, y, half_width, half_height, kind in {Kind.DRAW, Kind.LATENT}, _symbol_corner(kind)
-    )
+    is_round = kind in {BoxKind.DRAW, BoxKind.LATENT}
+    half_width, half_height = (8.0, 8.0) if is_round else (SYMBOL_HALF_WIDTH, 7.5)
+    if kind is BoxKind.FACTOR:
+        half_width, half_height = 4.5, 4.5
+    corner = min(CORNERS.get(kind, 0.0), half_height) * 0.8
+    outline = Outline(x, y, half_width, half_height, is_round, corner)
     text = Text((x + SYMBOL_HALF_WIDTH + 6, y), words, LEGEND_SIZE, FAINT, "start")
-    return Group("", (*shape_of(kind, observed, outline), text))
-
-
-def _symbol_half_size(kind: Kind) -> Point:
-    if kind is Kind.FACTOR:
-        return 4.5, 4.5
-    return (8.0, 8.0) if kind in {Kind.DRAW, Kind.LATENT} else (SYMBOL_HALF_WIDTH, 7.5)
-
-
-def _symbol_corner(kind: Kind) -> float:
-    return min(CORNERS.get(kind, 0.0), _symbol_half_size(kind)[1]) * 0.8
-
-
-def _moved_group(group: Group, by: Point) -> Group:
-    return Group(group.says, tuple(_moved(shape, by) for shape in group.shapes))
-
-
-def _moved(shape: Shape, by: Point) -> Shape:
-    match shape:
-        case Ellipse() | Rectangle():
-            rect = shape.rect
-            left, top = _plus((rect.left, rect.top), by)
-            right, bottom = _plus((rect.right, rect.bottom), by)
-            return shape.replace(rect=Rect(left, top, right, bottom))
-        case Stroke():
-            return shape.replace(curve=tuple(_plus(point, by) for point in shape.curve))
-        case Polygon():
-            return shape.replace(points=tuple(_plus(point, by) for point in shape.points))
-        case Text():
-            return shape.replace(at=_plus(shape.at, by))
-
-
-def _plus(point: Point, by: Point) -> Point:
-    return point[0] + by[0], point[1] + by[1]
+    return ShapeGroup("", (*shape_of(kind, is_shaded, outline), text))

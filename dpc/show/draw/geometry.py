@@ -1,10 +1,8 @@
-"""Points, rectangles and curves. A curve is a chain of cubics: one start, then three points a
-piece.
-"""
+"""Points, rectangles and curves. A curve is a chain of cubics: one start, three points a piece."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil, hypot, sqrt
 
@@ -28,6 +26,10 @@ class Rect(Record):
     def height(self) -> float:
         return self.bottom - self.top
 
+    @property
+    def corners(self) -> tuple[Point, Point]:
+        return (self.left, self.top), (self.right, self.bottom)
+
     def grown(self, by: float) -> Rect:
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
@@ -35,20 +37,8 @@ class Rect(Record):
         return self.left < point[0] < self.right and self.top < point[1] < self.bottom
 
     def overlaps(self, other: Rect) -> bool:
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-    def contains(self, other: Rect) -> bool:
-        return (
-            self.left <= other.left
-            and other.right <= self.right
-            and self.top <= other.top
-            and other.bottom <= self.bottom
-        )
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
 
 class Outline(Record):
@@ -63,12 +53,8 @@ class Outline(Record):
 
     @property
     def rect(self) -> Rect:
-        return Rect(
-            self.x - self.half_width,
-            self.y - self.half_height,
-            self.x + self.half_width,
-            self.y + self.half_height,
-        )
+        across, down = self.half_width, self.half_height
+        return Rect(self.x - across, self.y - down, self.x + across, self.y + down)
 
     def towards(self, point: Point) -> Point:
         """Where the ray from the centre to a point outside leaves the border."""
@@ -84,7 +70,11 @@ class Outline(Record):
         inner_width, inner_height = self.half_width - self.corner, self.half_height - self.corner
         if share * across <= inner_width or share * down <= inner_height:
             return share
-        return _far_circle_share((across, down), (inner_width, inner_height), self.corner)
+        # In a corner: the larger s with |s (across, down) - (inner_width, inner_height)| = corner.
+        length = across**2 + down**2
+        along = across * inner_width + down * inner_height
+        apart = inner_width**2 + inner_height**2 - self.corner**2
+        return (along + sqrt(max(0.0, along**2 - length * apart))) / length
 
     def below(self, shift: float) -> Point:
         return self.x + shift, self.y + self._half_height_at(shift)
@@ -99,17 +89,9 @@ class Outline(Record):
         return self.half_height - self.corner + sqrt(self.corner**2 - into_corner**2)
 
 
-def _far_circle_share(ray: Point, centre: Point, radius: float) -> float:
-    """The larger s with |s ray - centre| = radius."""
-    length = ray[0] ** 2 + ray[1] ** 2
-    along = ray[0] * centre[0] + ray[1] * centre[1]
-    apart = centre[0] ** 2 + centre[1] ** 2 - radius**2
-    return (along + sqrt(max(0.0, along**2 - length * apart))) / length
-
-
-def bounding(points: Sequence[Point]) -> Rect:
+def bounding(points: Iterable[Point]) -> Rect:
     """The smallest rectangle around points; a cubic stays within its control points' one."""
-    across, down = [point[0] for point in points], [point[1] for point in points]
+    across, down = zip(*points, strict=True)
     return Rect(min(across), min(down), max(across), max(down))
 
 
@@ -131,26 +113,34 @@ def joined(*curves: Curve) -> Curve:
     return tuple(points)
 
 
-def pieces(curve: Curve) -> Iterator[tuple[Point, Point, Point, Point]]:
-    for start in range(0, len(curve) - 1, 3):
-        yield curve[start], curve[start + 1], curve[start + 2], curve[start + 3]
+def pieces(curve: Curve) -> Iterator[Curve]:
+    return (curve[start : start + 4] for start in range(0, len(curve) - 1, 3))
 
 
-def cubic_point(piece: Sequence[Point], time: float) -> Point:
-    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = piece
-    rest = 1 - time
-    a, b, c, d = rest**3, 3 * rest * rest * time, 3 * rest * time * time, time**3
-    return a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3
+def split(piece: Sequence[Point], time: float) -> tuple[Curve, Curve]:
+    """A cubic as two, by means of means of its points (de Casteljau)."""
+    first, last = [piece[0]], [piece[-1]]
+    while len(piece) > 1:
+        piece = [between(start, end, time) for start, end in pairwise(piece)]
+        first.append(piece[0])
+        last.append(piece[-1])
+    return tuple(first), tuple(last[::-1])
 
 
 def sampled(curve: Curve, step: float) -> list[Point]:
     """Points along a curve, no further apart than about `step`."""
     points = [curve[0]]
     for piece in pieces(curve):
-        count = max(1, ceil(_control_length(piece) / step))
-        points.extend(cubic_point(piece, number / count) for number in range(1, count + 1))
+        length = sum(hypot(end[0] - start[0], end[1] - start[1]) for start, end in pairwise(piece))
+        count = max(1, ceil(length / step))
+        points += (split(piece, number / count)[0][-1] for number in range(1, count + 1))
     return points
 
 
-def _control_length(piece: Sequence[Point]) -> float:
-    return sum(hypot(end[0] - start[0], end[1] - start[1]) for start, end in pairwise(piece))
+def meets(piece: Curve, obstacles: Iterable[Rect], finest: float = 7.0) -> bool:
+    """Halves what may lie in an obstacle until it is `finest` or misses all of them."""
+    bounds = bounding(piece)
+    near = [obstacle for obstacle in obstacles if obstacle.overlaps(bounds)]
+    if max(bounds.width, bounds.height) <= finest:
+        return any(obstacle.holds(end) for obstacle in near for end in (piece[0], piece[-1]))
+    return bool(near) and any(meets(half, near) for half in split(piece, 0.5))

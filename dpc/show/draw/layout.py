@@ -1,23 +1,27 @@
-"""From a picture to places: rows, order, positions, then plates and arrows around them
-(Sugiyama).
-"""
+"""From a picture to places: rows, order, positions, then plates and arrows around them (Sugiyama).
 
-from __future__ import annotations
+No library was found that keeps plates apart: they tie rows together, in the order and in x.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from dpc.dsl.record import Record
 
 from .geometry import Outline, Rect
-from .lags import place_lags
-from .measure import CORNERS, PLATE_SIZE, Size, box_size, shortened, text_width
+from .measure import CORNERS, PLATE_SIZE, BoxSize, box_size, shortened, text_width
 from .order import infer_orders
-from .orient import Edge, oriented_edges
-from .picture import Box, Picture
+from .picture import Box, Picture, PlatePath
 from .place import awkwardness, infer_places
-from .plates import Path
-from .rank import infer_rows
-from .route import Page, Route, infer_routes, self_lags
+from .route import (
+    PLATE_LABEL_INSET,
+    Frame,
+    Page,
+    PlacedBox,
+    Route,
+    infer_routes,
+    self_lags,
+)
+from .rows import infer_rows, oriented_edges
 from .skeleton import Skeleton, build_skeleton
 
 ROW_GAP = 42.0
@@ -27,202 +31,127 @@ TALLEST_GAP = 110.0
 PLATE_TOP = 13.0
 PLATE_BOTTOM = 25.0
 BETWEEN_PLATES = 20.0
-PLATE_LABEL_INSET = 9.0
-PLATE_LABEL_LIFT = 5.5
+# Vertices placed in all: of a small picture several orders are tried, of a large one the first.
 PLACING_EFFORT = 400
 
 
-class Node(Record):
-    """A placed box. `room` also covers what hangs out of its right side."""
-
-    box: Box
-    outline: Outline
-    room: Rect
-
-
-class Frame(Record):
-    """A placed plate, known by the keys from the outermost plate to it."""
-
-    path: Path
-    label: str
-    rect: Rect
-
-    @property
-    def label_rect(self) -> Rect:
-        right, bottom = self.rect.right - PLATE_LABEL_INSET, self.rect.bottom - PLATE_LABEL_LIFT
-        return Rect(right - text_width(self.label, PLATE_SIZE), bottom - PLATE_SIZE, right, bottom)
-
-
-class Layout(Record):
+class PictureLayout(Record):
     """Everything placed. Frames come outermost first, routes in the order of their arrows."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlacedBox, ...]
     frames: tuple[Frame, ...]
     routes: tuple[Route, ...]
 
 
-class _Band(Record):
-    """The vertical room of one row."""
-
-    top: float
-    bottom: float
-
-    @property
-    def middle(self) -> float:
-        return (self.top + self.bottom) / 2
-
-
-def infer_layout(picture: Picture) -> Layout:
+def infer_layout(picture: Picture) -> PictureLayout:
     homes = [box.plates for box in picture.boxes]
     rows = infer_rows(homes, oriented_edges(picture))
-    skeleton = build_skeleton(homes, rows, _numbered_arrows(picture))
+    number = picture.numbers
+    arrows = [(number[arrow.source], number[arrow.target]) for arrow in picture.arrows]
+    skeleton = build_skeleton(homes, rows, arrows)
     lags = self_lags(picture)
     sizes = [box_size(box, lags.get(box.name)) for box in picture.boxes]
-    labels = _frame_labels(picture, skeleton)
-    x = _best_places(skeleton, sizes, {path: _label_room(label) for path, label in labels.items()})
-    bands = _row_bands(skeleton, sizes, x, _lagged_gaps(picture, rows))
-    nodes = tuple(
-        _node(box, size, x[number], bands[rows[number]].middle)
-        for number, (box, size) in enumerate(zip(picture.boxes, sizes, strict=True))
-    )
-    frames = tuple(
-        Frame(path, labels[path], _frame_rect(skeleton, path, x, bands))
-        for path in sorted(skeleton.spans, key=len)
-    )
-    page = Page(
-        skeleton=skeleton,
-        x=x,
-        outlines=[node.outline for node in nodes],
-        rooms=[node.room for node in nodes],
-        bands=[(band.top, band.bottom) for band in bands],
-        plate_margins=[
-            (_starting(skeleton, row), _ending(skeleton, row)) for row in range(len(bands))
-        ],
-        frames={frame.path: frame.rect for frame in frames},
-        frame_labels={frame.path: frame.label_rect for frame in frames},
-    )
-    return Layout(nodes, frames, place_lags(infer_routes(picture, page), page.rooms))
-
-
-def _numbered_arrows(picture: Picture) -> list[Edge]:
-    number = {box.name: place for place, box in enumerate(picture.boxes)}
-    return [(number[arrow.source], number[arrow.target]) for arrow in picture.arrows]
+    labels = {path: shortened(picture.plate_label(path)) for path in skeleton.spans}
+    x = _best_places(skeleton, sizes, labels)
+    margins = _plate_margins(skeleton)
+    around = _row_margins(skeleton, margins)
+    bands = _row_bands(skeleton, sizes, x, around, _lagged_gaps(picture, rows))
+    nodes = [
+        _placed(box, size, x[place], sum(bands[rows[place]]) / 2)
+        for place, (box, size) in enumerate(zip(picture.boxes, sizes, strict=True))
+    ]
+    frames = []
+    for path, (first, last) in sorted(skeleton.spans.items(), key=lambda item: len(item[0])):
+        (left, *_), (right, *_) = skeleton.borders[path]
+        top, bottom = bands[first][0] - margins[path][0], bands[last][1] + margins[path][1]
+        frames.append(Frame(path, labels[path], Rect(x[left], top, x[right], bottom)))
+    plate_bands = [
+        (top - above, bottom + below)
+        for (top, bottom), (above, below) in zip(bands, around, strict=True)
+    ]
+    page = Page(skeleton, x, nodes, frames, bands, plate_bands)
+    return PictureLayout(tuple(nodes), tuple(frames), infer_routes(picture, page))
 
 
 def _best_places(
-    skeleton: Skeleton, sizes: Sequence[Size], widths: Mapping[Path, float]
+    skeleton: Skeleton, sizes: Sequence[BoxSize], labels: Mapping[PlatePath, str]
 ) -> list[float]:
     """Of the orders with the fewest crossings, the least awkward."""
+    widths = {
+        path: text_width(label, PLATE_SIZE) + 2 * PLATE_LABEL_INSET
+        for path, label in labels.items()
+    }
     tries = max(1, PLACING_EFFORT // (len(skeleton.vertices) + 1))
-    placed = [
-        infer_places(skeleton, order, sizes, widths) for order in infer_orders(skeleton)[:tries]
-    ]
-    return min(placed, key=lambda x: awkwardness(skeleton, x)) if len(placed) > 1 else placed[0]
+    orders = infer_orders(skeleton)[:tries]
+    placed = [infer_places(skeleton, order, sizes, widths) for order in orders]
+    return min(placed, key=lambda x: awkwardness(skeleton, x))
 
 
-def _frame_labels(picture: Picture, skeleton: Skeleton) -> dict[Path, str]:
-    labels = {plate.key: plate.label for plate in picture.plates}
-    return {path: shortened(labels.get(path[-1], path[-1])) for path in skeleton.spans}
-
-
-def _label_room(label: str) -> float:
-    return text_width(label, PLATE_SIZE) + 2 * PLATE_LABEL_INSET
-
-
-def _node(box: Box, size: Size, x: float, y: float) -> Node:
-    room = Rect(x - size.left, y - size.reach, x + size.right, y + size.reach)
+def _placed(box: Box, size: BoxSize, x: float, y: float) -> PlacedBox:
+    room = Rect(x - size.half_width, y - size.reach, x + size.right, y + size.reach)
     corner = min(CORNERS.get(box.kind, 0.0), size.half_height)
-    return Node(box, Outline(x, y, size.half_width, size.half_height, box.is_round, corner), room)
+    outline = Outline(x, y, size.half_width, size.half_height, box.is_round, corner)
+    return PlacedBox(box, outline, room)
+
+
+def _plate_margins(skeleton: Skeleton) -> dict[PlatePath, tuple[float, float]]:
+    """How far a plate reaches above its first row and below its last, around those inside it."""
+    margins: dict[PlatePath, tuple[float, float]] = {}
+    for path, (first, last) in sorted(skeleton.spans.items(), key=lambda item: -len(item[0])):
+        inner = [child for child in margins if child[:-1] == path]
+        above = [margins[child][0] for child in inner if skeleton.spans[child][0] == first]
+        below = [margins[child][1] for child in inner if skeleton.spans[child][1] == last]
+        margins[path] = (
+            PLATE_TOP + max(above, default=0.0),
+            PLATE_BOTTOM + max(below, default=0.0),
+        )
+    return margins
+
+
+def _row_margins(
+    skeleton: Skeleton, margins: Mapping[PlatePath, tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """How far the plates that begin with a row reach above it, and those that end, below."""
+    rows = [(0.0, 0.0)] * skeleton.row_count
+    for path, (first, last) in skeleton.spans.items():
+        above, below = margins[path]
+        rows[first] = max(rows[first][0], above), rows[first][1]
+        rows[last] = rows[last][0], max(rows[last][1], below)
+    return rows
 
 
 def _lagged_gaps(picture: Picture, rows: Sequence[int]) -> set[int]:
     """The rows under which a recurrence between two boxes runs: its words need room."""
-    lagged = picture.replace(arrows=tuple(arrow for arrow in picture.arrows if arrow.lag))
-    pairs = [
-        sorted((rows[source], rows[target]))
-        for source, target in _numbered_arrows(lagged)
-        if source != target
-    ]
-    return {row for upper, lower in pairs for row in range(upper, max(lower, upper + 1))}
+    lagged: set[int] = set()
+    for arrow in picture.arrows:
+        if arrow.lag and arrow.source != arrow.target:
+            ends = (rows[picture.numbers[name]] for name in (arrow.source, arrow.target))
+            upper, lower = sorted(ends)
+            lagged.update(range(upper, max(lower, upper + 1)))
+    return lagged
 
 
 def _row_bands(
-    skeleton: Skeleton, sizes: Sequence[Size], x: Sequence[float], lagged: set[int]
-) -> list[_Band]:
-    heights = [0.0] * skeleton.row_count
-    for number, size in enumerate(sizes):
-        row = skeleton.vertices[number].row
-        heights[row] = max(heights[row], 2 * size.reach)
-    bands: list[_Band] = []
+    skeleton: Skeleton,
+    sizes: Sequence[BoxSize],
+    x: Sequence[float],
+    around: Sequence[tuple[float, float]],
+    lagged: set[int],
+) -> list[tuple[float, float]]:
+    """Top and bottom of each row; more room where plates meet and where arrows run sideways."""
+    heights, sideways = [0.0] * skeleton.row_count, [0.0] * skeleton.row_count
+    for size, vertex in zip(sizes, skeleton.vertices, strict=False):
+        heights[vertex.row] = max(heights[vertex.row], 2 * size.reach)
+    for upper, lower in skeleton.links:
+        row = skeleton.vertices[upper].row
+        sideways[row] = max(sideways[row], abs(x[upper] - x[lower]))
+    bands: list[tuple[float, float]] = []
     for row, height in enumerate(heights):
-        least = LAG_GAP if row - 1 in lagged else ROW_GAP
-        top = bands[-1].bottom + max(least, _row_gap(skeleton, row - 1, x)) if bands else 0.0
-        bands.append(_Band(top, top + height))
+        top = 0.0
+        if row > 0:
+            least = LAG_GAP if row - 1 in lagged else ROW_GAP
+            plates = around[row - 1][1] + around[row][0] + BETWEEN_PLATES
+            steep = min(STEEP * sideways[row - 1], TALLEST_GAP)
+            top = bands[-1][1] + max(least, plates, steep)
+        bands.append((top, top + height))
     return bands
-
-
-def _row_gap(skeleton: Skeleton, row: int, x: Sequence[float]) -> float:
-    """Room below a row for plates that end there and begin next, more where arrows run far
-    sideways.
-    """
-    ending, starting = _ending(skeleton, row), _starting(skeleton, row + 1)
-    sideways = max(
-        (
-            abs(x[upper] - x[lower])
-            for upper, lower in skeleton.links
-            if skeleton.vertices[upper].row == row
-        ),
-        default=0.0,
-    )
-    return max(ending + starting + BETWEEN_PLATES, min(STEEP * sideways, TALLEST_GAP))
-
-
-def _ending(skeleton: Skeleton, row: int) -> float:
-    """How far plates reach below the row that they end with."""
-    return max(
-        (_below(skeleton, path) for path, span in skeleton.spans.items() if span[1] == row),
-        default=0.0,
-    )
-
-
-def _starting(skeleton: Skeleton, row: int) -> float:
-    return max(
-        (_above(skeleton, path) for path, span in skeleton.spans.items() if span[0] == row),
-        default=0.0,
-    )
-
-
-def _above(skeleton: Skeleton, path: Path) -> float:
-    """How far a plate's top is over its first row: its own margin and those of plates inside it."""
-    first = skeleton.spans[path][0]
-    inner = [
-        _above(skeleton, child)
-        for child in _children(skeleton, path)
-        if skeleton.spans[child][0] == first
-    ]
-    return PLATE_TOP + max(inner, default=0.0)
-
-
-def _below(skeleton: Skeleton, path: Path) -> float:
-    last = skeleton.spans[path][1]
-    inner = [
-        _below(skeleton, child)
-        for child in _children(skeleton, path)
-        if skeleton.spans[child][1] == last
-    ]
-    return PLATE_BOTTOM + max(inner, default=0.0)
-
-
-def _children(skeleton: Skeleton, path: Path) -> list[Path]:
-    return [child for child in skeleton.spans if child[:-1] == path]
-
-
-def _frame_rect(skeleton: Skeleton, path: Path, x: Sequence[float], bands: Sequence[_Band]) -> Rect:
-    (left, *_), (right, *_) = skeleton.borders[path]
-    first, last = skeleton.spans[path]
-    return Rect(
-        x[left],
-        bands[first].top - _above(skeleton, path),
-        x[right],
-        bands[last].bottom + _below(skeleton, path),
-    )

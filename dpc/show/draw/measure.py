@@ -1,13 +1,11 @@
 """How much room text and boxes need: a width table stands in for the reader's font."""
 
-from __future__ import annotations
-
 import unicodedata
 from math import sqrt
 
 from dpc.dsl.record import Record
 
-from .picture import Box, Kind
+from .picture import Box, BoxKind
 
 LABEL_SIZE = 14.0
 DETAIL_SIZE = 10.5
@@ -33,7 +31,13 @@ _GROUPS = {
 _WIDTHS = {character: width for group, width in _GROUPS.items() for character in group}
 _SLACK = 1.06
 
-CORNERS = {Kind.PARAM: 14.0, Kind.FUNCTION: 6.0, Kind.COST: 6.0, Kind.DRAW: 7.0, Kind.LATENT: 7.0}
+CORNERS = {
+    BoxKind.PARAM: 14.0,
+    BoxKind.FUNCTION: 6.0,
+    BoxKind.COST: 6.0,
+    BoxKind.DRAW: 7.0,
+    BoxKind.LATENT: 7.0,
+}
 CIRCLE = 25.0
 FACTOR = 6.5
 FACTOR_LABEL_GAP = 5.0
@@ -47,19 +51,13 @@ NUMBER_WIDTH = 30.0
 LOOP_LABEL_GAP = 4.0
 
 
-class Size(Record):
-    """Half the width and height of a shape, and what hangs out on its right (a loop, a factor's
-    name).
-    """
+class BoxSize(Record):
+    """Half a shape's width and height, and what hangs out on its right: a loop, a factor's name."""
 
     half_width: float
     half_height: float
     right_extra: float = 0.0
     extra_half_height: float = 0.0
-
-    @property
-    def left(self) -> float:
-        return self.half_width
 
     @property
     def right(self) -> float:
@@ -100,26 +98,24 @@ def _character_width(character: str) -> int:
     return 1000 if unicodedata.east_asian_width(character) in "WF" else 620
 
 
-def box_size(box: Box, lag: str | None = None) -> Size:
-    """The shape of a box grown to hold its two lines; `lag` is the text beside its self-arrow, if
-    any.
-    """
+def box_size(box: Box, lag: str | None = None) -> BoxSize:
+    """The shape grown to hold its two lines; `lag` is the text beside its self-arrow, if any."""
     label = text_width(shortened(box.label), LABEL_SIZE)
     detail = text_width(shortened(box.detail), DETAIL_SIZE)
-    if box.kind is Kind.FACTOR:
+    if box.kind is BoxKind.FACTOR:
         beside = FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag)
-        return Size(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
+        return BoxSize(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
     if box.bars:
         return _chart(box, label)
     half_width, half_height = (
         _ellipse(label, detail) if box.is_round else _rectangle(box, label, detail)
     )
-    return Size(half_width, half_height, _loop_room(lag))
+    return BoxSize(half_width, half_height, _loop_room(lag))
 
 
-def _chart(box: Box, label: float) -> Size:
+def _chart(box: Box, label: float) -> BoxSize:
     """A heading, and a row for each bar: its name, the bar, the number."""
-    return Size(
+    return BoxSize(
         max(label, row_width(box)) / 2 + CHART_INSET,
         (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3,
     )
@@ -151,6 +147,6 @@ def _reach(half_width: float, half_height: float) -> float:
 
 
 def _rectangle(box: Box, label: float, detail: float) -> tuple[float, float]:
-    border = 4.0 if box.kind is Kind.COST else 0.0
+    border = 4.0 if box.kind is BoxKind.COST else 0.0
     half_width = max(label, detail) / 2 + 11 + border
     return max(half_width, 20.0), (20.0 if detail else 16.0) + border / 2

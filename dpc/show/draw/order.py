@@ -5,17 +5,14 @@ the order that row gave, and rows of a plate are consecutive, so the orders of a
 on one page.
 """
 
-from __future__ import annotations
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping, Sequence
+from math import inf
 
-from collections.abc import Iterator, Sequence
-
-from .crossings import count_crossings
-from .plates import PAGE, Path
+from .picture import PlatePath, within
 from .skeleton import Role, Skeleton
 
-Item = int | Path
-RowTree = dict[Path, list[Item]]
-
+# An arrow that crosses a plate's border disturbs more than one that crosses another arrow.
 BORDER_WEIGHT = 3
 ENOUGH_SWEEPS = 24
 PATIENCE = 6
@@ -25,236 +22,198 @@ Order = tuple[tuple[int, ...], ...]
 
 
 def infer_orders(skeleton: Skeleton) -> list[Order]:
-    """The orders of the rows, left to right, with the fewest crossings that any start and sweep has
-    met.
-    """
-    backward = [False] if len(skeleton.vertices) > LARGE else [False, True]
+    """The orders of the rows with the fewest crossings that any start and sweep has met."""
     met: dict[Order, int] = {}
-    for mirrored in backward:
+    for mirrored in [False] if len(skeleton.vertices) > LARGE else [False, True]:
         met.update(_Sweeper(skeleton, mirrored).met())
     fewest = min(met.values())
     return [order for order, crossings in met.items() if crossings == fewest]
 
 
 class _Sweeper:
+    """`up` and `down` name a border's neighbours as often as their links weigh."""
+
     def __init__(self, skeleton: Skeleton, mirrored: bool) -> None:
         self.skeleton = skeleton
-        self.up: list[list[int]] = [[] for _ in skeleton.vertices]
-        self.down: list[list[int]] = [[] for _ in skeleton.vertices]
+        vertices = skeleton.vertices
+        self.up: list[list[int]] = [[] for _ in vertices]
+        self.down: list[list[int]] = [[] for _ in vertices]
         for upper, lower in skeleton.links:
-            self.up[lower].append(upper)
-            self.down[upper].append(lower)
-        borders = (Role.LEFT, Role.RIGHT)
-        self.weight = [
-            BORDER_WEIGHT if vertex.role in borders else 1 for vertex in skeleton.vertices
-        ]
-        self.place = [0] * len(skeleton.vertices)
-        self.trees: list[RowTree] = [_row_tree(skeleton, row) for row in range(skeleton.row_count)]
+            weight = BORDER_WEIGHT if vertices[upper].role in (Role.LEFT, Role.RIGHT) else 1
+            self.up[lower] += [upper] * weight
+            self.down[upper] += [lower] * weight
+        self.rows: list[list[int]] = [[] for _ in range(skeleton.row_count)]
+        for number, vertex in enumerate(vertices):
+            self.rows[vertex.row].append(number)
+        self.place = list(range(len(vertices)))
         self._start(mirrored)
 
     def met(self) -> dict[Order, int]:
         """Every order on the way, with its crossings, until sweeping no longer helps."""
         fewest = self.crossings()
-        met = {self.flat_rows(): fewest}
+        met = {tuple(map(tuple, self.rows)): fewest}
         stale = 0
         for sweep in range(ENOUGH_SWEEPS):
             self._sweep(downward=sweep % 2 == 0)
             self._transpose(turn_ties=sweep % 4 >= 2)
             crossings = self.crossings()
-            met[self.flat_rows()] = crossings
+            met[tuple(map(tuple, self.rows))] = crossings
             stale = 0 if crossings < fewest else stale + 1
             fewest = min(fewest, crossings)
             if stale >= PATIENCE:
                 break
         return met
 
-    def flat_rows(self) -> Order:
-        return tuple(tuple(self._flat(row, PAGE)) for row in range(len(self.trees)))
-
     def crossings(self) -> int:
-        return sum(
-            count_crossings(upper, self.down, self.place, self.weight) for upper in self.flat_rows()
-        )
-
-    def _flat(self, row: int, item: Item) -> Iterator[int]:
-        if isinstance(item, int):
-            yield item
-            return
-        left, right = self.skeleton.border(item, row) if item else (None, None)
-        if left is not None:
-            yield left
-        for inner in self.trees[row].get(item, ()):
-            yield from self._flat(row, inner)
-        if right is not None:
-            yield right
-
-    def _number(self, row: int) -> None:
-        for place, vertex in enumerate(self._flat(row, PAGE)):
-            self.place[vertex] = place
+        return sum(count_crossings(row, self.down, self.place) for row in self.rows)
 
     def _start(self, mirrored: bool) -> None:
-        key = _walk_order(self.up, self.down, mirrored)
-        plate_key = {
-            path: min(
-                key[vertex]
-                for vertex, made in enumerate(self.skeleton.vertices)
-                if made.home == path
-            )
-            for path in self.skeleton.spans
-        }
-        for row, tree in enumerate(self.trees):
-            for items in tree.values():
-                items.sort(key=lambda item: key[item] if isinstance(item, int) else plate_key[item])
-            self._number(row)
+        """In the order in which a depth-first walk over links in either direction meets them."""
+        met: dict[int, None] = {}
+        starts = range(len(self.place))
+        for start in reversed(starts) if mirrored else starts:
+            stack = [start]
+            while stack:
+                vertex = stack.pop()
+                if vertex not in met:
+                    met[vertex] = None
+                    stack.extend(reversed(self.up[vertex] + self.down[vertex]))
+        key = {vertex: -time if mirrored else time for time, vertex in enumerate(met)}
+        plate_key = dict.fromkeys(self.skeleton.spans, inf)
+        for vertex, (_, _, home) in enumerate(self.skeleton.vertices):
+            if home:
+                plate_key[home] = min(plate_key[home], key[vertex])
+        for row in range(len(self.rows)):
+            self._sort_row(row, key, plate_key)
+
+    def _sort_row(
+        self, row: int, key: Mapping[int, float], plate_key: Mapping[PlatePath, float]
+    ) -> None:
+        """By the keys of the plates around a vertex, then by its own; equal ones stay in order."""
+
+        def nested_key(number: int) -> list[tuple[float, int]]:
+            role, _, home = self.skeleton.vertices[number]
+            path_keys = [
+                (plate_key[path], self.place[self.skeleton.border(path, row)[0]])
+                for path in within(home)
+            ]
+            own = {Role.LEFT: -inf, Role.RIGHT: inf}.get(role)
+            return [*path_keys, (key[number] if own is None else own, self.place[number])]
+
+        self.rows[row].sort(key=nested_key)
+        self._number(row)
+
+    def _number(self, row: int) -> None:
+        for place, vertex in enumerate(self.rows[row]):
+            self.place[vertex] = place
 
     def _sweep(self, downward: bool) -> None:
-        rows = range(1, len(self.trees)) if downward else range(len(self.trees) - 2, -1, -1)
-        for row in rows:
-            fixed = row - 1 if downward else row + 1
-            self._sort_row(row, fixed, self.up if downward else self.down)
-            self._number(row)
+        near, step = (self.up, 1) if downward else (self.down, -1)
+        for row in range(len(self.rows))[::step][1:]:
+            key = self._barycentres(row, near)
+            plate_key = {}
+            for path in self.skeleton.spans:
+                if self.skeleton.spans_row(path, row):
+                    plate_key[path] = self._plate_key(path, row, row - step, key)
+            self._sort_row(row, key, plate_key)
 
-    def _sort_row(self, row: int, fixed: int, near: list[list[int]]) -> None:
-        order = list(self._flat(row, PAGE))
-        pulls = [
+    def _plate_key(self, path: PlatePath, row: int, fixed: int, key: Mapping[int, float]) -> float:
+        """The middle of where the plate stands in the fixed row, or of what it holds in this."""
+        if self.skeleton.spans_row(path, fixed):
+            return sum(self.place[border] for border in self.skeleton.border(path, fixed)) / 2
+        left, right = (self.place[border] for border in self.skeleton.border(path, row))
+        inside = self.rows[row][left : right + 1]
+        return sum(key[vertex] for vertex in inside) / len(inside)
+
+    def _barycentres(self, row: int, near: Sequence[Sequence[int]]) -> dict[int, float]:
+        """A vertex without links stays between its neighbours: the mean of the nearest means."""
+        order = self.rows[row]
+        means = [
             sum(self.place[other] for other in near[vertex]) / len(near[vertex])
             if near[vertex]
             else None
             for vertex in order
         ]
-        key = dict(zip(order, _filled(pulls), strict=True))
-        for items in self.trees[row].values():
-            centre = {
-                item: _mean([key[vertex] for vertex in self._flat(row, item)]) for item in items
-            }
-            items.sort(key=centre.__getitem__)
-            self._keep_plate_order(items, fixed)
-
-    def _keep_plate_order(self, items: list[Item], fixed: int) -> None:
-        slots = [slot for slot, item in enumerate(items) if self._spans(item, fixed)]
-        kept = sorted(
-            (items[slot] for slot in slots), key=lambda item: self._left_place(item, fixed)
-        )
-        for slot, item in zip(slots, kept, strict=True):
-            items[slot] = item
-
-    def _spans(self, item: Item, row: int) -> bool:
-        if isinstance(item, int):
-            return False
-        first, last = self.skeleton.spans[item]
-        return first <= row <= last
-
-    def _left_place(self, item: Item, row: int) -> int:
-        assert not isinstance(item, int)
-        return self.place[self.skeleton.border(item, row)[0]]
+        before, after = _carried(means), _carried(means[::-1])[::-1]
+        filled = [
+            mean if mean is not None else (one + other) / 2
+            for mean, one, other in zip(means, before, after, strict=True)
+        ]
+        return dict(zip(order, filled, strict=True))
 
     def _transpose(self, turn_ties: bool) -> None:
-        """Neighbours that cross less the other way round change places; turning ties too opens new
-        orders.
-        """
+        """Neighbours that cross less the other way round change places; ties open new orders."""
         for attempt in range(4):
             least_gain = 0 if turn_ties and attempt == 0 else 1
-            improved = False
-            for row, tree in enumerate(self.trees):
-                for items in tree.values():
-                    improved |= self._transpose_items(row, items, least_gain)
-            if not improved:
+            if sum(self._transpose_row(row, least_gain) for row in self.rows) == 0:
                 return
 
-    def _transpose_items(self, row: int, items: list[Item], least_gain: int) -> bool:
-        improved = False
-        for slot in range(len(items) - 1):
-            left, right = items[slot], items[slot + 1]
-            if not self._bound_together(left, right) and self._gain(row, left, right) >= least_gain:
-                items[slot], items[slot + 1] = right, left
-                self._exchange(row, left, right)
-                improved = True
-        return improved
+    def _transpose_row(self, order: list[int], least_gain: int) -> int:
+        """How many neighbouring items changed places; each goes on as far as that helps."""
+        changes = start = 0
+        while start < len(order):
+            middle = self._end(order, start)
+            end = self._end(order, middle)
+            lefts, rights = order[start:middle], order[middle:end]
+            is_free = lefts and rights and not self._bound_together(lefts[0], rights[0])
+            if not is_free or self._gain(lefts, rights) < least_gain:
+                start += 1
+                continue
+            order[start:end] = rights + lefts
+            for place in range(start, end):
+                self.place[order[place]] = place
+            start += len(rights)
+            changes += 1
+        return changes
 
-    def _exchange(self, row: int, left: Item, right: Item) -> None:
-        """Neighbours change places; the rest of the row stays where it is."""
-        lefts, rights = list(self._flat(row, left)), list(self._flat(row, right))
-        for vertex in lefts:
-            self.place[vertex] += len(rights)
-        for vertex in rights:
-            self.place[vertex] -= len(lefts)
+    def _end(self, order: Sequence[int], start: int) -> int:
+        """Where the item that begins there ends: a plate is one item, a right border is none."""
+        if start == len(order):
+            return start
+        role, row, home = self.skeleton.vertices[order[start]]
+        if role is Role.LEFT:
+            return self.place[self.skeleton.border(home, row)[1]] + 1
+        return start + (role is not Role.RIGHT)
 
-    def _bound_together(self, left: Item, right: Item) -> bool:
+    def _bound_together(self, left: int, right: int) -> bool:
         """Plates that share a second row could only change places in all of them at once."""
-        if isinstance(left, int) or isinstance(right, int):
+        one, other = self.skeleton.vertices[left], self.skeleton.vertices[right]
+        if not one.role is other.role is Role.LEFT:
             return False
-        (first, last), (other_first, other_last) = (
-            self.skeleton.spans[left],
-            self.skeleton.spans[right],
-        )
-        return max(first, other_first) < min(last, other_last)
+        spans = [self.skeleton.spans[vertex.home] for vertex in (one, other)]
+        return max(first for first, _ in spans) < min(last for _, last in spans)
 
-    def _gain(self, row: int, left: Item, right: Item) -> int:
-        lefts, rights = list(self._flat(row, left)), list(self._flat(row, right))
-        return sum(self._pair_gain(one, other) for one in lefts for other in rights)
-
-    def _pair_gain(self, left: int, right: int) -> int:
-        place, gain = self.place, 0
+    def _gain(self, lefts: Sequence[int], rights: Sequence[int]) -> int:
+        """How many crossings go when two neighbouring items change places."""
+        gain = 0
         for near in (self.up, self.down):
-            for one in near[left]:
-                for other in near[right]:
-                    gain += (place[one] > place[other]) - (place[one] < place[other])
-        return gain * self.weight[left] * self.weight[right]
+            ends = sorted(self.place[other] for vertex in rights for other in near[vertex])
+            for vertex in lefts:
+                for other in near[vertex]:
+                    place = self.place[other]
+                    gain += bisect_left(ends, place) + bisect_right(ends, place) - len(ends)
+        return gain
 
 
-def _row_tree(skeleton: Skeleton, row: int) -> RowTree:
-    tree: RowTree = {PAGE: []}
-    for path, (first, last) in skeleton.spans.items():
-        if first <= row <= last:
-            tree[path] = []
-    for path in list(tree):
-        if path:
-            tree[path[:-1]].append(path)
-    for number, vertex in enumerate(skeleton.vertices):
-        if vertex.row == row and vertex.role in (Role.BOX, Role.BEND):
-            tree[vertex.home].append(number)
-    return tree
+def count_crossings(
+    upper: Sequence[int], down: Sequence[Sequence[int]], place: Sequence[int]
+) -> int:
+    """Pairs of links with a's upper end left of b's and its lower end right of b's."""
+    crossings = 0
+    seen: list[int] = []
+    for vertex in upper:
+        ends = sorted(place[lower] for lower in down[vertex])
+        crossings += sum(len(seen) - bisect_right(seen, end) for end in ends)
+        for end in ends:
+            insort(seen, end)
+    return crossings
 
 
-def _walk_order(up: list[list[int]], down: list[list[int]], mirrored: bool) -> list[int]:
-    """When a depth-first walk over links in either direction first meets each vertex."""
-    met: dict[int, None] = {}
-    starts = range(len(up))
-    for start in reversed(starts) if mirrored else starts:
-        stack = [start]
-        while stack:
-            vertex = stack.pop()
-            if vertex not in met:
-                met[vertex] = None
-                stack.extend(reversed(up[vertex] + down[vertex]))
-    key = [0] * len(up)
-    for time, vertex in enumerate(met):
-        key[vertex] = -time if mirrored else time
-    return key
-
-
-def _filled(pulls: Sequence[float | None]) -> list[float]:
-    """A vertex without links stays between its neighbours: it takes the mean of the nearest
-    pulls.
-    """
-    after = _carried(pulls)
-    before = _carried(pulls[::-1])[::-1]
-    return [
-        pull
-        if pull is not None
-        else _mean([value for value in (one, other) if value is not None] or [0.0])
-        for pull, one, other in zip(pulls, after, before, strict=True)
-    ]
-
-
-def _carried(pulls: Sequence[float | None]) -> list[float | None]:
-    carried: list[float | None] = []
-    last: float | None = None
-    for pull in pulls:
-        last = pull if pull is not None else last
+def _carried(means: Sequence[float | None]) -> list[float]:
+    """Each mean, or where there is none the last before it, or the first of all."""
+    last = next((mean for mean in means if mean is not None), 0.0)
+    carried = []
+    for mean in means:
+        last = mean if mean is not None else last
         carried.append(last)
     return carried
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
