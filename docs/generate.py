@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpc.dsl.codes import chapters
-from dpc.dsl.codes.entry import Code
+from dpc.dsl.codes import Code, chapters
 from dpc.dsl.library import (
     distributions,
     distributions_continuous,
@@ -20,7 +19,7 @@ from dpc.dsl.library import (
     functions_smooth,
 )
 from dpc.dsl.library.notation import DOMAIN_WORDS
-from dpc.dsl.library.rows import Distribution, Function
+from dpc.dsl.library.rows import Distribution, FunctionRow
 
 FOLDER = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the tables in dsl/: do not edit. -->"
@@ -125,7 +124,7 @@ def functions_page() -> str:
     return _page("# Functions", intro, _legend(), *sections)
 
 
-def _function_table(rows: Iterable[Function]) -> str:
+def _function_table(rows: Iterable[FunctionRow]) -> str:
     lines = [
         f"| {_code(row.text)} | {_cell(row.doc)}{' *(hard)*' if row.hard else ''} |" for row in rows
     ]

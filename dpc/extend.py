@@ -172,7 +172,7 @@ def add_estimator(
         raise ValueError(f"`needs` is a fact of distributions, not `{needs}`")
     if along not in ("", "path", "score"):
         raise ValueError(f"`along` is path or score, not {along!r}")
-    row = rows.Method(
+    row = rows.MethodRow(
         method.name,
         doc or f"added from Python: {method.name}",
         {"samples": "positive count", **(options or {})},

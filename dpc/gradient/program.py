@@ -8,7 +8,7 @@ from typing import Any
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.lower.emit import program_text
-from dpc.dsl.lower.program import Program, Writer, lower_program
+from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
 from dpc.estimators.bounds import Bound, bound_surrogate
@@ -54,10 +54,10 @@ class ObjectiveProgram:
         self.summed = summed_paths(self.graph, choices)
 
     @cached_property
-    def _lowered(self) -> Program:
+    def _lowered(self) -> LoweredProgram:
         frozen = frozenset(name for name, c in self.choices.items() if weighs_scores(c.method))
 
-        def parts(writer: Writer) -> list[FunctionDef]:
+        def parts(writer: ProgramWriter) -> list[FunctionDef]:
             return [StepWriter(writer, frozen, self.summed).write(self.terms)]
 
         return lower_program(self.graph, parts, RESERVED)
