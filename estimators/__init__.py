@@ -1,6 +1,4 @@
-"""Gradients of expectations: every draw of a stochastic program has an estimator. Knows nothing of
-the language.
-"""
+"""Gradients of expectations: every draw of a stochastic program has an estimator."""
 
 from dpc.inference import whole_numpyro  # noqa: F401
 

@@ -4,8 +4,6 @@ arguments have.
 Axes are numbers, in the order in which they were made; a value's own axes come after them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,9 +34,7 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
 
 
 class Term(NamedTuple):
-    """A factor of a product: an array and the label of each of its axes. Labels that are None stay
-    at the end.
-    """
+    """A factor of a product: an array and the label of each axis, None for those at the end."""
 
     array: jax.Array
     labels: tuple[Any, ...]

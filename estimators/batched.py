@@ -5,8 +5,6 @@ Draws of it for all samples are then elements of one draw, from one key, which i
 faster than a key for every sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,9 +49,7 @@ def batched_law(
     axes: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> Distribution | None:
-    """The law with these sample axes, of this shape, before its plates; None where it has other
-    parts than arrays.
-    """
+    """The distribution with these sample axes before its plates; None if not made of arrays."""
     every, own = mapped(law, given)
     base = every.base_dist if isinstance(every, ExpandedDistribution) else every
     if type(base) not in PARAMETERS:
@@ -61,9 +57,7 @@ def batched_law(
     plates: tuple[int, ...] = every.batch_shape
 
     def placed(array: jax.Array, event: int) -> jax.Array:
-        """Axes of length one for samples that it does not depend on, and for plates that it does
-        not have.
-        """
+        """Axes of length one for samples that it is independent of and plates it lacks."""
         array = jnp.expand_dims(
             array, [place for place, axis in enumerate(axes) if axis not in own]
         )

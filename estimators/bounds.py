@@ -12,8 +12,6 @@ where the last, for draws that have a baseline, is F with the mean of the other 
 (VIMCO).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -108,9 +106,7 @@ def _score(drawn: Drawn, shared: Shared | None) -> jax.Array:
 
 
 def _shared_axis(costs: Sequence[tuple[Cost, Placed]], run: Run) -> Shared | None:
-    """For every draw the axis along which all costs follow it, and for every cost its own; None
-    where there is none.
-    """
+    """The axis along which all costs follow a draw, for draws and costs; None without one."""
     found: Shared = {}
     for cost, _ in costs:
         place = _common_place(cost, run, found)

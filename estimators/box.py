@@ -7,8 +7,6 @@ right (DiCE). No exponential is computed for them. lean(x, s) = (x - stop(x)) (s
 here to here.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
@@ -16,9 +14,7 @@ from jax.lax import stop_gradient
 
 @jax.custom_jvp
 def magic_box(x: jax.Array) -> jax.Array:
-    """JAX maps a constant and its derivatives along different axes, so this is not one; the
-    compiler makes it one.
-    """
+    """A function for JAX, which maps a constant and its derivative unlike; a constant for XLA."""
     return jnp.where(True, 1.0, x)
 
 

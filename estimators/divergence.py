@@ -1,8 +1,4 @@
-"""KL(q, p) = E_q[log q(x) - log p(x)] where it has a closed form: NumPyro's, and the sum over a
-finite support.
-"""
-
-from __future__ import annotations
+"""KL(q, p) = E_q[log q(x) - log p(x)] in closed form: NumPyro's, and finite sums."""
 
 import jax
 import jax.numpy as jnp

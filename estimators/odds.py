@@ -1,8 +1,4 @@
-"""Functions of log odds whose slopes are written with the probability itself, which whoever draws
-computes anyway.
-"""
-
-from __future__ import annotations
+"""Functions of log odds whose derivatives are written with the probability itself."""
 
 import jax
 import jax.numpy as jnp

@@ -5,8 +5,6 @@ Where all that is below looks at one step at a time, the marginals of each step 
 is over all K^T paths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,9 +17,7 @@ from .program import Path
 
 
 def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
-    """What is summed over, (points, *shape): along local axes all elements go through the support
-    at once.
-    """
+    """What is summed over, (points, *shape); along local axes all elements at once."""
     places = joint_places(step.shape, step.support, local)
     return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
 

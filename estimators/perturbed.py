@@ -9,8 +9,6 @@ zero: with Gumbel
 noise over one-hot vectors F is s softmax(theta / s) and the argmax is softargmax(theta / s).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -48,9 +46,7 @@ def perturbed_argmax(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[y*(theta + s Z)] from this many samples; derivatives of every order, to theta and scale,
-    are unbiased too.
-    """
+    """E[y*(theta + s Z)] from this many samples, with unbiased derivatives of every order."""
     return _argmax(_sampled(maximiser, theta, key, scale, samples, noise), jacobian)
 
 
@@ -63,9 +59,7 @@ def perturbed_max(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[max_y <theta + s Z, y>] from this many samples; its gradient is the perturbed argmax of the
-    same samples.
-    """
+    """E[max_y <theta + s Z, y>]; its gradient is the perturbed argmax of the same samples."""
     run = _sampled(maximiser, theta, key, scale, samples, noise)
     noises = (run.points - run.theta) / run.scale
     radial = jnp.mean(run.boxes(run.theta) * _inner(noises, run.choices))
@@ -77,9 +71,7 @@ def perturbed_max(
 
 
 class _Sampled(NamedTuple):
-    """Points theta + s Z with the choice and the value of each, and those without noise; none has
-    derivatives.
-    """
+    """Points theta + s Z with their choices and values, and those without noise; constants."""
 
     theta: jax.Array
     scale: jax.Array

@@ -8,8 +8,6 @@ those up to its own place, as in a recurrence. Without such knowledge it depends
 which is always right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -75,9 +73,7 @@ class Path(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The log density of a part of a block, element by element, given the values of its parents and
-    of the block.
-    """
+    """The elementwise log density of a part of a block, given parents and the block."""
 
     name: str
     parents: tuple[str, ...]

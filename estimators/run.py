@@ -1,7 +1,5 @@
 """A program as it is run: every step for all samples at once, and the weights of what was drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,9 +20,7 @@ State = dict[str, Any]
 
 
 class Drawn(NamedTuple):
-    """`axes` are the sample axes of weights and log probabilities; along `own` samples are
-    independent.
-    """
+    """`axes` are the sample axes of weights and log_prob; independent along `own`."""
 
     name: str
     axes: tuple[int, ...]
@@ -223,9 +219,7 @@ class Run:
         return len(self.sizes) - 1
 
     def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int:
-        """Draws of the same number of samples share an axis, unless one is above another; others
-        use the particles'.
-        """
+        """Draws of as many samples share an axis, unless one is above another."""
         if samples is None:
             return 0
         for axis in sorted(self.independent - {0}):
@@ -242,9 +236,7 @@ class Run:
     # ---- weights
 
     def weights(self, names: Sequence[str], follows: Follows, boxed: bool = True) -> Iterator[Term]:
-        """The weights of these draws on the axes of something below them; boxes on the same axes
-        are one.
-        """
+        """The weights of these draws on the axes of something below; boxes on like axes join."""
         boxes: dict[tuple[Any, ...], jax.Array] = {}
         for name in names:
             drawn = self.drawn[name]

@@ -11,8 +11,6 @@ score, and a baseline is boxed with the log probabilities of earlier draws only:
 right derivatives of every order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -29,9 +27,7 @@ from .run import Drawn, Run, State, cost_term
 
 
 class Estimate(NamedTuple):
-    """`value` estimates the expected cost, as its derivatives do; `state` is what baselines
-    remember for the next.
-    """
+    """`value` estimates the expected cost, its derivatives too; `state` is the baselines'."""
 
     value: jax.Array
     state: State
@@ -40,9 +36,7 @@ class Estimate(NamedTuple):
 def surrogate(
     steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None
 ) -> Estimate:
-    """One estimate from this many particles, which are samples of all draws without a number of
-    their own.
-    """
+    """One estimate from this many particles, samples of all draws without a number of own."""
     if particles < 1:
         raise EstimatorError(f"{particles} samples have no mean: draw at least one")
     run = Run(list(steps), particles, dict(state or {}))
@@ -101,9 +95,7 @@ class _Sums:
         return contract(terms) / self.run.count(terms)
 
     def _baseline_term(self, drawn: Drawn) -> jax.Array:
-        """sum over samples and elements of weight * (1 - box(log p)) * b, which is 0 in value and
-        in expectation.
-        """
+        """sum over samples and elements of weight * (1 - box(log p)) * b: 0 in value and mean."""
         assert drawn.log_prob is not None
         costs = self._costs_below(drawn)
         if costs is None:
@@ -135,9 +127,7 @@ class _Sums:
         return _expand_to(jnp.expand_dims(value, missing), costs.ndim)
 
     def _baseline(self, drawn: Drawn, costs: jax.Array) -> jax.Array:
-        """What the other samples, or earlier estimates, say about the costs less those that the
-        critic expects.
-        """
+        """What other samples, or earlier estimates, say about the costs less the critic's."""
         if drawn.baseline is None:
             return jnp.zeros(())
         self._verify_count(drawn)

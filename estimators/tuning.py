@@ -5,8 +5,6 @@ d E|g|^2 = E[2 g dg], because E[g] does not depend on them: a descent on it make
 vary less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,9 +15,7 @@ Tunables = TypeVar("Tunables")
 
 
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:
-    """An estimate of d E|g|^2 / d tunables from one estimate g, as a function of the tunables at
-    fixed draws.
-    """
+    """An estimate of d E|g|^2 / d tunables from one estimate g at fixed draws."""
 
     def squared_length(tunables: Tunables) -> jax.Array:
         return jnp.asarray(

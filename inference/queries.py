@@ -7,8 +7,6 @@ questions with the same observed variables; `infer_cases` answers a whole table 
 pass.
 """
 
-from __future__ import annotations
-
 from .engines.numpy.cases import Answers, infer_cases
 from .engines.numpy.decisions import (
     Configuration,

@@ -6,8 +6,6 @@ score and needs no derivative of f: for N(m, sd) with x = m + sd z the slope to 
 - f(m - sd z)) z / (2 sd)].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter

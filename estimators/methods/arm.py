@@ -8,8 +8,6 @@ Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with t
 functions of p.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -91,9 +89,7 @@ class DisArm(_Pairs):
         other: jax.Array,
         local: tuple[int, ...],
     ) -> jax.Array:
-        """The pair of an element has the probability min(p, 1 - p), its mass times the slope is +-
-        p (1 - p) / 2.
-        """
+        """A pair has probability min(p, 1 - p); that times the gradient is +- p (1 - p) / 2."""
         yes = yes_probability(law)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
         sign = jnp.asarray(own - other, yes.dtype)

@@ -4,8 +4,6 @@ sample itself.
 E[(f(x) - b) d log p(x)] = E[f(x) d log p(x)] for every b that is independent of x.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -78,9 +76,7 @@ class LeaveOneOut(Baseline):
 
 @dataclass(frozen=True)
 class Optimal(Baseline):
-    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, s = |d log p|^2: the constant of
-    least variance.
-    """
+    """b_i = sum_j s_j f_j / sum_j s_j over the others j, s = |d log p|^2: least variance."""
 
     needs: ClassVar[int] = 2
     spread: ClassVar[bool] = True

@@ -4,8 +4,6 @@ The mean is the exact E[h], as a function of the parameters: derivatives of all 
 right. Inside a program this is a cost like any other, f and h being functions of the same draws.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 
@@ -17,9 +15,7 @@ def control_variate(
 
 
 def leave_one_out_coefficient(costs: jax.Array, variates: jax.Array, axis: int = 0) -> jax.Array:
-    """a_i = cov(f, h) / var(h) over the other samples, the coefficient of least variance; 0 where h
-    does not vary.
-    """
+    """a_i = cov(f, h) / var(h) over the other samples, of least variance; 0 if h is constant."""
     count = costs.shape[axis]
     if count < 3:
         raise ValueError(

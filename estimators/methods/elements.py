@@ -1,8 +1,4 @@
-"""Arrays with one entry for each element of a draw: local axes are kept, the others taken together
-or apart.
-"""
-
-from __future__ import annotations
+"""Arrays with an entry per element of a draw: local axes are kept, others summed or split."""
 
 import jax
 import jax.numpy as jnp
@@ -30,9 +26,7 @@ def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
 
 
 def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
-    """The old array with one place of the axes that are not local taken from the new: (places,
-    *shape).
-    """
+    """The old array with one place of the distant axes from the new: (places, *shape)."""
     shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
     places = 1
     for size in shape:

@@ -1,7 +1,5 @@
 """Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for laws of finite support (DI03)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,9 +27,7 @@ LOG2_WAYS = 24
 
 @dataclass(frozen=True)
 class Enumeration(Method):
-    """Along local axes all elements go through the support at once; others are enumerated
-    jointly.
-    """
+    """Along local axes all elements go through the support at once; others jointly."""
 
     name: ClassVar[str] = "enumerate"
     single: ClassVar[bool] = False
@@ -69,9 +65,7 @@ def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
-    """Every way to choose a value for each element that is not along a local axis: (ways, *shape),
-    local axes 1.
-    """
+    """Every choice of values for the elements along distant axes: (ways, *shape), local axes 1."""
     shape = tuple(1 if axis in local else length for axis, length in enumerate(shape))
     elements = math.prod(shape)
     if elements * math.log2(size) > LOG2_WAYS:

@@ -4,8 +4,6 @@ counted along all axes.
 Axes of a wrapped law that belong to the event come after those of the batch, and are never local.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from numpyro.distributions import (
@@ -46,9 +44,7 @@ def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
 
 
 def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
-    """The log density of each element; that of log odds is smooth at even odds, where NumPyro's has
-    no second slope.
-    """
+    """The log density of each element; of log odds smooth at even odds, unlike NumPyro's."""
     base = peeled(law)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(law))
     if isinstance(base, BernoulliLogits):
@@ -68,9 +64,7 @@ def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
 
 
 def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
-    """table[..., value], row by row, with rows shared where there are fewer; NumPyro would copy the
-    table for each.
-    """
+    """table[..., value], rows shared where there are fewer; NumPyro would copy the table."""
     rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
     return table[(*rows, jnp.asarray(value))]
 

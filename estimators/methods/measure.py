@@ -6,8 +6,6 @@ are made of the same noise. Whatever was drawn on the way is boxed in the slope,
 are those of c E_p+[f] and c E_p-[f].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -39,9 +37,7 @@ from .sampling import sample
 
 
 class Side(NamedTuple):
-    """One of the two measures: `size` is c or -c. Without a value of its own it is the law itself,
-    at the draw.
-    """
+    """One of the two measures, of `size` c or -c; without a value, the distribution itself."""
 
     parameter: jax.Array
     size: jax.Array
@@ -127,9 +123,7 @@ def _binomial(key: jax.Array, law: Distribution) -> Split:
 
 
 def _geometric(key: jax.Array, law: Distribution) -> Split:
-    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p, counting the
-    failures.
-    """
+    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
     probs = jnp.broadcast_to(peeled(law).probs, element_shape(law))
     first, second = jax.random.split(key)
     draw = sample(law, first)
@@ -157,9 +151,7 @@ def _exponential(key: jax.Array, law: Distribution) -> Split:
 
 
 def _gamma(key: jax.Array, law: Distribution) -> Split:
-    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; that to a is the
-    score itself.
-    """
+    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
     base, shape = peeled(law), element_shape(law)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
     draw, longer = _and_one_more(key, law, rate)

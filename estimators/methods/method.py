@@ -5,8 +5,6 @@ E[f(x)] is estimated by sum over points of weight * f(value). The value of that 
 unbiased estimate, and so must its derivatives, up to the `order` that the method claims.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -51,9 +49,7 @@ class Method(ABC):
 
     @abstractmethod
     def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        """Points of one draw; `local` are the batch axes along which all that is downstream is
-        element by element.
-        """
+        """Points of one draw; along the batch axes `local` all downstream is elementwise."""
 
     @classmethod
     @abstractmethod

@@ -1,8 +1,4 @@
-"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (DI20, DI23); implicit where NumPyro's
-samplers are.
-"""
-
-from __future__ import annotations
+"""Pathwise: x = g(theta, noise), d E[f(x)] = E[f'(x) d g] (DI20, DI23); NumPyro's samplers."""
 
 from dataclasses import dataclass
 from typing import ClassVar

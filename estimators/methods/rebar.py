@@ -6,8 +6,6 @@ E[c(z)] and E[box(log p(b)) c(z')] are the same function of the parameters, so t
 to every order. z' is drawn given b, and z is the same number with the derivative of logits + noise.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -85,9 +83,7 @@ def bend(parameters: Any, noise: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class Relax(_Controlled):
-    """The noise goes through a function of one's own, with its parameters, before it is
-    squashed.
-    """
+    """The noise goes through a function of one's own before it is squashed."""
 
     name: ClassVar[str] = "relax"
     parameters: Any = field(default_factory=lambda: bend_parameters(4))
@@ -101,9 +97,7 @@ class Relax(_Controlled):
 def _noises(
     key: jax.Array, law: Distribution, draw: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Logits with noise given the draw, the same as a function of the logits alone, and the draw as
-    real numbers.
-    """
+    """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
     if isinstance(peeled(law), BERNOULLI):
         logits = log_odds(law)
         given = _logistic_given(key, logits, draw)
@@ -117,18 +111,14 @@ def _noises(
 
 
 def _logistic_given(key: jax.Array, logits: jax.Array, draw: jax.Array) -> jax.Array:
-    """s softplus(noise + softplus(s logit)), s the sign: the logit with logistic noise, given its
-    sign.
-    """
+    """s softplus(noise + softplus(s logit)): the logit with logistic noise, given its sign s."""
     sign = 2 * jnp.asarray(draw, logits.dtype) - 1
     noise = jax.random.logistic(key, logits.shape, logits.dtype)
     return sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
 
 
 def _gumbels_given(key: jax.Array, logits: jax.Array, hard: jax.Array) -> jax.Array:
-    """-log(e_b + e_k / p_k), and -log(e_b) for k = b: normalised logits with Gumbel noise, given
-    the greatest.
-    """
+    """-log(e_b + e_k / p_k), -log(e_b) for k = b: logits with Gumbel noise, given the greatest."""
     exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
     greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
     others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))

@@ -3,8 +3,6 @@ index (CV25), and sigmoid((logit + logistic noise) / temperature) in the place o
 Biased: f is averaged over other points.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,8 +1,4 @@
-"""The score function: d E[f(x)] = E[f(x) d log p(x)] (DI06), with a baseline that does not depend
-on x (DI12, DI13).
-"""
-
-from __future__ import annotations
+"""The score function: d E[f] = E[f d log p] (DI06), less a baseline free of x (DI12, DI13)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -63,9 +59,7 @@ class LeaveOneOutScore(ScoreFunction):
 
 
 def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
-    """|d log p(x) / d parameters|^2 along the batch axes; elements that share a parameter share its
-    slopes.
-    """
+    """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
     slopes = jax.grad(lambda law: jnp.sum(log_prob(law, value)), allow_int=True)(law)
     rank = len(
         law.base_dist.batch_shape if isinstance(law, ExpandedDistribution) else law.batch_shape

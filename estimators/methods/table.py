@@ -5,8 +5,6 @@ What they are in a sentence and which options a file may give stands in the lang
 same name (dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
 """
 
-from __future__ import annotations
-
 from .antithetic import Antithetic, EvolutionStrategies
 from .arm import Arm, DisArm
 from .baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal

@@ -3,11 +3,9 @@
 P(v = s) = d log Z / d evidence[v, s],    P(scope) = d log Z / d tables,    H = log Z - E[score]
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +33,7 @@ class Engine(ABC):
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         """Exact joint samples (sample, variable); they mean nothing where log Z is -infinity."""
 
-    def in_any_range(self) -> Engine:
+    def in_any_range(self) -> Self:
         """The engine itself, or one whose log Z is never NaN where potentials are too wide."""
         return self
 

@@ -1,8 +1,4 @@
-"""The naive twin: every configuration written out (GM08). For tests, and for models small enough to
-see through.
-"""
-
-from __future__ import annotations
+"""The naive twin: every configuration written out (GM08)."""
 
 from collections.abc import Sequence
 
@@ -18,9 +14,7 @@ LIMIT = 1 << 22
 
 
 def brute_scores(graph: FactorGraph, given: Given | None = None) -> Floats:
-    """log prod_i f_i(x) for all x: one axis per variable, minus infinity where the evidence
-    excludes x.
-    """
+    """log prod_i f_i(x) for all x, an axis per variable; -inf where the evidence excludes x."""
     evidence = check_evidence(graph.sizes, given)
     if np.prod([float(s) for s in graph.sizes.values()]) > LIMIT:
         raise ValueError(f"brute force stops at {LIMIT:,} configurations")

@@ -1,8 +1,4 @@
-"""Evidence: a state (sliced away), a likelihood vector (one more factor), or a set of states (a
-mask).
-"""
-
-from __future__ import annotations
+"""Evidence: a state (sliced away), a likelihood (one more factor), or a set (a mask)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

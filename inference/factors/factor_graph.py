@@ -1,8 +1,4 @@
-"""A factor is an array of log-potentials with named axes; a factor graph is sizes and factors. -inf
-is a zero.
-"""
-
-from __future__ import annotations
+"""A factor is an array of log-potentials with named axes; a graph is sizes and factors."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,9 +19,7 @@ NORMALISED_TO = 1e-6
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Factor:
-    """`log_values[i, j, ...]` at the states of `variables`; `child` says that the rest are parents
-    of a conditional.
-    """
+    """`log_values` at the states of `variables`; a `child` has the others as its parents."""
 
     variables: tuple[Name, ...]
     log_values: Array
@@ -39,9 +33,7 @@ def factor_of_values(variables: Iterable[Name], values: Array, child: Name | Non
 
 
 class Table(NamedTuple):
-    """exp(log_values - log_scale), so that the largest entry is one; non-zero entries are at least
-    exp(low).
-    """
+    """exp(log_values - log_scale), the largest entry one; non-zero ones at least exp(low)."""
 
     values: Floats
     log_scale: float
@@ -50,9 +42,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactorGraph:
-    """exp of the sum of the factors, up to normalisation; a variable without a factor is
-    uniform.
-    """
+    """exp of the sum of the factors, up to a constant; without a factor, uniform."""
 
     sizes: Mapping[Name, int]
     factors: tuple[Factor, ...]
@@ -89,9 +79,7 @@ class FactorGraph:
 
     @cached_property
     def conditionals(self) -> frozenset[int]:
-        """Positions of the factors that are tables of a child given its parents; verified to sum to
-        one.
-        """
+        """Positions of the tables of a child given its parents; verified to sum to one."""
         directed = [i for i, f in enumerate(self.factors) if f.child is not None]
         for i in directed:
             verify_conditional(self.factors[i], self.tables[i])

@@ -4,8 +4,6 @@ Geometric.
 A simplex of k probabilities has k - 1 natural parameters, the log-odds against its last entry.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax
@@ -212,9 +210,7 @@ def poisson() -> Family:
 
 
 def geometric() -> Family:
-    """exp(theta x + log(1 - exp theta)) for x failures before the first success, theta = log(1 -
-    probs).
-    """
+    """exp(theta x + log(1 - exp theta)), x failures before a success, theta = log(1 - probs)."""
 
     def log_partition(theta: Array) -> Array:
         return -jnp.log(-jnp.expm1(theta[0]))

@@ -1,7 +1,5 @@
 """Families of angles: von Mises."""
 
-from __future__ import annotations
-
 import math
 
 import jax.numpy as jnp
@@ -11,9 +9,7 @@ from .special import log_bessel
 
 
 def von_mises() -> Family:
-    """exp(theta_1 cos x + theta_2 sin x - log I0(|theta|)) / (2 pi), theta = concentration (cos
-    loc, sin loc).
-    """
+    """exp(theta . (cos x, sin x) - log I0(|theta|)) / 2 pi, theta = kappa (cos loc, sin loc)."""
 
     def start(mean: Array) -> Array:
         """Banerjee's approximation of the concentration."""

@@ -1,7 +1,5 @@
 """The distribution of maximum entropy on finitely many points with given moments (PL21)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -82,9 +80,7 @@ def verify_independent(statistics: Any) -> None:
 
 
 def verify_inside(statistics: Any, moments: Any) -> None:
-    """Inside the polytope of the rows: max t such that p >= t, p sums to one, p' statistics =
-    moments, has t > 0.
-    """
+    """Inside the rows' polytope: max t with p >= t, sum p = 1, p' statistics = moments is > 0."""
     size, count = statistics.shape
     if moments.shape != (count,):
         raise InferenceError(

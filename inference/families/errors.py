@@ -1,14 +1,10 @@
 """What can go wrong in a fit, said so that the asker can act."""
 
-from __future__ import annotations
-
 from ..errors import InferenceError
 
 
 class NoMaximumError(InferenceError):
-    """The mean of the statistics is on the boundary of the set of means, or outside: no maximum
-    exists.
-    """
+    """The mean of the statistics is not inside the set of means: no maximum exists."""
 
 
 class OutsideSupportError(InferenceError):

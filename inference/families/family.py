@@ -6,8 +6,6 @@ leading axes. Every row is minimal: its statistics are affinely independent, so 
 parameters are unique and the Hessian of A is positive definite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,8 +1,4 @@
-"""What follows from the log-partition A alone (PL18 to PL20), over leading axes and under jit, vmap
-and grad.
-"""
-
-from __future__ import annotations
+"""What follows from the log-partition A alone (PL18 to PL20), over leading axes."""
 
 from functools import partial
 
@@ -90,9 +86,7 @@ def fisher(family: Family, natural: Array) -> Array:
 
 @compiled
 def entropy(family: Family, natural: Array) -> Array:
-    """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for
-    continuous values.
-    """
+    """H = A(natural) - <natural, grad A> - E log h(X), in nats; differential if continuous."""
 
     def of_one(theta: Array) -> Array:
         value, mu = jax.value_and_grad(family.log_partition)(theta)

@@ -1,8 +1,4 @@
-"""Maximum likelihood in an exponential family is moment matching (PL21, PL22): grad A(natural) =
-mean of T.
-"""
-
-from __future__ import annotations
+"""Maximum likelihood is moment matching (PL21, PL22): grad A(natural) = mean of T."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +15,7 @@ from .special import floats
 
 @dataclass(frozen=True)
 class Fit:
-    """The natural parameters of highest likelihood, the mean of the statistics they match, and how
-    well they do.
-    """
+    """The natural parameters of highest likelihood, the mean they match, and how well."""
 
     natural: Array
     mean: Array

@@ -1,7 +1,5 @@
 """Families of positive definite matrices: Wishart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp

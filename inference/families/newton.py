@@ -1,8 +1,4 @@
-"""From mean to natural parameters: maximise <natural, mean> - A(natural), a concave problem
-(PL20).
-"""
-
-from __future__ import annotations
+"""From mean to natural parameters: maximise <natural, mean> - A(natural), concave (PL20)."""
 
 from functools import partial
 from typing import NamedTuple
@@ -33,9 +29,7 @@ class Certificate(NamedTuple):
 
     @property
     def holds(self) -> Array:
-        """Within rounding of the maximum: the log-likelihood per observation could not be told from
-        the highest.
-        """
+        """Within rounding of the maximum of the log-likelihood per observation."""
         return self.interior & (self.gap <= 4 * float(np.finfo(self.gap.dtype).eps))
 
 
@@ -70,9 +64,7 @@ def newton_step(family: Family, natural: Array, gradient: Array) -> Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def solve(family: Family, mean: Array) -> Array:
-    """Newton's method, halving a step until it stays in the domain and lowers A(natural) -
-    <natural, mean> enough.
-    """
+    """Newton's method; a step is halved until A(natural) - <natural, mean> falls enough."""
     assert family.start is not None
     state = family.start(mean), jnp.asarray(0), jnp.asarray(True)
     natural, _, _ = jax.lax.while_loop(

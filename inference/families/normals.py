@@ -1,7 +1,5 @@
 """Normal families: of known scale, of unknown scale, multivariate."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -15,9 +13,7 @@ LOG_2PI = math.log(2 * math.pi)
 
 
 def normal_of_known_scale(scale: Any) -> Family:
-    """exp(-(x / scale)^2 / 2) / (sqrt(2 pi) scale) exp(theta x / scale - theta^2 / 2), theta = loc
-    / scale.
-    """
+    """exp(theta x / scale - theta^2 / 2) N(x; 0, scale), theta = loc / scale."""
 
     def log_base(x: Array) -> Array:
         return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
@@ -214,9 +210,7 @@ def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
 
 
 def normal_wishart(size: int) -> Conjugate:
-    """precision ~ Wishart(concentration, scale_matrix), loc ~ MultivariateNormal(loc, (count
-    precision)^-1).
-    """
+    """precision ~ Wishart(concentration, scale_matrix), loc ~ Normal(loc, (count precision)^-1)."""
 
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]

@@ -1,8 +1,4 @@
-"""Families of positive numbers, and the Laplace family, whose distance from its location is one:
-Exponential, Gamma.
-"""
-
-from __future__ import annotations
+"""Families of positive numbers: Exponential, Gamma, and Laplace by its distance from loc."""
 
 import math
 from typing import Any

@@ -5,8 +5,6 @@ The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(sta
 theta = natural.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -18,18 +16,14 @@ from .special import floats, over_leading
 
 
 class Prior(NamedTuple):
-    """What was seen before: the sum of the statistics and the number of observations, one for each
-    piece of A.
-    """
+    """What was seen before: the sum of the statistics, and a count for each piece of A."""
 
     statistic: Array
     counts: Array
 
 
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
-    """The prior in its usual parameters, those of NumPyro where it has that distribution
-    (`conjugate.name`).
-    """
+    """The prior in its usual parameters, NumPyro's where it has `conjugate.name`."""
     conjugate = closed(family)
     names = tuple(conjugate.usual_ndims)
     if set(usual) != set(names):
@@ -74,9 +68,7 @@ def added(x: Array, y: Array) -> Array:
 
 @compiled
 def log_density(family: Family, prior: Prior, natural: Array) -> Array:
-    """The log density of the natural parameters; up to a constant if the normaliser has no closed
-    form.
-    """
+    """The log density of the natural parameters; up to a constant without a closed form."""
     natural = floats(natural)
 
     def of_one(theta: Array, chi: Array, nu: Array) -> Array:
@@ -93,9 +85,7 @@ def log_density(family: Family, prior: Prior, natural: Array) -> Array:
 
 @compiled
 def log_normaliser(family: Family, prior: Prior) -> Array:
-    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) over the
-    natural parameters.
-    """
+    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) d theta."""
     return over_leading(closed(family).log_normaliser, *with_axes(prior))
 
 

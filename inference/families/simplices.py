@@ -1,7 +1,5 @@
 """Families of proportions: Beta, Dirichlet."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
@@ -24,18 +22,14 @@ def slack(mean: Array) -> Array:
 
 
 def start(mean: Array) -> Array:
-    """Stirling's approximation where proportions hardly vary, -1 / E log x_k where they are near 0
-    or 1.
-    """
+    """Stirling's approximation where proportions hardly vary, -1 / E log x_k near 0 or 1."""
     centre = jnp.exp(mean) / jnp.exp(mean).sum()
     total = (mean.size - 1) / (-2 * jnp.log(jnp.exp(mean).sum()))
     return total * centre + 1 / (1 - mean) - 1
 
 
 def beta() -> Family:
-    """exp(theta_1 log x + theta_2 log(1 - x) - A), theta = (concentration1 - 1, concentration0 -
-    1).
-    """
+    """exp(theta_1 log x + theta_2 log(1 - x) - A), theta = (a - 1, b - 1)."""
     return Family(
         name="Beta",
         support="numbers between 0 and 1",
@@ -61,9 +55,7 @@ def beta() -> Family:
 
 
 def dirichlet(size: int) -> Family:
-    """exp(sum_k theta_k log x_k - A), theta = concentration - 1; a density of all entries but the
-    last.
-    """
+    """exp(sum_k theta_k log x_k - A), theta = concentration - 1, a density of all but the last."""
     return Family(
         name="Dirichlet",
         support=f"{size} positive numbers that sum to 1",

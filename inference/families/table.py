@@ -1,7 +1,5 @@
 """The table of families: adding a row, and nothing else, adds a family and its tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +16,7 @@ from .simplices import beta, dirichlet
 
 @dataclass(frozen=True)
 class Row:
-    """How a family is made, with what is known beforehand; `example` is that knowledge in the
-    tests.
-    """
+    """How a family is made, from what is known beforehand; `example` is that in the tests."""
 
     make: Callable[..., Family]
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -54,9 +50,7 @@ NOT_FAMILIES = {
 
 
 def find_family(name: str, **known: Any) -> Family:
-    """The family of that name in the table, with what is known beforehand (`total_count`, `size`,
-    `scale`, `loc`).
-    """
+    """The family of that name, with what is known beforehand (`total_count`, `size`, ...)."""
     if name in NOT_FAMILIES:
         raise InferenceError(f"{name} is not an exponential family: {NOT_FAMILIES[name]}")
     if name not in FAMILIES:

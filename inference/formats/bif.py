@@ -9,8 +9,6 @@ A `table` lists all numbers, the child's state moving slowest. Comments are // a
 hold blanks or punctuation stand between double quotes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,9 +27,7 @@ _PLAIN = re.compile(r"[^\s{}()\[\];|\",]+")
 
 @dataclass
 class _Block:
-    """A probability block as written: rows by parents' states, the whole table, the default; and
-    where in the text.
-    """
+    """A probability block as written: rows by parents' states, table, default; and where."""
 
     place: int
     scope: list[str] = field(default_factory=list)
@@ -101,9 +97,7 @@ class _Reader:
         return found
 
     def numbers(self) -> list[float]:
-        """Read straight from the text up to the next semicolon: tables of half a million numbers
-        are common.
-        """
+        """Straight from the text up to a semicolon: half a million numbers are common."""
         end = self.text.find(";", self.place)
         if end < 0:
             raise self.error("the numbers before this are not ended by `;`")

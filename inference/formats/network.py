@@ -1,7 +1,5 @@
 """A network as files hold it: variables with labelled states, and tables over them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,9 +36,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`values` has one axis for each name of `scope`: probabilities of the last given the others,
-    or potentials.
-    """
+    """One axis for each name of `scope`: p(last | others), or potentials."""
 
     scope: tuple[str, ...]
     values: Floats
@@ -80,9 +76,7 @@ class Network:
 
 
 def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:
-    """Rows along the last axis that sum to exactly one, and the place of a row that is no
-    distribution, if any.
-    """
+    """Rows that sum to exactly one, and the index of one that is no distribution, if any."""
     totals = values.sum(-1)
     wrong = (np.abs(totals - 1) > ROUNDED) | (values < 0).any(-1)
     if wrong.any():

@@ -1,7 +1,5 @@
 """The formats of network files, by their endings. Adding one is adding a row."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass

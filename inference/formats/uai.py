@@ -5,8 +5,6 @@ Variables have numbers and no names: they are called x0, x1 and so on, and their
 on. Evidence files list a count and then pairs of a variable and its state.
 """
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np
@@ -123,9 +121,7 @@ def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], cou
 
 
 def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
-    """The states of observed variables. Some files of the competitions start with the number of
-    samples, always one.
-    """
+    """The states of observed variables; some files start with the number of samples, one."""
     numbers = _Numbers(text, path)
     if not numbers.words:
         return {}

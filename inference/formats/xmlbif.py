@@ -1,8 +1,4 @@
-"""XMLBIF 0.3: BIF in XML. The numbers of a table are listed with the child's state moving
-fastest.
-"""
-
-from __future__ import annotations
+"""XMLBIF 0.3: BIF in XML. A table lists its numbers with the child's state moving fastest."""
 
 from html import escape
 from math import prod

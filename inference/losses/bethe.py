@@ -6,8 +6,6 @@ while the value is differentiated. Where the messages do not settle, neither val
 means much: `residual` says so.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -69,9 +67,7 @@ def bethe_log_partition(
 def potentials_of(
     structure: Structure, tables: Tables, log_evidence: Array | None
 ) -> tuple[Potentials, Array]:
-    """Factors of one variable join its unary potential, those of none the constant; `[states,
-    variables]`.
-    """
+    """Factors of one variable join its unary potential, those of none the constant."""
     dtype = jnp.result_type(float)
     sizes = np.array(structure.sizes, int)[None]
     exists = np.where(np.arange(structure.most_states)[:, None] < sizes, 0.0, -np.inf).astype(dtype)

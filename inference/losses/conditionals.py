@@ -4,8 +4,6 @@ that v is in.
 Every table of v is read along the axis of v, the other axes at the states of the rest (GM21).
 """
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +16,7 @@ from .scores import Tables, places, strides_of
 def conditional_logits(
     structure: Structure, tables: Tables, states: Array, wanted: NDArray[np.bool_] | None = None
 ) -> Array:
-    """`[..., variables, most states]`, minus infinity beyond a variable's states; zeros for
-    variables not wanted.
-    """
+    """`[..., variables, most states]`, -inf beyond their states; zeros for those not wanted."""
     chosen = np.ones(len(structure.sizes), bool) if wanted is None else wanted
     dtype = jnp.result_type(*tables)
     sizes = np.array(structure.sizes, int)[:, None]

@@ -6,8 +6,6 @@ to nothing in particular. It vanishes in expectation where the sweeps leave the 
 as it is. With many sweeps the estimate tends to the gradient of minus the log-likelihood.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,9 +25,7 @@ def contrastive_loss(
     sweeps: int = 1,
     weights: Array | None = None,
 ) -> Array:
-    """sum over rows of score(after `sweeps` sweeps) - score(row), the sweeps not being
-    differentiated.
-    """
+    """sum over rows of score(after `sweeps` sweeps) - score(row), the sweeps held constant."""
     held = [jax.lax.stop_gradient(table) for table in tables]
     after = sweep_gibbs(structure, held, states, key, sweeps)
     losses = score(structure, tables, after) - score(structure, tables, states)
@@ -39,9 +35,7 @@ def contrastive_loss(
 def sweep_gibbs(
     structure: Structure, tables: Tables, states: Array, key: Array, sweeps: int
 ) -> Array:
-    """Sweeps of Gibbs sampling from each row; variables of one colour, which share no factor, are
-    drawn together.
-    """
+    """Sweeps of Gibbs sampling from each row; a colour shares no factor, so is drawn at once."""
     scopes = [scope for group in structure.groups for scope in group.scopes.tolist()]
     colours = greedy_colours(len(structure.sizes), scopes)
     classes = [colours == c for c in range(colours.max(initial=-1) + 1)]

@@ -5,8 +5,6 @@ A solver for `perturbed.py`. It runs on the host, called back from compiled code
 another; a structure that minimum cuts cannot answer is an error there that names the factor.
 """
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 

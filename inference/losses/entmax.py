@@ -7,8 +7,6 @@ It maximises <theta, p> plus the Tsallis entropy of p: softargmax as alpha falls
 = p ^ (2 - alpha) on the support, by the implicit function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -53,9 +51,7 @@ def power(x: Array, alpha: float) -> Array:
 
 
 def sorted_threshold(x: Array, candidate: Callable[[Array, Array], Array]) -> Array:
-    """The threshold of the largest k entries, for the largest k whose smallest entry is above
-    it.
-    """
+    """The threshold of the largest k entries, for the largest k with all of them above it."""
     high_first = -jnp.sort(-x, axis=-1)
     counts = jnp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
     thresholds = candidate(high_first, jnp.broadcast_to(counts, x.shape))
@@ -77,9 +73,7 @@ def square_threshold(x: Array, counts: Array) -> Array:
 
 
 def bisected_threshold(x: Array, alpha: float) -> Array:
-    """Between -1, where the largest entry alone (it is zero) gives one, and -n^(1 - alpha), where n
-    equal ones do.
-    """
+    """Between -1, where the largest entry (zero) gives one, and -n^(1 - alpha), n equal ones."""
 
     def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket

@@ -7,8 +7,6 @@ loss, with Tsallis' the entmax losses, with the expected maximum of noisy scores
 All are along the last axis, the others being rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -21,9 +19,7 @@ from .entmax import entmax
 
 
 class Regulariser(NamedTuple):
-    """`omega(p)` on the simplex, infinite nowhere on it, and `predict(theta)` = argmax_p <theta, p>
-    - omega(p).
-    """
+    """`omega(p)`, finite on the simplex, and `predict(theta)` = argmax_p <theta, p> - omega(p)."""
 
     name: str
     omega: Callable[[Array], Array]
@@ -36,9 +32,7 @@ def minus_entropy(p: Array) -> Array:
 
 
 def minus_tsallis(p: Array, alpha: float) -> Array:
-    """(sum p^alpha - 1) / (alpha (alpha - 1)): Gini's (|p|^2 - 1) / 2 at 2, minus Shannon's entropy
-    near 1.
-    """
+    """(sum p^alpha - 1) / (alpha (alpha - 1)): Gini's at 2, minus Shannon's entropy near 1."""
     return (jnp.sum(p**alpha, axis=-1) - 1) / (alpha * (alpha - 1))
 
 

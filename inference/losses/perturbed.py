@@ -6,8 +6,6 @@ be certain for it to be a bound. Noise enters as evidence, so that any engine th
 given log-evidence serves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import jax
@@ -24,9 +22,7 @@ Solve = Callable[[Tables, Array], Array]
 def perturbed_log_partition(
     structure: Structure, solve: Solve, tables: Tables, key: Array, samples: int = 10
 ) -> Array:
-    """The mean of `samples` perturbed maxima; `solve(tables, log_evidence)` gives the states of a
-    mode.
-    """
+    """The mean of `samples` perturbed maxima; `solve(tables, log_evidence)` gives a mode."""
     verify_tables(structure, tables)
     held = [jax.lax.stop_gradient(table) for table in tables]
     shape = samples, len(structure.sizes), structure.most_states
@@ -45,9 +41,7 @@ def perturbed_loss(
     samples: int = 10,
     weights: Array | None = None,
 ) -> Array:
-    """sum over rows of the bound of log Z - score(row): above minus the log-likelihood, in
-    expectation.
-    """
+    """sum over rows of the bound of log Z - score(row), above -log-likelihood on average."""
     losses = perturbed_log_partition(structure, solve, tables, key, samples) - score(
         structure, tables, states
     )

@@ -5,8 +5,6 @@ tends to that of minus the log-likelihood as rows grow, and is the same function
 independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import jax
@@ -26,9 +24,7 @@ def pseudo_likelihood(
     weights: Array | None = None,
     predicted: Collection[int] | None = None,
 ) -> Array:
-    """A scalar loss; `weights` of the rows, and `predicted` the variables that are not always
-    given, or all.
-    """
+    """`weights` of the rows; `predicted` are the variables not always given, or all."""
     verify_tables(structure, tables)
     verify_states(structure, states)
     chosen = np.array(range(len(structure.sizes)) if predicted is None else sorted(predicted), int)

@@ -5,8 +5,6 @@ Tables are log-potentials, one array for each group of a structure; states are `
 `[rows, variables]`. The gradient of a score is the indicator of the entries that were read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 
@@ -41,9 +39,7 @@ def strides_of(shape: tuple[int, ...]) -> list[int]:
 def places(
     scopes: NDArray[np.intp], shape: tuple[int, ...], states: Array, skip: int | None = None
 ) -> Array:
-    """Where each table of a group is read, `[..., factors]`, all laid end to end; axis `skip` at
-    its first state.
-    """
+    """Where each table of a group is read, `[..., factors]`; axis `skip` at its first state."""
     starts = np.arange(len(scopes), dtype=np.int32) * np.int32(prod(shape[1:]))
     total = jnp.broadcast_to(starts, (*states.shape[:-1], len(scopes)))
     for axis, stride in enumerate(strides_of(shape)):

@@ -12,8 +12,6 @@ negative leave. The gap, the largest of <theta - mu, y - mu>, bounds the distanc
 ends it. For one variable it is sparsemax. Its tables are finite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
@@ -35,24 +33,18 @@ ROUNDS = 8  # for each configuration of the limit
 def crf_loss(
     structure: Structure, log_partition: Callable[[Tables], Array], tables: Tables, states: Array
 ) -> Array:
-    """log Z - score of each row: the negative log-likelihood, its gradient marginals less
-    indicators.
-    """
+    """log Z - score of each row: minus the log-likelihood."""
     return log_partition(tables) - score(structure, tables, states)
 
 
 def perceptron_loss(structure: Structure, mode: Solve, tables: Tables, states: Array) -> Array:
-    """max_x score(x) - score of each row; `mode` gives the states of one, whose indicator is the
-    subgradient.
-    """
+    """max_x score(x) - score of each row; `mode` gives the states of a maximum."""
     best = jax.lax.stop_gradient(mode([jax.lax.stop_gradient(table) for table in tables]))
     return score(structure, tables, best) - score(structure, tables, states)
 
 
 class SparseMap(NamedTuple):
-    """Marginals like the tables, the configurations that they mix with their weights (zero if
-    unused), the gap.
-    """
+    """Marginals like the tables, the configurations that they mix, their weights, the gap."""
 
     marginals: tuple[Array, ...]
     states: Array
@@ -146,9 +138,7 @@ def join(active: Active, states: Array, atom: Array) -> Active:
 
 
 def settle(active: Active, theta: Array) -> Active:
-    """Towards the best weights on the affine hull, stopping where one reaches zero, which then
-    leaves.
-    """
+    """Towards the best weights on the affine hull; one that reaches zero leaves."""
 
     def move(carried: tuple[Active, Array]) -> tuple[Active, Array]:
         active, _ = carried

@@ -1,8 +1,4 @@
-"""Draws in ArviZ's layout: groups of xarray Datasets, as an InferenceData (ArviZ 0.x) or a DataTree
-(ArviZ 1.x).
-"""
-
-from __future__ import annotations
+"""Draws in ArviZ's layout: an InferenceData (ArviZ 0.x) or a DataTree (ArviZ 1.x)."""
 
 import os
 import warnings

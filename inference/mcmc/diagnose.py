@@ -1,7 +1,5 @@
 """Whether a posterior can be trusted, in words: what is wrong, where, and what to try."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 

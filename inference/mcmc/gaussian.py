@@ -1,8 +1,4 @@
-"""A Gaussian in unconstrained space, standing for the posterior: at its mode (Laplace), or closest
-to it (SVI).
-"""
-
-from __future__ import annotations
+"""A Gaussian in unconstrained space for the posterior: at its mode, or closest (SVI)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -95,9 +91,7 @@ def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
 
 
 def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
-    """Newton's method with |eigenvalues| + damping for curvature: always downhill, and quadratic
-    near the end.
-    """
+    """Newton's method with |eigenvalues| + damping as curvature: downhill, quadratic at last."""
 
     def look(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         value, slope = jax.value_and_grad(flat.potential)(point)
@@ -126,9 +120,7 @@ def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
 def fit_svi(
     flat: Flat, key: Any, steps: int, rate: float = 0.01, particles: int = 8
 ) -> tuple[Gaussian, Array]:
-    """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|; the losses
-    come along.
-    """
+    """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|."""
     size = len(flat.start)
     is_full = size <= MOST_FULL
     optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps))
@@ -160,9 +152,7 @@ def fit_svi(
 
 
 class Weighted(NamedTuple):
-    """Points of unconstrained space and log density(point) - log proposal(point), up to a
-    constant.
-    """
+    """Points of unconstrained space and log density - log proposal, up to a constant."""
 
     points: jax.Array
     log_ratios: Array

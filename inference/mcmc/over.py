@@ -1,8 +1,4 @@
-"""A function of one draw, for all draws of all chains: compiled once, in portions that fit into
-memory.
-"""
-
-from __future__ import annotations
+"""A function of one draw for all draws of all chains, compiled once, in portions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +11,7 @@ PORTION = 100
 
 
 def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = None) -> Any:
-    """function(values of one draw) stacked as [chain, draw, ...]; with a key, function(values, a
-    key of its own).
-    """
+    """function(values of one draw), or with a key of its own too, as [chain, draw, ...]."""
     chains, draws = next(iter(values.values())).shape[:2]
     flat = {
         name: jnp.reshape(value, (chains * draws, *value.shape[2:]))

@@ -4,8 +4,6 @@ The largest of S weights follow a generalised Pareto distribution with shape k; 
 by its quantiles, and k says how far the estimates can be trusted: below 0.7 they can.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NamedTuple
 

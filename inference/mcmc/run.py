@@ -5,8 +5,6 @@ program. A run that continues from the state after any stretch is therefore the 
 bit.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,18 +43,14 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """After `step` steps, warm-up included: the kernel's state, every array with the chains along
-    its first axis.
-    """
+    """After `step` steps, warm-up included: the kernel's state, chains along first axes."""
 
     step: int
     kernel: Any
 
 
 class Draws(NamedTuple):
-    """[chain, draw, ...] of every latent and deterministic site, and of what the sampler says about
-    each draw.
-    """
+    """[chain, draw, ...] of every latent and deterministic site, and of sampler statistics."""
 
     values: dict[str, np.ndarray[Any, Any]]
     stats: dict[str, np.ndarray[Any, Any]]
@@ -113,9 +107,7 @@ class Run:
 
     @cached_property
     def _program(self) -> Future[Any]:
-        """Traced here, since threads know nothing of the precision that the caller has set;
-        compiled in a thread.
-        """
+        """Traced here, as threads do not know the caller's precision; compiled in a thread."""
         lowered = jax.jit(self._steps).lower(self._blank, jnp.asarray(0))
         pool = ThreadPoolExecutor(1)
         program = pool.submit(lowered.compile)
@@ -125,9 +117,7 @@ class Run:
     def advance(
         self, state: State, count: int, seen: Seen = lambda chain, draws: None
     ) -> tuple[State, Draws]:
-        """`count` more steps; those of the warm-up are no draws. `seen` is called by every chain
-        after its stretch.
-        """
+        """`count` more steps, draws after the warm-up; chains call `seen` after each chunk."""
         parts: list[Draws] = []
         end = state.step + count
         while state.step < end:
@@ -164,9 +154,7 @@ class Run:
         )
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
-        """Up to STRETCH steps of one chain; how many is an argument, so that all stretches run the
-        same program.
-        """
+        """Up to STRETCH steps of one chain, as an argument, so that one program serves all."""
 
         def step(k: Any, carried: Any) -> Any:
             state, raw, stats = carried

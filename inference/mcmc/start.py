@@ -1,8 +1,4 @@
-"""Where chains start: uniform between -2 and 2 in unconstrained space, tried until density and
-gradient are finite.
-"""
-
-from __future__ import annotations
+"""Where chains start: uniform in -2 to 2, unconstrained, until density and gradient are finite."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -60,9 +56,7 @@ def _find_start(target: Target, attempt: Callable[[Any], Start], key: Any) -> St
 
 
 def explain(target: Target, raw: Values, slope: Values) -> str:
-    """The sites whose log density is not finite at this point, and the first of their values that
-    has it so.
-    """
+    """The sites whose log density is not finite here, with the first value that has it so."""
     blamed = list(_impossible_sites(target, raw))
     if not blamed:
         blamed = [

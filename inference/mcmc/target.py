@@ -1,7 +1,5 @@
 """The density that is sampled: a NumPyro model over unconstrained space, as pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -23,9 +21,7 @@ class Target:
         self.model = model
 
     def potential(self, raw: Values) -> Any:
-        """Minus the log density at a point of unconstrained space, volume of the bijections
-        included.
-        """
+        """Minus the log density in unconstrained space, volume of the bijections included."""
         return potential_energy(self.model, (), {}, raw)
 
     def constrain(self, raw: Values) -> Values:

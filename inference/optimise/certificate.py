@@ -8,8 +8,6 @@ takes steps of length one for ever.
 Functions of arrays are for those of NumPy and of JAX alike.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax
@@ -24,9 +22,7 @@ VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
 
 
 class Drift(NamedTuple):
-    """The relative length of the next step, and how many before it were as long although the
-    gradient was small.
-    """
+    """The relative length of the next step, and how many were as long at a small gradient."""
 
     length: Array
     count: Array
@@ -47,9 +43,7 @@ def tolerance_for(raw: Any, tolerance: float | None) -> float:
 
 
 def asked_of(value: Array, tolerance: Array | float) -> Array:
-    """tolerance * max(1, |value|): a sum over n rows is asked for n times the gradient of a
-    mean.
-    """
+    """tolerance * max(1, |value|): a sum over n rows is asked n times as much as a mean."""
     return tolerance * abs(value).clip(1)
 
 

@@ -6,8 +6,6 @@ gradient of the log-likelihood comes from the first half by differentiation (by 
 is that of the expected complete log-likelihood).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,9 +24,7 @@ Maximise = Callable[[Any, Any, Any], Any]
 
 
 class Expected(NamedTuple):
-    """What is expected of the latent variables here, and how much the last step lowered the
-    value.
-    """
+    """What is expected of the latent variables, and how much the last step gained."""
 
     of_latents: Any
     fall: Array

@@ -9,8 +9,6 @@ formed: products with J, H and J' feed conjugate gradients (SO09). The damping f
 Marquardt: less where the quadratic model predicts the fall of the loss, more where it does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -38,9 +36,7 @@ INNER_TOLERANCE = 1e-12
 
 
 class Damped(NamedTuple):
-    """The gradient, the next step, the fall that the quadratic model predicts for it, the damping
-    it was made with.
-    """
+    """The gradient, the next step, the fall that the quadratic model predicts, the damping."""
 
     gradient: Array
     step: Array
@@ -105,9 +101,7 @@ class GaussNewton(Method):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def advance(functions: Any, inner_steps: int, data: Any, tolerance: Array, state: State) -> State:
-    """Takes the step that is remembered if the loss falls, else only raises the damping; then makes
-    the next one.
-    """
+    """Takes the remembered step if the loss falls, else raises the damping; makes the next."""
     flat, unravel = ravel_pytree(state.raw)
     outputs, likelihood = functions
     old: Damped = state.memory
@@ -160,9 +154,7 @@ def curvature(outputs: Any, likelihood: Any, point: Array) -> Callable[[Array], 
 def solve(
     product: Callable[[Array], Array], gradient: Array, damping: Array, inner_steps: int
 ) -> tuple[Array, Array]:
-    """The step -(G + shift)^-1 g by conjugate gradients, and the fall -(g's + s'(G + shift)s / 2)
-    it promises.
-    """
+    """The step -(G + shift)^-1 g by conjugate gradients, and the fall that it promises."""
     square = gradient @ gradient
     along = gradient @ product(gradient) / jnp.where(square > 0, square, 1)
     shift = damping * along

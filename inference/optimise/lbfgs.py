@@ -14,8 +14,6 @@ All but the loss runs in NumPy: a step is a few products with some dozens of vec
 time beside a loss that is worth compiling, and would take seconds to compile with it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,9 +40,7 @@ FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
 
 
 class Pairs(NamedTuple):
-    """The gradient, the next direction, the inverse curvature along each axis, the last pairs (the
-    newest last), how many there are; failures in a row.
-    """
+    """The gradient, the next direction, the inverse curvature by axis, the pairs, newest last."""
 
     gradient: Array
     direction: Array
@@ -57,9 +53,7 @@ class Pairs(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a search ended: the size of the step, 0 where none will do, and the value and gradient
-    there.
-    """
+    """Where a search ended: the size of the step (0 if none will do), value and gradient."""
 
     size: float
     value: Array
@@ -152,9 +146,7 @@ class Lbfgs(Method):
         return np.asarray(value), flatten(gradient)
 
     def verdict(self, state: State) -> Verdict | None:
-        """Without a pair nothing is known of the curvature, and the gradient alone proves nothing
-        unless it is zero.
-        """
+        """Without a pair no curvature is known, and a gradient that is not zero proves nothing."""
         memory: Pairs = state.memory
         known = int(memory.count) > 0 or float(state.gradient_norm) == 0
         found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)

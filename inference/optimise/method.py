@@ -6,8 +6,6 @@ gradient is small is not enough, for it also vanishes on the way to infinity, wh
 without a maximum approaches its supremum.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,9 +23,7 @@ LARGE = 1e8
 
 
 class State(NamedTuple):
-    """After `step` steps: where it is, the value and the largest entry of the gradient there, what
-    is remembered.
-    """
+    """After `step` steps: the point, its value, its largest gradient entry, what is kept."""
 
     step: Array
     raw: Any
@@ -37,9 +33,7 @@ class State(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Why there is nothing more to do; `gap` is how far the value may be above the minimum, where
-    that is known.
-    """
+    """Why there is nothing more to do; `gap` bounds value - minimum, where that is known."""
 
     converged: bool
     reason: str
@@ -47,9 +41,7 @@ class Verdict(NamedTuple):
 
 
 class Method(ABC):
-    """Deterministic: a state determines all that follow. Programs are compiled once for each loss
-    and shape.
-    """
+    """Deterministic: a state determines all that follow. Compiled once for loss and shape."""
 
     name: str
 

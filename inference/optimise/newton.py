@@ -6,8 +6,6 @@ In a direction without curvature it is that of steepest descent. Half the square
 g' H^-1 g / 2, says how far the value is above the minimum, up to third order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,9 +34,7 @@ FEWEST = 4  # columns at once: one by one takes four times as long on 10^6 rows
 
 
 class Curved(NamedTuple):
-    """The next direction, g' |H|^-1 g, how many directions are flat, the lowest eigenvalue or zero,
-    stalled or not.
-    """
+    """The next direction, g' |H|^-1 g, flat directions, the lowest eigenvalue or 0, stalled."""
 
     direction: Array
     decrement: Array
@@ -107,9 +103,7 @@ def with_flat(found: Verdict, flat: int) -> Verdict:
 
 @partial(jax.jit, static_argnums=0)
 def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
-    """Along the direction that is remembered; then the next one. From an infinite value every step
-    is accepted.
-    """
+    """Along the remembered direction, then the next; from an infinite value all is accepted."""
     flat, unravel = ravel_pytree(state.raw)
 
     def at(point: Array) -> Array:
@@ -126,9 +120,7 @@ def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
 
 
 def search(at: Any, flat: Array, value: Array, direction: Array, decrement: Array) -> Array:
-    """The first of 1, 1/2, 1/4 ... with a loss at most value - ENOUGH size decrement, or else
-    zero.
-    """
+    """The first of 1, 1/2, 1/4 ... with loss <= value - ENOUGH size decrement, or else zero."""
 
     def too_long(trial: tuple[Array, Array]) -> Array:
         size, halvings = trial
@@ -151,9 +143,7 @@ def hessian(at: Any, point: Array, data: Any) -> Array:
 
 
 def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, Array, Array]:
-    """The direction -|H|^-1 g, its decrement, and what is flat: eigenvalues within rounding of
-    zero.
-    """
+    """The direction -|H|^-1 g, its decrement, what is flat (to rounding), lowest eigenvalue."""
     safe = jnp.where(
         jnp.isfinite(matrix).all(), (matrix + matrix.T) / 2, jnp.eye(point.size, dtype=point.dtype)
     )

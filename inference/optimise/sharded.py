@@ -7,8 +7,6 @@ take weights. The same compiled loss then runs on all devices, of one process or
 `jax.distributed` joined (each of which calls this with all rows, and keeps its own).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -27,9 +25,7 @@ def all_devices() -> Mesh:
 
 
 def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tuple[Any, Array]:
-    """The data and the weights (ones where None) with their rows over the first axis of the
-    mesh.
-    """
+    """The data and the weights (ones where None), rows over the first axis of the mesh."""
     mesh = all_devices() if mesh is None else mesh
     count = count_rows(data)
     weights = (
@@ -54,9 +50,7 @@ def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
 
 
 def left_to_the_compiler(mesh: Mesh) -> Mesh:
-    """The mesh with automatic axes: under explicit ones, as `jax.make_mesh` has them, losses cannot
-    gather or scan.
-    """
+    """The mesh with automatic axes: under explicit ones losses cannot gather or scan."""
     return Mesh(mesh.devices, mesh.axis_names)
 
 

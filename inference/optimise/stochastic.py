@@ -6,8 +6,6 @@ draws (with replacement) and for whatever the loss draws. Steps are taken in str
 by one compiled program, so that a run that goes on after any stretch is the same run, bit for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -83,9 +81,7 @@ class Stochastic(Method):
         return State(state.step + STRETCH, raw, value, norm, Past(memory, seen))
 
     def verdict(self, state: State) -> Verdict | None:
-        """There is no certificate; it is over when the loss neither falls nor rises, as far as its
-        noise shows.
-        """
+        """No certificate: over when the loss neither falls nor rises beyond its noise."""
         losses = np.asarray(state.memory.losses)
         if losses.size and (wrong := not_finite(state)) is not None:
             return wrong
@@ -102,9 +98,7 @@ class Stochastic(Method):
 
 
 def last_fall(losses: np.ndarray) -> tuple[float, float]:
-    """The mean over the third quarter of a run less that over the fourth, and the standard error of
-    this.
-    """
+    """The mean over the third quarter of a run less that of the fourth, and its error."""
     quarter = len(losses) // 4
     earlier, later = losses[-2 * quarter : -quarter], losses[-quarter:]
     error = np.sqrt((np.var(earlier, ddof=1) + np.var(later, ddof=1)) / quarter)
@@ -120,9 +114,7 @@ def is_level(losses: np.ndarray) -> bool:
 def stretch(
     setting: Any, rate: Array, data: Any, key: Array, first: Array, raw: Any, memory: Any
 ) -> Any:
-    """STRETCH steps: parameters, what the optimiser remembers, the losses, the norm of the mean
-    gradient.
-    """
+    """STRETCH steps: parameters, the optimiser's memory, losses, norm of the mean gradient."""
     loss, optimizer, batch_size = setting
     update = OPTIMIZERS[optimizer](rate).update
 

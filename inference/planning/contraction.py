@@ -6,8 +6,6 @@ the axis that goes first comes first: what two tensors share and keep lies last,
 loops are.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,9 +16,7 @@ ALONE = -1
 
 
 class Step(NamedTuple):
-    """The node `left` times the node `right` (or `left` ALONE), summed over the variables missing
-    from `scope`.
-    """
+    """Node `left` times `right` (or `left` ALONE), summed over what `scope` lacks."""
 
     left: int
     right: int
@@ -28,9 +24,7 @@ class Step(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Nodes are leaves then steps; `scopes` and `entries` are per node, `work` (entries of the
-    product) per step.
-    """
+    """Nodes are leaves then steps; `scopes`, `entries` per node, `work` per step."""
 
     leaf_count: int
     scopes: list[Mask]
@@ -45,9 +39,7 @@ class Tree(NamedTuple):
 
 
 class Builder:
-    """Grows a tree: who holds each variable is counted, so that a product knows what it may sum
-    away.
-    """
+    """Grows a tree: holders of each variable are counted, to know what may be summed away."""
 
     def __init__(
         self, scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, stages: Sequence[Mask]
@@ -74,9 +66,7 @@ class Builder:
         return entries
 
     def removable(self, union: Mask, alone: Mask) -> Mask:
-        """What may be summed away here: held by nobody else, and of the earliest stage still in the
-        product.
-        """
+        """What may be summed here: held by nobody else, and of the earliest stage present."""
         alone &= ~self.keep
         for stage in self.stages:
             if union & stage:
@@ -127,9 +117,7 @@ class Builder:
 def tree_by_order(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()
 ) -> Tree:
-    """Bucket elimination of variables 0, 1, ...: tensors that hold the next variable, smallest
-    first, become one.
-    """
+    """Bucket elimination of variables 0, 1, ...: their tensors, smallest first, become one."""
     builder = Builder(scopes, sizes, keep, stages)
     buckets: list[list[int]] = [[] for _ in sizes]
     roots: list[int] = []
@@ -156,9 +144,7 @@ def tree_by_order(
 
 
 def absorb(builder: Builder, nodes: list[int]) -> list[int]:
-    """Nodes inside another become part of the smallest such: cheap now, a pass over a large clique
-    later.
-    """
+    """Nodes inside another join the smallest such: cheap now, a pass over a clique later."""
     scopes, entries = builder.scopes, builder.entries
     holding: list[set[int]] = [set() for _ in builder.sizes]
     done: dict[int, None] = {}
@@ -180,9 +166,7 @@ def absorb(builder: Builder, nodes: list[int]) -> list[int]:
 def tree_by_path(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]
 ) -> Tree:
-    """The tree of a contraction path in single-assignment form: pairs of node numbers, each result
-    numbered next.
-    """
+    """The tree of a path of pairs of node numbers, each result numbered next."""
     builder = Builder(scopes, sizes, keep, ())
     nodes = [builder.reduce(leaf) for leaf in range(len(scopes))]
     alive = set(range(len(nodes)))

@@ -1,7 +1,5 @@
 """How much memory a plan may take: half of what is free, unless told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 FRACTION = 0.5

@@ -5,8 +5,6 @@ smallest score; all are cheap, none wins everywhere, so the portfolio tries seve
 cheapest.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from functools import lru_cache
@@ -25,9 +23,7 @@ class Ordered(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)
 def bits(mask: Mask) -> tuple[int, ...]:
-    """Positions of the ones, lowest first; remembered, as the scopes of a plan are read many
-    times.
-    """
+    """Positions of the ones, lowest first; cached, as scopes are read many times."""
     found = []
     while mask:
         low = mask & -mask
@@ -111,9 +107,7 @@ def fill_scores(
     weighted: bool,
     noise: random.Random | None,
 ) -> list[float]:
-    """Weighted missing edges among the neighbours; the part below one breaks ties, by clique size
-    or by chance.
-    """
+    """Weighted missing edges among neighbours; ties (below one) by clique size or chance."""
     scores = []
     for v, members in enumerate(near):
         twice = sum([weight[u] * (around_weight[v] - weight[u]) for u in members])
@@ -159,9 +153,7 @@ def order_by_weight(
     by_degree: bool = False,
     noise: random.Random | None = None,
 ) -> Ordered:
-    """min-weight (or min-degree): next is the variable whose clique has the fewest entries (or
-    members).
-    """
+    """min-weight (or min-degree): next is the clique of the fewest entries (or members)."""
     near = [set(members) for members in near]
     logs = [log(s) for s in sizes]
     weight = [1.0] * len(near) if by_degree else logs

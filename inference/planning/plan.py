@@ -1,8 +1,4 @@
-"""The plan of a question: which products in which order, at what cost. Made from names, sizes and
-scopes alone.
-"""
-
-from __future__ import annotations
+"""The plan of a question: which products in which order, from names, sizes and scopes."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +20,7 @@ Scope = tuple[Name, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A contraction tree over `names` (in elimination order), the heuristic that found it, and what
-    it answers.
-    """
+    """A contraction tree over `names` in elimination order, its heuristic, what it answers."""
 
     names: tuple[Name, ...]
     sizes: tuple[int, ...]
@@ -63,9 +57,7 @@ class Plan:
 
     @cached_property
     def cache(self) -> dict[Hashable, Any]:
-        """What executors derive from the plan once: index strings and the way down to a set of
-        nodes.
-        """
+        """What executors derive from the plan once: index strings, ways down to nodes."""
         return {}
 
     @cached_property
@@ -171,9 +163,7 @@ def order_of_path(
 
 
 def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) -> None:
-    """Raises before anything is allocated when the plan needs more than `limit` bytes (half of the
-    free memory).
-    """
+    """Raises before anything is allocated if the plan needs over `limit` bytes (half of free)."""
     needed = plan.bytes_for(k)
     if needed < SMALL and limit is None:
         return

@@ -1,7 +1,5 @@
 """Several heuristics, cheapest first, for as long as a better order could pay for the search."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

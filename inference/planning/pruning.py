@@ -1,8 +1,4 @@
-"""What a sum question can leave out: a conditional table sums to one over a child that nobody else
-looks at.
-"""
-
-from __future__ import annotations
+"""What a sum can leave out: a conditional table sums to one over a child nobody reads."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,9 +8,7 @@ from ..factors.factor_graph import Name
 def without_barren(
     scopes: Sequence[tuple[Name, ...]], children: Sequence[Name | None], needed: Collection[Name]
 ) -> list[int]:
-    """Positions of the factors that matter: barren children (unneeded, in their own table alone)
-    go, repeatedly.
-    """
+    """Positions of the factors that matter: barren children (in one table) go, repeatedly."""
     holders: dict[Name, set[int]] = {}
     for i, scope in enumerate(scopes):
         for name in scope:

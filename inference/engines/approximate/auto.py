@@ -4,8 +4,6 @@
 they are used: an exact answer needs neither JAX nor SciPy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial

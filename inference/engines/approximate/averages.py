@@ -5,8 +5,6 @@ What was never seen is not impossible: no probability is told with an error belo
 effective draws of the variables that it is about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -61,9 +59,7 @@ def infer_joint_gibbs(
 def infer_moments_gibbs(
     graph: FactorGraph, terms: Sequence[Term], given: Given | None = None, *, seed: int = 0
 ) -> Approximation:
-    """Mean and variance of sum_i f_i(x_i) over the visited states, and the standard error of the
-    mean.
-    """
+    """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
     for term in terms:
         verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
     run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
@@ -94,9 +90,7 @@ def visits(run: GibbsRun, names: Sequence[Name]) -> dict[Name, NDArray[np.intp]]
 def averaged(
     run: GibbsRun, names: Sequence[Name], found: Sequence[Diagnosis]
 ) -> tuple[Approximation, float]:
-    """The report of averages that are about these variables, and the least error that they may
-    claim.
-    """
+    """The report of averages about these variables, and the least error that they may claim."""
     free = diagnose_gibbs(run, BURN_IN, set(names)).values()
     size = effective_draws([*found, *free])
     guarantee = f"approximate, sampled, at least {size:.0f} effective draws of what was asked"

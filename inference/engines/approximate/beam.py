@@ -7,8 +7,6 @@ variable. The best bound among those dropped tells what may have been missed: if
 at least as good, the k found are the k best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,9 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """Configurations in descending order, each score exact; none that is missing scores above
-    `missed`.
-    """
+    """Configurations in descending order of exact scores; none missing scores above `missed`."""
 
     configurations: tuple[Configuration, ...]
     missed: float
@@ -55,9 +51,7 @@ class Beam:
 
 
 class Step(NamedTuple):
-    """What assigning one variable adds: from `before`, at the earlier variables, to `after`, at
-    those and this one.
-    """
+    """Assigning one variable after the `earlier` adds `after` at all of them less `before`."""
 
     earlier: tuple[int, ...]
     before: Floats
@@ -72,9 +66,7 @@ def infer_kbest_by_beam(
     width: int = 1000,
     order: Sequence[Name] | None = None,
 ) -> Beam:
-    """The k best configurations that a beam of `width` finds along `order` (by default, each next
-    to the last).
-    """
+    """The k best configurations that a beam of `width` finds along `order`."""
     if not 1 <= k <= width:
         raise InferenceError(
             f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
@@ -135,9 +127,7 @@ def breadth_order(layout: Layout) -> list[int]:
 
 
 def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
-    """For each variable, what its factors add when it is assigned after the earlier ones of the
-    order.
-    """
+    """For each variable, what its factors add when it is assigned after those before it."""
     rank = np.empty(layout.count, dtype=int)
     rank[list(order)] = np.arange(layout.count)
     steps: list[list[Step]] = [[] for _ in order]
@@ -162,9 +152,7 @@ def extend(
     steps: Sequence[Step],
     width: int,
 ) -> tuple[NDArray[np.intp], Floats, float]:
-    """Every partial configuration with every state of v; the best `width`, and the best of the
-    dropped.
-    """
+    """Every partial configuration with every state of v: the best `width`, the best dropped."""
     size = layout.sizes[v]
     own = layout.unary[:size, v]
     grown = scores[:, None] + (own - own.max())[None]

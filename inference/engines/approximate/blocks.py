@@ -7,8 +7,6 @@ the block from its conditional (GM21); choosing without noise after max finds it
 colour class is a block without edges.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -186,9 +184,7 @@ def direct(
 
 
 def by_child(layout: Layout, directed: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int32]:
-    """Factor, axis of the parent and axis of the child, `[variable, position]`; the constant factor
-    where fewer are.
-    """
+    """Factor and the axes of parent and child, `[variable, position]`; padded by the constant."""
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
     for f, parent, child, variable in directed:
         found[variable].append((f, parent, child))
@@ -230,9 +226,7 @@ def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]
 
 
 def stack(blocks: Sequence[Block], none: int, constant: int) -> Block:
-    """Blocks padded to the same sizes: pads point at the variable that does not exist and at the
-    constant factor.
-    """
+    """Blocks padded to equal sizes with the variable that does not exist, the constant factor."""
     pads = Block(constant, 0, none, constant, 0, 0, none, none)
     return Block._make(
         [
@@ -254,9 +248,7 @@ def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.in
 
 
 def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
-    """Offsets of the states of an axis, from state zero; states beyond its length are read at the
-    last.
-    """
+    """Offsets of the states of an axis; states beyond its length are read at the last."""
     strides, lengths = (
         tables.strides[factor, axis][..., None],
         tables.lengths[factor, axis][..., None],
@@ -277,9 +269,7 @@ def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bo
     phi = tables.unary.at[block.single_variable].add(tables.flat[held])
 
     def edges(row: Array) -> Array:
-        """The factors between each variable of a row and its parent, added: `[row, parent's state,
-        own state]`.
-        """
+        """The factors between a row's variables and their parents: `[row, parent's state, own]`."""
         f, p, c = block.pair_factor[row], block.pair_parent[row], block.pair_child[row]
         first = (base[f] - here[f, p] - here[f, c])[..., None, None]
         offsets = (
@@ -303,9 +293,7 @@ def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bo
 
 
 def soften(tables: Tables) -> Tables:
-    """Zeros of factors made very unlikely instead of impossible; states that do not exist stay
-    impossible.
-    """
+    """Zeros of factors made very unlikely; states that do not exist stay impossible."""
     return tables._replace(flat=np.where(np.isneginf(tables.flat), SOFT_ZERO, tables.flat))
 
 
@@ -337,9 +325,7 @@ def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array
 
 
 def improve(layout: Layout, states: Array) -> NDArray[np.int32]:
-    """Block coordinate ascent from a configuration; zeros count as very bad, so that it can leave
-    them.
-    """
+    """Block coordinate ascent from a configuration; zeros count as very bad, so it can leave."""
     start = np.append(states, 0).astype(np.int32)
     found = ascend(soften(tables_of(layout)), blocks_of(layout), start, limit=IMPROVEMENTS)
     return np.asarray(found)[:-1]

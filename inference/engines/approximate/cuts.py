@@ -7,8 +7,6 @@ capacities are rounded down and what is left of them is rounded again, at a fine
 flow shows the cut to be the smallest to 1e-12: a flow is a lower bound of every cut.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 
@@ -29,9 +27,7 @@ Pair = tuple[int, int]
 
 
 class Quadratic(NamedTuple):
-    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite weights are
-    constraints.
-    """
+    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite = a constraint."""
 
     linear: Floats
     tails: NDArray[np.intp]
@@ -40,9 +36,7 @@ class Quadratic(NamedTuple):
 
 
 def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approximation:
-    """argmax_x of a binary pairwise model, if some flips of variables make every pair prefer to
-    agree.
-    """
+    """argmax_x of a binary pairwise model, if some flips make every pair prefer to agree."""
     layout = lay_out(graph, given)
     verify_binary(layout)
     sums = sum_pairs(layout)
@@ -88,9 +82,7 @@ def verify_binary(layout: Layout) -> None:
 
 
 def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
-    """Variables with one state left, by unary zeros and by zeros of pairs whose other state is left
-    alone.
-    """
+    """Variables with one state left, by unary zeros and by zeros of pairs, propagated."""
     alive = -np.inf < layout.unary.T
     near: dict[int, list[tuple[int, Floats]]] = {}
     zeros = {pair: table for pair, table in sums.items() if table.min() == -np.inf}
@@ -123,17 +115,13 @@ def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
 
 
 def agreement(table: Floats) -> float:
-    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive if the pair prefers to agree (zeros make it
-    infinite).
-    """
+    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive, or infinite, if the pair likes to agree."""
     same, other = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]
     return 0.0 if same == other else float(same - other)
 
 
 def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
-    """Which variables to flip: both or none of a pair that prefers to agree, one of a pair that
-    does not.
-    """
+    """Which variables to flip: both or none of a pair that prefers to agree, else one."""
     near: dict[int, list[tuple[int, bool, Pair]]] = {}
     for pair, table in pairs.items():
         sign = agreement(table)
@@ -214,9 +202,7 @@ def capacities(energy: Quadratic) -> csr_array:
 
 
 def minimum_cut(energy: Quadratic) -> tuple[NDArray[np.intp], int, float]:
-    """The state of each variable, the rounds it took, and how far above the smallest energy it may
-    be.
-    """
+    """The state of each variable, the rounds, and how far above the least energy it may be."""
     count = energy.linear.size
     left = capacities(energy)
     goal = PRECISION * (1.0 + np.abs(energy.linear).sum())

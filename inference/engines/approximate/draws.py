@@ -1,8 +1,4 @@
-"""Joint draws by Gibbs sampling: states of the chains, so many sweeps apart that they are worth
-independent ones.
-"""
-
-from __future__ import annotations
+"""Joint draws by Gibbs sampling, so many sweeps apart that they are worth independent ones."""
 
 from dataclasses import replace
 
@@ -33,9 +29,7 @@ MOST_SWEEPS = (
 def infer_samples_gibbs(
     graph: FactorGraph, count: int, given: Given | None = None, *, chains: int = 4, seed: int = 0
 ) -> Approximation:
-    """`count` states of each variable, one chain after another, thinned by the correlation of the
-    slowest state.
-    """
+    """`count` states of each variable, chain after chain, thinned by the slowest correlation."""
     if count < 1:
         raise InferenceError(f"{count} draws were asked for; ask for one or more")
     run = advance_to(start_gibbs(graph, given, chains=chains, seed=seed), BURN_IN + SWEEPS)
@@ -54,9 +48,7 @@ def infer_samples_gibbs(
 def thinned(
     run: GibbsRun, burn_in: int, apart: int, count: int
 ) -> tuple[GibbsRun, NDArray[np.int32]]:
-    """Every `apart`-th of the states after `burn_in`, `count` of each chain; runs on until there
-    are so many.
-    """
+    """Every `apart`-th state after `burn_in`, `count` of each chain; runs on until there are."""
     picked = [run.visited[burn_in::apart]]
     while sum(map(len, picked)) < count:
         before = run.sweeps

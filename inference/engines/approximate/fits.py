@@ -1,7 +1,5 @@
 """Whether exact inference fits: a look at the width, then the plan itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ...factors.evidence import Given

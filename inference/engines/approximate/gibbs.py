@@ -6,11 +6,9 @@ stopped, kept, and continued, with the same result as an unbroken one. With zero
 not reach everything that is possible; R-hat compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Self, get_args
 
 import jax
 import numpy as np
@@ -32,9 +30,7 @@ FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class GibbsRun:
-    """Chains where they stand, and what they visited since `forgotten` sweeps: `visited[sweep,
-    chain, variable]`.
-    """
+    """Chains as they are and `visited[sweep, chain, variable]`, but the `forgotten` sweeps."""
 
     layout: Layout
     blocking: Blocking
@@ -49,7 +45,7 @@ class GibbsRun:
     def sweeps(self) -> int:
         return self.forgotten + int(self.visited.shape[0])
 
-    def forget(self) -> GibbsRun:
+    def forget(self) -> Self:
         """The same run without what it visited."""
         return replace(self, visited=self.visited[:0], forgotten=self.sweeps)
 
@@ -79,9 +75,7 @@ def start_gibbs(
 
 
 def advance_gibbs(run: GibbsRun) -> GibbsRun:
-    """SEGMENT more sweeps; their randomness depends on the seed and on how many sweeps came before,
-    nothing else.
-    """
+    """SEGMENT more sweeps, whose randomness depends on the seed and the sweeps before alone."""
     with jax.enable_x64(True):
         keys = segment_keys(run.blocks, run.seed, run.sweeps, 1)
         padded = np.pad(run.states, ((0, 0), (0, 1)))
@@ -93,9 +87,7 @@ def advance_gibbs(run: GibbsRun) -> GibbsRun:
 def diagnose_gibbs(
     run: GibbsRun, burn_in: int, names: Collection[Name] | None = None
 ) -> dict[Name, Diagnosis]:
-    """Means, standard errors, effective sizes and R-hats of the indicator of every state of free
-    variables.
-    """
+    """The diagnosis of the indicators of all states of the free variables."""
     kept = run.visited[burn_in:]
     if kept.shape[0] < FEWEST:
         raise InferenceError(
@@ -161,9 +153,7 @@ def infer_marginals_gibbs(
     blocking: Blocking = "forests",
     seed: int = 0,
 ) -> Approximation:
-    """Marginals from `sweeps` sweeps of each chain after `burn_in`, both rounded up together to
-    whole segments.
-    """
+    """Marginals from `sweeps` sweeps of each chain after `burn_in`, up to whole segments."""
     run = start_gibbs(graph, given, chains=chains, blocking=blocking, seed=seed)
     return summarise_gibbs(advance_to(run, burn_in + sweeps), burn_in)
 

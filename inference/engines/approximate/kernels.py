@@ -1,8 +1,4 @@
-"""Sums of products along short leading axes, unrolled: XLA reduces over a short axis 5 to 20 times
-slower by itself.
-"""
-
-from __future__ import annotations
+"""Sums of products along short leading axes, unrolled: XLA's own are 5 to 20 times slower."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -73,9 +69,7 @@ def contract_axis(arithmetic: Arithmetic, x: Array, message: Array, axis: int) -
 def contract_others(
     arithmetic: Arithmetic, table: Array, messages: Sequence[Array], kept: int
 ) -> Array:
-    """sum over all axes but one of the table times the messages of those axes: `[kept states,
-    factors]`.
-    """
+    """sum over all axes but one of the table times their messages: `[kept states, factors]`."""
     for axis in reversed(range(len(messages))):
         if axis != kept:
             table = contract_axis(arithmetic, table, messages[axis], axis)

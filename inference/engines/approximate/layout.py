@@ -7,8 +7,6 @@ keeps the batches, and so the program, few. A padded entry is never read: the un
 state that does not exist is zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,9 +40,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Free variables `names` of `sizes`; `unary[state, variable]`, minus infinity where there is no
-    such state.
-    """
+    """Free variables `names` of `sizes`; `unary[state, variable]`, -inf where no such state is."""
 
     bound: Bound
     names: tuple[Name, ...]
@@ -72,9 +68,7 @@ class Layout:
         return [tuple(scope) for group in self.groups for scope in group.members.T.tolist()]
 
     def named_marginals(self, beliefs: Array) -> dict[Name, Floats]:
-        """`beliefs[state, variable]` by name, in the order of the graph; what evidence fixed is
-        certain.
-        """
+        """`beliefs[state, variable]` by name, in the graph's order; what is fixed is certain."""
         rows = np.asarray(beliefs, dtype=np.float64).T
         free = {
             v: rows[i, :size]
@@ -93,9 +87,7 @@ class Layout:
 
 
 def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
-    """The arrays of a graph with its evidence sliced away; raises where one variable alone shows it
-    impossible.
-    """
+    """The arrays of a graph, evidence sliced away; raises where one variable is impossible."""
     assert graph.tables is not None  # made once per graph, and verified on the way
     bound = bind(graph, check_evidence(graph.sizes, given))
     names = tuple([v for v in graph.sizes if v not in bound.fixed])
@@ -181,9 +173,7 @@ def neighbours(count: int, scopes: Sequence[Sequence[int]]) -> list[set[int]]:
 
 
 def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.intp]:
-    """A colour for each variable, different from those it shares a factor with: the first free one,
-    busiest first.
-    """
+    """A colour for each variable, unlike those it shares a factor with; busiest first."""
     near = neighbours(count, scopes)
     colours = np.full(count, -1)
     for v in sorted(range(count), key=lambda v: -len(near[v])):

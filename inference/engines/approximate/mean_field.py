@@ -7,8 +7,6 @@ falls. A factor with zeros needs a start that no zero meets: a configuration of 
 which is searched for.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
@@ -25,9 +23,7 @@ from .starts import find_start
 
 
 class Ascent(NamedTuple):
-    """Where coordinate ascent stands: `q[state, variable]`, the bound, and what the last sweep
-    gained.
-    """
+    """Where coordinate ascent stands: `q[state, variable]`, the bound, what a sweep gained."""
 
     q: Array
     bound: Array
@@ -36,9 +32,7 @@ class Ascent(NamedTuple):
 
 
 def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
-    """E_q[log f | x_kept], minus infinity where a zero of f has positive probability: `[states,
-    factors]`.
-    """
+    """E_q[log f | x_kept], -inf where a zero of f is probable: `[states, factors]`."""
     weights = [
         take(q[:size], members)
         for size, members in zip(finite.logs.shape, finite.members, strict=False)
@@ -48,9 +42,7 @@ def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
 
 
 def split_zeros(groups: tuple[Group, ...]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """log f with zeros left out, and where the zeros are: 0 times minus infinity is 0 in an
-    expectation.
-    """
+    """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
     finite = [Group(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
     return tuple(finite), tuple(
         [Group(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
@@ -111,9 +103,7 @@ def ascend(
 
 
 def first_q(layout: Layout, seed: int) -> Floats:
-    """Near the unary potentials; with zeros about, certain of a configuration of non-zero
-    potential.
-    """
+    """Near the unary potentials; with zeros about, certain of one possible configuration."""
     if layout.has_zeros:
         states = find_start(layout, 1, seed)[0]
         return np.asarray(np.arange(layout.states)[:, None] == states[None], dtype=np.float64)
@@ -129,9 +119,7 @@ def infer_marginals_mean_field(
     max_iterations: int = 1000,
     seed: int = 0,
 ) -> Approximation:
-    """Marginals and entropy of the best product of independent variables found, and its bound of
-    the log-partition.
-    """
+    """The best product of independent variables found, and its bound of the log-partition."""
     with jax.enable_x64(True):
         layout = lay_out(graph, given)
         colours = greedy_colours(layout.count, layout.scopes)

@@ -7,8 +7,6 @@ where nothing can underflow: no factor of two or more variables has a zero, and 
 factors around a variable add up to less than RANGE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -64,9 +62,7 @@ def fits_scaled(layout: Layout) -> bool:
 
 
 def potentials_of(layout: Layout, setting: Setting) -> Potentials:
-    """The potentials of a layout in the arithmetic of the setting; factors scaled by their largest
-    entries.
-    """
+    """The potentials in the arithmetic of the setting; factors scaled by their largest entry."""
     unary = layout.unary - layout.unary.max(axis=0, initial=-np.inf)[None]
     tops = [
         group.logs.max(axis=tuple(range(group.arity)), keepdims=True) for group in layout.groups
@@ -168,9 +164,7 @@ def normalise_all(setting: Setting, messages: Messages) -> Messages:
 def next_messages(
     potentials: Potentials, messages: Messages, damping: Array, setting: Setting
 ) -> Messages:
-    """One round, damped: damping * old + (1 - damping) * new (of logarithms, where messages are
-    logarithms).
-    """
+    """One round, damped: damping * old + (1 - damping) * new, of logarithms where they are."""
     outgoing = outgoing_messages(potentials, messages, setting)
     outgoing = jax.lax.optimization_barrier(normalise_all(setting, outgoing))
     answers = normalise_all(setting, answer_messages(potentials, outgoing, setting))
@@ -200,9 +194,7 @@ def largest(values: Messages) -> Array:
 
 
 def send_largest(new: Messages, old: Messages) -> tuple[Messages, Array]:
-    """The residual schedule in bulk: only messages near the largest change are sent; and that
-    change.
-    """
+    """The residual schedule in bulk: messages near the largest change are sent; and that."""
     moved = changes(new, old)
     top = largest(moved)
     sent = jax.tree.map(

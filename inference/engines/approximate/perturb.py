@@ -7,8 +7,6 @@ maximiser an approximation. The bound needs an exact solver: a configuration tha
 makes the mean too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -30,9 +28,7 @@ Solver = Callable[[FactorGraph, Given | None], Configuration]
 
 
 def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Generator) -> FactorGraph:
-    """The graph with Gumbel noise of mean zero on every state of every variable that is not
-    observed.
-    """
+    """The graph with Gumbel noise of mean zero on every state of the free variables."""
     fixed = bind(graph, check_evidence(graph.sizes, given)).fixed
     free = {v: size for v, size in graph.sizes.items() if v not in fixed}
     noise = [Factor((v,), generator.gumbel(size=size) - np.euler_gamma) for v, size in free.items()]
@@ -82,9 +78,7 @@ def infer_perturbed(
 
 
 def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None = None) -> Solver:
-    """A solver of perturbed graphs whose modes are certain: along one plan where it fits, else by
-    minimum cut.
-    """
+    """A solver whose modes are certain: along one plan where it fits, else by minimum cut."""
     noisy = perturb(graph, given, np.random.default_rng(0))
     limit = default_memory_limit() if memory is None else memory
     plan, reason = plan_if_it_fits(noisy, given, partial(plan_marginals, noisy, given), limit)
@@ -114,9 +108,7 @@ def infer_marginals_perturbed(
     seed: int = 0,
     memory: int | None = None,
 ) -> Approximation:
-    """Frequencies among perturbed modes that are certain, and the upper bound of the
-    log-partition.
-    """
+    """Frequencies among perturbed modes that are certain, and a bound of the log-partition."""
     solve = certain_solver(graph, given, memory)
     return infer_perturbed(graph, solve, given, count=count, seed=seed, exact_solver=True)
 

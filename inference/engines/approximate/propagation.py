@@ -7,8 +7,6 @@ points of an approximation, if they converge at all. A zero that they find is a 
 evidence they find impossible is impossible.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple, get_args
 
@@ -106,9 +104,7 @@ def propagate(
 def read_messages(
     potentials: Potentials, messages: Messages, *, setting: Setting
 ) -> tuple[Array, Array]:
-    """Beliefs as logarithms, not normalised, and the Bethe value; from the potentials as
-    logarithms.
-    """
+    """Log beliefs, not normalised, and the Bethe value; from the potentials as logarithms."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
     totals = totals_of(potentials, logs, in_logs)
@@ -136,9 +132,7 @@ def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Se
 
 @partial(jax.jit, static_argnames="setting")
 def expected_score(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
-    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, those of f being f prod_v m_v->f (0 log
-    0 is 0).
-    """
+    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, that of f being f prod_v m_v->f."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
     value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
@@ -155,9 +149,7 @@ def expected_score(potentials: Potentials, messages: Messages, *, setting: Setti
 
 
 def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
-    """E[logs] over the first axes under beliefs that are not normalised, added up over the last
-    one.
-    """
+    """E[logs] over the first axes under unnormalised beliefs, summed over the last one."""
     over = tuple(range(axes))
     weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
     means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(
@@ -223,9 +215,7 @@ def verify_options(options: Options) -> None:
 def infer_marginals_bp(
     graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
 ) -> Approximation:
-    """Sum-product: approximate marginals and the Bethe log-partition; exact if the graph has no
-    cycles.
-    """
+    """Sum-product: approximate marginals and the Bethe log-partition; exact without cycles."""
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
     return Approximation(

@@ -1,7 +1,5 @@
 """What an approximate method found, and what can be said of it; never passed off as exact."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -23,9 +21,7 @@ class NotSubmodularError(InferenceError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings:
-    """Answers to questions: a method gives some of them. `..._errors` are standard errors, where it
-    samples.
-    """
+    """Answers to questions: a method gives some of them; `errors` are standard errors."""
 
     marginals: Mapping[Name, Floats] | None = None
     errors: Mapping[Name, Floats] | None = None

@@ -1,8 +1,4 @@
-"""A configuration of non-zero potential to start from: sampling with the zeros made unlikely
-instead of impossible.
-"""
-
-from __future__ import annotations
+"""A configuration of non-zero potential to start from: sampling with zeros made unlikely."""
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +15,7 @@ TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
 
 
 def segment_keys(blocks: Block, *seeds: int) -> Array:
-    """A key for each sweep and block; made on the host, and of a kind that compiles ten times
-    faster than others.
-    """
+    """A key for each sweep and block, made on the host; this kind compiles ten times faster."""
     shape = (SEGMENT, blocks.rows.shape[0], KEY_WORDS)
     words = np.random.SeedSequence(seeds).generate_state(int(np.prod(shape))).reshape(shape)
     return jax.random.wrap_key_data(jnp.asarray(words), impl="rbg")
@@ -29,9 +23,7 @@ def segment_keys(blocks: Block, *seeds: int) -> Array:
 
 @jax.jit
 def sweep_many(tables: Tables, blocks: Block, states: Array, keys: Array) -> tuple[Array, Array]:
-    """SEGMENT sweeps of each chain: its last states, and the states after each sweep `[sweep,
-    chain, variable]`.
-    """
+    """SEGMENT sweeps of each chain: its last states, and all `[sweep, chain, variable]`."""
 
     def draw(states: Array, drawn: tuple[Block, Array]) -> tuple[Array, None]:
         block, key = drawn

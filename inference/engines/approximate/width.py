@@ -1,8 +1,4 @@
-"""A quick look at how wide a graph is, so that exact inference is not planned where it is far from
-fitting.
-"""
-
-from __future__ import annotations
+"""How wide a graph is, so that exact inference is not planned where it is far from fitting."""
 
 import heapq
 from collections.abc import Sequence
@@ -15,9 +11,7 @@ FAR = (
 
 
 def far_too_wide(layout: Layout, limit: float) -> bool:
-    """Whether elimination by least degree meets a clique of more than FAR times `limit` entries;
-    stops there.
-    """
+    """Whether elimination by least degree meets a clique of over FAR * `limit` entries."""
     near = neighbours(layout.count, layout.scopes)
     heap = [(len(members), v) for v, members in enumerate(near)]
     heapq.heapify(heap)

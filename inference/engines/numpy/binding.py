@@ -1,7 +1,5 @@
 """A graph with its evidence put in: the leaves of a plan, in the real or the log domain."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,26 +22,20 @@ ALL = slice(None)
 
 
 class Leaves(Protocol):
-    """What a pass needs: the leaves of its plan, in either domain, and the evidence to name if it
-    is impossible.
-    """
+    """What a pass needs: leaves in either domain, and the evidence to name if impossible."""
 
     @property
     def evidence(self) -> object: ...
 
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        """Scaled potentials, the logarithm of what they were scaled by, and lower bounds of their
-        logarithms.
-        """
+        """Scaled potentials, the log of their scale in all, and lower bounds of their logs."""
 
     def log_leaves(self) -> list[Floats]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Factors that matter (positions in the graph, then `extras`), what is fixed, and the scopes
-    that are left.
-    """
+    """Factors that matter (`positions`, then `extras`), what is fixed, the scopes left."""
 
     graph: FactorGraph
     evidence: Evidence

@@ -7,8 +7,6 @@ lies anywhere else. Rows that observe the same variables share a plan; long tabl
 chunks that stay in the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -50,9 +48,7 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoundCases:
-    """The leaves of a chunk of cases: as those of one case, with a leading axis where something is
-    observed.
-    """
+    """The leaves of a chunk of cases: with a leading axis where something is observed."""
 
     one: Bound
     count: int
@@ -188,9 +184,7 @@ def answer_pattern(
 
 
 def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
-    """The scopes of one case, with the axis of cases where something observed is read; a last leaf
-    is just it.
-    """
+    """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
     factors = [*[one.graph.factors[i] for i in one.positions], *one.extras]
     hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
     likelihoods = {

@@ -1,7 +1,5 @@
 """Questions answered by configurations: mode, marginal mode, the k best, exact samples."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -24,9 +22,7 @@ from .sums import ready_plan
 
 
 class Configuration(NamedTuple):
-    """A state for each variable, and its log-score: the sum of log-potentials, evidence included,
-    not normalised.
-    """
+    """A state for each variable, and the sum of log-potentials there, not normalised."""
 
     states: dict[Name, int]
     log_score: float
@@ -119,9 +115,7 @@ def infer_samples(
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> dict[Name, NDArray[np.intp]]:
-    """Exact joint samples of P(x | given): `count` states of each variable, all drawn together from
-    the roots down.
-    """
+    """Exact joint samples of P(x | given): `count` states of each variable."""
     bound = bind(graph, check_evidence(graph.sizes, given))
     plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)

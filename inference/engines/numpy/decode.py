@@ -6,8 +6,6 @@ they are looked up again and one is chosen. Looking up again is cheaper than bac
 the chosen states are visited.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -30,9 +28,7 @@ def decode(
     choose: Choose,
     chooses: Callable[[Product], bool],
 ) -> dict[Name, NDArray[np.intp]]:
-    """`count` configurations; `choose` picks a term from rows of log-weights, at the products where
-    it `chooses`.
-    """
+    """`count` configurations; `choose` picks a term of a row, at products where it `chooses`."""
     states: States = {}
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)
@@ -57,9 +53,7 @@ def terms_of(
     gone: tuple[int, ...],
     count: int,
 ) -> Floats:
-    """Log-weights of the terms of a product at the chosen states: one row per configuration, one
-    axis per variable.
-    """
+    """Log-weights of a product's terms at the chosen states: [configuration, gone variables]."""
     left = gather(plan, values[product.left], product.left, states, gone)
     right = (
         0.0
@@ -70,9 +64,7 @@ def terms_of(
 
 
 def gather(plan: Plan, value: Floats, node: int, states: States, gone: tuple[int, ...]) -> Floats:
-    """value at the chosen states: rows, then the gone variables in order (size one where the node
-    lacks them).
-    """
+    """value at the chosen states: rows, then the gone variables (size one where it lacks them)."""
     ranks = node_ranks(plan, node)
     index = [axis_index(plan, v, states, gone) for v in ranks]
     found = value[tuple(index)] if index else value
@@ -80,9 +72,7 @@ def gather(plan: Plan, value: Floats, node: int, states: States, gone: tuple[int
 
 
 def axis_index(plan: Plan, v: int, states: States, gone: tuple[int, ...]) -> Array:
-    """Where the axis of variable v is read: at its state in each row, or everywhere along its own
-    axis.
-    """
+    """Where the axis of v is read: at its state in each row, or all along its own axis."""
     if v not in gone:
         return states[v].reshape((-1,) + (1,) * len(gone))
     place = gone.index(v)

@@ -1,8 +1,4 @@
-"""Questions about functions of a configuration: entropy, cross-entropy, divergence, mean and
-variance.
-"""
-
-from __future__ import annotations
+"""Functions of a configuration: entropy, cross-entropy, divergence, mean and variance."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -54,9 +50,7 @@ def infer_entropy(
 def infer_cross_entropy(
     graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
 ) -> float:
-    """-E_p[log q(x)], p the first graph, both given the evidence; infinite where q excludes what p
-    allows.
-    """
+    """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     verify_same_variables(graph, other)
     evidence = check_evidence(graph.sizes, given)
     scored = bind(other, evidence)

@@ -1,8 +1,4 @@
-"""The plan in any semiring: broadcast, multiply, add along the axes that go. Slow but always
-right.
-"""
-
-from __future__ import annotations
+"""The plan in any semiring: broadcast, multiply, add along the axes that go."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
@@ -15,9 +11,7 @@ from .program import Product, program_of
 
 
 class Alignment(NamedTuple):
-    """For each operand the transpose into output order and where its axes go; and which axes are
-    added away.
-    """
+    """For each operand the transpose into output order and its axes; which axes are summed."""
 
     orders: tuple[tuple[int, ...], ...]
     places: tuple[tuple[int, ...], ...]

@@ -6,8 +6,6 @@ order, gives the states and the ranks of the two inputs. Equal scores get differ
 configuration comes twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,9 +23,7 @@ from .program import Product, program_of
 def best_configurations(
     plan: Plan, log_leaves: Sequence[Floats], k: int
 ) -> tuple[dict[Name, NDArray[np.intp]], Floats]:
-    """States (k or fewer rows, best first) and their scores; impossible configurations are left
-    out.
-    """
+    """States (k or fewer rows, best first) and their scores, without the impossible."""
     semiring = k_best(k)
     values = run_upward(
         plan, [semiring.lift(leaf, np) for leaf in log_leaves], lambda product: semiring, np

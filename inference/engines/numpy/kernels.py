@@ -6,8 +6,6 @@ worth a transpose: to a matrix product per batch, or to a loop whose innermost g
 over many short axes spends its time between the axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
@@ -20,9 +18,7 @@ __all__ = ["LARGE", "Kernel", "choose_kernel", "einsum"]
 
 
 def bare_einsum() -> Callable[..., Floats]:
-    """The loop itself: np.einsum spends more time reading its options than a small product
-    takes.
-    """
+    """The loop itself: np.einsum reads its options for longer than a small product takes."""
     try:
         from numpy._core.multiarray import c_einsum
     except ImportError:
@@ -99,9 +95,7 @@ Kernel = Gemm | Loop
 
 
 def choose_kernel(left: str, right: str, out: str, sizes: Mapping[str, int]) -> Kernel | None:
-    """The kernel that should be fastest (its output has an axis order of its own), or none: einsum
-    as it is.
-    """
+    """The kernel that should be fastest (with an axis order of its own); None for einsum."""
     groups = group_letters(left, right, out)
     if groups is None:
         return None
@@ -134,9 +128,7 @@ def group_letters(left: str, right: str, out: str) -> Groups | None:
 
 
 def plain_cost(left: str, right: str, out: str, sizes: Mapping[str, int], work: int) -> float:
-    """Nanoseconds of einsum on the axes as they are: it goes along the last axes that all three
-    tensors step alike.
-    """
+    """Nanoseconds of einsum as it is: it runs along last axes that all three step alike."""
     tensors = (left, right, out)
     widest = max(tensors, key=len)
     run = sizes[widest[-1]]
@@ -185,9 +177,7 @@ def make_gemm(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -
 
 
 def block_rows(rows: int, work: int) -> int:
-    """The largest divisor of `rows` that keeps rows * work on one thread, or all rows where none
-    does.
-    """
+    """The largest divisor of `rows` that keeps rows * work on one thread, or all of them."""
     most = min(rows, ONE_THREAD // work)
     return next((d for d in range(most, 0, -1) if rows % d == 0), rows)
 

@@ -6,8 +6,6 @@ p s + r q, p w + 2 r s + t q), each term one contraction; parts without f are le
 first, so that t / p is the variance itself and not a difference of large numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,9 +29,7 @@ class Moment(NamedTuple):
 def second_moments(
     plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]
 ) -> list[Moment | None]:
-    """Moments of every node in the scale of its value; `leaf_values` is f_i on the axes of each
-    leaf.
-    """
+    """Moments of every node in the scale of its value; `leaf_values` is f_i on each leaf."""
     moments: list[Moment | None] = [
         None if f is None else Moment(upward.values[i] * f, upward.values[i] * f * f)
         for i, f in enumerate(leaf_values)
@@ -81,9 +77,7 @@ def rescaling(upward: Upward, product: Product) -> float:
 
 
 def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:
-    """The variance of a centred f: parts of the graph that share no variable are independent, so
-    variances add.
-    """
+    """The variance of a centred f: parts that share no variable are independent, and add."""
     moments = second_moments(plan, upward, leaf_values)
     variance = 0.0
     for root in plan.tree.roots:

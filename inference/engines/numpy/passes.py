@@ -6,8 +6,6 @@ its inputs; when they leave the range of a float the tensor is scaled and measur
 true range is too wide the pass starts again in logarithms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
@@ -117,9 +115,7 @@ def collect_logs(plan: Plan, bound: Leaves) -> Upward:
 
 @dataclass(frozen=True, eq=False)
 class Downward:
-    """Gradients of the wanted nodes and their ancestors, each up to a factor; logarithms where the
-    values are.
-    """
+    """Gradients of the wanted nodes and their ancestors, each up to a factor."""
 
     gradients: list[Floats | None]
     descent: Descent
@@ -188,9 +184,7 @@ def descend_logs(descent: Descent, upward: Upward, gradients: list[Floats | None
 
 
 def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out: str) -> Floats:
-    """The marginal of the variables with the letters `out`, proportional to values * gradient
-    summed over the rest.
-    """
+    """The marginal of the letters `out`, proportional to values * gradient summed over others."""
     expression = f"{program_of(plan).subscripts[node]},{downward.descent.varies[node]}->{out}"
     operands = [upward.values[node], downward.gradients[node]]
     if upward.logs:
@@ -205,9 +199,7 @@ def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out
 def unary_marginals(
     plan: Plan, bound: Leaves, upward: Upward, wanted: Sequence[Name] | None = None
 ) -> dict[Name, Floats]:
-    """P(v) for all variables of the plan, or the wanted ones, each from the smallest tensor that
-    holds it.
-    """
+    """P(v) for all variables of the plan, or those wanted, each from its smallest tensor."""
     ranks = (1 << len(plan.names)) - 1
     if wanted is not None:
         position = {name: i for i, name in enumerate(plan.names)}

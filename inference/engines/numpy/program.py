@@ -1,8 +1,4 @@
-"""A plan made ready to run: index strings for every product and its gradients, found once and kept
-with the plan.
-"""
-
-from __future__ import annotations
+"""A plan made ready to run: index strings for every product and gradient, kept with it."""
 
 from collections.abc import Collection, Iterable, Mapping
 from math import log
@@ -17,9 +13,7 @@ from .kernels import LARGE, Kernel, choose_kernel
 
 
 class Product(NamedTuple):
-    """values[out] = the product of values[left] and values[right] summed over exp(log_terms)
-    terms.
-    """
+    """values[out] = values[left] * values[right] summed over exp(log_terms) terms."""
 
     left: int
     right: int
@@ -43,9 +37,7 @@ class Program(NamedTuple):
 
 
 class Move(NamedTuple):
-    """gradient[node] = the product of gradient[parent] and values[other], or gradient[parent] where
-    other is ALONE.
-    """
+    """gradient[node] = gradient[parent] * values[other], or that alone where other is ALONE."""
 
     node: int
     parent: int
@@ -56,9 +48,7 @@ class Move(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Moves from the roots down; `varies` are the axes each gradient has, it is constant along the
-    others.
-    """
+    """Moves from the roots down; `varies` are the axes along which gradients are not constant."""
 
     moves: list[Move]
     varies: list[str]
@@ -106,9 +96,7 @@ def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, in
 
 
 def assign_letters(plan: Plan) -> list[str]:
-    """One of 52 letters per variable, distinct within each product and from those of the kept
-    variables.
-    """
+    """One of 52 letters per variable, distinct within each product and from the kept ones."""
     taken = [0] * len(plan.names)
     kept = plan.kept
     take_letters(taken, kept, 0)
@@ -158,9 +146,7 @@ def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
 
 
 def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Descent:
-    """The gradient of the root in a node is the product of its parent's gradient and its sibling's
-    value.
-    """
+    """The gradient of the root in a node is its parent's gradient times its sibling's value."""
     tree = plan.tree
     needed = needed_nodes(program, wanted)
     varies = [""] * len(tree.scopes)
@@ -190,9 +176,7 @@ def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
 def compile_move(
     plan: Plan, program: Program, varies: list[str], product: Product, node: int, other: int
 ) -> Move:
-    """A gradient has the axes of its node along which it varies, and those of kept variables: it is
-    one for each.
-    """
+    """A gradient has the axes of its node along which it varies, and those that are kept."""
     tree = plan.tree
     above, beside, here = varies[product.out], program.subscripts[other], program.subscripts[node]
     carried = [x for x in program.kept if (x in above or x in beside) and x not in here]

@@ -1,8 +1,4 @@
-"""Questions answered by sums: log-partition, marginals, joint marginals, probabilities of events,
-any semiring.
-"""
-
-from __future__ import annotations
+"""Questions answered by sums: log-partition, (joint) marginals, events, any semiring."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -52,9 +48,7 @@ def plan_partition(graph: FactorGraph, given: Given | None = None) -> Plan:
 def plan_marginals(
     graph: FactorGraph, given: Given | None = None, variables: Collection[Name] | None = None
 ) -> Plan:
-    """The plan of `infer_marginals` (of all: also of mode, k best, samples); it serves any observed
-    states.
-    """
+    """The plan of `infer_marginals` (of all: also of mode, k best, samples), for any states."""
     return plan_contraction(
         graph.sizes, bind(graph, check_evidence(graph.sizes, given), variables).scopes
     )
@@ -75,9 +69,7 @@ def infer_log_partition(
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> float:
-    """log sum_x prod_i f_i(x), over what the evidence leaves; of a directed graph, the log-evidence
-    (GM16, GM18).
-    """
+    """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
     bound = bind(graph, check_evidence(graph.sizes, given), ())
     return collect(ready_plan(bound, plan, memory), bound).log_partition
 
@@ -90,9 +82,7 @@ def infer_marginals(
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> dict[Name, Floats]:
-    """P(v | given) for every variable, or for the named ones: the gradient of the log-partition
-    (GM05, GM27).
-    """
+    """P(v | given) for all or the named variables: the gradient of log Z (GM05, GM27)."""
     verify_known(graph.sizes, variables or ())
     evidence = check_evidence(graph.sizes, given)
     bound = bind(graph, evidence, variables)
@@ -183,9 +173,7 @@ def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> in
 def infer_factor_marginals(
     graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
 ) -> tuple[Floats, ...]:
-    """P(scope of f | given) for every factor f, in its shape: the gradient in its log-potentials
-    (GM27).
-    """
+    """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
     evidence = check_evidence(graph.sizes, given)
     fixed = bind(graph, evidence).fixed
     scopes = [tuple([v for v in f.variables if v not in fixed]) for f in graph.factors]
@@ -205,9 +193,7 @@ def infer_probability(
     *,
     memory: int | None = None,
 ) -> float:
-    """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values on its
-    variables.
-    """
+    """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values."""
     variables, truth = event
     indicator = factor_of_values(variables, np.asarray(truth, dtype=bool))
     verify_factor(graph.sizes, indicator)
@@ -229,9 +215,7 @@ def infer_log_probability(
     *,
     memory: int | None = None,
 ) -> Floats:
-    """log P(x | given) of full configurations: arrays of states, one entry per configuration
-    (GM03).
-    """
+    """log P(x | given) of full configurations: one entry of each array is one (GM03)."""
     missing = graph.sizes.keys() - states.keys()
     if missing:
         raise InferenceError(
@@ -253,9 +237,7 @@ def infer_in_semiring(
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> Any:
-    """The sum over configurations of the product of the factors, in any commutative semiring
-    (GM29).
-    """
+    """The sum over configurations of the product of the factors, in any semiring (GM29)."""
     bound = bind(graph, check_evidence(graph.sizes, given))
     plan = ready_plan(bound, plan, memory)
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]

@@ -1,8 +1,4 @@
-"""Many sequences a few at a time: messages that stay in the cache run several times faster than all
-at once.
-"""
-
-from __future__ import annotations
+"""Many sequences a few at a time: messages that stay in the cache run several times faster."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,18 +16,14 @@ FEWEST = 32
 
 
 def block_size(chain: Chain) -> int | None:
-    """Sequences of a block; None where all run together, as they do where steps have pair
-    potentials of their own.
-    """
+    """Sequences of a block; None where all run together, as with pair potentials by step."""
     steps, batch, states = chain.unary.shape
     size = max(FEWEST, CACHED // (steps * states))
     return size if chain.same_pair and batch >= 2 * size and chain.unary.size >= LARGE else None
 
 
 def in_blocks(answer: Callable[[Chain], Answer], chain: Chain, axes: Any) -> Answer:
-    """`answer(chain)`, block by block; `axes` says along which axis of each result the sequences
-    lie.
-    """
+    """`answer(chain)`, block by block; `axes` is where the sequences of each result lie."""
     size = block_size(chain)
     if size is None:
         return answer(chain)

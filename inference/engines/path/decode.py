@@ -1,8 +1,4 @@
-"""Sequences out of a chain: the mode and exact samples. Nothing is stored on the way but messages:
-the choice among the neighbours of a chosen state is made again on the way back.
-"""
-
-from __future__ import annotations
+"""The mode and samples of a chain: messages are stored, choices made again on the way back."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,18 +17,14 @@ TRIANGLE = 64
 
 
 class Sequences(NamedTuple):
-    """`states` [..., T], 0 in the padding, and their `score` [...]: minus infinity where nothing is
-    possible.
-    """
+    """`states` [..., T], 0 in the padding, and `score` [...], -inf where nothing is possible."""
 
     states: Array
     score: Array
 
 
 def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None) -> Sequences:
-    """The most probable sequence, and of those that tie the first in lexicographic order (GM14,
-    book line 12127).
-    """
+    """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
     chain, batch = lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
     scores = score_by_time(chain, states[:, None, :])
@@ -56,9 +48,7 @@ def best_to_go(chain: Chain) -> Array:
 
 
 def best_next(chain: Chain, turned: Array | None, step: Transition, ahead: Array) -> Array:
-    """max_j pair[i, j] + ahead[j]; a potential that stays the same is `turned` once, for the inner
-    loop's sake.
-    """
+    """max_j pair[i, j] + ahead[j]; an unchanging potential is `turned` once, for the inner loop."""
     if turned is not None:
         return jnp.max(turned + ahead[:, :, None], axis=1)
     return jnp.max(pair_at(chain, step) + ahead[:, None, :], axis=2)
@@ -79,9 +69,7 @@ def follow_best(chain: Chain, values: Array) -> Array:
 
 
 def first_best(scores: Array) -> Array:
-    """argmax along the last axis, the first of ties: two plain reductions of narrow numbers are the
-    fastest.
-    """
+    """argmax along the last axis, the first of ties: two narrow reductions are the fastest."""
     index = jnp.arange(scores.shape[-1], dtype=jnp.int32).reshape(*[1] * (scores.ndim - 1), -1)
     top = jnp.max(scores, axis=-1, keepdims=True)
     return jnp.min(jnp.where(scores == top, index, scores.shape[-1] - 1), axis=-1).astype(int)
@@ -180,9 +168,7 @@ def draw_forwards(
 
 
 def invert(weights: Array, uniform: Array) -> Array:
-    """The first state whose cumulative weight exceeds uniform times the whole; never one of weight
-    zero.
-    """
+    """The first state of positive weight whose cumulative weight exceeds uniform * total."""
     heights = cumulative(weights)
     index = jnp.arange(weights.shape[-1]).reshape(*[1] * uniform.ndim, -1)
     last = jnp.max(jnp.where(weights > 0, index, 0), axis=-1)
@@ -191,9 +177,7 @@ def invert(weights: Array, uniform: Array) -> Array:
 
 
 def cumulative(weights: Array) -> Array:
-    """Cumulative sums along the last axis; of few terms, as a product with a triangle, which is
-    faster.
-    """
+    """Cumulative sums along the last axis; of few terms, faster as a product with a triangle."""
     count = weights.shape[-1]
     if count > TRIANGLE:
         return jnp.cumsum(weights, axis=-1)

@@ -18,8 +18,6 @@ To compile both ways takes twice as long as one. The domain "checked" is for tho
 again: the scaled way alone, and NaN in place of log Z where "auto" would answer in logarithms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp
 from typing import Any, Literal, get_args
@@ -48,9 +46,7 @@ def exponent_range(dtype: Any) -> float:
 
 
 def lowest_finite(logs: Array) -> Array:
-    """The least log-weight that is not minus infinity (0 if there is none); tops are already
-    subtracted.
-    """
+    """The least log-weight that is not -inf (0 if none is); tops are already subtracted."""
     return jnp.min(jnp.where(jnp.isneginf(logs), 0.0, logs), initial=0.0)
 
 
@@ -66,9 +62,7 @@ def nothing_lost(spans: Array, messages: Array) -> Array:
 
 @custom_vmap
 def everywhere(flag: Array) -> Array:
-    """The flag itself; under vmap, whether all are set, so that `lax.cond` runs one branch and not
-    both.
-    """
+    """The flag; under vmap, whether all are set, so that `lax.cond` runs one branch, not both."""
     return flag
 
 
@@ -80,9 +74,7 @@ def everywhere_in_batch(axis_size: int, in_batched: list[bool], flag: Array) -> 
 def choose_domain(
     domain: Domain, safe: Callable[[], Array], scaled: Callable[[], Any], logs: Callable[[], Any]
 ) -> Any:
-    """The answer in scaled numbers if asked or if `safe`, in logarithms otherwise; log Z is the
-    first of it.
-    """
+    """In scaled numbers if asked or `safe`, else in logarithms; log Z is the first of it."""
     if domain == "auto":
         return jax.lax.cond(everywhere(safe()), scaled, logs)
     if domain == "checked":

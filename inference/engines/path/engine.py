@@ -5,12 +5,10 @@ Chains side by side are a batch, shorter ones end in padding, and a variable wit
 another has states that are excluded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -58,7 +56,7 @@ class PathEngine(Engine):
         found = log_partition(unary, pair, fresh=rows.fresh | ~rows.real, domain=self.domain)
         return jnp.sum(found) + constant
 
-    def in_any_range(self) -> PathEngine:
+    def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
     def mode(self, tables: Sequence[Array], log_evidence: Array) -> Sequences:
@@ -87,9 +85,7 @@ def find_paths(structure: Structure, domain: Domain = "auto") -> PathEngine | No
 
 
 def _walk(count: int, edges: Ints) -> list[Ints] | None:
-    """Every chain from its end with the smaller number; None when something is left over, a
-    ring.
-    """
+    """Every chain from its end with the smaller number; None when a ring is left over."""
     if (edges[:, 1] == edges[:, 0] + 1).all():
         ends = np.setdiff1d(np.arange(count - 1), edges[:, 0]) + 1
         return np.split(np.arange(count), ends)

@@ -1,7 +1,5 @@
 """Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import jax
@@ -32,9 +30,7 @@ def log_prob(
     *,
     domain: Domain = "auto",
 ) -> Array:
-    """score(x) - log Z of `states` [draws..., batch..., T]; minus infinity for sequences that
-    cannot be (GM13).
-    """
+    """score(x) - log Z of `states` [draws..., batch..., T]; -inf of the impossible (GM13)."""
     laid = lay_out(log_unary, log_pair, length)
     by_time, shape = states_by_time(states, laid)
     scores = score_by_time(laid.chain, by_time)
@@ -122,9 +118,7 @@ def lay_out_both(
 
 
 def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
-    """log Z_q - E_p[score_q], the tops of q's potentials taken out first: they cancel, and would
-    cost digits.
-    """
+    """log Z_q - E_p[score_q], without the tops of q's potentials: they would cost digits."""
     shifted = take_out_tops(other)
     log_z = log_partition_by_batch(domain, *shifted)
     never, finite = each_potential(shifted, is_zero), each_potential(shifted, without_zeros)

@@ -7,8 +7,6 @@ once (Lawler's partition), so the cheapest of them is next. Costs are counted fr
 sequence: they stay small where scores grow with the length.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import NamedTuple
 
@@ -31,9 +29,7 @@ class Found(NamedTuple):
 def kbest(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, *, k: int
 ) -> Sequences:
-    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], minus infinity if
-    there are fewer.
-    """
+    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
     chain, batch = lay_out(log_unary, log_pair, length)
@@ -87,9 +83,7 @@ def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: 
 
 
 def departures(chain: Chain, values: Array, states: Array, after: Array) -> Array:
-    """What it costs to be in j at t and not where the sequence is, for t later than `after`; [T, B,
-    K].
-    """
+    """What it costs to leave the sequence for j at t, for t later than `after`; [T, B, K]."""
     times = jnp.arange(chain.steps)[:, None]
     pairs = pair_rows(chain, times[:-1], states[:-1])
     terms = values + jnp.concatenate([jnp.zeros_like(values[:1]), pairs])
@@ -104,9 +98,7 @@ def departures(chain: Chain, values: Array, states: Array, after: Array) -> Arra
 
 
 def cheapest(costs: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    """The least of [k, T, B, K] for each b, and its place: sequence, step and state, the first if
-    several tie.
-    """
+    """The least of [k, T, B, K] for each b, and its (sequence, step, state), first of ties."""
     at_step = jnp.min(costs, axis=-1)
     flat = jnp.moveaxis(at_step, 2, 0).reshape(at_step.shape[2], -1)
     place = jnp.argmin(flat, axis=-1)

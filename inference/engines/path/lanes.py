@@ -5,8 +5,6 @@ Every operation then runs along the batch, at the full width of the machine, and
 states.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp

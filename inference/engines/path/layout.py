@@ -9,8 +9,6 @@ starts, and what is given back is of all of them. Inside this folder the batch i
 time, but before it in pair potentials, which are large and are read where they lie.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any, NamedTuple
 
@@ -142,9 +140,7 @@ def batch_first(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...]]:
-    """[draws..., batch..., T] to [T, draws, B], and the axes that a number per sequence gets
-    back.
-    """
+    """[draws..., batch..., T] to [T, draws, B], and the axes of one number per sequence."""
     given = jnp.asarray(states)
     if not jnp.issubdtype(given.dtype, jnp.integer) or given.shape[-1:] != (laid.chain.steps,):
         raise InferenceError(
@@ -156,9 +152,7 @@ def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...
 
 
 class Transition(NamedTuple):
-    """What a scan over the T-1 transitions reads; `pair` only where one potential a step serves the
-    whole batch.
-    """
+    """What a scan over transitions reads; `pair` if one potential a step serves the batch."""
 
     time: Array
     pair: Array | None

@@ -5,8 +5,6 @@ that none is forgotten: several short ones share a row, one after the other, and
 padding.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +20,37 @@ from ..tree.structure import Structure
 Array = Any
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+
+class Place(NamedTuple):
+    """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if
+    each has one table.
+
+    `turned` [tables] says where the later variable of a pair comes first.
+    """
+
+    spots: tuple[Ints, ...]
+    shape: tuple[int, ...]
+    rows: Ints | None
+    turned: Mask
+
+    def earlier_first(self, tables: Array) -> Array:
+        """Tables [tables, K, K] of pairs with the axis of the earlier variable first."""
+        if not self.turned.any():
+            return tables
+        swapped = jnp.swapaxes(tables, 1, 2)
+        return (
+            swapped if self.turned.all() else jnp.where(self.turned[:, None, None], swapped, tables)
+        )
+
+    def add_to(self, total: Array, tables: Array) -> Array:
+        """The tables at their spots; one that belongs to all spots stays one."""
+        if self.rows is not None:
+            if len(tables) == 1:
+                return total + tables.reshape((1,) * self.rows.ndim + tables.shape[1:])
+            return total + take_rows(tables, self.rows)
+        whole = jnp.broadcast_to(total, (*self.shape, *total.shape[len(self.shape) :]))
+        return whole.at[self.spots].add(tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,44 +125,11 @@ class Rows:
 
 
 def _inverse(spots: tuple[Ints, ...], wanted: Mask) -> Ints | None:
-    """Which table belongs to each spot, any where none is wanted; None where spots have none or
-    several.
-    """
+    """Which table belongs to each spot (any if unwanted); None unless each wants just one."""
     count = len(spots[0]) if spots else 0
     rows = np.full(wanted.shape, -1, np.intp)
     rows[spots] = np.arange(count)
     return np.maximum(rows, 0) if count == wanted.sum() == (rows[wanted] >= 0).sum() else None
-
-
-class Place(NamedTuple):
-    """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if
-    each has one table.
-
-    `turned` [tables] says where the later variable of a pair comes first.
-    """
-
-    spots: tuple[Ints, ...]
-    shape: tuple[int, ...]
-    rows: Ints | None
-    turned: Mask
-
-    def earlier_first(self, tables: Array) -> Array:
-        """Tables [tables, K, K] of pairs with the axis of the earlier variable first."""
-        if not self.turned.any():
-            return tables
-        swapped = jnp.swapaxes(tables, 1, 2)
-        return (
-            swapped if self.turned.all() else jnp.where(self.turned[:, None, None], swapped, tables)
-        )
-
-    def add_to(self, total: Array, tables: Array) -> Array:
-        """The tables at their spots; one that belongs to all spots stays one."""
-        if self.rows is not None:
-            if len(tables) == 1:
-                return total + tables.reshape((1,) * self.rows.ndim + tables.shape[1:])
-            return total + take_rows(tables, self.rows)
-        whole = jnp.broadcast_to(total, (*self.shape, *total.shape[len(self.shape) :]))
-        return whole.at[self.spots].add(tables)
 
 
 def take_rows(array: Array, rows: Ints) -> Array:
@@ -151,9 +147,7 @@ def one_a_row(structure: Structure, chains: list[Ints]) -> Rows:
 
 
 def packed(structure: Structure, chains: list[Ints]) -> Rows:
-    """In rows as long as the longest chain; longer chains are placed first, each where it leaves
-    the least room.
-    """
+    """In rows as long as the longest chain; longest first, each where it leaves least room."""
     lengths = np.array(list(map(len, chains)))
     size = int(lengths.max())
     rows, starts = np.zeros(len(chains), np.intp), np.zeros(len(chains), np.intp)

@@ -8,8 +8,6 @@ enough; where the batch shares it, the first is a product of matrices; where eac
 is one exponential to take for each number, and the second is as fast, and always safe.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -28,9 +26,7 @@ class Sides(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """`unary` [T, B, K]; of pairs, if wanted, `counts` [B, K, K] where all steps share a potential,
-    or `sides`.
-    """
+    """`unary` [T, B, K]; of pairs `counts` [B, K, K] where steps share a potential, or `sides`."""
 
     unary: Array
     counts: Array | None = None

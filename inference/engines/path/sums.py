@@ -5,8 +5,6 @@ the gradient. It is a function of the potentials that JAX differentiates further
 covariances. A sequence that is impossible (log Z = minus infinity) has gradient and marginals zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -115,9 +113,7 @@ def log_partition_of(domain: Domain, chain: Chain) -> Array:
 
 
 def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
-    """One forward and one backward pass give the value and the gradient; constant pairs need no
-    marginals.
-    """
+    """Forward and backward give value and gradient; constant pairs need no marginals."""
     chain = Chain(*primals)
     by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)

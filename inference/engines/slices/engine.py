@@ -4,12 +4,10 @@ Coupled and factorial chains, chains of higher order and grids: the variables of
 slice, and a table is told by which variables of which of the last slices it is about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -54,7 +52,7 @@ class SliceEngine(Engine):
         slices, constant = self._slices(tables, log_evidence)
         return chains.log_partition(slices, domain=self.domain) + constant
 
-    def in_any_range(self) -> SliceEngine:
+    def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
     def mode(self, tables: Sequence[Array], log_evidence: Array) -> chains.SliceStates:
@@ -92,9 +90,7 @@ class SliceEngine(Engine):
 
 
 def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> SliceEngine | None:
-    """The structure as equal slices, where `steps` tells the step of every variable; None where
-    that does not pay.
-    """
+    """The structure as equal slices by the `steps` of the variables; None where it does not pay."""
     count = int(steps.max()) + 1 if len(steps) else 0
     members = [np.flatnonzero(steps == t) for t in range(count)]
     if count < FEWEST_STEPS or len({len(own) for own in members}) != 1:

@@ -1,8 +1,4 @@
-"""One slice enters: the steps of a plan in an algebra (scaled numbers, logarithms, max-plus),
-forward and back.
-"""
-
-from __future__ import annotations
+"""One slice enters: the steps of a plan in an algebra (scaled, log, max-plus), and back."""
 
 from collections.abc import Callable
 from math import prod
@@ -23,9 +19,7 @@ Choice = Callable[[Array, Array], Array]
 
 
 class Algebra(NamedTuple):
-    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives a message of size one
-    and its log-size.
-    """
+    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives size one, log-size."""
 
     lift: Callable[[Array], Array]
     to_log: Callable[[Array], Array]
@@ -183,9 +177,7 @@ def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
 def run_slices(
     plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, logs: Logs, keep: bool
 ) -> tuple[Array, Array, Any]:
-    """The last message, the log-size of every slice [T], and if asked the message before each slice
-    [T, ...].
-    """
+    """The last message, all log-sizes [T], and if asked the message before each [T, ...]."""
 
     def step(message: Array, read: Logs) -> tuple[Array, tuple[Array, Array | None]]:
         new, size = advance(plan, scopes, algebra, message, read)
@@ -203,9 +195,7 @@ def pull_back(
     messages: Array,
     weight: Array,
 ) -> Logs:
-    """The gradient of the sum of log-sizes: each slice is done again from the message it began
-    with, then reversed.
-    """
+    """The gradient of the sum of log-sizes: each slice done again from its message, reversed."""
 
     def step(change: Array, read: tuple[Array, Logs]) -> tuple[Array, Logs]:
         message, values = read

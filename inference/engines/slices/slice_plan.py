@@ -7,8 +7,6 @@ their table stays small, so that the work is a few products of matrices: the fro
 away, the new ones appear at the back, and after a whole slice the axes stand where they stood.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from math import prod
@@ -21,9 +19,7 @@ TABLE = 1024
 
 
 class Block(NamedTuple):
-    """message[kept, summed, rest] times table[kept, summed, local, born], summed over `summed` and
-    `local`.
-    """
+    """message[kept, summed, rest] * table[kept, summed, local, born], summed over the middle."""
 
     before: Scope
     kept: Scope
@@ -45,9 +41,7 @@ class Block(NamedTuple):
 
 
 class SlicePlan(NamedTuple):
-    """`entry` are the axes of the message before a slice enters; `leave` the same variables after
-    it, a lag younger.
-    """
+    """`entry` are the message's axes before a slice enters; `leave` after it, a lag younger."""
 
     sizes: tuple[int, ...]
     entry: Scope
@@ -114,9 +108,7 @@ def entries(sizes: tuple[int, ...], variables: Iterable[Var]) -> int:
 def eliminations(
     sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, oldest: list[Var]
 ) -> list[Var]:
-    """Next is what leaves the smallest message, then what needs the smallest, then what stands
-    first.
-    """
+    """Next is what leaves the smallest message, then what needs the smallest, then the first."""
     order: list[Var] = []
     alive = set(entry)
     waiting = sorted(oldest, key=lambda var: entry.index(var) if var in entry else len(entry))
@@ -155,9 +147,7 @@ def grouped(
 def chain_blocks(
     scopes: tuple[Scope, ...], entry: Scope, groups: Sequence[list[Var]], unborn: Scope
 ) -> list[Block]:
-    """The blocks in order; a factor goes into the first table that holds all of it, or is
-    multiplied in afterwards.
-    """
+    """A factor goes into the first table that holds all of it, or is multiplied in afterwards."""
     axes, waiting, blocks = entry, list(range(len(scopes))), []
     later = {var for group in groups for var in group}
     for group in groups:

@@ -6,8 +6,6 @@ variables that later factors still need moves from slice to slice, in scaled num
 safe (domains.py). One variable with factors of lag 0 and 1 is a plain chain and runs as one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -80,9 +78,7 @@ def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
 
 
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
-    """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros where nothing is
-    possible.
-    """
+    """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros if impossible."""
     checked = check_slices(slices)
     verify_domain(domain)
     found = jax.grad(partial(log_partition, domain=domain))(checked)
@@ -206,9 +202,7 @@ def plan_of(slices: Slices, algebra: Algebra) -> SlicePlan:
 
 
 def plan_for(sizes: tuple[int, ...], scopes: tuple[Scope, ...], algebra: Algebra) -> SlicePlan:
-    """Products of matrices are worth blocks; other sums hold all their terms at once, and go one by
-    one.
-    """
+    """Products of matrices are worth blocks; other sums hold all terms at once, so one by one."""
     return plan_slice(sizes, scopes) if algebra is SCALED else plan_slice(sizes, scopes, table=0)
 
 
@@ -221,9 +215,7 @@ def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> A
 
 
 def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Array]:
-    """Of the widest slice: the ranges of its factors of at least `arity`, added; with zeros, and
-    without them.
-    """
+    """The ranges of a slice's factors of at least `arity`, added, with zeros and without."""
     chosen = [v for scope, v in zip(scopes, logs, strict=True) if len(scope) >= arity]
     with_zeros, finite = jnp.zeros(logs[0].shape[0]), jnp.zeros(logs[0].shape[0])
     for size in {v[0].size for v in chosen}:
@@ -237,9 +229,7 @@ def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Arr
 
 
 def is_narrow(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
-    """(a) of domains.py: what a message loses counts for at most the ranges of the factors still to
-    come.
-    """
+    """(a) of domains.py: what is lost counts for at most the ranges of the factors to come."""
     reach = max([1, *reaches(sizes, scopes)])
     return spans(scopes, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
 
@@ -277,9 +267,7 @@ def derivative(
     primals: tuple[Logs],
     tangents: tuple[Logs],
 ) -> tuple[Array, Array]:
-    """d log Z = sum of marginals * d logs: forward with the messages kept, T times one of them,
-    then back.
-    """
+    """d log Z = sum of marginals * d logs: forward with the T messages kept, then back."""
     (logs,), (changes,) = primals, tangents
 
     def found(algebra: Algebra) -> tuple[Array, Logs]:

@@ -7,8 +7,6 @@ shape (terms, columns), whatever factors they come from: a program that walks th
 of one tile. Sums of more terms become sums of sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -44,9 +42,7 @@ class Tiles(NamedTuple):
 
 @dataclass(eq=False)
 class Circuit:
-    """Tensors by number, each on some variables in axis order; inputs have a place, the others are
-    sums. 0 is one.
-    """
+    """Tensors by number with their axes; inputs have a place, others are sums, 0 is one."""
 
     sizes: Sequence[int]
     variables: list[Variables] = field(default_factory=lambda: [()])
@@ -145,9 +141,7 @@ def choose_tile(circuit: Circuit) -> tuple[int, int]:
 
 
 def schedule(circuit: Circuit, first: int) -> Schedule:
-    """Writes from `first` on, level after level; a tile's unused columns are overwritten by the
-    next one.
-    """
+    """Writes from `first` on, level by level; the next tile overwrites unused columns."""
     terms, columns = choose_tile(circuit)
     starts = dict(circuit.places)
     partial: dict[int, int] = {}

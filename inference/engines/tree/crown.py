@@ -1,7 +1,5 @@
 """Which products are matrix products, and the arrays between them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 
@@ -15,9 +13,7 @@ UNSCALED = 4  # products in double precision before their largest entry is broug
 
 
 def choose_crown(plan: Plan, dense_from: float) -> set[int]:
-    """Nodes of products of at least `dense_from` terms and their ancestors; if many, only of larger
-    products.
-    """
+    """Nodes of products of at least `dense_from` terms and all above; fewer if they are many."""
     crown = crown_above(plan, dense_from)
     while len(crown) > MOST_DENSE and dense_from > 0:
         dense_from *= 2
@@ -42,9 +38,7 @@ def crown_leaves(plan: Plan, crown: set[int]) -> set[int]:
 
 
 class CrownBuilder:
-    """Collects the arrays of the crown; `cursor` is the end of the buffer it writes to. Array 0 is
-    one.
-    """
+    """Collects the arrays of the crown; it writes to the buffer from `cursor`. Array 0 is one."""
 
     def __init__(self, sizes: Sequence[int], cursor: int) -> None:
         self.sizes = sizes

@@ -6,8 +6,6 @@ of a product says which entries of its two factors were multiplied; a choice is 
 the first of equals (GM25), or a term with probability in proportion to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -58,9 +56,7 @@ DATA = ("sources", "evidence", "tiles", "terms", "products", "roots", "root_plac
 )
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """A circuit without a crown and the way down it; `terms[place]` is where the tiles keep the
-    terms of an entry.
-    """
+    """A circuit without a crown and the way down; `terms[place]` says where its terms are."""
 
     sources: Any
     evidence: Any
@@ -76,9 +72,7 @@ class Trail:
 
 
 class Mode(NamedTuple):
-    """A state for each variable, and the sum of its log-potentials: minus infinity where nothing is
-    possible.
-    """
+    """A state for each variable, and the sum of its log-potentials: -inf if impossible."""
 
     states: Array
     log_score: Array
@@ -124,9 +118,7 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
 
 
 def term_places(up: Schedule) -> Ints:
-    """Where the first term of each entry stands in the tiles; the others follow a row of columns
-    apart.
-    """
+    """Where the first term of each entry is in the tiles; others follow a row apart."""
     _, terms, columns = up.tiles.left.shape
     places = np.zeros(up.length, np.int32)
     for i, start in enumerate(up.tiles.starts.tolist()):
@@ -146,9 +138,7 @@ def reading_of(structure: Structure, leaves: Leaves) -> Reading:
 
 
 def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
-    """argmax_x of the sum of log-potentials: the circuit in (max, +), then its largest terms (GM04,
-    GM25).
-    """
+    """argmax_x of the log-potentials: the circuit in (max, +), then its terms (GM04, GM25)."""
     logs = leaf_logs(trail, tables, log_evidence)
     start = jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs])
     buffer = walk(trail.tiles, lengthened(start, trail.length), lambda a, b: jnp.max(a + b, axis=0))
@@ -184,9 +174,7 @@ def choose_term(left: Wide, right: Wide, chance: Array) -> Array:
 
 
 def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
-    """The states of all variables, from the roots down; `chances` has a row for each product, one
-    for each choice.
-    """
+    """The states of all variables, from the roots down; `chances` has a row a product."""
     tiles = trail.tiles
     _, terms, columns = tiles.left.shape
     lefts, rights = tiles.left.reshape(-1), tiles.right.reshape(-1)

@@ -5,8 +5,6 @@ two each, so that their largest entry is in [1, 2): what lies below 2**-1022 (2*
 precision) of it is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
@@ -63,9 +61,7 @@ def plan_dense(
     sizes: Sequence[int],
     rescale: bool,
 ) -> tuple[Dense, Variables]:
-    """The product (out, left, right) of two arrays summed to the variables `kept`, and the axis
-    order of its result.
-    """
+    """The product (out, left, right) summed to the variables `kept`, and its axis order."""
     out, left, right = arrays
     one, two = scopes[left], scopes[right]
     larger, smaller = sorted(

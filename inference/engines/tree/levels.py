@@ -7,8 +7,6 @@ A program of a few operations runs tens of times faster than the walk over tiles
 need; JAX derives its gradient, the marginals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,9 +35,7 @@ class Place(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Products of tensors with these axes, numbered along (kept..., summed...); `sizes` are
-    theirs.
-    """
+    """Products of tensors with these axes, numbered along (kept..., summed...), of `sizes`."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -48,9 +44,7 @@ class Shape(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Products of one shape: where their factors lie. Those without a right factor are sums
-    alone.
-    """
+    """Products of one shape: where their factors lie; without a right one, sums alone."""
 
     shape: Shape
     left: tuple[Place, ...]
@@ -208,9 +202,7 @@ def rows(arrays: list[Array], places: Sequence[Place]) -> Array:
 
 
 def take(array: Array, wanted: np.ndarray[Any, Any]) -> Array:
-    """array[wanted], as a slice where the rows are evenly spaced: its gradient is then no
-    scatter.
-    """
+    """array[wanted], as a slice where rows are evenly spaced: its gradient is no scatter."""
     first, step = int(wanted[0]), int(wanted[1] - wanted[0]) if len(wanted) > 1 else 1
     if step > 0 and (np.diff(wanted) == step).all():
         return jax.lax.slice_in_dim(array, first, int(wanted[-1]) + 1, stride=step)

@@ -5,8 +5,6 @@ That is backpropagation through the products of the plan (GM32); a marginal is v
 the root's value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,9 +30,7 @@ def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
 def lower_plan(
     structure: Structure, leaves: Leaves, plan: Plan, wanted: Wanted, dense_from: float
 ) -> Program:
-    """The program that answers what is wanted; products of at least `dense_from` terms are matrix
-    products.
-    """
+    """The program of what is wanted; products of `dense_from` terms are matrix products."""
     crown = choose_crown(plan, dense_from)
     if crown and wanted is not Wanted.ALL:
         leaves = lay_leaves(structure, crown_leaves(plan, crown))
@@ -47,9 +43,7 @@ def lower_plan(
 
 
 class Lowering:
-    """Tensors of each node: `values` and `gradients` in the circuit, `value_arrays`,
-    `gradient_arrays` in the crown.
-    """
+    """Of each node: `values`, `gradients` in the circuit, `..._arrays` in the crown."""
 
     def __init__(self, structure: Structure, leaves: Leaves, plan: Plan, crown: set[int]) -> None:
         self.sizes, self.leaves, self.plan, self.tree = structure.sizes, leaves, plan, plan.tree
@@ -107,9 +101,7 @@ class Lowering:
                 )
 
     def array_of(self, node: int) -> int:
-        """The value of a node in the crown, or of one just below it, in the buffer or among the
-        tables.
-        """
+        """The value of a node of the crown, or just below it: in the buffer or the tables."""
         if node not in self.value_arrays:
             self.value_arrays[node] = self.read_array(node)
         return self.value_arrays[node]
@@ -168,9 +160,7 @@ class Lowering:
         return tuple([v for v in self.scopes[child] if v in above or v in beside])
 
     def add_unary(self) -> list[int]:
-        """The tensor of each variable's marginal: value times gradient at its host, summed over the
-        rest.
-        """
+        """Each variable's marginal: value * gradient at its host, summed over the rest."""
         return [
             self.circuit.add((v,), self.values[h], self.gradients[h])
             for v, h in enumerate(self.leaves.hosts)

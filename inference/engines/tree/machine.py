@@ -1,8 +1,4 @@
-"""Walks the tiles of a circuit: one small program, whatever the network. The indices are its
-arguments.
-"""
-
-from __future__ import annotations
+"""Walks the tiles of a circuit: one small program for all, the indices are its arguments."""
 
 from collections.abc import Callable
 from typing import Any

@@ -7,8 +7,6 @@ log-likelihoods: zeros where nothing is known, minus infinity for states that ar
 beyond a variable's states are ignored. Neither new tables nor new evidence compile anything again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,31 +34,9 @@ DENSE_FROM = 8192
 FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
 
 
-def compile_structure(
-    structure: Structure, *, dense_from: float | None = None, memory: int | None = None
-) -> Compiled:
-    """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
-    of limited range.
-
-    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run
-    so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError where
-    the plan needs more than `memory` bytes.
-    """
-    leaves, plan = plan_structure(structure)
-    verify_memory(plan, memory)
-    if dense_from is not None:
-        return Compiled(structure, leaves, plan, dense_from, None)
-    levels = lower_levels(structure, leaves, plan)
-    return Compiled(
-        structure, leaves, plan, inf if plan.operations < FEW_TERMS else DENSE_FROM, levels
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Compiled(Engine):
-    """Pure functions that jit, vmap and grad accept; each plans its own program when first
-    asked.
-    """
+    """Pure functions that jit, vmap and grad accept; each lowers its program when first asked."""
 
     structure: Structure
     leaves: Leaves
@@ -86,9 +62,7 @@ class Compiled(Engine):
         )
 
     def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
-        """log Z; its gradient is the marginals of factors and of variables, its Hessian their
-        covariance.
-        """
+        """log Z; its gradient is the marginals of factors and variables, its Hessian covariance."""
         whole = check_shapes(self.structure, tables, log_evidence)
         if self.levels is not None:
             return run_levels(self, whole, log_evidence)
@@ -100,28 +74,42 @@ class Compiled(Engine):
         return run_marginals(self.unary, whole, log_evidence)
 
     def mode(self, tables: Tables, log_evidence: Array) -> Mode:
-        """One most probable configuration and its log-score; of equals, the first at every
-        choice.
-        """
+        """One most probable configuration and its log-score; of equals the first everywhere."""
         whole = check_shapes(self.structure, tables, log_evidence)
         found: Mode = run_mode(self.trail, whole, log_evidence)
         return found
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
-        """Exact joint samples (sample, variable). Meaningless where log_partition is minus
-        infinity.
-        """
+        """Exact joint samples (sample, variable), meaningless where log Z is -infinity."""
         whole = check_shapes(self.structure, tables, log_evidence)
         return run_sample(self.trail, key, count, whole, log_evidence)
+
+
+def compile_structure(
+    structure: Structure, *, dense_from: float | None = None, memory: int | None = None
+) -> Compiled:
+    """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
+    of limited range.
+
+    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run
+    so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError where
+    the plan needs more than `memory` bytes.
+    """
+    leaves, plan = plan_structure(structure)
+    verify_memory(plan, memory)
+    if dense_from is not None:
+        return Compiled(structure, leaves, plan, dense_from, None)
+    levels = lower_levels(structure, leaves, plan)
+    return Compiled(
+        structure, leaves, plan, inf if plan.operations < FEW_TERMS else DENSE_FROM, levels
+    )
 
 
 Held = TypeVar("Held", Program, Trail)
 
 
 def on_device(held: Held) -> Held:
-    """Index arrays as arrays of JAX, even when first asked for inside a function that is being
-    traced.
-    """
+    """Index arrays as arrays of JAX, even when first asked for while a function is traced."""
     with jax.ensure_compile_time_eval():
         moved: Held = jax.device_put(held)
         return moved

@@ -5,8 +5,6 @@ evidence, however unlikely, rounds to zero: a mantissa is 0 or in [1, 2), its ex
 number of 32 bits. Exponents are constants to differentiation, which goes through the mantissas.
 """
 
-from __future__ import annotations
-
 from math import log
 from typing import Any, NamedTuple
 
@@ -83,9 +81,7 @@ def sum_of_products(left: Wide, right: Wide) -> Wide:
 
 
 def ratio(number: Wide, other: Wide, total: Wide) -> Array:
-    """number * other / total as a plain float, for totals that are at least as large; zero over
-    zero is zero.
-    """
+    """number * other / total as a float, for totals at least as large; 0 / 0 is 0."""
     exponent = number.exponent + other.exponent - total.exponent
     scaled = number.mantissa * other.mantissa * power_of_two(exponent, number.mantissa.dtype)
     return jnp.where(

@@ -1,8 +1,4 @@
-"""log Z as a function with a derivative of its own: d log Z = sum of marginals * d log-potentials
-(GM05, GM27).
-"""
-
-from __future__ import annotations
+"""log Z with a derivative of its own: d log Z = sum of marginals * d logs (GM05, GM27)."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,9 +24,7 @@ class Programs(NamedTuple):
 
 @jax.custom_jvp
 def log_partition(programs: Programs, tables: Array, log_evidence: Array) -> Array:
-    """log sum_x exp(tables + evidence at x); minus infinity, with gradient zero, where nothing is
-    possible (GM16).
-    """
+    """log sum_x exp(tables + evidence at x); -inf, of gradient zero, if impossible (GM16)."""
     return partition_in_turn(programs.partition, tables, log_evidence)
 
 
@@ -74,9 +68,7 @@ marginals_in_turn = in_turn(plain_marginals)
 def partition_and_marginals(
     program: Program, tables: Array, log_evidence: Array
 ) -> tuple[Array, Marginals]:
-    """log Z and its gradient. Their derivatives (covariances) are those of the passes
-    themselves.
-    """
+    """log Z and its gradient, whose derivatives (covariances) are those of the passes."""
     found: tuple[Array, Marginals] = marginals_in_turn(program, tables, log_evidence)
     return found
 

@@ -1,8 +1,4 @@
-"""Running a program: log Z, and its gradient, which is all marginals (GM05, GM27), from one walk up
-and down.
-"""
-
-from __future__ import annotations
+"""Running a program: log Z and its gradient, all marginals (GM05, GM27), in one walk."""
 
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -19,9 +15,7 @@ Array = Any
 
 
 class Marginals(NamedTuple):
-    """Of the states of each variable (padded with zeros), and of all entries of the tables, laid
-    end to end.
-    """
+    """Of the states of each variable (zero-padded), and of all entries of the tables in line."""
 
     unary: Array
     tables: Array

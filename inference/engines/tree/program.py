@@ -5,8 +5,6 @@ products and all above them, the crown, are matrix products between two walks; w
 one walk goes up and down.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -19,9 +17,7 @@ from .dense import Dense
 
 
 class Wanted(Enum):
-    """What is read off: nothing but the partition, marginals of variables, marginals of variables
-    and factors.
-    """
+    """What is read off: the partition alone, marginals of variables, or those of factors too."""
 
     PARTITION = 0
     UNARY = 1
@@ -37,9 +33,7 @@ class Slice(NamedTuple):
 
 
 class Crown(NamedTuple):
-    """Arrays by number: read from the buffer or the tables, computed in order, written to the end
-    of the buffer.
-    """
+    """Arrays by number: read from the buffer or tables, computed in order, written at its end."""
 
     inputs: tuple[Slice, ...]
     tables: tuple[Slice, ...]

@@ -1,8 +1,4 @@
-"""What is compiled: sizes and scopes, no numbers. Tables come later, one array for each group of
-like factors.
-"""
-
-from __future__ import annotations
+"""What is compiled: sizes and scopes, no numbers; tables are an array per group of factors."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +21,11 @@ class Group:
     """Factors of one table shape: `scopes[i]` are the variables of the axes of table i."""
 
     scopes: NDArray[np.intp]
+
+
+class FactorPlace(NamedTuple):
+    scope: tuple[int, ...]
+    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +66,6 @@ class Structure:
         return tuple(places)
 
 
-class FactorPlace(NamedTuple):
-    scope: tuple[int, ...]
-    start: int
-
-
 def first_scope(group: Group) -> list[int]:
     scope: list[int] = group.scopes[0].tolist()
     return scope
@@ -102,9 +98,7 @@ def verify_structure(structure: Structure) -> None:
 
 
 class Grouped(NamedTuple):
-    """A factor graph by numbers: variable i is `names[i]`, factor j is row `rows[j][1]` of group
-    `rows[j][0]`.
-    """
+    """A factor graph by numbers: variable i is `names[i]`, factor j the (group, row) `rows[j]`."""
 
     structure: Structure
     tables: tuple[Floats, ...]
