@@ -12,7 +12,7 @@ from numpyro.distributions import (
     kl_divergence,
 )
 
-from .odds import softplus
+from .box import softplus
 
 BERNOULLI = BernoulliProbs | BernoulliLogits
 CATEGORICAL = CategoricalProbs | CategoricalLogits

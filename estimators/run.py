@@ -7,13 +7,12 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from .axes import Placed, Term, joint, mapped
-from .batched import batched_law
+from .axes import Placed, Term, batched_law, joint, mapped
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
+from .methods.enumeration import path_points, path_weights
 from .methods.method import Points
-from .paths import path_points, path_weights
 from .program import Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
 State = dict[str, Any]

@@ -17,8 +17,15 @@ import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
-from .elements import everywhere, together
-from .laws import BERNOULLI, element_log_prob, log_odds, refuse_unless, yes_probability
+from .distributions import (
+    BERNOULLI,
+    element_log_prob,
+    everywhere,
+    log_odds,
+    refuse_unless,
+    together,
+    yes_probability,
+)
 from .method import Method, Points
 
 

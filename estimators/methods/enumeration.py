@@ -1,8 +1,14 @@
-"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for laws of finite support (DI03)."""
+"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for finite supports (DI03).
+
+Along a recurrence, where all that is below looks at one step at a time, the marginals of each step
+are enough: for z[0] ~ p and z[t] ~ P[t](z[t-1]) they are m[0] = p, m[t] = m[t-1] P[t], T K^2
+numbers. Elsewhere the sum is over all K^T paths.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +16,12 @@ import numpy as np
 from numpyro.distributions import Distribution
 
 from ..errors import EstimatorError
-from .elements import distant
-from .laws import (
+from ..program import Path
+from .distributions import (
     BERNOULLI,
     CATEGORICAL,
     class_probabilities,
+    distant,
     element_log_prob,
     element_shape,
     peeled,
@@ -76,3 +83,37 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
     return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
         -1, *shape
     )
+
+
+def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
+    """What is summed over, (points, *shape); along local axes all elements at once."""
+    places = joint_places(step.shape, step.support, local)
+    return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
+
+
+def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> jax.Array:
+    """The probability of each point, for every place along the axes that are local."""
+    points = path_points(step, local)
+    if step.axis in local:
+        mass = jnp.take_along_axis(_marginals(step, given), points, 0)
+    else:
+        mass = jax.vmap(lambda path: step.mass({**given, step.name: path}, path))(points)
+    return jnp.prod(mass, [1 + axis for axis in distant(len(step.shape), local)])
+
+
+def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:
+    """The probability of every value at every place: (support, *shape)."""
+    values = jnp.arange(step.support)
+
+    def after(before: jax.Array) -> jax.Array:
+        known = {**given, step.name: jnp.full(step.shape, before)}
+        return jax.vmap(lambda value: step.mass(known, jnp.full(step.shape, value)))(values)
+
+    links = jnp.moveaxis(jax.vmap(after)(values), 2 + step.axis, 0)
+    _, found = jax.lax.scan(_follow, links[0, 0], links[1:])
+    return jnp.moveaxis(jnp.concatenate([links[:1, 0], found]), 0, 1 + step.axis)
+
+
+def _follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
+    after = jnp.sum(before[:, None] * link, 0)
+    return after, after

@@ -30,10 +30,19 @@ from numpyro.distributions import (
 )
 
 from ..box import lean, magic_box
-from .elements import apart, everywhere, replaced, together
-from .laws import class_probabilities, element_log_prob, element_shape, peeled, yes_probability
+from .distributions import (
+    apart,
+    class_probabilities,
+    element_log_prob,
+    element_shape,
+    everywhere,
+    peeled,
+    replaced,
+    sample,
+    together,
+    yes_probability,
+)
 from .method import Method, Points
-from .sampling import sample
 
 
 class Side(NamedTuple):

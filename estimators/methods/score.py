@@ -13,9 +13,8 @@ from numpyro.distributions.truncated import (
 )
 
 from .baselines import Baseline, LeaveOneOut
-from .laws import log_prob, peeled
+from .distributions import log_prob, peeled, sample
 from .method import Method, Points
-from .sampling import sample
 
 MOVING_ENDS: list[type] = [
     Uniform,

@@ -5,15 +5,13 @@ What they are in a sentence and which options a file may give stands in the lang
 same name (dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
 """
 
-from .antithetic import Antithetic, EvolutionStrategies
 from .arm import Arm, DisArm
 from .baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal
 from .enumeration import Enumeration
 from .measure import MeasureValued
 from .method import Method
-from .pathwise import Pathwise
-from .rebar import Rebar, Relax
-from .relaxed import GumbelSoftmax, StraightThrough
+from .pathwise import Antithetic, EvolutionStrategies, Pathwise
+from .relaxed import GumbelSoftmax, Rebar, Relax, StraightThrough
 from .score import LeaveOneOutScore, ScoreFunction
 
 METHODS: dict[str, type[Method]] = {

@@ -13,10 +13,9 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from dpc.estimators.axes import Placed
-from dpc.estimators.batched import PARAMETERS, batched_law
+from dpc.estimators.axes import PARAMETERS, Placed, batched_law
 from dpc.estimators.divergence import divergence
-from dpc.estimators.methods.laws import element_log_prob
+from dpc.estimators.methods.distributions import element_log_prob
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,10 @@
-"""Laws of single numbers: what NumPyro wraps around them is taken off, and their elements are
-counted along all axes.
+"""Distributions of single numbers: unwrapped, element by element, along local axes or others.
 
-Axes of a wrapped law that belong to the event come after those of the batch, and are never local.
+Axes of a wrapped distribution that belong to the event come after those of the batch, and are
+never local.
 """
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +19,7 @@ from numpyro.distributions import (
     Independent,
 )
 
-from ..odds import log_mass
+from ..box import log_mass
 
 BERNOULLI = (BernoulliLogits, BernoulliProbs)
 CATEGORICAL = (CategoricalLogits, CategoricalProbs)
@@ -99,3 +101,53 @@ def class_log_probabilities(law: Distribution) -> jax.Array:
 def refuse_unless(law: Distribution, kinds: tuple[type, ...], names: str) -> str:
     """Why a law that is none of these is not for a method."""
     return "" if isinstance(peeled(law), kinds) else f"it is for {names}"
+
+
+def distant(rank: int, local: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that are not local."""
+    return tuple(axis for axis in range(rank) if axis not in local)
+
+
+def together(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+    """The sum over all axes that are not local: the local axes are left."""
+    return jnp.sum(array, distant(array.ndim, local))
+
+
+def everywhere(total: jax.Array, rank: int, local: tuple[int, ...]) -> jax.Array:
+    """What is left after `together`, for every element again."""
+    return jnp.expand_dims(total, distant(rank, local))
+
+
+def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+    """One row for each place along the axes that are not local: (places, *local)."""
+    first = jnp.moveaxis(array, local, range(array.ndim - len(local), array.ndim))
+    return jnp.reshape(first, (-1, *(array.shape[axis] for axis in local)))
+
+
+def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
+    """The old array with one place of the distant axes from the new: (places, *shape)."""
+    shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
+    places = 1
+    for size in shape:
+        places *= size
+    here = jnp.reshape(jnp.eye(places, dtype=bool), (places, *shape))
+    return jnp.where(here, new, old)
+
+
+def sample(law: Distribution, key: jax.Array) -> Any:
+    """One draw of every element, without derivatives."""
+    if isinstance(peeled(law), BERNOULLI):
+        probability = jax.lax.stop_gradient(yes_probability(law))
+        uniform = jax.random.uniform(key, probability.shape, probability.dtype)
+        return jnp.asarray(uniform < probability, jnp.result_type(int))
+    if isinstance(peeled(law), CATEGORICAL):
+        table = jax.lax.stop_gradient(peeled(law).probs)
+        return invert(table, jax.random.uniform(key, element_shape(law), table.dtype))
+    return jax.lax.stop_gradient(law.sample(key))
+
+
+def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:
+    """The least k with uniform < p_0 + ... + p_k, never one without mass; rows may be shared."""
+    cumulative = jnp.cumsum(probabilities, -1)
+    below = cumulative <= uniform[..., None] * cumulative[..., -1:]
+    return jnp.sum(below, -1)
