@@ -129,8 +129,8 @@ def _register(
     """Code for a fact goes where its mathematics lives."""
     from numpyro.distributions import kl_divergence
 
-    from dpc.estimators.methods.pathwise import CENTRES, KINKED
     from dpc.estimators.methods.measure import SPLITS
+    from dpc.estimators.methods.pathwise import CENTRES, KINKED
     from dpc.estimators.methods.score import MOVING_ENDS
     from dpc.inference.families import table
 

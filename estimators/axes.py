@@ -34,14 +34,14 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
     return Placed(function({name: argument.value for name, argument in arguments.items()}), axes)
 
 
-class Term(NamedTuple):
+class Labelled(NamedTuple):
     """A factor of a product: an array and the label of each axis, None for those at the end."""
 
     array: jax.Array
     labels: tuple[Any, ...]
 
 
-def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
+def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
     """The product of all terms, summed over every label that is not kept; axes without a label come
     last.
 
@@ -63,7 +63,7 @@ def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
     return _einsum(terms, keep, trailing)
 
 
-def _aligned(term: Term, labels: tuple[Any, ...]) -> jax.Array:
+def _aligned(term: Labelled, labels: tuple[Any, ...]) -> jax.Array:
     """The term's axes in the order of the labels, with axes of length one where it has none."""
     order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
     array = jnp.transpose(term.array, order)
@@ -78,7 +78,7 @@ def _ordered(array: jax.Array, have: list[Any], want: list[Any], trailing: int) 
     )
 
 
-def _einsum(terms: Sequence[Term], keep: Sequence[Any], trailing: int) -> jax.Array:
+def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> jax.Array:
     numbers: dict[Any, int] = {}
     operands: list[Any] = []
     for position, term in enumerate(terms):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from .axes import Placed, Term, batched_law, joint, mapped
+from .axes import Labelled, Placed, batched_law, joint, mapped
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
@@ -15,7 +15,7 @@ from .methods.enumeration import path_points, path_weights
 from .methods.method import Points
 from .program import Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
-State = dict[str, Any]
+BaselineState = dict[str, Any]
 
 
 class Drawn(NamedTuple):
@@ -34,8 +34,8 @@ class Drawn(NamedTuple):
     critic: str | None = None
 
 
-class Run:
-    def __init__(self, steps: list[Step], particles: int, state: State):
+class ProgramRun:
+    def __init__(self, steps: list[Step], particles: int, state: BaselineState):
         self.steps = steps
         self.state = state
         self.values: dict[str, Placed] = {}
@@ -234,7 +234,9 @@ class Run:
 
     # ---- weights
 
-    def weights(self, names: Sequence[str], follows: Follows, boxed: bool = True) -> Iterator[Term]:
+    def weights(
+        self, names: Sequence[str], follows: Follows, boxed: bool = True
+    ) -> Iterator[Labelled]:
         """The weights of these draws on the axes of something below; boxes on like axes join."""
         boxes: dict[tuple[Any, ...], jax.Array] = {}
         for name in names:
@@ -242,7 +244,7 @@ class Run:
             along = follows.get(name, {})
             if drawn.weights is not None:
                 plates = tuple(("plate", along[k]) for k in drawn.local)
-                yield Term(drawn.weights, (*drawn.axes, *plates))
+                yield Labelled(drawn.weights, (*drawn.axes, *plates))
             if drawn.log_prob is not None and boxed:
                 first = len(drawn.axes)
                 log_prob = drawn.log_prob
@@ -257,9 +259,9 @@ class Run:
                 )
                 boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
         for labels, log_prob in boxes.items():
-            yield Term(magic_box(log_prob), labels)
+            yield Labelled(magic_box(log_prob), labels)
 
-    def count(self, terms: Sequence[Term], without: tuple[int, ...] = ()) -> int:
+    def count(self, terms: Sequence[Labelled], without: tuple[int, ...] = ()) -> int:
         """How many independent samples the sum is over."""
         present = {label for term in terms for label in term.labels} & self.independent - set(
             without
@@ -270,12 +272,12 @@ class Run:
         return count
 
 
-def cost_term(cost: Cost, value: Placed) -> Term:
+def cost_term(cost: Cost, value: Placed) -> Labelled:
     plates = tuple(("plate", k) for k in range(cost.plates))
     trailing = jnp.ndim(value.value) - len(value.axes) - cost.plates
     if trailing < 0:
         raise EstimatorError(f"the cost {cost.name} has fewer axes than its {cost.plates} plates")
-    return Term(jnp.asarray(value.value), (*value.axes, *plates, *(None,) * trailing))
+    return Labelled(jnp.asarray(value.value), (*value.axes, *plates, *(None,) * trailing))
 
 
 def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:

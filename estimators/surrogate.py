@@ -18,35 +18,35 @@ import jax
 import jax.numpy as jnp
 import numpyro
 
-from .axes import Placed, Term, contract
+from .axes import Labelled, Placed, contract
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.method import Method
 from .program import Block, Cost, Draw, Score, Step, Upto
-from .run import Drawn, Run, State, cost_term
+from .run import BaselineState, Drawn, ProgramRun, cost_term
 
 
 class Estimate(NamedTuple):
     """`value` estimates the expected cost, its derivatives too; `state` is the baselines'."""
 
     value: jax.Array
-    state: State
+    state: BaselineState
 
 
 def surrogate(
-    steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None
+    steps: Iterable[Step], key: jax.Array, particles: int = 1, state: BaselineState | None = None
 ) -> Estimate:
     """One estimate from this many particles, samples of all draws without a number of own."""
     if particles < 1:
         raise EstimatorError(f"{particles} samples have no mean: draw at least one")
-    run = Run(list(steps), particles, dict(state or {}))
+    run = ProgramRun(list(steps), particles, dict(state or {}))
     with numpyro.validation_enabled(False):
         for number, step in enumerate(run.steps):
             run.take(step, jax.random.fold_in(key, number))
         return _Sums(run).estimate()
 
 
-def initial_state(steps: Iterable[Step]) -> State:
+def initial_state(steps: Iterable[Step]) -> BaselineState:
     """What baselines remember before anything was drawn."""
     parts = [
         part for step in steps for part in (step.scores if isinstance(step, Block) else [step])
@@ -56,7 +56,7 @@ def initial_state(steps: Iterable[Step]) -> State:
     )
 
 
-def starting_state(methods: Mapping[str, Method]) -> State:
+def starting_state(methods: Mapping[str, Method]) -> BaselineState:
     """The same, from the methods of draws and scores by their names."""
     baselines = {name: method.baseline for name, method in methods.items()}
     return {
@@ -74,7 +74,7 @@ def least_particles(methods: Iterable[Method]) -> int:
 class _Sums:
     """The two sums of the surrogate."""
 
-    def __init__(self, run: Run):
+    def __init__(self, run: ProgramRun):
         self.run = run
         self.state = run.state
 
@@ -105,7 +105,7 @@ class _Sums:
         labels = (*drawn.axes, *(("plate", k) for k in range(drawn.plates)))
         trailing = (None,) * (costs.ndim - len(labels))
         terms = [
-            Term(weighed, (*labels, *trailing)),
+            Labelled(weighed, (*labels, *trailing)),
             *self.run.weights(sorted(self.run.above[drawn.name] - {drawn.name}), drawn.follows),
         ]
         return contract(terms) / self.run.count(terms)
@@ -154,7 +154,7 @@ class _Sums:
                 cost_term(cost, value),
                 *self.run.weights(sorted(between), cost.follows, boxed=False),
             ]
-            terms = [Term(jax.lax.stop_gradient(term.array), term.labels) for term in terms]
+            terms = [Labelled(jax.lax.stop_gradient(term.array), term.labels) for term in terms]
             along = {theirs: own for own, theirs in cost.follows.get(drawn.name, {}).items()}
             plates = [("plate", theirs) for theirs in sorted(along, key=lambda k: along[k])]
             present = {label for term in terms for label in term.labels}

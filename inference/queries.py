@@ -7,7 +7,7 @@ questions with the same observed variables; `infer_cases` answers a whole table 
 pass.
 """
 
-from .engines.numpy.cases import Answers, infer_cases
+from .engines.numpy.cases import CaseAnswers, infer_cases
 from .engines.numpy.decisions import (
     Configuration,
     infer_kbest,
@@ -41,7 +41,7 @@ from .engines.numpy.sums import (
 )
 
 __all__ = [
-    "Answers",
+    "CaseAnswers",
     "Configuration",
     "Moments",
     "Term",

@@ -32,7 +32,7 @@ def factor_of_values(variables: Iterable[Name], values: Array, child: Name | Non
         return Factor(tuple(variables), np.log(np.asarray(values, dtype=np.float64)), child)
 
 
-class Table(NamedTuple):
+class ScaledTable(NamedTuple):
     """exp(log_values - log_scale), the largest entry one; non-zero ones at least exp(low)."""
 
     values: Floats
@@ -51,7 +51,7 @@ class FactorGraph:
         verify_graph(self)
 
     @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[ScaledTable, ...]:
         """Each factor in the real domain, scaled by its largest entry; made once per graph."""
         logs = [np.asarray(f.log_values, dtype=np.float64) for f in self.factors]
         if not logs:
@@ -70,7 +70,10 @@ class FactorGraph:
             starts.tolist(), ends.tolist(), logs, scales.tolist(), lows.tolist(), strict=True
         )
         return tuple(
-            [Table(flat[a:b].reshape(log.shape), scale, low) for a, b, log, scale, low in bounds]
+            [
+                ScaledTable(flat[a:b].reshape(log.shape), scale, low)
+                for a, b, log, scale, low in bounds
+            ]
         )
 
     @cached_property
@@ -131,7 +134,7 @@ def verify_values(graph: FactorGraph, highs: Floats, flat: Floats) -> None:
         raise InferenceError("a factor holds NaN")
 
 
-def verify_conditional(factor: Factor, table: Table) -> None:
+def verify_conditional(factor: Factor, table: ScaledTable) -> None:
     totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(table.log_scale)
     error = np.abs(totals - 1.0).max(initial=0.0)
     if error > NORMALISED_TO:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, gammaln
 
-from .family import Array, Conjugate, Family, Usual
+from .family import Array, ConjugatePrior, Family, Usual
 from .special import mean_log_factorial
 
 
@@ -49,7 +49,7 @@ def binomial(total_count: int) -> Family:
         usual_ndims={"probs": 0},
         examples=({"probs": 0.3}, {"probs": 0.95}),
         natural_of_mean=lambda mean: jnp.log(mean) - jnp.log(n - mean),
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Beta",
             of="probs",
             pieces=lambda theta: n * jax.nn.softplus(theta),
@@ -144,14 +144,14 @@ def simplex_examples(size: int) -> tuple[dict[str, list[float]], ...]:
     return {"probs": [1 / size] * size}, {"probs": [k / sum(weights) for k in weights]}
 
 
-def dirichlet_prior(n: int) -> Conjugate:
+def dirichlet_prior(n: int) -> ConjugatePrior:
     def concentration(chi: Array, nu: Array) -> Array:
         return jnp.append(chi, n * nu - chi.sum())
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         return gammaln(concentration(chi, nu)).sum() - gammaln(n * nu[0])
 
-    return Conjugate(
+    return ConjugatePrior(
         name="Dirichlet",
         of="probs",
         pieces=lambda theta: n * jax.nn.logsumexp(with_zero(theta))[None],
@@ -197,7 +197,7 @@ def poisson() -> Family:
         usual_ndims={"rate": 0},
         examples=({"rate": 0.2}, {"rate": 3.5}, {"rate": 40.0}),
         natural_of_mean=jnp.log,
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Gamma",
             of="rate",
             pieces=jnp.exp,
@@ -234,7 +234,7 @@ def geometric() -> Family:
         usual_ndims={"probs": 0},
         examples=({"probs": 0.15}, {"probs": 0.8}),
         natural_of_mean=lambda mean: -jnp.log1p(1 / mean),
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Beta",
             of="probs",
             pieces=lambda theta: log_partition(theta)[None],

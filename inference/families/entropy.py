@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from ..errors import InferenceError
 from .errors import NoMaximumError
 from .family import Array, Family
-from .fits import Fit, fit_to_moments
+from .fits import MomentFit, fit_to_moments
 from .special import floats
 
 
@@ -55,7 +55,7 @@ def finite(statistics: Array, log_base: Array | None = None) -> Family:
 
 def maximise_entropy(
     statistics: Array, moments: Array, log_base: Array | None = None
-) -> tuple[Array, Fit]:
+) -> tuple[Array, MomentFit]:
     """argmax_p H(p) + <p, log_base> such that p' statistics = moments; the fit holds the Lagrange
     multipliers.
 

@@ -15,7 +15,7 @@ Usual = dict[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Conjugate:
+class ConjugatePrior:
     """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) on the natural parameters,
     where sum_j A_j = A.
 
@@ -59,5 +59,5 @@ class Family:
     examples: tuple[Mapping[str, Any], ...]
     natural_of_mean: Callable[[Array], Array] | None = None
     start: Callable[[Array], Array] | None = None
-    conjugate: Conjugate | None = None
+    conjugate: ConjugatePrior | None = None
     known: Mapping[str, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from .special import floats
 
 
 @dataclass(frozen=True)
-class Fit:
+class MomentFit:
     """The natural parameters of highest likelihood, the mean they match, and how well."""
 
     natural: Array
@@ -22,10 +22,10 @@ class Fit:
     certificate: Certificate
 
 
-jax.tree_util.register_dataclass(Fit)
+jax.tree_util.register_dataclass(MomentFit)
 
 
-def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> Fit:
+def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> MomentFit:
     """argmax_natural sum_i w_i log p(x_i): the last axis before those of one value counts the
     observations.
 
@@ -40,7 +40,7 @@ def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> 
     return fit_to_moments(family, (shares[..., None] * statistics).sum(axis=-2))
 
 
-def fit_to_moments(family: Family, moments: Array) -> Fit:
+def fit_to_moments(family: Family, moments: Array) -> MomentFit:
     """The member of the family with E T(X) = moments.
 
     It has the highest entropy, relative to the base measure, of all distributions with these
@@ -48,7 +48,7 @@ def fit_to_moments(family: Family, moments: Array) -> Fit:
     """
     natural, certificate = to_natural(family, moments)
     verify_certificate(family, floats(moments), certificate)
-    return Fit(natural, floats(moments), certificate)
+    return MomentFit(natural, floats(moments), certificate)
 
 
 def is_traced(*arrays: Any) -> bool:

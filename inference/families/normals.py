@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, multigammaln
 
-from .family import Array, Conjugate, Family, Usual
+from .family import Array, ConjugatePrior, Family, Usual
 from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, lower, symmetric
 
 LOG_2PI = math.log(2 * math.pi)
@@ -34,7 +34,7 @@ def normal_of_known_scale(scale: Any) -> Family:
         usual_ndims={"loc": 0},
         examples=({"loc": 0.0}, {"loc": -3.2}),
         natural_of_mean=lambda mean: mean,
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Normal",
             of="loc",
             pieces=lambda theta: theta**2 / 2,
@@ -98,7 +98,7 @@ def normal_pieces(theta: Array) -> Array:
     return jnp.stack([-(theta[0] ** 2) / (4 * theta[1]), -jnp.log(-2 * theta[1]) / 2])
 
 
-def normal_gamma() -> Conjugate:
+def normal_gamma() -> ConjugatePrior:
     """precision ~ Gamma(concentration, rate), loc ~ Normal(loc, 1 / sqrt(count precision))."""
 
     def to_usual(chi: Array, nu: Array) -> Usual:
@@ -118,7 +118,7 @@ def normal_gamma() -> Conjugate:
         return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
 
     ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
-    return Conjugate(
+    return ConjugatePrior(
         "NormalGamma",
         "loc, 1 / scale^2",
         normal_pieces,
@@ -209,7 +209,7 @@ def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
     )
 
 
-def normal_wishart(size: int) -> Conjugate:
+def normal_wishart(size: int) -> ConjugatePrior:
     """precision ~ Wishart(concentration, scale_matrix), loc ~ Normal(loc, (count precision)^-1)."""
 
     def to_usual(chi: Array, nu: Array) -> Usual:
@@ -234,7 +234,7 @@ def normal_wishart(size: int) -> Conjugate:
         return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
 
     ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
-    return Conjugate(
+    return ConjugatePrior(
         name="NormalWishart",
         of="loc, covariance_matrix^-1",
         pieces=lambda theta: multivariate_pieces(theta, size),

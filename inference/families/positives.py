@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
-from .family import Array, Conjugate, Family
+from .family import Array, ConjugatePrior, Family
 
 
 def is_positive(x: Array) -> Array:
@@ -58,9 +58,9 @@ def laplace_of_known_location(loc: Any) -> Family:
     )
 
 
-def rate_prior(name: str, of: str) -> Conjugate:
+def rate_prior(name: str, of: str) -> ConjugatePrior:
     """-theta ~ Gamma(concentration, rate)."""
-    return Conjugate(
+    return ConjugatePrior(
         name=name,
         of=of,
         pieces=lambda theta: -jnp.log(-theta),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .errors import NoClosedFormError
-from .family import Array, Conjugate, Family, Usual
+from .family import Array, ConjugatePrior, Family, Usual
 from .features import compiled, in_domain, log_partition, statistic
 from .special import floats, over_leading
 
@@ -112,7 +112,7 @@ def with_axes(prior: Prior) -> tuple[tuple[Array, int], tuple[Array, int]]:
     return (floats(prior.statistic), 1), (floats(prior.counts), 1)
 
 
-def closed(family: Family) -> Conjugate:
+def closed(family: Family) -> ConjugatePrior:
     if family.conjugate is None:
         raise NoClosedFormError(
             f"the conjugate prior of {family.name} has no normaliser in closed form: update it by `update`, "

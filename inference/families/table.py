@@ -15,7 +15,7 @@ from .simplices import beta, dirichlet
 
 
 @dataclass(frozen=True)
-class Row:
+class FamilyRow:
     """How a family is made, from what is known beforehand; `example` is that in the tests."""
 
     make: Callable[..., Family]
@@ -23,22 +23,22 @@ class Row:
 
 
 FAMILIES = {
-    "Bernoulli": Row(bernoulli),
-    "Categorical": Row(categorical, {"size": 4}),
-    "Binomial": Row(binomial, {"total_count": 9}),
-    "Multinomial": Row(multinomial, {"total_count": 5, "size": 3}),
-    "Poisson": Row(poisson),
-    "Geometric": Row(geometric),
-    "Normal of known scale": Row(normal_of_known_scale, {"scale": 1.7}),
-    "Normal": Row(normal),
-    "MultivariateNormal": Row(multivariate_normal, {"size": 2}),
-    "Exponential": Row(exponential),
-    "Gamma": Row(gamma),
-    "Beta": Row(beta),
-    "Dirichlet": Row(dirichlet, {"size": 3}),
-    "Laplace of known location": Row(laplace_of_known_location, {"loc": 0.4}),
-    "VonMises": Row(von_mises),
-    "Wishart": Row(wishart, {"size": 2}),
+    "Bernoulli": FamilyRow(bernoulli),
+    "Categorical": FamilyRow(categorical, {"size": 4}),
+    "Binomial": FamilyRow(binomial, {"total_count": 9}),
+    "Multinomial": FamilyRow(multinomial, {"total_count": 5, "size": 3}),
+    "Poisson": FamilyRow(poisson),
+    "Geometric": FamilyRow(geometric),
+    "Normal of known scale": FamilyRow(normal_of_known_scale, {"scale": 1.7}),
+    "Normal": FamilyRow(normal),
+    "MultivariateNormal": FamilyRow(multivariate_normal, {"size": 2}),
+    "Exponential": FamilyRow(exponential),
+    "Gamma": FamilyRow(gamma),
+    "Beta": FamilyRow(beta),
+    "Dirichlet": FamilyRow(dirichlet, {"size": 3}),
+    "Laplace of known location": FamilyRow(laplace_of_known_location, {"loc": 0.4}),
+    "VonMises": FamilyRow(von_mises),
+    "Wishart": FamilyRow(wishart, {"size": 2}),
 }
 
 NOT_FAMILIES = {

@@ -28,14 +28,14 @@ class FormatError(Exception):
 
 
 @dataclass(frozen=True)
-class Variable:
+class NetworkVariable:
     name: str
     states: tuple[str, ...]
     properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NetworkTable:
     """One axis for each name of `scope`: p(last | others), or potentials."""
 
     scope: tuple[str, ...]
@@ -56,20 +56,20 @@ class Network:
     """A Bayesian network has one table for each variable, its own; a Markov network any tables."""
 
     name: str
-    variables: tuple[Variable, ...]
-    tables: tuple[Table, ...]
+    variables: tuple[NetworkVariable, ...]
+    tables: tuple[NetworkTable, ...]
     is_bayesian: bool
     properties: tuple[str, ...] = ()
 
     @cached_property
-    def by_name(self) -> Mapping[str, Variable]:
+    def by_name(self) -> Mapping[str, NetworkVariable]:
         return {variable.name: variable for variable in self.variables}
 
     def factor_graph(self) -> FactorGraph:
         sizes: dict[Any, int] = {variable.name: len(variable.states) for variable in self.variables}
         return FactorGraph(sizes, tuple(self._factor(table) for table in self.tables))
 
-    def _factor(self, table: Table) -> Factor:
+    def _factor(self, table: NetworkTable) -> Factor:
         return factor_of_values(
             table.scope, table.values, table.child if self.is_bayesian else None
         )

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from .network import FormatError, Network, Table, Variable, normalise_rows
+from .network import FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
 
 KINDS = {"BAYES": True, "MARKOV": False}
 
@@ -71,7 +71,7 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
     if KINDS[kind]:
         _verify_one_table_each(numbers, scopes, len(sizes))
     variables = tuple(
-        Variable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
+        NetworkVariable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
     )
     return Network("unknown", variables, tables, KINDS[kind])
 
@@ -93,7 +93,9 @@ def _scope(numbers: _Numbers, count: int) -> tuple[int, ...]:
     return scope
 
 
-def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool) -> Table:
+def _table(
+    numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool
+) -> NetworkTable:
     shape = tuple(sizes[v] for v in scope)
     count = numbers.whole("the number of entries of a table")
     if count != prod(shape):
@@ -107,7 +109,7 @@ def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayes
         values, wrong = normalise_rows(values)
         if wrong is not None:
             raise numbers.error(f"a row of the table of variable {scope[-1]} does not sum to one")
-    return Table(tuple(f"x{v}" for v in scope), values)
+    return NetworkTable(tuple(f"x{v}" for v in scope), values)
 
 
 def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:

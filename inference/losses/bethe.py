@@ -12,9 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..engines.approximate.layout import Group
-from ..engines.approximate.messages import Potentials, Setting, totals_of
-from ..engines.approximate.propagation import DEFAULT, Options, bethe, propagate, verify_options
+from ..engines.approximate.layout import FactorBatch
+from ..engines.approximate.messages import MessageSetting, Potentials, totals_of
+from ..engines.approximate.propagation import (
+    DEFAULT,
+    PropagationOptions,
+    bethe,
+    propagate,
+    verify_options,
+)
 from ..engines.tree.structure import Structure
 from ..optimise.method import Array
 from .scores import Tables, score, verify_tables
@@ -32,7 +38,7 @@ def bethe_loss(
     tables: Tables,
     states: Array,
     weights: Array | None = None,
-    options: Options = DEFAULT,
+    options: PropagationOptions = DEFAULT,
 ) -> Array:
     """sum over rows of Bethe's log Z - score(row)."""
     value = bethe_log_partition(structure, tables, options=options).log_partition
@@ -44,12 +50,12 @@ def bethe_log_partition(
     structure: Structure,
     tables: Tables,
     log_evidence: Array | None = None,
-    options: Options = DEFAULT,
+    options: PropagationOptions = DEFAULT,
 ) -> Bethe:
     """`log_evidence` is `[variables, most states]`, as for the exact engines."""
     verify_tables(structure, tables)
     verify_options(options)
-    setting = Setting("sum", options.schedule, scaled=False, zeros=True)
+    setting = MessageSetting("sum", options.schedule, scaled=False, zeros=True)
     potentials, constant = potentials_of(structure, tables, log_evidence)
     held = jax.tree.map(jax.lax.stop_gradient, potentials)
     dtype = potentials.unary.dtype
@@ -83,5 +89,5 @@ def potentials_of(
         elif logs.ndim == 2:
             unary = unary.at[: logs.shape[0], group.scopes[:, 0]].add(logs)
         else:
-            groups.append(Group(logs, group.scopes.T.astype(np.int32)))
+            groups.append(FactorBatch(logs, group.scopes.T.astype(np.int32)))
     return Potentials(unary, tuple(groups)), constant

@@ -19,7 +19,7 @@ az: Any = arviz  # of either version, which have different functions
 SAMPLE = ("chain", "draw")
 
 
-class Labels(NamedTuple):
+class Coordinates(NamedTuple):
     """The dims of every variable, and the coordinates of every dim."""
 
     dims: Mapping[str, tuple[str, ...]]
@@ -27,7 +27,7 @@ class Labels(NamedTuple):
 
 
 def dataset(
-    arrays: Mapping[str, Any], labels: Labels, sample: tuple[str, ...] = SAMPLE
+    arrays: Mapping[str, Any], labels: Coordinates, sample: tuple[str, ...] = SAMPLE
 ) -> xr.Dataset:
     """`sample` are the dims that come before those of the variable."""
     variables = {}

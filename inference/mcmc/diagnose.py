@@ -25,7 +25,7 @@ class Advice(NamedTuple):
         return f"{self.what}: {self.remedy}"
 
 
-class Facts(NamedTuple):
+class RunFacts(NamedTuple):
     """`centred` are draws whose scale is itself drawn, and that are not `noncentered`."""
 
     posterior: xr.Dataset
@@ -37,7 +37,7 @@ class Facts(NamedTuple):
 def diagnose(found: Any, centred: Collection[str] = (), max_tree_depth: int = 10) -> list[Advice]:
     """All that the numbers of a run speak against; nothing when all is well."""
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else None
-    facts = Facts(_real_part(group(found, "posterior")), stats, tuple(centred), max_tree_depth)
+    facts = RunFacts(_real_part(group(found, "posterior")), stats, tuple(centred), max_tree_depth)
     return [advice for check in CHECKS for advice in check(facts)]
 
 
@@ -48,7 +48,7 @@ def _real_part(posterior: xr.Dataset) -> xr.Dataset:
     ]
 
 
-def _divergences(facts: Facts) -> Iterator[Advice]:
+def _divergences(facts: RunFacts) -> Iterator[Advice]:
     count = _total(facts, "diverging")
     if not count:
         return
@@ -68,7 +68,7 @@ def _divergences(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
-def _mixing(facts: Facts) -> Iterator[Advice]:
+def _mixing(facts: RunFacts) -> Iterator[Advice]:
     if facts.posterior.sizes["chain"] < 2:
         return
     worst = _by_element(rhat(facts.posterior))
@@ -86,7 +86,7 @@ def _mixing(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, tuple(names), remedy)
 
 
-def _effective(facts: Facts) -> Iterator[Advice]:
+def _effective(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "tree_depth" not in facts.stats:
         return
     least = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
@@ -106,7 +106,7 @@ def _effective(facts: Facts) -> Iterator[Advice]:
             yield Advice(what, tuple(names), f"{remedy} so that parameters are less correlated")
 
 
-def _energy(facts: Facts) -> Iterator[Advice]:
+def _energy(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "energy" not in facts.stats or facts.stats.sizes["draw"] < 10:
         return
     energy = facts.stats["energy"].values
@@ -125,7 +125,7 @@ def _energy(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _depth(facts: Facts) -> Iterator[Advice]:
+def _depth(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "tree_depth" not in facts.stats:
         return
     count = int(np.sum(facts.stats["tree_depth"].values >= facts.max_tree_depth))
@@ -138,7 +138,7 @@ def _depth(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, (), f"parameters differ in scale or are correlated: {remedy}")
 
 
-def _tail(facts: Facts) -> Iterator[Advice]:
+def _tail(facts: RunFacts) -> Iterator[Advice]:
     k = facts.posterior.attrs.get("pareto_k")
     if k is not None and not k < TRUSTED:
         what = (
@@ -148,7 +148,7 @@ def _tail(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, (), "use `method='nuts'`")
 
 
-CHECKS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
+CHECKS: tuple[Callable[[RunFacts], Iterator[Advice]], ...] = (
     _divergences,
     _mixing,
     _effective,
@@ -158,7 +158,7 @@ CHECKS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
 )
 
 
-def _total(facts: Facts, name: str) -> int:
+def _total(facts: RunFacts, name: str) -> int:
     return (
         0
         if facts.stats is None or name not in facts.stats
@@ -166,7 +166,7 @@ def _total(facts: Facts, name: str) -> int:
     )
 
 
-def _draws(facts: Facts) -> int:
+def _draws(facts: RunFacts) -> int:
     return int(facts.posterior.sizes["chain"] * facts.posterior.sizes["draw"])
 
 
@@ -179,7 +179,7 @@ def _by_element(found: Any, least: bool = False) -> dict[str, float]:
     }
 
 
-def _longer(facts: Facts) -> str:
+def _longer(facts: RunFacts) -> str:
     """Twice what was asked for."""
     warmup = facts.posterior.attrs.get("warmup")
     draws = f"`draws={2 * facts.posterior.sizes['draw']}`"

@@ -10,7 +10,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from .start import find_starts
-from .target import Target
+from .target import TargetDensity
 
 ITERATIONS = 500
 SMALL = 1e-6
@@ -35,7 +35,7 @@ class Gaussian(NamedTuple):
     factor: jax.Array
 
 
-class Flat(NamedTuple):
+class FlatTarget(NamedTuple):
     """The target as a function of one vector."""
 
     potential: Callable[[jax.Array], jax.Array]
@@ -43,10 +43,10 @@ class Flat(NamedTuple):
     start: jax.Array
 
 
-def flatten(target: Target, key: Any) -> Flat:
+def flatten(target: TargetDensity, key: Any) -> FlatTarget:
     (start,) = find_starts(target, key[None])
     vector, unravel = ravel_pytree(start.raw)
-    return Flat(lambda x: target.potential(unravel(x)), unravel, vector)
+    return FlatTarget(lambda x: target.potential(unravel(x)), unravel, vector)
 
 
 # ---- Laplace
@@ -60,7 +60,7 @@ class Local(NamedTuple):
     curvature: Array
 
 
-def fit_laplace(flat: Flat) -> Gaussian:
+def fit_laplace(flat: FlatTarget) -> Gaussian:
     """mean = argmin potential, covariance = inverse of its Hessian there."""
     mode, found = _minimise(flat)
     values, vectors = np.linalg.eigh(found.curvature)
@@ -76,7 +76,7 @@ def fit_laplace(flat: Flat) -> Gaussian:
     )
 
 
-def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
+def _is_flat(flat: FlatTarget, mode: jax.Array, found: Local) -> bool:
     """Whether the potential fails to rise a standard deviation away, where that of a Gaussian rises
     by a half.
 
@@ -90,7 +90,7 @@ def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
     return bool(np.any(there - found.value < LEAST_RISE))
 
 
-def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
+def _minimise(flat: FlatTarget) -> tuple[jax.Array, Local]:
     """Newton's method with |eigenvalues| + damping as curvature: downhill, quadratic at last."""
 
     def look(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -118,7 +118,7 @@ def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
 
 
 def fit_svi(
-    flat: Flat, key: Any, steps: int, rate: float = 0.01, particles: int = 8
+    flat: FlatTarget, key: Any, steps: int, rate: float = 0.01, particles: int = 8
 ) -> tuple[Gaussian, Array]:
     """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|."""
     size = len(flat.start)
@@ -158,12 +158,14 @@ class Weighted(NamedTuple):
     log_ratios: Array
 
 
-def draw_gaussian(flat: Flat, gaussian: Gaussian, key: Any, count: int) -> Weighted:
+def draw_gaussian(flat: FlatTarget, gaussian: Gaussian, key: Any, count: int) -> Weighted:
     noise = jax.random.normal(key, (count, len(gaussian.mean)))
     return _weighted(flat, gaussian, noise, -0.5 * jnp.sum(noise**2, axis=-1))
 
 
-def draw_student(flat: Flat, gaussian: Gaussian, key: Any, count: int, df: float = 5.0) -> Weighted:
+def draw_student(
+    flat: FlatTarget, gaussian: Gaussian, key: Any, count: int, df: float = 5.0
+) -> Weighted:
     """Tails like |x|^-(df + size), so that few weights get out of hand."""
     size = len(gaussian.mean)
     first, second = jax.random.split(key)
@@ -176,7 +178,7 @@ def draw_student(flat: Flat, gaussian: Gaussian, key: Any, count: int, df: float
 
 
 def _weighted(
-    flat: Flat, gaussian: Gaussian, noise: jax.Array, log_proposal: jax.Array
+    flat: FlatTarget, gaussian: Gaussian, noise: jax.Array, log_proposal: jax.Array
 ) -> Weighted:
     points = gaussian.mean + noise @ gaussian.factor.T
     potentials = jax.jit(lambda p: jax.lax.map(flat.potential, p, batch_size=100))(points)

@@ -17,7 +17,7 @@ TRUSTED = 0.7
 EQUAL = 1e-6
 
 
-class Smoothed(NamedTuple):
+class SmoothedWeights(NamedTuple):
     """`log_weights` add up to one."""
 
     log_weights: Array
@@ -29,18 +29,18 @@ class Smoothed(NamedTuple):
         return float(1 / np.sum(np.exp(2 * self.log_weights)))
 
 
-def smooth_weights(log_ratios: Array) -> Smoothed:
+def smooth_weights(log_ratios: Array) -> SmoothedWeights:
     """Equal weights have no tail; where no weight is above zero, none can be trusted."""
     level = np.full(len(log_ratios), -np.log(len(log_ratios)))
     if not np.isfinite(np.max(log_ratios)):
-        return Smoothed(level, np.inf)
+        return SmoothedWeights(level, np.inf)
     logs = np.asarray(log_ratios, float) - np.max(log_ratios)
     if np.min(logs) > -EQUAL:
-        return Smoothed(level, -np.inf)
+        return SmoothedWeights(level, -np.inf)
     with np.errstate(over="ignore"):  # a shape whose weight is 1 / infinity has none
         if az.__version__.startswith("0."):
             weights, k = az.psislw(logs)
         else:
             # Version 1 takes log likelihoods, whose inverses are the ratios of leave-one-out.
             weights, k = import_module("arviz_stats.base").array_stats.psislw(-logs)
-    return Smoothed(np.asarray(weights), float(k))
+    return SmoothedWeights(np.asarray(weights), float(k))

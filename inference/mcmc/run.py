@@ -18,7 +18,7 @@ from numpyro.infer import NUTS
 from numpyro.infer.util import ParamInfo
 
 from .start import Start, find_starts
-from .target import Target, Values
+from .target import TargetDensity, Values
 
 STRETCH = 100
 PURPOSES = {"run": 0, "fit": 1, "groups": 2}
@@ -31,7 +31,7 @@ def key_for(purpose: str, seed: int) -> Any:
     return jax.random.fold_in(jax.random.PRNGKey(seed), APART + PURPOSES[purpose])
 
 
-class Plan(NamedTuple):
+class NutsPlan(NamedTuple):
     """How to run; the number of draws is not part of it, a run can always be made longer."""
 
     warmup: int = 1000
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     dense_mass: bool = False
 
 
-class State(NamedTuple):
+class NutsState(NamedTuple):
     """After `step` steps, warm-up included: the kernel's state, chains along first axes."""
 
     step: int
@@ -70,9 +70,9 @@ def join(parts: list[Draws]) -> Draws:
     return found
 
 
-class Run:
-    def __init__(self, model: Callable[[], None], plan: Plan):
-        self.target = Target(model)
+class NutsRun:
+    def __init__(self, model: Callable[[], None], plan: NutsPlan):
+        self.target = TargetDensity(model)
         self.plan = plan
         self.kernel = NUTS(
             potential_fn=self.target.potential,
@@ -81,7 +81,7 @@ class Run:
             dense_mass=plan.dense_mass,
         )
 
-    def start(self) -> State:
+    def start(self) -> NutsState:
         """Before the first step; raises NoStart. The program of the steps is compiled meanwhile."""
         _ = self._program
         keys = jax.random.split(key_for("run", self.plan.seed), 2 * self.plan.chains)
@@ -90,7 +90,7 @@ class Run:
         states = [
             init(key, start) for key, start in zip(keys[self.plan.chains :], starts, strict=True)
         ]
-        return State(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
+        return NutsState(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
 
     def _init(self, key: Any, start: Start) -> Any:
         return self.kernel.init(key, self.plan.warmup, ParamInfo(*start), (), {})
@@ -101,9 +101,9 @@ class Run:
         raw = {name: jnp.zeros(shape) for name, shape in self.target.shapes.items()}
         return jax.eval_shape(self._init, jax.random.PRNGKey(0), Start(raw, jnp.zeros(()), raw))
 
-    def blank(self) -> State:
+    def blank(self) -> NutsState:
         """A state without numbers, to put kept ones in."""
-        return State(0, self._blank)
+        return NutsState(0, self._blank)
 
     @cached_property
     def _program(self) -> Future[Any]:
@@ -115,8 +115,8 @@ class Run:
         return program
 
     def advance(
-        self, state: State, count: int, seen: Seen = lambda chain, draws: None
-    ) -> tuple[State, Draws]:
+        self, state: NutsState, count: int, seen: Seen = lambda chain, draws: None
+    ) -> tuple[NutsState, Draws]:
         """`count` more steps, draws after the warm-up; chains call `seen` after each chunk."""
         parts: list[Draws] = []
         end = state.step + count
@@ -127,14 +127,14 @@ class Run:
             parts.append(draws if until_draws <= 0 else _none_of(draws))
         return state, join(parts) if parts else self._no_draws(state)
 
-    def _no_draws(self, state: State) -> Draws:
+    def _no_draws(self, state: NutsState) -> Draws:
         _, draws = jax.eval_shape(self._steps, _part(state.kernel, 0), 0)
         nothing: Draws = jax.tree.map(
             lambda leaf: np.zeros((self.plan.chains, 0, *leaf.shape[1:]), leaf.dtype), draws
         )
         return nothing
 
-    def _stretch(self, state: State, steps: int, seen: Seen) -> tuple[State, Draws]:
+    def _stretch(self, state: NutsState, steps: int, seen: Seen) -> tuple[NutsState, Draws]:
         """Every chain in a thread of its own: JAX runs them side by side on the cores there are."""
         kernel = jax.tree.map(jnp.asarray, state.kernel)
         chains = [_part(kernel, k) for k in range(self.plan.chains)]
@@ -149,7 +149,7 @@ class Run:
         with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
             found = list(pool.map(run, range(self.plan.chains)))
         kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
-        return State(state.step + steps, kernel), jax.tree.map(
+        return NutsState(state.step + steps, kernel), jax.tree.map(
             lambda *own: np.stack(own), *(d for _, d in found)
         )
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from numpyro.infer.util import compute_log_probs
 
-from .target import Target, Values
+from .target import TargetDensity, Values
 
 RADIUS = 2.0
 TRIES = 100
@@ -26,13 +26,13 @@ class Start(NamedTuple):
     slope: Values
 
 
-def find_starts(target: Target, keys: Any) -> list[Start]:
+def find_starts(target: TargetDensity, keys: Any) -> list[Start]:
     """One start for each key."""
     attempt = jax.jit(lambda key: _attempt(target, key))
     return [_find_start(target, attempt, key) for key in keys]
 
 
-def _attempt(target: Target, key: Any) -> Start:
+def _attempt(target: TargetDensity, key: Any) -> Start:
     keys = jax.random.split(key, max(1, len(target.shapes)))
     raw = {
         name: jax.random.uniform(own, shape, minval=-RADIUS, maxval=RADIUS)
@@ -42,7 +42,7 @@ def _attempt(target: Target, key: Any) -> Start:
     return Start(raw, value, slope)
 
 
-def _find_start(target: Target, attempt: Callable[[Any], Start], key: Any) -> Start:
+def _find_start(target: TargetDensity, attempt: Callable[[Any], Start], key: Any) -> Start:
     for number in range(TRIES):
         start = attempt(jax.random.fold_in(key, number))
         if np.isfinite(start.potential) and all(
@@ -55,7 +55,7 @@ def _find_start(target: Target, attempt: Callable[[Any], Start], key: Any) -> St
 # ---- why not
 
 
-def explain(target: Target, raw: Values, slope: Values) -> str:
+def explain(target: TargetDensity, raw: Values, slope: Values) -> str:
     """The sites whose log density is not finite here, with the first value that has it so."""
     blamed = list(_impossible_sites(target, raw))
     if not blamed:
@@ -74,7 +74,7 @@ def explain(target: Target, raw: Values, slope: Values) -> str:
     return "\n".join([head, *(f"  {line}" for line in blamed)])
 
 
-def _impossible_sites(target: Target, raw: Values) -> Iterator[str]:
+def _impossible_sites(target: TargetDensity, raw: Values) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPyro warns of what is told below
         found, sites = compute_log_probs(

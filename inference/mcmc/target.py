@@ -14,7 +14,7 @@ Values = dict[str, Any]
 Shapes = dict[str, tuple[int, ...]]
 
 
-class Target:
+class TargetDensity:
     """`model` is called without arguments; its latent sites must be continuous."""
 
     def __init__(self, model: Callable[[], None]):

@@ -17,7 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from .certificate import asked_of, largest, rounding, tolerance_for
-from .method import Array, Method, State, Verdict, norm_of, not_finite
+from .method import Array, Minimiser, State, Verdict, norm_of, not_finite
 
 Expect = Callable[[Any, Any], tuple[Array, Any]]
 Maximise = Callable[[Any, Any, Any], Any]
@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectationMaximisation(Method):
+class ExpectationMaximisation(Minimiser):
     """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, and a small
     gradient.
 

@@ -28,7 +28,7 @@ from .certificate import (
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
+from .method import Array, Loss, Minimiser, State, Verdict, norm_of, not_finite
 
 LEAST, MOST = 1e-8, 1e8  # damping other than none, relative to the curvature along the gradient
 POOR, GOOD, CHANGE = 0.25, 0.75, 4.0
@@ -46,7 +46,7 @@ class Damped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewton(Method):
+class GaussNewton(Minimiser):
     """`likelihood(outputs(raw, data), data)` is minimised; convex in the outputs, which are any
     pytree.
 

@@ -32,7 +32,7 @@ from .certificate import (
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
+from .method import Array, Loss, Minimiser, State, Verdict, norm_of, not_finite
 
 TRIES = 40
 MEMORY = 2**22
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
     drift: Drift
 
 
-class Found(NamedTuple):
+class Searched(NamedTuple):
     """Where a search ended: the size of the step (0 if none will do), value and gradient."""
 
     size: float
@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lbfgs(Method):
+class Lbfgs(Minimiser):
     """For any number of parameters; `loss(raw, data)` is differentiable, and `otherwise` is asked
     where it is NaN.
 
@@ -120,17 +120,17 @@ class Lbfgs(Method):
             state.step + 1, unflatten(flat + step, state.raw), value, largest(gradient), memory
         )
 
-    def _search(self, flat: Array, state: State, old: Pairs) -> Found:
+    def _search(self, flat: Array, state: State, old: Pairs) -> Searched:
         """Bisection on Wolfe's weak conditions."""
         value, direction, slope = state.value, old.direction, old.gradient @ old.direction
-        found, size, high = Found(0.0, value, old.gradient), 1.0, np.inf
+        found, size, high = Searched(0.0, value, old.gradient), 1.0, np.inf
         for _ in range(TRIES):
             there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
             new_slope = gradient @ direction
             falls = there <= value + FALL * size * slope
             nearly = there <= value + rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
             if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
-                found = Found(size, there, gradient)
+                found = Searched(size, there, gradient)
                 if new_slope >= RISE * slope:
                     break
             else:

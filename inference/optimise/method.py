@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     gap: float | None = None
 
 
-class Method(ABC):
+class Minimiser(ABC):
     """Deterministic: a state determines all that follow. Compiled once for loss and shape."""
 
     name: str
@@ -68,7 +68,7 @@ class Method(ABC):
         return found is not None and found.converged
 
 
-class Result(NamedTuple):
+class Minimised(NamedTuple):
     """Where a method stopped, and why."""
 
     raw: Any
@@ -82,12 +82,12 @@ class Result(NamedTuple):
 
 
 def minimise(
-    method: Method,
+    method: Minimiser,
     raw: Any,
     steps: int,
     watch: Callable[[State], None] | None = None,
     state: State | None = None,
-) -> Result:
+) -> Minimised:
     """At most `steps` steps, rounded up to whole stretches; `watch` sees every state, the first
     included.
 
@@ -102,10 +102,10 @@ def minimise(
         found = look(method, state, watch)
     converged, reason, gap = found or Verdict(False, out_of_steps(state))
     value, norm = float(state.value), float(state.gradient_norm)
-    return Result(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
+    return Minimised(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
 
 
-def look(method: Method, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
+def look(method: Minimiser, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
     if watch is not None:
         watch(state)
     return method.verdict(state)

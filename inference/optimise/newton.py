@@ -25,7 +25,7 @@ from .certificate import (
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, not_finite
+from .method import Array, Loss, Minimiser, State, Verdict, not_finite
 
 HALVINGS = 50
 ENOUGH = 1e-4  # of the fall that the slope promises
@@ -45,7 +45,7 @@ class Curved(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Newton(Method):
+class Newton(Minimiser):
     """For tens to hundreds of parameters; `loss(raw, data)` is twice differentiable."""
 
     loss: Loss

@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..errors import InferenceError
 from .certificate import largest
-from .method import Array, Method, State, Verdict, not_finite
+from .method import Array, Minimiser, State, Verdict, not_finite
 
 STRETCH = 50
 LEAST_STEPS = 1000
@@ -30,7 +30,7 @@ OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
 }
 
 
-class Past(NamedTuple):
+class StochasticMemory(NamedTuple):
     """What the optimiser remembers, and the losses of all steps."""
 
     optimizer: Any
@@ -38,7 +38,7 @@ class Past(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Stochastic(Method):
+class Stochastic(Minimiser):
     """`loss(raw, batch, key)` estimates what is minimised from `batch_size` rows of the data (all
     where it is None).
 
@@ -65,12 +65,14 @@ class Stochastic(Method):
     def start(self, raw: Any) -> State:
         """Nothing is estimated yet: value and gradient norm are no numbers."""
         dtype = ravel_pytree(raw)[0].dtype
-        memory = Past(OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype))
+        memory = StochasticMemory(
+            OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype)
+        )
         unknown = jnp.full((), jnp.nan, dtype)
         return State(jnp.zeros((), jnp.int32), raw, unknown, unknown, memory)
 
     def advance(self, state: State) -> State:
-        past: Past = state.memory
+        past: StochasticMemory = state.memory
         setting = self.loss, self.optimizer, self.batch_size
         key = jax.random.key(self.seed)
         raw, memory, losses, norm = stretch(
@@ -78,7 +80,7 @@ class Stochastic(Method):
         )
         seen = np.concatenate([past.losses, np.asarray(losses)])
         value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
-        return State(state.step + STRETCH, raw, value, norm, Past(memory, seen))
+        return State(state.step + STRETCH, raw, value, norm, StochasticMemory(memory, seen))
 
     def verdict(self, state: State) -> Verdict | None:
         """No certificate: over when the loss neither falls nor rises beyond its noise."""

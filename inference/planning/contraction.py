@@ -15,7 +15,7 @@ from .orders import Mask, bits
 ALONE = -1
 
 
-class Step(NamedTuple):
+class Contraction(NamedTuple):
     """Node `left` times `right` (or `left` ALONE), summed over what `scope` lacks."""
 
     left: int
@@ -23,13 +23,13 @@ class Step(NamedTuple):
     scope: Mask
 
 
-class Tree(NamedTuple):
+class ContractionTree(NamedTuple):
     """Nodes are leaves then steps; `scopes`, `entries` per node, `work` per step."""
 
     leaf_count: int
     scopes: list[Mask]
     entries: list[int]
-    steps: list[Step]
+    steps: list[Contraction]
     work: list[int]
     roots: list[int]
 
@@ -49,7 +49,7 @@ class Builder:
         self.stages = stages
         self.scopes = list(scopes)
         self.entries = [self.entries_of(scope) for scope in scopes]
-        self.steps: list[Step] = []
+        self.steps: list[Contraction] = []
         self.work: list[int] = []
         self.holders = [0] * len(sizes)
         for scope in scopes:
@@ -74,7 +74,7 @@ class Builder:
         return alone
 
     def append(self, left: int, right: int, scope: Mask, work: int, entries: int) -> int:
-        self.steps.append(Step(left, right, scope))
+        self.steps.append(Contraction(left, right, scope))
         self.work.append(work)
         self.scopes.append(scope)
         self.entries.append(entries)
@@ -110,13 +110,13 @@ class Builder:
         node = self.append(left, right, union & ~removed, work, entries)
         return self.reduce(node) if self.stages else node
 
-    def finish(self, leaf_count: int, roots: list[int]) -> Tree:
-        return Tree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
+    def finish(self, leaf_count: int, roots: list[int]) -> ContractionTree:
+        return ContractionTree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
 
 
 def tree_by_order(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()
-) -> Tree:
+) -> ContractionTree:
     """Bucket elimination of variables 0, 1, ...: their tensors, smallest first, become one."""
     builder = Builder(scopes, sizes, keep, stages)
     buckets: list[list[int]] = [[] for _ in sizes]
@@ -165,7 +165,7 @@ def absorb(builder: Builder, nodes: list[int]) -> list[int]:
 
 def tree_by_path(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]
-) -> Tree:
+) -> ContractionTree:
     """The tree of a path of pairs of node numbers, each result numbered next."""
     builder = Builder(scopes, sizes, keep, ())
     nodes = [builder.reduce(leaf) for leaf in range(len(scopes))]

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..errors import MemoryLimitError, PlanMismatchError
 from ..factors.factor_graph import Name
-from .contraction import ALONE, Tree, tree_by_order, tree_by_path
+from .contraction import ALONE, ContractionTree, tree_by_order, tree_by_path
 from .memory import default_memory_limit, format_bytes
 from .orders import Mask, bits, mask_of
-from .portfolio import Path, best_order, greedy_path
+from .portfolio import PairPath, best_order, greedy_path
 
 FLOAT = 8
 SMALL = 1 << 24  # not worth asking the system how much is free
@@ -27,7 +27,7 @@ class Plan:
     scopes: tuple[Scope, ...]
     keep: tuple[Name, ...]
     method: str
-    tree: Tree
+    tree: ContractionTree
 
     @property
     def operations(self) -> int:
@@ -132,8 +132,8 @@ def build_tree(
     kept: Mask,
     late: Mask,
     order: Sequence[int],
-    path: Path | None = None,
-) -> Tree:
+    path: PairPath | None = None,
+) -> ContractionTree:
     """The tree of an order (or of a path), with variables numbered by the order."""
     rank = [0] * len(order)
     for i, v in enumerate(order):
@@ -151,7 +151,7 @@ def build_tree(
 
 
 def order_of_path(
-    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: Path
+    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: PairPath
 ) -> list[int]:
     """The order in which a path sums variables away; kept ones last."""
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .orders import Mask, Near, Ordered, bits, neighbours_of, order_by_fill, order_by_weight
 
-Path = Sequence[Sequence[int]]
+PairPath = Sequence[Sequence[int]]
 SEED = 20140807
 RESTARTS = 8
 
@@ -78,11 +78,11 @@ def with_clique(near: Near, members: Mask) -> Near:
     return [(others | together) - {v} if v in together else others for v, others in enumerate(near)]
 
 
-def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> Path:
+def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> PairPath:
     """opt_einsum's greedy pairs of tensors, numbered as they are made."""
     from opt_einsum.paths import ssa_greedy_optimize
 
-    path: Path = ssa_greedy_optimize(
+    path: PairPath = ssa_greedy_optimize(
         [frozenset(s) for s in scopes], frozenset(bits(keep)), dict(enumerate(sizes))
     )
     return path

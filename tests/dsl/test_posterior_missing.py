@@ -13,7 +13,7 @@ import pytest
 from scipy.integrate import quad
 
 import dpc
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.target import TargetDensity
 
 Values = dict[str, Any]
 REGRESSION = """
@@ -69,7 +69,7 @@ def _in_double_precision() -> Iterator[None]:
 def log_density(text: str, data: Values, point: Values) -> float:
     """At a point of unconstrained space; entries of `data` may be missing."""
     model, bound = dpc.parse(text).with_missing(data)
-    target = Target(model.to_numpyro(bound))
+    target = TargetDensity(model.to_numpyro(bound))
     assert {name: np.shape(value) for name, value in point.items()} == target.shapes
     return -float(target.potential({name: np.asarray(value) for name, value in point.items()}))
 

@@ -19,7 +19,7 @@ from shared import needs_references, network, reference, reference_evidence
 
 from dpc.inference.engines.tree.model import Compiled, compile_structure, run_marginals
 from dpc.inference.engines.tree.structure import (
-    Group,
+    FactorGroup,
     Grouped,
     Structure,
     group_factors,
@@ -230,7 +230,7 @@ def test_new_evidence_and_new_tables_compile_nothing() -> None:
 
 def test_the_program_does_not_grow_with_the_network() -> None:
     def operations(length: int) -> int:
-        pairs = Group(np.stack([np.arange(length - 1), np.arange(1, length)], axis=1))
+        pairs = FactorGroup(np.stack([np.arange(length - 1), np.arange(1, length)], axis=1))
         engine = compile_structure(Structure((3,) * length, (pairs,)))
         table, evidence = jnp.zeros((length - 1, 3, 3)), jnp.zeros((length, 3))
         return len(run_marginals.lower(engine.unary, (table,), evidence).as_text().splitlines())
@@ -319,14 +319,14 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InferenceError, match="variable 1 has no states"):
         Structure((2, 0), ())
     with pytest.raises(InferenceError, match="beyond 0 to 1"):
-        Structure((2, 2), (Group(np.array([[0, 2]])),))
+        Structure((2, 2), (FactorGroup(np.array([[0, 2]])),))
     with pytest.raises(InferenceError, match="different shapes"):
-        Structure((2, 3), (Group(np.array([[0], [1]])),))
+        Structure((2, 3), (FactorGroup(np.array([[0], [1]])),))
     with pytest.raises(InferenceError, match="names a variable twice"):
-        Structure((2, 3), (Group(np.array([[1, 1]])),))
+        Structure((2, 3), (FactorGroup(np.array([[1, 1]])),))
     with pytest.raises(InferenceError, match="at least one factor"):
-        Structure((2, 3), (Group(np.zeros((0, 2), np.intp)),))
-    engine = compile_structure(Structure((2, 3), (Group(np.array([[0, 1]])),)))
+        Structure((2, 3), (FactorGroup(np.zeros((0, 2), np.intp)),))
+    engine = compile_structure(Structure((2, 3), (FactorGroup(np.array([[0, 1]])),)))
     with pytest.raises(InferenceError, match=r"the structure needs \(\(1, 2, 3\),\)"):
         engine.marginals((jnp.zeros((1, 3, 2)),), jnp.zeros((2, 3)))
     with pytest.raises(

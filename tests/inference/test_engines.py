@@ -19,7 +19,7 @@ from dpc.inference.engines.path.engine import PathEngine, find_paths
 from dpc.inference.engines.path.rows import packed
 from dpc.inference.engines.slices.engine import SliceEngine
 from dpc.inference.engines.tree.model import Compiled, compile_structure
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 STRUCTURES = {
     "one variable": ((3,), [[(0,)]]),
@@ -51,7 +51,7 @@ def structure_of(name: str) -> Structure:
 
 
 def structured(sizes: tuple[int, ...], *scopes: Any) -> Structure:
-    return Structure(sizes, tuple(map(Group, scopes)))
+    return Structure(sizes, tuple(map(FactorGroup, scopes)))
 
 
 def any_tables(structure: Structure, chance: np.random.Generator, zeros: float) -> list[Any]:

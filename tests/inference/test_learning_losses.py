@@ -16,7 +16,7 @@ import pytest
 import scipy.optimize
 
 from dpc.inference.engines.tree.model import Compiled, compile_structure
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 from dpc.inference.errors import InferenceError
 from dpc.inference.losses import bethe, contrastive, perturbed
 from dpc.inference.losses.cuts import solve_by_cuts
@@ -44,15 +44,17 @@ def _strict() -> Iterator[None]:
 CYCLE = Structure(
     (2, 3, 2, 2),
     (
-        Group(np.array([[0], [2], [3]])),
-        Group(np.array([[0, 1], [3, 1]])),
-        Group(np.array([[2, 0]])),
-        Group(np.array([[3, 2, 0]])),
-        Group(np.zeros((1, 0), np.intp)),
+        FactorGroup(np.array([[0], [2], [3]])),
+        FactorGroup(np.array([[0, 1], [3, 1]])),
+        FactorGroup(np.array([[2, 0]])),
+        FactorGroup(np.array([[3, 2, 0]])),
+        FactorGroup(np.zeros((1, 0), np.intp)),
     ),
 )
-CHAIN = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[0, 1], [2, 1]]))))
-ALONE = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[1], [1]]))))
+CHAIN = Structure(
+    (2, 3, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[0, 1], [2, 1]])))
+)
+ALONE = Structure((2, 3, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[1], [1]]))))
 NAMED = {"cycle": CYCLE, "chain": CHAIN, "alone": ALONE}
 
 
@@ -241,7 +243,8 @@ def test_bethe_on_a_cycle_has_beliefs_for_a_gradient() -> None:
     there.
     """
     triangle = Structure(
-        (2, 2, 2), (Group(np.array([[0], [1], [2]])), Group(np.array([[0, 1], [1, 2], [2, 0]])))
+        (2, 2, 2),
+        (FactorGroup(np.array([[0], [1], [2]])), FactorGroup(np.array([[0, 1], [1, 2], [2, 0]]))),
     )
     tables, direction = tables_for(triangle), tables_for(triangle, 5)
 
@@ -297,7 +300,7 @@ def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
     """Its mean is log Z and its gradient the probabilities; 4 standard errors, false alarms 6e-5
     each.
     """
-    one, samples = Structure((3,), (Group(np.array([[0]])),)), 4000
+    one, samples = Structure((3,), (FactorGroup(np.array([[0]])),)), 4000
     tables, engine = (jnp.array([[0.5, -1.0, 0.2]]),), compile_structure(one)
 
     def bound(tables: Any) -> Any:
@@ -312,7 +315,7 @@ def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
 
 def test_cuts_find_the_perturbed_modes_that_engines_find() -> None:
     pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
-    square = Structure((2, 2, 2, 2), (Group(np.arange(4)[:, None]), Group(pairs)))
+    square = Structure((2, 2, 2, 2), (FactorGroup(np.arange(4)[:, None]), FactorGroup(pairs)))
     generator = np.random.default_rng(4)
     agree = np.abs(generator.normal(size=(4, 1, 1))) * np.eye(2)
     tables, engine = (
@@ -411,7 +414,7 @@ def indicators(structure: Structure, x: np.ndarray) -> list[np.ndarray]:
 
 
 def test_sparsemap_of_single_variables_is_sparsemax() -> None:
-    structure = Structure((3, 3), (Group(np.array([[0], [1]])),))
+    structure = Structure((3, 3), (FactorGroup(np.array([[0], [1]])),))
     engine, theta = compile_structure(structure), jnp.array([[0.2, -0.1, 0.6], [0.3, 0.25, -4.0]])
     solve = lambda tables: engine.mode(tables, jnp.zeros((2, 3))).states  # noqa: E731
 

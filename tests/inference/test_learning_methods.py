@@ -19,7 +19,7 @@ from dpc.inference.errors import InferenceError
 from dpc.inference.optimise.em import ExpectationMaximisation
 from dpc.inference.optimise.gauss_newton import GaussNewton, curvature
 from dpc.inference.optimise.lbfgs import Lbfgs
-from dpc.inference.optimise.method import Method, State, check_raw, minimise
+from dpc.inference.optimise.method import Minimiser, State, check_raw, minimise
 from dpc.inference.optimise.newton import Newton, hessian
 from dpc.inference.optimise.stochastic import STRETCH, Stochastic
 
@@ -69,7 +69,7 @@ def rosenbrock(raw: Any, data: Any) -> Any:
 
 
 LIKELIHOODS = {"logistic": (bernoulli, logistic_loss), "poisson": (poisson, poisson_loss)}
-DETERMINISTIC: dict[str, Callable[..., Method]] = {
+DETERMINISTIC: dict[str, Callable[..., Minimiser]] = {
     "newton": lambda data: Newton(logistic_loss, data),
     "lbfgs": lambda data: Lbfgs(logistic_loss, data),
     "gauss_newton": lambda data: GaussNewton(linear, bernoulli, data),
@@ -246,7 +246,7 @@ def test_a_run_goes_on_bit_for_bit(name: str) -> None:
     assert whole[1:] == resumed[1:]
 
 
-def any_method(name: str) -> tuple[Method, Any, int]:
+def any_method(name: str) -> tuple[Minimiser, Any, int]:
     if name == "em":
         return ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 10
     if name == "stochastic":

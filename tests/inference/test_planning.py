@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpc.inference.engines.numpy.kernels import (
+    EinsumLoop,
     Gemm,
-    Loop,
     block_rows,
     choose_kernel,
     group_letters,
@@ -162,7 +162,9 @@ def test_kernels_equal_einsum(letters: list[str], lengths: list[int], seed: int)
 def test_large_products_get_kernels() -> None:
     sizes = dict.fromkeys("abcdefghijklmnop", 2)
     assert isinstance(choose_kernel("abcdefgh", "efghijkl", "abcdijkl", sizes), Gemm)
-    assert isinstance(choose_kernel("abcdefghijklm", "mlkjihgfedcbn", "abcdefghijkln", sizes), Loop)
+    assert isinstance(
+        choose_kernel("abcdefghijklm", "mlkjihgfedcbn", "abcdefghijkln", sizes), EinsumLoop
+    )
     assert choose_kernel("abc", "abc", "abc", sizes) is None
 
 

@@ -24,7 +24,7 @@ from dpc.inference.engines.approximate.perturb import (
     infer_samples_perturbed,
 )
 from dpc.inference.engines.approximate.propagation import (
-    Options,
+    PropagationOptions,
     infer_entropy_bp,
     infer_marginals_bp,
 )
@@ -54,7 +54,7 @@ def strict() -> Iterator[None]:
 @pytest.mark.parametrize(("schedule", "zeros"), [("flooding", 0.0), ("residual", 0.3)])
 def test_the_entropy_of_a_tree_is_exact(schedule: Any, zeros: float) -> None:
     given: dict[str, Any] = {"c": {0, 2}, "lonely": 2, "g": np.array([0.3, 2.0])}
-    found = infer_entropy_bp(tree(1, zeros), given, Options(schedule=schedule))
+    found = infer_entropy_bp(tree(1, zeros), given, PropagationOptions(schedule=schedule))
     assert found.is_exact
     assert found.entropy == pytest.approx(infer_entropy(tree(1, zeros), given), abs=1e-7)
 
@@ -70,7 +70,7 @@ def test_bethe_entropy_is_the_legendre_transform_of_the_bethe_partition() -> Non
     """H = log Z - d/db log Z(b theta) at b = 1, the slope by differences: no belief is looked
     at.
     """
-    step, options = 1e-4, Options(tolerance=1e-12)
+    step, options = 1e-4, PropagationOptions(tolerance=1e-12)
     up, here, down = (
         infer_marginals_bp(scaled(GRAPH, b), options=options) for b in (1 + step, 1.0, 1 - step)
     )

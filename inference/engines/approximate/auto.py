@@ -36,7 +36,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answer(Findings):
+class AutoAnswer(Findings):
     """What was asked for, the method that found it, why that one, and its report."""
 
     method: str
@@ -135,7 +135,7 @@ def infer_auto(
     method: str = "auto",
     memory: int | None = None,
     seed: int = 0,
-) -> Answer:
+) -> AutoAnswer:
     """The field `question` of an answer, by the method asked for or the one that suits.
 
     `arguments` are those of the question: the number of samples, the variables of a joint, the
@@ -159,7 +159,7 @@ def infer_auto(
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
         found = row.exactly(graph, given, *arguments, plan=plan, memory=limit, **own)
-        return Answer(
+        return AutoAnswer(
             method="exact", reason=reason, report=cost_of(plan), is_exact=True, **{question: found}
         )
     for name in row.fallbacks[:-1]:
@@ -178,7 +178,7 @@ def approximately(
     given: Given | None,
     arguments: tuple[Any, ...],
     options: Mapping[str, Any],
-) -> Answer:
+) -> AutoAnswer:
     place, taken = row.methods[method]
     module, name = place.split(".")
     infer = getattr(import_module(f".{module}", __package__), name)
@@ -190,7 +190,7 @@ def approximately(
     else:
         found = infer(graph, *arguments, given, **own)
     findings = {field.name: getattr(found, field.name) for field in fields(Findings)}
-    return Answer(
+    return AutoAnswer(
         method=method,
         reason=reason,
         report=str(found),
@@ -207,9 +207,9 @@ def patiently(
     schedule: Mapping[str, Any],
 ) -> Approximation:
     """Belief propagation as it is and, if that does not converge, damped; the closer of the two."""
-    from .propagation import Options
+    from .propagation import PropagationOptions
 
-    options = Options(**schedule)
+    options = PropagationOptions(**schedule)
     first = infer(graph, given, options)
     if first.converged:
         return first

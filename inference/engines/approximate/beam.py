@@ -18,7 +18,7 @@ from ...errors import InferenceError
 from ...factors.evidence import Given, impossible
 from ...factors.factor_graph import FactorGraph, Floats, Name
 from ..numpy.decisions import Configuration
-from .layout import Group, Layout, lay_out, neighbours
+from .layout import FactorBatch, FactorLayout, lay_out, neighbours
 
 ROUNDING = 1e-12
 
@@ -50,7 +50,7 @@ class Beam:
         )
 
 
-class Step(NamedTuple):
+class Assignment(NamedTuple):
     """Assigning one variable after the `earlier` adds `after` at all of them less `before`."""
 
     earlier: tuple[int, ...]
@@ -97,12 +97,12 @@ def infer_kbest_by_beam(
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
 
 
-def largest_sum(group: Group) -> float:
+def largest_sum(group: FactorBatch) -> float:
     """The largest entries of the factors, added."""
     return float(group.logs.max(axis=tuple(range(group.arity))).sum())
 
 
-def check_order(layout: Layout, order: Sequence[Name]) -> list[int]:
+def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:
     """The free variables in the order asked; all of them, once."""
     number = {v: i for i, v in enumerate(layout.names)}
     free = [v for v in order if v not in layout.bound.fixed]
@@ -113,7 +113,7 @@ def check_order(layout: Layout, order: Sequence[Name]) -> list[int]:
     return [number[v] for v in free]
 
 
-def breadth_order(layout: Layout) -> list[int]:
+def breadth_order(layout: FactorLayout) -> list[int]:
     """Next is the variable with the most neighbours already placed: factors close early."""
     near = neighbours(layout.count, layout.scopes)
     placed = np.zeros(layout.count)
@@ -126,11 +126,11 @@ def breadth_order(layout: Layout) -> list[int]:
     return order
 
 
-def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
+def steps_along(layout: FactorLayout, order: Sequence[int]) -> list[list[Assignment]]:
     """For each variable, what its factors add when it is assigned after those before it."""
     rank = np.empty(layout.count, dtype=int)
     rank[list(order)] = np.arange(layout.count)
-    steps: list[list[Step]] = [[] for _ in order]
+    steps: list[list[Assignment]] = [[] for _ in order]
     for group in layout.groups:
         for scope, logs in zip(
             group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
@@ -140,16 +140,16 @@ def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
             ordered = [scope[axis] for axis in axes]
             best = [trimmed.max(axis=tuple(range(i, len(scope)))) for i in range(len(scope) + 1)]
             for i, v in enumerate(ordered):
-                steps[v].append(Step(tuple(ordered[:i]), best[i], best[i + 1]))
+                steps[v].append(Assignment(tuple(ordered[:i]), best[i], best[i + 1]))
     return steps
 
 
 def extend(
-    layout: Layout,
+    layout: FactorLayout,
     states: NDArray[np.intp],
     scores: Floats,
     v: int,
-    steps: Sequence[Step],
+    steps: Sequence[Assignment],
     width: int,
 ) -> tuple[NDArray[np.intp], Floats, float]:
     """Every partial configuration with every state of v: the best `width`, the best dropped."""

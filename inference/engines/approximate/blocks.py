@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array
 from .kernels import LOG, MAX
-from .layout import Layout, greedy_colours
+from .layout import FactorLayout, greedy_colours
 
 Blocking = Literal["forests", "colours"]
 SOFT_ZERO = (
@@ -28,7 +28,7 @@ SOFT_ZERO = (
 IMPROVEMENTS = 100
 
 
-class Tables(NamedTuple):
+class FlatTables(NamedTuple):
     """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a]
     x[members[f, a]].
 
@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     members: Array
 
 
-class Block(NamedTuple):
+class ForestBlock(NamedTuple):
     """One block, or several stacked: padded to one size with the variable that does not exist.
 
     A `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
@@ -61,7 +61,7 @@ class Block(NamedTuple):
     rows: Array
 
 
-def tables_of(layout: Layout) -> Tables:
+def tables_of(layout: FactorLayout) -> FlatTables:
     """The factors of all groups, flat; axes that a factor lacks have stride zero."""
     arity = max([group.arity for group in layout.groups], default=1)
     flat, start, strides, lengths, members = [], [], [], [], []
@@ -82,14 +82,14 @@ def tables_of(layout: Layout) -> Tables:
         np.concatenate([*parts, last]).astype(np.int32) for parts in (strides, lengths, members)
     ]
     starts = np.concatenate([*start, np.array([used])]).astype(np.int32)
-    return Tables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
+    return FlatTables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
 
 
 def widen(values: Sequence[int], arity: int) -> list[int]:
     return [*values, *[0] * (arity - len(values))]
 
 
-def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
+def blocks_of(layout: FactorLayout, blocking: Blocking = "forests") -> ForestBlock:
     """Blocks that cover all variables, stacked."""
     if blocking == "colours":
         colours = greedy_colours(layout.count, layout.scopes)
@@ -101,7 +101,7 @@ def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
     )
 
 
-def cover_by_forests(layout: Layout) -> list[list[int]]:
+def cover_by_forests(layout: FactorLayout) -> list[list[int]]:
     """Forests, each grown first from what no other covers, until all is covered."""
     around: list[list[int]] = [[] for _ in range(layout.count)]
     for f, scope in enumerate(layout.scopes):
@@ -117,7 +117,7 @@ def cover_by_forests(layout: Layout) -> list[list[int]]:
     return forests
 
 
-def breadth_first(layout: Layout, around: list[list[int]]) -> list[int]:
+def breadth_first(layout: FactorLayout, around: list[list[int]]) -> list[int]:
     found: dict[int, None] = {}
     for first in range(layout.count):
         queue = deque([] if first in found else [first])
@@ -131,7 +131,7 @@ def breadth_first(layout: Layout, around: list[list[int]]) -> list[int]:
     return list(found)
 
 
-def grow_forest(layout: Layout, around: list[list[int]], order: Sequence[int]) -> list[int]:
+def grow_forest(layout: FactorLayout, around: list[list[int]], order: Sequence[int]) -> list[int]:
     """Takes each variable that closes no cycle and is at most the second of each of its factors."""
     component: dict[int, int] = {}
     taken = [0] * len(layout.scopes)
@@ -153,7 +153,7 @@ def grow_forest(layout: Layout, around: list[list[int]], order: Sequence[int]) -
     return list(component)
 
 
-def block_of(layout: Layout, members: Sequence[int]) -> Block:
+def block_of(layout: FactorLayout, members: Sequence[int]) -> ForestBlock:
     """The arrays of one block."""
     inside = set(members)
     singles: list[tuple[int, int, int]] = []
@@ -173,7 +173,7 @@ def block_of(layout: Layout, members: Sequence[int]) -> Block:
     directed = [direct(layout.scopes[f], f, a, b, parent) for f, a, b in pairs]
     rows = rows_of(levels, len(members), layout.count)
     single = np.array(singles, np.int32).reshape(-1, 3).T
-    return Block._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
+    return ForestBlock._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
 
 
 def direct(
@@ -183,7 +183,9 @@ def direct(
     return (f, a, b, scope[b]) if parent[scope[b]] == scope[a] else (f, b, a, scope[a])
 
 
-def by_child(layout: Layout, directed: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int32]:
+def by_child(
+    layout: FactorLayout, directed: Sequence[tuple[int, int, int, int]]
+) -> NDArray[np.int32]:
     """Factor and the axes of parent and child, `[variable, position]`; padded by the constant."""
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
     for f, parent, child, variable in directed:
@@ -225,10 +227,10 @@ def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]
     )
 
 
-def stack(blocks: Sequence[Block], none: int, constant: int) -> Block:
+def stack(blocks: Sequence[ForestBlock], none: int, constant: int) -> ForestBlock:
     """Blocks padded to equal sizes with the variable that does not exist, the constant factor."""
-    pads = Block(constant, 0, none, constant, 0, 0, none, none)
-    return Block._make(
+    pads = ForestBlock(constant, 0, none, constant, 0, 0, none, none)
+    return ForestBlock._make(
         [
             stack_padded(parts, pad)
             for parts, pad in zip(zip(*blocks, strict=True), pads, strict=True)
@@ -247,7 +249,7 @@ def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.in
     )
 
 
-def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
+def entries_along(tables: FlatTables, factor: Array, axis: Array) -> Array:
     """Offsets of the states of an axis; states beyond its length are read at the last."""
     strides, lengths = (
         tables.strides[factor, axis][..., None],
@@ -259,7 +261,9 @@ def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
     return strides * jnp.minimum(steps, lengths - 1)
 
 
-def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bool) -> Array:
+def resample(
+    tables: FlatTables, block: ForestBlock, states: Array, noise: Array, best: bool
+) -> Array:
     """New states of a block given the rest; `states` ends with the variable that does not exist."""
     arithmetic = MAX if best else LOG
     here = tables.strides * states[tables.members]
@@ -292,12 +296,12 @@ def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bo
     return jax.lax.scan(down, states.at[-1].set(0), (block.rows, between))[0]
 
 
-def soften(tables: Tables) -> Tables:
+def soften(tables: FlatTables) -> FlatTables:
     """Zeros of factors made very unlikely; states that do not exist stay impossible."""
     return tables._replace(flat=np.where(np.isneginf(tables.flat), SOFT_ZERO, tables.flat))
 
 
-def score(tables: Tables, states: Array) -> Array:
+def score(tables: FlatTables, states: Array) -> Array:
     """The sum of log-potentials, unary ones included."""
     entries = tables.start + jnp.sum(
         tables.strides * states[tables.members], axis=1, dtype=jnp.int32
@@ -307,7 +311,7 @@ def score(tables: Tables, states: Array) -> Array:
 
 
 @partial(jax.jit, static_argnames="limit")
-def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array:
+def ascend(tables: FlatTables, blocks: ForestBlock, states: Array, *, limit: int) -> Array:
     """The best states of one block after another, until a sweep gains nothing."""
     silent = jnp.zeros(tables.unary.shape)
 
@@ -324,7 +328,7 @@ def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array
     return jax.lax.while_loop(going, sweep, (states, jnp.zeros((), jnp.int32), jnp.ones(())))[0]
 
 
-def improve(layout: Layout, states: Array) -> NDArray[np.int32]:
+def improve(layout: FactorLayout, states: Array) -> NDArray[np.int32]:
     """Block coordinate ascent from a configuration; zeros count as very bad, so it can leave."""
     start = np.append(states, 0).astype(np.int32)
     found = ascend(soften(tables_of(layout)), blocks_of(layout), start, limit=IMPROVEMENTS)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from ...factors.evidence import Given, impossible
 from ...factors.factor_graph import FactorGraph, Floats
-from .layout import Layout, lay_out
+from .layout import FactorLayout, lay_out
 from .results import Approximation, NotSubmodularError
 
 LARGEST = 2**29  # of a flow; capacities reach twice that, which a 32-bit number can hold
@@ -63,11 +63,11 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approxi
     )
 
 
-def name_of(layout: Layout, scope: Pair | tuple[int, ...]) -> str:
+def name_of(layout: FactorLayout, scope: Pair | tuple[int, ...]) -> str:
     return "(" + ", ".join(str(layout.names[v]) for v in scope) + ")"
 
 
-def verify_binary(layout: Layout) -> None:
+def verify_binary(layout: FactorLayout) -> None:
     wide = [i for i, size in enumerate(layout.sizes) if size > 2]
     if wide:
         name, size = layout.names[wide[0]], layout.sizes[wide[0]]
@@ -81,7 +81,7 @@ def verify_binary(layout: Layout) -> None:
         )
 
 
-def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
+def propagate_zeros(layout: FactorLayout, sums: dict[Pair, Floats]) -> dict[int, int]:
     """Variables with one state left, by unary zeros and by zeros of pairs, propagated."""
     alive = -np.inf < layout.unary.T
     near: dict[int, list[tuple[int, Floats]]] = {}
@@ -102,7 +102,7 @@ def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
     return {int(v): int(alive[v].argmax()) for v in np.flatnonzero(alive.sum(axis=1) == 1)}
 
 
-def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
+def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
     """The log-potential of each pair of variables, all its factors together."""
     found: dict[Pair, Floats] = {}
     for group in layout.groups:
@@ -120,7 +120,7 @@ def agreement(table: Floats) -> float:
     return 0.0 if same == other else float(same - other)
 
 
-def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
+def find_flips(layout: FactorLayout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
     """Which variables to flip: both or none of a pair that prefers to agree, else one."""
     near: dict[int, list[tuple[int, bool, Pair]]] = {}
     for pair, table in pairs.items():
@@ -148,7 +148,7 @@ def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
 
 
 def energy_of(
-    layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]
+    layout: FactorLayout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]
 ) -> Quadratic:
     """Minus the log-potentials of the variables that are not fixed, flipped, up to a constant."""
     unary = unary_energies(layout, fixed, sums)
@@ -174,7 +174,7 @@ def energy_of(
     return Quadratic(linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
 
 
-def unary_energies(layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
+def unary_energies(layout: FactorLayout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
     """Of each variable, and of its pairs with fixed ones; nothing for those that are fixed."""
     unary = np.zeros((layout.count, 2))
     unary[:, : layout.states] = -layout.unary.T

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ...errors import InferenceError
 from ...factors.evidence import Given
 from ...factors.factor_graph import FactorGraph, Floats, Name
-from .blocks import Block, Blocking, Tables, blocks_of, tables_of
+from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, tables_of
 from .diagnostics import Diagnosis, diagnose
-from .layout import Layout, lay_out
+from .layout import FactorLayout, lay_out
 from .results import Approximation
 from .starts import find_start, segment_keys, sweep_many
 
@@ -32,10 +32,10 @@ FEWEST = 4
 class GibbsRun:
     """Chains as they are and `visited[sweep, chain, variable]`, but the `forgotten` sweeps."""
 
-    layout: Layout
+    layout: FactorLayout
     blocking: Blocking
-    tables: Tables
-    blocks: Block
+    tables: FlatTables
+    blocks: ForestBlock
     seed: int
     states: NDArray[np.int32]
     visited: NDArray[np.int32]
@@ -136,7 +136,7 @@ def summarise_gibbs(run: GibbsRun, burn_in: int) -> Approximation:
     )
 
 
-def columns(layout: Layout, means: dict[Name, Floats]) -> Floats:
+def columns(layout: FactorLayout, means: dict[Name, Floats]) -> Floats:
     wide = np.zeros((layout.states, layout.count))
     for i, name in enumerate(layout.names):
         wide[: layout.sizes[i], i] = means[name]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...factors.evidence import Given, check_evidence, impossible
 from ...factors.factor_graph import Array, FactorGraph, Floats, Name, log_score
-from ..numpy.binding import Bound, bind
+from ..numpy.binding import BoundGraph, bind
 from ..numpy.decisions import Configuration, complete
 from ..numpy.sums import one_hot
 
@@ -27,7 +27,7 @@ Ints = NDArray[np.int32]
 WASTE = 4  # a shape joins a larger batch if that makes its tables at most this many times larger
 
 
-class Group(NamedTuple):
+class FactorBatch(NamedTuple):
     """`logs[i, j, ..., f]` and `members[axis, f]`, the variables of factor f; arity two or more."""
 
     logs: Array
@@ -39,14 +39,14 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class FactorLayout:
     """Free variables `names` of `sizes`; `unary[state, variable]`, -inf where no such state is."""
 
-    bound: Bound
+    bound: BoundGraph
     names: tuple[Name, ...]
     sizes: tuple[int, ...]
     unary: Floats
-    groups: tuple[Group, ...]
+    groups: tuple[FactorBatch, ...]
     constant: float
 
     @property
@@ -86,7 +86,7 @@ class Layout:
         return Configuration(merged, float(log_score(factors, merged)))
 
 
-def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
+def lay_out(graph: FactorGraph, given: Given | None = None) -> FactorLayout:
     """The arrays of a graph, evidence sliced away; raises where one variable is impossible."""
     assert graph.tables is not None  # made once per graph, and verified on the way
     bound = bind(graph, check_evidence(graph.sizes, given))
@@ -107,7 +107,7 @@ def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
             add_sorted(wide, [number[v] for v in scope], logs)
     if constant == -np.inf or (unary.max(axis=0) == -np.inf).any():
         raise impossible(bound.evidence)
-    return Layout(bound, names, sizes, unary, batch(wide), constant)
+    return FactorLayout(bound, names, sizes, unary, batch(wide), constant)
 
 
 def add_sorted(
@@ -123,7 +123,7 @@ def add_sorted(
     members.append(scope)
 
 
-def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[Group, ...]:
+def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[FactorBatch, ...]:
     """One group per shape that hosts others; constant potentials fill what padding adds."""
     guests: dict[Shape, list[Shape]] = {}
     for shape in sorted(wide, key=lambda shape: (-prod(shape), shape)):
@@ -134,7 +134,7 @@ def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[Grou
             [pad(np.stack(wide[shape][0], axis=-1), host) for shape in shapes], axis=-1
         )
         members = np.concatenate([np.array(wide[shape][1], np.int32).T for shape in shapes], axis=1)
-        groups.append(Group(logs, members))
+        groups.append(FactorBatch(logs, members))
     return tuple(groups)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...factors.evidence import Given
 from ...factors.factor_graph import Array, FactorGraph, Floats
 from .kernels import MAX, REAL, add_up, contract_others, take
-from .layout import Group, Layout, greedy_colours, lay_out, soft_columns
+from .layout import FactorBatch, FactorLayout, greedy_colours, lay_out, soft_columns
 from .results import Approximation
 from .starts import find_start
 
@@ -31,7 +31,7 @@ class Ascent(NamedTuple):
     sweeps: Array
 
 
-def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
+def expected_logs(finite: FactorBatch, dead: FactorBatch, q: Array, kept: int) -> Array:
     """E_q[log f | x_kept], -inf where a zero of f is probable: `[states, factors]`."""
     weights = [
         take(q[:size], members)
@@ -41,11 +41,13 @@ def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
     return jnp.where(contract_others(REAL, dead.logs, weights, kept) > 0, -jnp.inf, mean)
 
 
-def split_zeros(groups: tuple[Group, ...]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+def split_zeros(
+    groups: tuple[FactorBatch, ...],
+) -> tuple[tuple[FactorBatch, ...], tuple[FactorBatch, ...]]:
     """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
-    finite = [Group(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
+    finite = [FactorBatch(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
     return tuple(finite), tuple(
-        [Group(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
+        [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
     )
 
 
@@ -55,7 +57,7 @@ def soft_argmax(logits: Array) -> Array:
 
 
 def lower_bound(
-    unary: Array, finite: tuple[Group, ...], dead: tuple[Group, ...], q: Array
+    unary: Array, finite: tuple[FactorBatch, ...], dead: tuple[FactorBatch, ...], q: Array
 ) -> Array:
     """E_q[log f] + H(q); minus infinity if q meets a zero."""
     own = jnp.where(q > 0, unary - jnp.log(jnp.where(q > 0, q, 1.0)), 0.0)
@@ -69,8 +71,8 @@ def lower_bound(
 @partial(jax.jit, static_argnames="colour_count")
 def ascend(
     unary: Array,
-    finite: tuple[Group, ...],
-    dead: tuple[Group, ...],
+    finite: tuple[FactorBatch, ...],
+    dead: tuple[FactorBatch, ...],
     start: Array,
     colours: Array,
     tolerance: Array,
@@ -102,7 +104,7 @@ def ascend(
     return jax.lax.while_loop(going, sweep, first)
 
 
-def first_q(layout: Layout, seed: int) -> Floats:
+def first_q(layout: FactorLayout, seed: int) -> Floats:
     """Near the unary potentials; with zeros about, certain of one possible configuration."""
     if layout.has_zeros:
         states = find_start(layout, 1, seed)[0]

@@ -16,20 +16,20 @@ import numpy as np
 
 from ...factors.factor_graph import Array
 from .kernels import LOG, MAX, REAL, Arithmetic, add_up, contract_others, take
-from .layout import Group, Layout
+from .layout import FactorBatch, FactorLayout
 
 Messages = tuple[tuple[Array, ...], ...]
-Product = Literal["sum", "max"]
+ProductKind = Literal["sum", "max"]
 Schedule = Literal["flooding", "residual"]
 RANGE = 600.0  # of 708, the exponents of float64
 # the residual schedule sends messages that change by at least this share of the largest change
 NEAR_LARGEST = 0.5
 
 
-class Setting(NamedTuple):
+class MessageSetting(NamedTuple):
     """What the compiled program depends on besides shapes."""
 
-    product: Product
+    product: ProductKind
     schedule: Schedule
     scaled: bool
     zeros: bool
@@ -45,10 +45,10 @@ class Potentials(NamedTuple):
     """Unary potentials and groups, as logarithms or, scaled, as they are."""
 
     unary: Array
-    groups: tuple[Group, ...]
+    groups: tuple[FactorBatch, ...]
 
 
-def fits_scaled(layout: Layout) -> bool:
+def fits_scaled(layout: FactorLayout) -> bool:
     """Whether products of messages stay within RANGE of the exponents around every variable."""
     if layout.has_zeros:
         return False
@@ -61,7 +61,7 @@ def fits_scaled(layout: Layout) -> bool:
     return bool(around.max(initial=0.0) < RANGE)
 
 
-def potentials_of(layout: Layout, setting: Setting) -> Potentials:
+def potentials_of(layout: FactorLayout, setting: MessageSetting) -> Potentials:
     """The potentials in the arithmetic of the setting; factors scaled by their largest entry."""
     unary = layout.unary - layout.unary.max(axis=0, initial=-np.inf)[None]
     tops = [
@@ -72,14 +72,16 @@ def potentials_of(layout: Layout, setting: Setting) -> Potentials:
         for group, top in zip(layout.groups, tops, strict=True)
     ]
     lower: Callable[[np.ndarray], np.ndarray] = np.exp if setting.scaled else np.asarray
-    groups = [Group(lower(x), group.members) for x, group in zip(logs, layout.groups, strict=True)]
+    groups = [
+        FactorBatch(lower(x), group.members) for x, group in zip(logs, layout.groups, strict=True)
+    ]
     return Potentials(lower(unary), tuple(groups))
 
 
-def first_messages(potentials: Potentials, setting: Setting) -> Messages:
+def first_messages(potentials: Potentials, setting: MessageSetting) -> Messages:
     """All constant."""
 
-    def constant(group: Group, axis: int) -> Array:
+    def constant(group: FactorBatch, axis: int) -> Array:
         shape = (group.logs.shape[axis], group.logs.shape[-1])
         return normalise(
             setting, jnp.zeros(shape) if setting.arithmetic is not REAL else jnp.ones(shape)
@@ -88,7 +90,7 @@ def first_messages(potentials: Potentials, setting: Setting) -> Messages:
     return tuple([tuple([constant(g, axis) for axis in range(g.arity)]) for g in potentials.groups])
 
 
-def normalise(setting: Setting, message: Array) -> Array:
+def normalise(setting: MessageSetting, message: Array) -> Array:
     """Scaled messages sum to one; the largest entry of the others is zero."""
     if setting.scaled:
         return message / add_up(REAL, message)[None]
@@ -96,7 +98,7 @@ def normalise(setting: Setting, message: Array) -> Array:
     return message - jnp.where(jnp.isneginf(top), 0.0, top)
 
 
-def totals_of(potentials: Potentials, messages: Messages, setting: Setting) -> Array:
+def totals_of(potentials: Potentials, messages: Messages, setting: MessageSetting) -> Array:
     """unary_v times all messages to v: beliefs, not normalised, `[states, variables]`."""
     total = potentials.unary
     for group, row in zip(potentials.groups, messages, strict=True):
@@ -107,7 +109,9 @@ def totals_of(potentials: Potentials, messages: Messages, setting: Setting) -> A
     return total
 
 
-def outgoing_messages(potentials: Potentials, messages: Messages, setting: Setting) -> Messages:
+def outgoing_messages(
+    potentials: Potentials, messages: Messages, setting: MessageSetting
+) -> Messages:
     """unary_v times the messages to v from all factors but f, for each factor f and axis.
 
     The message of f is divided out. Where messages have zeros, they are counted apart: a product
@@ -117,7 +121,7 @@ def outgoing_messages(potentials: Potentials, messages: Messages, setting: Setti
         total = totals_of(potentials, messages, setting)
         divide = jnp.divide if setting.scaled else jnp.subtract
 
-        def divided(group: Group, axis: int, m: Array) -> Array:
+        def divided(group: FactorBatch, axis: int, m: Array) -> Array:
             return divide(take(total[: m.shape[0]], group.members[axis]), m)
 
         return map_axes(divided, potentials, messages)
@@ -126,7 +130,7 @@ def outgoing_messages(potentials: Potentials, messages: Messages, setting: Setti
     total = totals_of(potentials, finite, setting)
     deaths = totals_of(Potentials(jnp.zeros_like(total), potentials.groups), dead, setting)
 
-    def without(group: Group, axis: int, m: Array) -> Array:
+    def without(group: FactorBatch, axis: int, m: Array) -> Array:
         mine = jnp.isneginf(m)
         sent = take(total[: m.shape[0]], group.members[axis]) - jnp.where(mine, 0.0, m)
         others = take(deaths[: m.shape[0]], group.members[axis]) - jnp.where(mine, 1.0, 0.0)
@@ -136,7 +140,7 @@ def outgoing_messages(potentials: Potentials, messages: Messages, setting: Setti
 
 
 def map_axes(
-    function: Callable[[Group, int, Array], Array], potentials: Potentials, messages: Messages
+    function: Callable[[FactorBatch, int, Array], Array], potentials: Potentials, messages: Messages
 ) -> Messages:
     paired = zip(potentials.groups, messages, strict=True)
     return tuple(
@@ -144,7 +148,9 @@ def map_axes(
     )
 
 
-def answer_messages(potentials: Potentials, outgoing: Messages, setting: Setting) -> Messages:
+def answer_messages(
+    potentials: Potentials, outgoing: Messages, setting: MessageSetting
+) -> Messages:
     """The messages of factors to variables, given those of variables to factors; not normalised."""
     arithmetic = setting.arithmetic
     return tuple(
@@ -157,12 +163,12 @@ def answer_messages(potentials: Potentials, outgoing: Messages, setting: Setting
     )
 
 
-def normalise_all(setting: Setting, messages: Messages) -> Messages:
+def normalise_all(setting: MessageSetting, messages: Messages) -> Messages:
     return tuple([tuple([normalise(setting, m) for m in row]) for row in messages])
 
 
 def next_messages(
-    potentials: Potentials, messages: Messages, damping: Array, setting: Setting
+    potentials: Potentials, messages: Messages, damping: Array, setting: MessageSetting
 ) -> Messages:
     """One round, damped: damping * old + (1 - damping) * new, of logarithms where they are."""
     outgoing = outgoing_messages(potentials, messages, setting)

@@ -19,13 +19,13 @@ from ...factors.evidence import Given, impossible
 from ...factors.factor_graph import Array, FactorGraph, Floats
 from .blocks import improve
 from .kernels import add_up, contract_others
-from .layout import Layout, lay_out, soft_columns
+from .layout import FactorLayout, lay_out, soft_columns
 from .messages import (
     Messages,
+    MessageSetting,
     Potentials,
-    Product,
+    ProductKind,
     Schedule,
-    Setting,
     changes,
     first_messages,
     fits_scaled,
@@ -44,7 +44,7 @@ ON_A_TREE = "exact to the tolerance, as the graph has no cycles"
 EVERY = 5
 
 
-class Options(NamedTuple):
+class PropagationOptions(NamedTuple):
     """How messages are sent and for how long; `tolerance` is of their largest change in a round."""
 
     schedule: Schedule = "flooding"
@@ -53,10 +53,10 @@ class Options(NamedTuple):
     max_iterations: int = 1000
 
 
-DEFAULT = Options()
+DEFAULT = PropagationOptions()
 
 
-class Fixed(NamedTuple):
+class FixedPoint(NamedTuple):
     """Messages where the rounds ended."""
 
     messages: Messages
@@ -71,28 +71,28 @@ def propagate(
     tolerance: Array,
     max_iterations: Array,
     *,
-    setting: Setting,
-) -> Fixed:
+    setting: MessageSetting,
+) -> FixedPoint:
     """Rounds of messages until the largest change is at most the tolerance."""
 
-    def rounds(state: Fixed) -> Fixed:
+    def rounds(state: FixedPoint) -> FixedPoint:
         count = jnp.minimum(EVERY, max_iterations - state.iterations)
 
         def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
             return next_messages(potentials, last[0], damping, setting), last[0]
 
         new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
-        return Fixed(new, state.iterations + count, largest(changes(new, old)))
+        return FixedPoint(new, state.iterations + count, largest(changes(new, old)))
 
-    def bulk_round(state: Fixed) -> Fixed:
+    def bulk_round(state: FixedPoint) -> FixedPoint:
         new = next_messages(potentials, state.messages, damping, setting)
         sent, top = send_largest(new, state.messages)
-        return Fixed(sent, state.iterations + 1, top)
+        return FixedPoint(sent, state.iterations + 1, top)
 
-    def going(state: Fixed) -> Array:
+    def going(state: FixedPoint) -> Array:
         return (state.residual > tolerance) & (state.iterations < max_iterations)
 
-    start = Fixed(
+    start = FixedPoint(
         first_messages(potentials, setting), jnp.zeros_like(max_iterations), jnp.full((), jnp.inf)
     )
     return jax.lax.while_loop(
@@ -102,7 +102,7 @@ def propagate(
 
 @partial(jax.jit, static_argnames="setting")
 def read_messages(
-    potentials: Potentials, messages: Messages, *, setting: Setting
+    potentials: Potentials, messages: Messages, *, setting: MessageSetting
 ) -> tuple[Array, Array]:
     """Log beliefs, not normalised, and the Bethe value; from the potentials as logarithms."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
@@ -111,7 +111,9 @@ def read_messages(
     return totals, bethe(potentials, logs, totals, in_logs)
 
 
-def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Setting) -> Array:
+def bethe(
+    potentials: Potentials, messages: Messages, totals: Array, setting: MessageSetting
+) -> Array:
     """log Z = sum_v log Z_v + sum_f log Z_f - sum_fv log Z_fv, from log-messages; exact on trees.
 
     Z_v sums unary_v prod_f m_f->v, Z_f sums f prod_v m_v->f, Z_fv sums m_f->v m_v->f (or takes
@@ -131,7 +133,7 @@ def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Se
 
 
 @partial(jax.jit, static_argnames="setting")
-def expected_score(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
+def expected_score(potentials: Potentials, messages: Messages, *, setting: MessageSetting) -> Array:
     """sum_v E[unary_v] + sum_f E[log f] under the beliefs, that of f being f prod_v m_v->f."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
@@ -158,11 +160,11 @@ def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
     return jnp.sum(means)
 
 
-class Found(NamedTuple):
+class Propagated(NamedTuple):
     """What the rounds led to, on the host."""
 
-    layout: Layout
-    setting: Setting
+    layout: FactorLayout
+    setting: MessageSetting
     messages: Messages
     log_beliefs: Floats
     bethe: float
@@ -175,11 +177,13 @@ class Found(NamedTuple):
         return self.converged and has_no_cycles(self.layout)
 
 
-def run(graph: FactorGraph, given: Given | None, product: Product, options: Options) -> Found:
+def run(
+    graph: FactorGraph, given: Given | None, product: ProductKind, options: PropagationOptions
+) -> Propagated:
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
     verify_options(options)
     layout = lay_out(graph, given)
-    setting = Setting(
+    setting = MessageSetting(
         product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
     )
     potentials = potentials_of(layout, setting)
@@ -196,12 +200,12 @@ def run(graph: FactorGraph, given: Given | None, product: Product, options: Opti
     residual = float(fixed.residual)
     done = residual <= options.tolerance
     bethe = layout.constant + float(value)
-    return Found(
+    return Propagated(
         layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
     )
 
 
-def verify_options(options: Options) -> None:
+def verify_options(options: PropagationOptions) -> None:
     if options.schedule not in get_args(Schedule):
         raise InferenceError(
             f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
@@ -213,7 +217,7 @@ def verify_options(options: Options) -> None:
 
 
 def infer_marginals_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Sum-product: approximate marginals and the Bethe log-partition; exact without cycles."""
     with jax.enable_x64(True):
@@ -232,7 +236,7 @@ def infer_marginals_bp(
 
 
 def infer_entropy_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score], all by the
     beliefs; exact on trees.
@@ -260,7 +264,7 @@ def infer_entropy_bp(
 
 
 def infer_mode_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Max-product: the best state of each variable, then improved on one forest of variables after
     another.
@@ -287,7 +291,7 @@ def infer_mode_bp(
     )
 
 
-def has_no_cycles(layout: Layout) -> bool:
+def has_no_cycles(layout: FactorLayout) -> bool:
     """Whether the factor graph is a forest: edges = nodes - parts."""
     parent = list(range(layout.count))
 

@@ -12,7 +12,7 @@ from ...factors.factor_graph import Floats, Name
 from ..numpy.decisions import Configuration
 from ..numpy.functionals import Moments
 
-Bound = Literal["estimate", "lower bound", "upper bound", "exact"]
+BoundKind = Literal["estimate", "lower bound", "upper bound", "exact"]
 
 
 class NotSubmodularError(InferenceError):
@@ -52,7 +52,7 @@ class Approximation(Findings):
     iterations: int
     residual: float
     measure: str = "largest change of a message"
-    log_partition_is: Bound = "estimate"
+    log_partition_is: BoundKind = "estimate"
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "NOT converged"

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Array
-from .blocks import Block, Tables, blocks_of, resample, score, soften, tables_of
-from .layout import Layout
+from .blocks import FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
+from .layout import FactorLayout
 
 SEGMENT = 50  # sweeps that are compiled as one program
 TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
 
 
-def segment_keys(blocks: Block, *seeds: int) -> Array:
+def segment_keys(blocks: ForestBlock, *seeds: int) -> Array:
     """A key for each sweep and block, made on the host; this kind compiles ten times faster."""
     shape = (SEGMENT, blocks.rows.shape[0], KEY_WORDS)
     words = np.random.SeedSequence(seeds).generate_state(int(np.prod(shape))).reshape(shape)
@@ -22,10 +22,12 @@ def segment_keys(blocks: Block, *seeds: int) -> Array:
 
 
 @jax.jit
-def sweep_many(tables: Tables, blocks: Block, states: Array, keys: Array) -> tuple[Array, Array]:
+def sweep_many(
+    tables: FlatTables, blocks: ForestBlock, states: Array, keys: Array
+) -> tuple[Array, Array]:
     """SEGMENT sweeps of each chain: its last states, and all `[sweep, chain, variable]`."""
 
-    def draw(states: Array, drawn: tuple[Block, Array]) -> tuple[Array, None]:
+    def draw(states: Array, drawn: tuple[ForestBlock, Array]) -> tuple[Array, None]:
         block, key = drawn
         noise = jax.random.gumbel(
             key, (states.shape[0], *tables.unary.shape), dtype=tables.unary.dtype
@@ -39,7 +41,7 @@ def sweep_many(tables: Tables, blocks: Block, states: Array, keys: Array) -> tup
     return jax.lax.scan(sweep, states, keys)
 
 
-def find_start(layout: Layout, chains: int, seed: int) -> NDArray[np.int32]:
+def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32]:
     """Random states for each chain, sampled on until none meets a zero; raises if that cannot be
     reached.
 
@@ -72,5 +74,5 @@ def find_start(layout: Layout, chains: int, seed: int) -> NDArray[np.int32]:
 
 
 @jax.jit
-def dead_chains(tables: Tables, states: Array) -> Array:
+def dead_chains(tables: FlatTables, states: Array) -> Array:
     return jnp.isneginf(jax.vmap(score, in_axes=(None, 0))(tables, states))

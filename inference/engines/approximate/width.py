@@ -3,14 +3,14 @@
 import heapq
 from collections.abc import Sequence
 
-from .layout import Layout, neighbours
+from .layout import FactorLayout, neighbours
 
 FAR = (
     2**12
 )  # how much a full search for an order may gain on this one; a factor of ten is much in practice
 
 
-def far_too_wide(layout: Layout, limit: float) -> bool:
+def far_too_wide(layout: FactorLayout, limit: float) -> bool:
     """Whether elimination by least degree meets a clique of over FAR * `limit` entries."""
     near = neighbours(layout.count, layout.scopes)
     heap = [(len(members), v) for v, members in enumerate(near)]
@@ -26,7 +26,7 @@ def far_too_wide(layout: Layout, limit: float) -> bool:
     return False
 
 
-def entries_of(layout: Layout, members: set[int]) -> int:
+def entries_of(layout: FactorLayout, members: set[int]) -> int:
     entries = 1
     for v in members:
         entries *= layout.sizes[v]

@@ -12,7 +12,7 @@ from ...factors.factor_graph import (
     FactorGraph,
     Floats,
     Name,
-    Table,
+    ScaledTable,
     factor_of_values,
     variables_of,
 )
@@ -21,7 +21,7 @@ from ...planning.pruning import without_barren
 ALL = slice(None)
 
 
-class Leaves(Protocol):
+class LeafSource(Protocol):
     """What a pass needs: leaves in either domain, and the evidence to name if impossible."""
 
     @property
@@ -34,7 +34,7 @@ class Leaves(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class BoundGraph:
     """Factors that matter (`positions`, then `extras`), what is fixed, the scopes left."""
 
     graph: FactorGraph
@@ -74,13 +74,15 @@ class Bound:
         ]
 
 
-def table_of(factor: Factor) -> Table:
+def table_of(factor: Factor) -> ScaledTable:
     """One factor scaled by its largest entry."""
     logs = np.asarray(factor.log_values, dtype=np.float64)
     scale = float(logs.max())
     scale = scale if scale > -np.inf else 0.0
     finite = logs[logs > -np.inf]
-    return Table(np.exp(logs - scale), scale, float(finite.min()) - scale if finite.size else 0.0)
+    return ScaledTable(
+        np.exp(logs - scale), scale, float(finite.min()) - scale if finite.size else 0.0
+    )
 
 
 def bind(
@@ -88,7 +90,7 @@ def bind(
     evidence: Evidence,
     needed: Collection[Name] | None = None,
     extras: tuple[Factor, ...] = (),
-) -> Bound:
+) -> BoundGraph:
     """Evidence sliced away; where only `needed` variables matter to a sum, barren tables are left
     out.
 
@@ -121,7 +123,7 @@ def bind(
     if fixed:
         untouched = fixed.keys().isdisjoint
         scopes = [s if untouched(s) else tuple([v for v in s if v not in fixed]) for s in scopes]
-    return Bound(graph, evidence, fixed, positions, extras, scopes)
+    return BoundGraph(graph, evidence, fixed, positions, extras, scopes)
 
 
 def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Name]]:

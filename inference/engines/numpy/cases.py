@@ -19,7 +19,7 @@ from ...factors.evidence import Evidence
 from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_known
 from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import Bound, bind, table_of
+from .binding import BoundGraph, bind, table_of
 from .generic import contract
 from .kernels import einsum
 from .passes import Downward, Upward, collect, distribute
@@ -39,7 +39,7 @@ class Case:
 CASE = Case()
 
 
-class Answers(NamedTuple):
+class CaseAnswers(NamedTuple):
     """One row per case: the log-evidence, and the marginals of each variable."""
 
     log_evidence: Floats
@@ -50,7 +50,7 @@ class Answers(NamedTuple):
 class BoundCases:
     """The leaves of a chunk of cases: with a leading axis where something is observed."""
 
-    one: Bound
+    one: BoundGraph
     count: int
     states: Mapping[Name, NDArray[np.intp]]
     likelihoods: Mapping[Name, Floats]
@@ -95,7 +95,7 @@ def infer_cases(
     variables: Collection[Name] | None = None,
     *,
     memory: int | None = None,
-) -> Answers:
+) -> CaseAnswers:
     """log P(given) and P(v | given) for every row of a table of evidence.
 
     `given` maps a variable to its states, one integer per case (-1 where it is not observed), or to
@@ -112,7 +112,7 @@ def infer_cases(
         )
     count = lengths.pop()
     asked = list(graph.sizes if variables is None else variables)
-    answers = Answers(np.zeros(count), {v: np.zeros((count, graph.sizes[v])) for v in asked})
+    answers = CaseAnswers(np.zeros(count), {v: np.zeros((count, graph.sizes[v])) for v in asked})
     for rows, observed in patterns(columns, count):
         answer_pattern(graph, {v: columns[v] for v in observed}, rows, variables, memory, answers)
     return answers
@@ -159,7 +159,7 @@ def answer_pattern(
     rows: NDArray[np.intp],
     variables: Collection[Name] | None,
     memory: int | None,
-    answers: Answers,
+    answers: CaseAnswers,
 ) -> None:
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
     soft = {v: np.ones(graph.sizes[v]) for v, column in columns.items() if column.ndim == 2}
@@ -183,7 +183,7 @@ def answer_pattern(
         answer_chunk(plan, bound, here, answers)
 
 
-def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
+def scopes_with_cases(one: BoundGraph) -> list[tuple[Name, ...]]:
     """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
     factors = [*[one.graph.factors[i] for i in one.positions], *one.extras]
     hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
@@ -197,7 +197,9 @@ def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
     return [*scopes, (CASE,)]
 
 
-def answer_chunk(plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: Answers) -> None:
+def answer_chunk(
+    plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: CaseAnswers
+) -> None:
     upward = collect(plan, bound)
     answers.log_evidence[rows] = log_evidence(plan, upward)
     dead = np.isneginf(answers.log_evidence[rows])

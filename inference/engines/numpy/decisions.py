@@ -12,7 +12,7 @@ from ...factors.factor_graph import Array, FactorGraph, Floats, Name, verify_kno
 from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
 from ...planning.orders import mask_of
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import Bound, bind
+from .binding import BoundGraph, bind
 from .decode import decode, gone_ranks
 from .generic import run_upward, total_of
 from .kbest import best_configurations
@@ -46,7 +46,7 @@ def infer_mode(
     return Configuration(complete(bound, {v: int(s[0]) for v, s in found.items()}), score)
 
 
-def complete(bound: Bound, states: dict[Name, int]) -> dict[Name, int]:
+def complete(bound: BoundGraph, states: dict[Name, int]) -> dict[Name, int]:
     """All variables in the order of the graph, with those that evidence fixed."""
     merged = bound.fixed | states
     return {v: merged[v] for v in bound.graph.sizes}

@@ -74,7 +74,7 @@ class Gemm(NamedTuple):
         return out
 
 
-class Loop(NamedTuple):
+class EinsumLoop(NamedTuple):
     """einsum on grouped axes, the longest group innermost."""
 
     left_axes: tuple[int, ...]
@@ -91,7 +91,7 @@ class Loop(NamedTuple):
         return einsum(self.expression, a, b).reshape(self.shape)
 
 
-Kernel = Gemm | Loop
+Kernel = Gemm | EinsumLoop
 
 
 def choose_kernel(left: str, right: str, out: str, sizes: Mapping[str, int]) -> Kernel | None:
@@ -182,7 +182,7 @@ def block_rows(rows: int, work: int) -> int:
     return next((d for d in range(most, 0, -1) if rows % d == 0), rows)
 
 
-def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -> Loop:
+def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -> EinsumLoop:
     named = dict(zip("bkmn", groups, strict=True))
     longest = max(named, key=lambda g: prod([sizes[x] for x in named[g]]))
     left_order, right_order, out_order = (
@@ -193,7 +193,7 @@ def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -
     right_axes, right_shape = axes_and_shape(right, [named[g] for g in right_order], sizes)
     expression = f"{''.join(left_order)},{''.join(right_order)}->{''.join(out_order)}"
     result = "".join([named[g] for g in out_order])
-    return Loop(
+    return EinsumLoop(
         left_axes,
         left_shape,
         right_axes,

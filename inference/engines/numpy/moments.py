@@ -19,7 +19,7 @@ from .passes import Upward
 from .program import Product, program_of
 
 
-class Moment(NamedTuple):
+class NodeMoments(NamedTuple):
     """Sums of p f and p f^2; both absent where nothing of f lies below."""
 
     first: Floats
@@ -28,10 +28,10 @@ class Moment(NamedTuple):
 
 def second_moments(
     plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]
-) -> list[Moment | None]:
+) -> list[NodeMoments | None]:
     """Moments of every node in the scale of its value; `leaf_values` is f_i on each leaf."""
-    moments: list[Moment | None] = [
-        None if f is None else Moment(upward.values[i] * f, upward.values[i] * f * f)
+    moments: list[NodeMoments | None] = [
+        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
         for i, f in enumerate(leaf_values)
     ]
     for product in program_of(plan).products:
@@ -40,23 +40,23 @@ def second_moments(
 
 
 def moment_of_product(
-    upward: Upward, moments: list[Moment | None], product: Product
-) -> Moment | None:
+    upward: Upward, moments: list[NodeMoments | None], product: Product
+) -> NodeMoments | None:
     left, right = moments[product.left], moments[product.right] if product.right != ALONE else None
     if left is None and right is None:
         return None
     raw = raw_moment(upward, product, left, right)
     scale = rescaling(upward, product)
-    return Moment(raw.first * scale, raw.second * scale)
+    return NodeMoments(raw.first * scale, raw.second * scale)
 
 
 def raw_moment(
-    upward: Upward, product: Product, left: Moment | None, right: Moment | None
-) -> Moment:
+    upward: Upward, product: Product, left: NodeMoments | None, right: NodeMoments | None
+) -> NodeMoments:
     expression, p = product.expression, upward.values[product.left]
     if product.right == ALONE:
         assert left is not None
-        return Moment(einsum(expression, left.first), einsum(expression, left.second))
+        return NodeMoments(einsum(expression, left.first), einsum(expression, left.second))
     q = upward.values[product.right]
     first: Floats = np.zeros(())
     second: Floats = np.zeros(())
@@ -68,7 +68,7 @@ def raw_moment(
         second = second + einsum(expression, p, right.second)
     if left is not None and right is not None:
         second = second + 2 * einsum(expression, left.first, right.first)
-    return Moment(first, second)
+    return NodeMoments(first, second)
 
 
 def rescaling(upward: Upward, product: Product) -> float:

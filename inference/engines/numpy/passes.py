@@ -17,7 +17,7 @@ from ...factors.factor_graph import Floats, Name
 from ...factors.semirings import LOG
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
-from .binding import Leaves
+from .binding import LeafSource
 from .generic import contract, run_upward
 from .kernels import einsum
 from .program import Descent, descent_of, program_of, smallest_holders
@@ -61,7 +61,7 @@ def scale(values: Floats) -> tuple[Floats, float, float]:
     return scaled, log(top), low
 
 
-def collect(plan: Plan, bound: Leaves) -> Upward:
+def collect(plan: Plan, bound: LeafSource) -> Upward:
     """log Z and the value of every node; raises ImpossibleEvidenceError where Z is zero."""
     try:
         upward = collect_scaled(plan, bound)
@@ -72,7 +72,7 @@ def collect(plan: Plan, bound: Leaves) -> Upward:
     return upward
 
 
-def collect_scaled(plan: Plan, bound: Leaves) -> Upward:
+def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
     values, log_scale, lows = bound.real_leaves()
     if lows and min(lows) < -SAFE:
         raise RangeTooWideError
@@ -104,7 +104,7 @@ def collect_scaled(plan: Plan, bound: Leaves) -> Upward:
     return Upward(values, lows, highs, log_partition, log_scale, False, scales)
 
 
-def collect_logs(plan: Plan, bound: Leaves) -> Upward:
+def collect_logs(plan: Plan, bound: LeafSource) -> Upward:
     values = run_upward(plan, bound.log_leaves(), lambda product: LOG, np)
     roots = [
         float(contract(LOG, f"{program_of(plan).subscripts[r]}->", [values[r]], np))
@@ -122,7 +122,7 @@ class Downward:
 
 
 def distribute(
-    plan: Plan, bound: Leaves, upward: Upward, wanted: Collection[int]
+    plan: Plan, bound: LeafSource, upward: Upward, wanted: Collection[int]
 ) -> tuple[Upward, Downward]:
     """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation through the
     products (GM32).
@@ -197,7 +197,7 @@ def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out
 
 
 def unary_marginals(
-    plan: Plan, bound: Leaves, upward: Upward, wanted: Sequence[Name] | None = None
+    plan: Plan, bound: LeafSource, upward: Upward, wanted: Sequence[Name] | None = None
 ) -> dict[Name, Floats]:
     """P(v) for all variables of the plan, or those wanted, each from its smallest tensor."""
     ranks = (1 << len(plan.names)) - 1

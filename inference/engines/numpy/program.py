@@ -6,7 +6,7 @@ from string import ascii_letters
 from typing import NamedTuple
 
 from ...errors import MemoryLimitError
-from ...planning.contraction import ALONE, Step, Tree
+from ...planning.contraction import ALONE, Contraction, ContractionTree
 from ...planning.orders import Mask, bits
 from ...planning.plan import Plan
 from .kernels import LARGE, Kernel, choose_kernel
@@ -23,7 +23,7 @@ class Product(NamedTuple):
     log_terms: float
 
 
-class Program(NamedTuple):
+class PlanProgram(NamedTuple):
     """`letters` per variable, `subscripts` per node (leaves as in their factors), products from the
     leaves up.
 
@@ -54,14 +54,14 @@ class Descent(NamedTuple):
     varies: list[str]
 
 
-def program_of(plan: Plan) -> Program:
-    program: Program | None = plan.cache.get("program")
+def program_of(plan: Plan) -> PlanProgram:
+    program: PlanProgram | None = plan.cache.get("program")
     if program is None:
         program = plan.cache["program"] = compile_program(plan)
     return program
 
 
-def compile_program(plan: Plan) -> Program:
+def compile_program(plan: Plan) -> PlanProgram:
     tree = plan.tree
     letters = assign_letters(plan)
     rank = {name: i for i, name in enumerate(plan.names)}
@@ -84,10 +84,12 @@ def compile_program(plan: Plan) -> Program:
             Product(step.left, step.right, out, expression, kernel, log(work // tree.entries[out]))
         )
         out += 1
-    return Program(letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products)
+    return PlanProgram(
+        letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products
+    )
 
 
-def union_of(tree: Tree, step: Step) -> Mask:
+def union_of(tree: ContractionTree, step: Contraction) -> Mask:
     return tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
 
 
@@ -122,7 +124,7 @@ def take_letters(taken: list[int], new: Mask, present: Mask) -> None:
         )
 
 
-def smallest_holders(tree: Tree, ranks: Mask) -> dict[int, int]:
+def smallest_holders(tree: ContractionTree, ranks: Mask) -> dict[int, int]:
     """For each variable the node with the fewest entries that holds it."""
     holders = {}
     entries = tree.entries
@@ -145,7 +147,7 @@ def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
     return descent
 
 
-def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Descent:
+def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> Descent:
     """The gradient of the root in a node is its parent's gradient times its sibling's value."""
     tree = plan.tree
     needed = needed_nodes(program, wanted)
@@ -165,7 +167,7 @@ def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Desc
     return Descent(moves, varies)
 
 
-def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
+def needed_nodes(program: PlanProgram, wanted: Iterable[int]) -> Collection[int]:
     needed = set(wanted)
     for product in program.products:
         if product.left in needed or product.right in needed:
@@ -174,7 +176,7 @@ def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
 
 
 def compile_move(
-    plan: Plan, program: Program, varies: list[str], product: Product, node: int, other: int
+    plan: Plan, program: PlanProgram, varies: list[str], product: Product, node: int, other: int
 ) -> Move:
     """A gradient has the axes of its node along which it varies, and those that are kept."""
     tree = plan.tree

@@ -20,7 +20,7 @@ from ...factors.factor_graph import (
 )
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
 from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
-from .binding import Bound, bind
+from .binding import BoundGraph, bind
 from .generic import run_upward, total_of
 from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
 from .program import program_of
@@ -29,7 +29,7 @@ SAMPLED = 64  # entries of each factor on which the laws of a user's semiring ar
 
 
 def ready_plan(
-    bound: Bound, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
+    bound: BoundGraph, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
 ) -> Plan:
     """The given plan if it fits the question, or a new one; either within the memory limit."""
     if plan is None:
@@ -118,7 +118,9 @@ def infer_joint(
     return spread(graph, bound, variables, kept_marginal(plan, upward) if keep else np.ones(()))
 
 
-def spread(graph: FactorGraph, bound: Bound, variables: Sequence[Name], marginal: Floats) -> Floats:
+def spread(
+    graph: FactorGraph, bound: BoundGraph, variables: Sequence[Name], marginal: Floats
+) -> Floats:
     """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
     if not any(v in bound.fixed for v in variables):
         return marginal
@@ -127,7 +129,9 @@ def spread(graph: FactorGraph, bound: Bound, variables: Sequence[Name], marginal
     return full
 
 
-def bind_on(graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]) -> Bound:
+def bind_on(
+    graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]
+) -> BoundGraph:
     """The graph with a constant factor for every scope that no factor holds."""
     plain = bind(graph, evidence)
     extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
@@ -140,7 +144,7 @@ def marginals_on(
     scopes: Sequence[tuple[Name, ...]],
     memory: int | None = None,
     plan: Plan | None = None,
-) -> tuple[Bound, Plan, Upward, list[int], list[Floats]]:
+) -> tuple[BoundGraph, Plan, Upward, list[int], list[Floats]]:
     """Joint marginals on many small scopes (of free variables) in one upward and one downward pass.
 
     A scope inside a factor is read there; any other gets a constant factor, so that the plan keeps

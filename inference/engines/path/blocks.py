@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .layout import Array, Chain
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 LARGE = 2**16
 """Numbers in the messages of all sequences from which blocks pay."""
 CACHED = 2**14
@@ -22,7 +22,7 @@ def block_size(chain: Chain) -> int | None:
     return size if chain.same_pair and batch >= 2 * size and chain.unary.size >= LARGE else None
 
 
-def in_blocks(answer: Callable[[Chain], Answer], chain: Chain, axes: Any) -> Answer:
+def in_blocks(answer: Callable[[Chain], Value], chain: Chain, axes: Any) -> Value:
     """`answer(chain)`, block by block; `axes` is where the sequences of each result lie."""
     size = block_size(chain)
     if size is None:
@@ -33,12 +33,12 @@ def in_blocks(answer: Callable[[Chain], Answer], chain: Chain, axes: Any) -> Ans
         None if mask is None else split(mask, 1, size) for mask in (chain.inside, chain.fresh)
     )
 
-    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Answer:
+    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Value:
         unary, own_pair, *masks = own
         return answer(Chain(unary, chain.pair if own_pair is None else own_pair, *masks))
 
     found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside, fresh))
-    joined: Answer = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
+    joined: Value = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
     return joined
 
 

@@ -17,7 +17,7 @@ from ..engine import Engine
 from ..tree.structure import Structure
 from .decode import Sequences, mode, sample
 from .domains import Domain
-from .rows import Ints, Rows, one_a_row, packed
+from .rows import ChainRows, Ints, one_a_row, packed
 from .sums import log_partition
 
 Array = Any
@@ -34,11 +34,11 @@ class PathEngine(Engine):
     domain: Domain = "auto"
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> ChainRows:
         return one_a_row(self.structure, self.chains)
 
     @cached_property
-    def packed(self) -> Rows:
+    def packed(self) -> ChainRows:
         if self.rows.lengths is None:
             return self.rows
         found = packed(self.structure, self.chains)

@@ -19,7 +19,7 @@ from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, lay_out
 
 
-class Found(NamedTuple):
+class Departures(NamedTuple):
     """`costs` [k, T, B, K] of leaving sequence q for state j at step t; `states` [k, T, B]."""
 
     costs: Array
@@ -48,18 +48,18 @@ def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
     """States [k, T, B], and whether there is such a sequence [k, B]."""
     first, never = follow_best(chain, values), jnp.full(chain.unary.shape[1], -1)
     nowhere = jnp.full((k, *values.shape), inf, values.dtype)
-    start = Found(
+    start = Departures(
         nowhere.at[0].set(departures(chain, values, first, never)),
         jnp.zeros((k, *first.shape), first.dtype).at[0].set(first),
     )
 
-    def add(found: Found, number: Array) -> tuple[Found, Array]:
+    def add(found: Departures, number: Array) -> tuple[Departures, Array]:
         cost, (source, time, state) = cheapest(found.costs)
         rows = jnp.arange(cost.shape[0])
         states = follow_from(chain, values, found.states[source, :, rows].T, time, state)
         own = departures(chain, values, states, time) + cost[None, :, None]
         costs = found.costs.at[source, time, rows, state].set(inf).at[number].set(own)
-        return Found(costs, found.states.at[number].set(states)), cost < inf
+        return Departures(costs, found.states.at[number].set(states)), cost < inf
 
     found, possible = scan(add, start, jnp.arange(1, k))
     return found.states, jnp.concatenate([jnp.max(values[0], axis=-1)[None] > -inf, possible])

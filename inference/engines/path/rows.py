@@ -22,7 +22,7 @@ Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
-class Place(NamedTuple):
+class TableSpots(NamedTuple):
     """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if
     each has one table.
 
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ChainRows:
     """`order` [rows, steps] are the variables, -1 in the padding; `places` [variables, 2] is its
     inverse.
 
@@ -107,21 +107,21 @@ class Rows:
         return take_rows(unary, np.maximum(self.order, 0)), pair, constant
 
     @cached_property
-    def group_places(self) -> list[Place]:
+    def group_places(self) -> list[TableSpots]:
         """Where the tables of each group belong: among the variables, or among the transitions."""
         return [self._place(group.scopes) for group in self.structure.groups]
 
-    def _place(self, scopes: Ints) -> Place:
+    def _place(self, scopes: Ints) -> TableSpots:
         if scopes.shape[1] < 2:
             wanted = np.ones(len(self.structure.sizes) if scopes.shape[1] else 0, bool)
-            return Place(
+            return TableSpots(
                 tuple(scopes.T), wanted.shape, _inverse(tuple(scopes.T), wanted), np.zeros(0, bool)
             )
         at = self.places[scopes]
         turned = at[:, 0, 1] > at[:, -1, 1]
         spots = at[:, 0, 0], at[:, :, 1].min(axis=1)
         wanted = (self.real & ~self.fresh)[:, 1:]
-        return Place(spots, wanted.shape, _inverse(spots, wanted), turned)
+        return TableSpots(spots, wanted.shape, _inverse(spots, wanted), turned)
 
 
 def _inverse(spots: tuple[Ints, ...], wanted: Mask) -> Ints | None:
@@ -142,11 +142,11 @@ def take_rows(array: Array, rows: Ints) -> Array:
 # ---- layouts
 
 
-def one_a_row(structure: Structure, chains: list[Ints]) -> Rows:
+def one_a_row(structure: Structure, chains: list[Ints]) -> ChainRows:
     return lay_out(structure, chains, np.arange(len(chains)), np.zeros(len(chains), np.intp))
 
 
-def packed(structure: Structure, chains: list[Ints]) -> Rows:
+def packed(structure: Structure, chains: list[Ints]) -> ChainRows:
     """In rows as long as the longest chain; longest first, each where it leaves least room."""
     lengths = np.array(list(map(len, chains)))
     size = int(lengths.max())
@@ -163,7 +163,7 @@ def packed(structure: Structure, chains: list[Ints]) -> Rows:
     return lay_out(structure, chains, rows, starts)
 
 
-def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) -> Rows:
+def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) -> ChainRows:
     """Each chain in its row, from its start there."""
     lengths = np.array(list(map(len, chains)))
     variables = np.concatenate(chains)
@@ -175,4 +175,4 @@ def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) 
     places[variables] = np.stack(spots, axis=1)
     fresh = np.zeros(order.shape, bool)
     fresh[rows, starts] = True
-    return Rows(structure, order, places, fresh)
+    return ChainRows(structure, order, places, fresh)

@@ -26,7 +26,7 @@ WIDEST_MESSAGE = 2**12
 MOST_SCOPES = 400
 
 
-class Rows(NamedTuple):
+class ScopeTables(NamedTuple):
     """The tables of a group that share a scope: which they are, and at which step each stands."""
 
     group: int
@@ -45,7 +45,7 @@ class SliceEngine(Engine):
     structure: Structure
     order: Ints
     places: Ints
-    rows: tuple[Rows, ...]
+    rows: tuple[ScopeTables, ...]
     domain: Domain = "auto"
 
     def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
@@ -109,7 +109,7 @@ def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> S
     return SliceEngine(structure, order, places, tuple(rows), domain)
 
 
-def _rows(structure: Structure, places: Ints) -> list[Rows]:
+def _rows(structure: Structure, places: Ints) -> list[ScopeTables]:
     """Tables by group and scope: for each of its variables the lag, and the place in the slice."""
     found = []
     for number, group in enumerate(structure.groups):
@@ -122,5 +122,5 @@ def _rows(structure: Structure, places: Ints) -> list[Rows]:
         for k, pattern in enumerate(patterns):
             scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
             rows = np.flatnonzero(which.reshape(-1) == k)
-            found.append(Rows(number, scope, rows, last[rows]))
+            found.append(ScopeTables(number, scope, rows, last[rows]))
     return found

@@ -12,7 +12,7 @@ from ...factors.semirings import first_max
 from ..path.layout import Array
 from ..path.logs import normalise, sum_out
 from ..path.scaled import finite_top, inverse
-from .slice_plan import Block, Scope, SlicePlan, Var
+from .slice_plan import Scope, SliceBlock, SlicePlan, Var
 
 Logs = tuple[Array, ...]
 Choice = Callable[[Array, Array], Array]
@@ -83,7 +83,7 @@ def on_axes(logs: Array, scope: Scope, axes: Scope) -> Array:
     return jnp.transpose(logs, order).reshape(shape)
 
 
-class Table(NamedTuple):
+class BlockTable(NamedTuple):
     """`values` [kept, summed, local, born], each axis merged; `top` was taken out."""
 
     values: Array
@@ -91,13 +91,13 @@ class Table(NamedTuple):
 
 
 def table_of(
-    plan: SlicePlan, scopes: tuple[Scope, ...], block: Block, logs: Logs, algebra: Algebra
-) -> Table:
+    plan: SlicePlan, scopes: tuple[Scope, ...], block: SliceBlock, logs: Logs, algebra: Algebra
+) -> BlockTable:
     """The product of the block's factors."""
     total = log_product(plan, scopes, block.table, block.factors, logs)
     top = finite_top(total, tuple(range(total.ndim)))
     shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
-    return Table(algebra.lift((total - top).reshape(shape)), top.reshape(()))
+    return BlockTable(algebra.lift((total - top).reshape(shape)), top.reshape(()))
 
 
 def log_product(
@@ -126,7 +126,7 @@ def log_product(
     return total
 
 
-def merged(plan: SlicePlan, block: Block, message: Array) -> Array:
+def merged(plan: SlicePlan, block: SliceBlock, message: Array) -> Array:
     """[kept, summed, rest], each merged into one axis."""
     parts = (block.kept, block.summed, block.rest)
     order = [block.before.index(var) for part in parts for var in part]
@@ -137,7 +137,7 @@ def merged(plan: SlicePlan, block: Block, message: Array) -> Array:
 def apply_block(
     plan: SlicePlan,
     scopes: tuple[Scope, ...],
-    block: Block,
+    block: SliceBlock,
     message: Array,
     logs: Logs,
     algebra: Algebra,
@@ -246,7 +246,7 @@ def decode(
 def choose_block(
     plan: SlicePlan,
     scopes: tuple[Scope, ...],
-    block: Block,
+    block: SliceBlock,
     message: Array,
     logs: Logs,
     algebra: Algebra,

@@ -18,7 +18,7 @@ TABLE = 1024
 """Eliminations share a block while its table has at most so many entries."""
 
 
-class Block(NamedTuple):
+class SliceBlock(NamedTuple):
     """message[kept, summed, rest] * table[kept, summed, local, born], summed over the middle."""
 
     before: Scope
@@ -45,7 +45,7 @@ class SlicePlan(NamedTuple):
 
     sizes: tuple[int, ...]
     entry: Scope
-    blocks: tuple[Block, ...]
+    blocks: tuple[SliceBlock, ...]
     leave: Scope
 
     def shape(self, scope: Iterable[Var]) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:
 
 def plan_blocks(
     sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, table: int
-) -> tuple[Block, ...]:
+) -> tuple[SliceBlock, ...]:
     oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
     groups = grouped(sizes, scopes, eliminations(sizes, scopes, entry, oldest), table)
     everyone = {(0, v) for v in range(len(sizes))}
@@ -146,7 +146,7 @@ def grouped(
 
 def chain_blocks(
     scopes: tuple[Scope, ...], entry: Scope, groups: Sequence[list[Var]], unborn: Scope
-) -> list[Block]:
+) -> list[SliceBlock]:
     """A factor goes into the first table that holds all of it, or is multiplied in afterwards."""
     axes, waiting, blocks = entry, list(range(len(scopes))), []
     later = {var for group in groups for var in group}
@@ -164,6 +164,8 @@ def chain_blocks(
         waiting = [i for i in waiting if i not in inside and i not in touches]
         summed = tuple(v for v in axes if v in gone)
         local = tuple(v for v in group if v not in axes)
-        blocks.append(Block(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches)))
+        blocks.append(
+            SliceBlock(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches))
+        )
         axes = blocks[-1].after
     return blocks

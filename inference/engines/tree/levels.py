@@ -27,14 +27,14 @@ MOST_BATCHES = 64
 MOST_TERMS = 100_000
 
 
-class Place(NamedTuple):
+class ArrayRow(NamedTuple):
     """Row `row` of array `array`."""
 
     array: int
     row: int
 
 
-class Shape(NamedTuple):
+class ProductShape(NamedTuple):
     """Products of tensors with these axes, numbered along (kept..., summed...), of `sizes`."""
 
     left: tuple[int, ...]
@@ -46,9 +46,9 @@ class Shape(NamedTuple):
 class Batch(NamedTuple):
     """Products of one shape: where their factors lie; without a right one, sums alone."""
 
-    shape: Shape
-    left: tuple[Place, ...]
-    right: tuple[Place, ...]
+    shape: ProductShape
+    left: tuple[ArrayRow, ...]
+    right: tuple[ArrayRow, ...]
 
 
 class Levels(NamedTuple):
@@ -60,7 +60,7 @@ class Levels(NamedTuple):
     """
 
     batches: tuple[Batch, ...]
-    roots: tuple[Place, ...]
+    roots: tuple[ArrayRow, ...]
     takes: tuple[tuple[np.ndarray[Any, Any], ...], ...]
     alone: tuple[list[int], ...]
 
@@ -74,7 +74,7 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
     scopes = [leaf.scope for leaf in leaves.leaves]
     count = len(structure.groups) + len(alone)
     levels = [0] * len(scopes)
-    waiting: dict[tuple[int, Shape], list[tuple[int, int, int]]] = {}
+    waiting: dict[tuple[int, ProductShape], list[tuple[int, int, int]]] = {}
     for number, step in enumerate(plan.tree.steps, plan.tree.leaf_count):
         scope: Scope = tuple([int(plan.names[v]) for v in bits(step.scope)])  # type: ignore[call-overload]
         scopes.append(scope)
@@ -91,7 +91,7 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
         members = sorted(waiting[_, shape], key=lambda member: places[member[1]])
         right = tuple([places[other] for _, _, other in members if other != ALONE])
         batches.append(Batch(shape, tuple([places[one] for _, one, _ in members]), right))
-        places |= {node: Place(count, row) for row, (node, _, _) in enumerate(members)}
+        places |= {node: ArrayRow(count, row) for row, (node, _, _) in enumerate(members)}
         count += 1
     roots = tuple([places[root] for root in plan.tree.roots])
     return Levels(tuple(batches), roots, taken(structure, leaves), alone)
@@ -107,25 +107,27 @@ def evidence_alone(structure: Structure, leaves: Leaves) -> tuple[list[int], ...
 
 def leaf_places(
     structure: Structure, leaves: Leaves, alone: tuple[list[int], ...]
-) -> dict[int, Place]:
+) -> dict[int, ArrayRow]:
     """Factors in the order of their groups, then the variables that have a leaf of their own."""
     places = [
-        Place(g, row)
+        ArrayRow(g, row)
         for g, group in enumerate(structure.groups)
         for row in range(len(group.scopes))
     ]
     start = len(structure.groups)
     by_variable = {
-        v: Place(start + k, row) for k, own in enumerate(alone) for row, v in enumerate(own)
+        v: ArrayRow(start + k, row) for k, own in enumerate(alone) for row, v in enumerate(own)
     }
     places += [by_variable[leaf.scope[0]] for leaf in leaves.leaves[len(places) :]]
     return dict(enumerate(places))
 
 
-def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> Shape:
+def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> ProductShape:
     axes = {v: axis for axis, v in enumerate(dict.fromkeys([*out, *left, *right]))}
     sizes = tuple([structure.sizes[v] for v in axes])
-    return Shape(tuple([axes[v] for v in left]), tuple([axes[v] for v in right]), len(out), sizes)
+    return ProductShape(
+        tuple([axes[v] for v in left]), tuple([axes[v] for v in right]), len(out), sizes
+    )
 
 
 def taken(structure: Structure, leaves: Leaves) -> tuple[tuple[np.ndarray[Any, Any], ...], ...]:
@@ -184,7 +186,7 @@ def run_batch(batch: Batch, arrays: list[Array]) -> Array:
     return log_sum_exp(product, axes, jnp) if axes else product
 
 
-def aligned(stacked: Array, axes: tuple[int, ...], shape: Shape) -> Array:
+def aligned(stacked: Array, axes: tuple[int, ...], shape: ProductShape) -> Array:
     """[rows, axes...] as [rows, all axes...], of length one where it has none."""
     order = sorted(range(len(axes)), key=axes.__getitem__)
     moved = jnp.transpose(stacked, (0, *[1 + k for k in order]))
@@ -193,7 +195,7 @@ def aligned(stacked: Array, axes: tuple[int, ...], shape: Shape) -> Array:
     )
 
 
-def rows(arrays: list[Array], places: Sequence[Place]) -> Array:
+def rows(arrays: list[Array], places: Sequence[ArrayRow]) -> Array:
     """These rows one after the other."""
     used = sorted({place.array for place in places})
     offsets = dict(zip(used, np.cumsum([0, *[len(arrays[k]) for k in used[:-1]]]), strict=True))

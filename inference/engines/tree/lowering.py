@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...factors.factor_graph import Name
-from ...planning.contraction import ALONE, Step
+from ...planning.contraction import ALONE, Contraction
 from ...planning.orders import bits
 from ...planning.plan import Plan, plan_contraction
 from .circuit import RESERVED, ZERO, Circuit, Ints, Schedule, Variables, schedule
 from .crown import CrownBuilder, choose_crown, crown_leaves
 from .leaves import Leaves, joined, lay_leaves
-from .program import Lengths, Program, Wanted
+from .program import Lengths, Outputs, TreeProgram
 from .structure import Structure
 
 
@@ -28,16 +28,16 @@ def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
 
 
 def lower_plan(
-    structure: Structure, leaves: Leaves, plan: Plan, wanted: Wanted, dense_from: float
-) -> Program:
+    structure: Structure, leaves: Leaves, plan: Plan, wanted: Outputs, dense_from: float
+) -> TreeProgram:
     """The program of what is wanted; products of `dense_from` terms are matrix products."""
     crown = choose_crown(plan, dense_from)
-    if crown and wanted is not Wanted.ALL:
+    if crown and wanted is not Outputs.ALL:
         leaves = lay_leaves(structure, crown_leaves(plan, crown))
     lowering = Lowering(structure, leaves, plan, crown)
-    if wanted is not Wanted.PARTITION:
+    if wanted is not Outputs.PARTITION:
         lowering.go_down(
-            set(leaves.hosts) if wanted is Wanted.UNARY else set(range(len(leaves.leaves)))
+            set(leaves.hosts) if wanted is Outputs.UNARY else set(range(len(leaves.leaves)))
         )
     return finish(lowering, wanted)
 
@@ -172,7 +172,7 @@ def number_of(name: Any) -> int:
     return number
 
 
-def needed_nodes(numbered: list[tuple[int, Step]], wanted: set[int]) -> set[int]:
+def needed_nodes(numbered: list[tuple[int, Contraction]], wanted: set[int]) -> set[int]:
     """The wanted leaves and all above them."""
     needed = set(wanted)
     for node, step in numbered:
@@ -191,15 +191,15 @@ def roots_of(lowering: Lowering) -> list[int]:
     return [found[leaf] for leaf in range(tree.leaf_count)]
 
 
-def finish(lowering: Lowering, wanted: Wanted) -> Program:
+def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
     """Schedules what is left and looks up where the answers lie."""
-    unary = lowering.add_unary() if wanted is not Wanted.PARTITION else []
+    unary = lowering.add_unary() if wanted is not Outputs.PARTITION else []
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
     leaf_roots = np.array(roots_of(lowering), np.int32)
     leaves = lowering.leaves
     places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
-    return Program(
+    return TreeProgram(
         sources=leaves.sources,
         evidence=leaves.evidence,
         up=first.tiles,
@@ -222,12 +222,12 @@ def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
 
 
 def table_places(
-    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Wanted
+    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Outputs
 ) -> dict[str, Ints]:
     """For each entry of the tables, in the order given: its value, its gradient and its root."""
     values, gradients, roots = [], [], []
     for i, leaf in enumerate(lowering.leaves.leaves):
-        if wanted is Wanted.ALL and leaf.start is not None:
+        if wanted is Outputs.ALL and leaf.start is not None:
             tensor = lowering.gradients[i]
             offsets = lowering.circuit.offsets(tensor, leaf.scope)
             assert leaf.place is not None

@@ -25,7 +25,7 @@ from .leaves import Leaves
 from .levels import Levels, log_partition_by_levels, lower_levels
 from .lowering import lower_plan, plan_structure
 from .partition import Programs, log_partition, partition_and_marginals
-from .program import Program, Wanted
+from .program import Outputs, TreeProgram
 from .structure import Structure
 
 Array = Any
@@ -46,17 +46,17 @@ class Compiled(Engine):
 
     @cached_property
     def programs(self) -> Programs:
-        return Programs(self.lower(Wanted.PARTITION), self.unary, self.lower(Wanted.ALL))
+        return Programs(self.lower(Outputs.PARTITION), self.unary, self.lower(Outputs.ALL))
 
     @cached_property
-    def unary(self) -> Program:
-        return self.lower(Wanted.UNARY)
+    def unary(self) -> TreeProgram:
+        return self.lower(Outputs.UNARY)
 
     @cached_property
     def trail(self) -> Trail:
         return on_device(lower_trail(self.structure, self.leaves, self.plan))
 
-    def lower(self, wanted: Wanted) -> Program:
+    def lower(self, wanted: Outputs) -> TreeProgram:
         return on_device(
             lower_plan(self.structure, self.leaves, self.plan, wanted, self.dense_from)
         )
@@ -105,7 +105,7 @@ def compile_structure(
     )
 
 
-Held = TypeVar("Held", Program, Trail)
+Held = TypeVar("Held", TreeProgram, Trail)
 
 
 def on_device(held: Held) -> Held:
@@ -136,7 +136,7 @@ def run_log_partition(programs: Programs, tables: Tables, log_evidence: Array) -
 
 
 @jax.jit
-def run_marginals(program: Program, tables: Tables, log_evidence: Array) -> Array:
+def run_marginals(program: TreeProgram, tables: Tables, log_evidence: Array) -> Array:
     return partition_and_marginals(program, *flat(tables, log_evidence))[1].unary
 
 

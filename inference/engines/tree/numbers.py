@@ -21,7 +21,7 @@ class Wide(NamedTuple):
     exponent: Array
 
 
-class Layout(NamedTuple):
+class FloatBits(NamedTuple):
     """Where a float keeps its exponent."""
 
     bits: Any
@@ -29,10 +29,10 @@ class Layout(NamedTuple):
     bias: int
 
 
-LAYOUTS = {4: Layout(jnp.int32, 23, 127), 8: Layout(jnp.int64, 52, 1023)}
+LAYOUTS = {4: FloatBits(jnp.int32, 23, 127), 8: FloatBits(jnp.int64, 52, 1023)}
 
 
-def layout_of(dtype: Any) -> Layout:
+def layout_of(dtype: Any) -> FloatBits:
     return LAYOUTS[jnp.dtype(dtype).itemsize]
 
 

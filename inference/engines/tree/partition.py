@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from .machine import in_turn
-from .passes import Marginals, fill, log_of_roots, marginals_of
-from .program import Program
+from .passes import FlatMarginals, fill, log_of_roots, marginals_of
+from .program import TreeProgram
 
 Array = Any
 
@@ -17,9 +17,9 @@ Array = Any
 class Programs(NamedTuple):
     """For the partition alone, with marginals of variables, and with those of factors as well."""
 
-    partition: Program
-    unary: Program
-    all: Program
+    partition: TreeProgram
+    unary: TreeProgram
+    all: TreeProgram
 
 
 @jax.custom_jvp
@@ -49,13 +49,13 @@ def derivative(
 log_partition.defjvp(derivative, symbolic_zeros=True)
 
 
-def plain_partition(program: Program, tables: Array, log_evidence: Array) -> Array:
+def plain_partition(program: TreeProgram, tables: Array, log_evidence: Array) -> Array:
     return log_of_roots(program, fill(program, tables, log_evidence))
 
 
 def plain_marginals(
-    program: Program, tables: Array, log_evidence: Array
-) -> tuple[Array, Marginals]:
+    program: TreeProgram, tables: Array, log_evidence: Array
+) -> tuple[Array, FlatMarginals]:
     buffer = fill(program, tables, log_evidence)
     return log_of_roots(program, buffer), marginals_of(program, buffer)
 
@@ -66,15 +66,15 @@ marginals_in_turn = in_turn(plain_marginals)
 
 @jax.custom_jvp
 def partition_and_marginals(
-    program: Program, tables: Array, log_evidence: Array
-) -> tuple[Array, Marginals]:
+    program: TreeProgram, tables: Array, log_evidence: Array
+) -> tuple[Array, FlatMarginals]:
     """log Z and its gradient, whose derivatives (covariances) are those of the passes."""
-    found: tuple[Array, Marginals] = marginals_in_turn(program, tables, log_evidence)
+    found: tuple[Array, FlatMarginals] = marginals_in_turn(program, tables, log_evidence)
     return found
 
 
 @partition_and_marginals.defjvp
 def derivative_of_marginals(
-    primals: tuple[Program, Array, Array], tangents: tuple[Any, Array, Array]
+    primals: tuple[TreeProgram, Array, Array], tangents: tuple[Any, Array, Array]
 ) -> Any:
     return jax.jvp(partial(plain_marginals, primals[0]), primals[1:], tangents[1:])

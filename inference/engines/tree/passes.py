@@ -9,12 +9,12 @@ from jax import lax
 from .dense import Scaled, run_dense, scaled_of_logs, scaled_of_wide
 from .machine import lengthened, read, take, walk
 from .numbers import Wide, logs_of_wide, normalised, ratio, sum_of_products, wide_of_logs
-from .program import Crown, Program
+from .program import Crown, TreeProgram
 
 Array = Any
 
 
-class Marginals(NamedTuple):
+class FlatMarginals(NamedTuple):
     """Of the states of each variable (zero-padded), and of all entries of the tables in line."""
 
     unary: Array
@@ -47,7 +47,7 @@ def wide_leaves(program: Sources, tables: Array, log_evidence: Array) -> Wide:
     return wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
 
 
-def fill(program: Program, tables: Array, log_evidence: Array) -> Wide:
+def fill(program: TreeProgram, tables: Array, log_evidence: Array) -> Wide:
     """The buffer after all walks."""
     leaves = wide_leaves(program, tables, log_evidence)
     buffer: Wide = walk(program.up, lengthened(leaves, program.lengths.first), sum_of_products)
@@ -77,11 +77,11 @@ def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     return Wide(*joined)
 
 
-def log_of_roots(program: Program, buffer: Wide) -> Array:
+def log_of_roots(program: TreeProgram, buffer: Wide) -> Array:
     return jnp.sum(logs_of_wide(read(buffer, program.roots)))
 
 
-def marginals_of(program: Program, buffer: Wide) -> Marginals:
+def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
     """value * gradient / root, all zero where the evidence is impossible."""
     roots: Wide = read(buffer, program.roots)
     possible = jnp.all(roots.mantissa > 0)
@@ -94,7 +94,7 @@ def marginals_of(program: Program, buffer: Wide) -> Marginals:
         read(buffer, program.gradients),
         read(totals, program.value_roots),
     )
-    return Marginals(unary, tables)
+    return FlatMarginals(unary, tables)
 
 
 def one_like(buffer: Wide) -> Wide:

@@ -16,7 +16,7 @@ from .circuit import Tiles
 from .dense import Dense
 
 
-class Wanted(Enum):
+class Outputs(Enum):
     """What is read off: the partition alone, marginals of variables, or those of factors too."""
 
     PARTITION = 0
@@ -64,7 +64,7 @@ FIELDS = (
 
 @partial(jax.tree_util.register_dataclass, data_fields=FIELDS, meta_fields=("crown", "lengths"))
 @dataclass(frozen=True, eq=False)
-class Program:
+class TreeProgram:
     """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`).
 
     Places in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values`

@@ -17,7 +17,7 @@ Array = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class FactorGroup:
     """Factors of one table shape: `scopes[i]` are the variables of the axes of table i."""
 
     scopes: NDArray[np.intp]
@@ -33,7 +33,7 @@ class Structure:
     """Variables 0 to V - 1 with their numbers of states, and the factors on them."""
 
     sizes: tuple[int, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[FactorGroup, ...]
 
     def __post_init__(self) -> None:
         verify_structure(self)
@@ -66,7 +66,7 @@ class Structure:
         return tuple(places)
 
 
-def first_scope(group: Group) -> list[int]:
+def first_scope(group: FactorGroup) -> list[int]:
     scope: list[int] = group.scopes[0].tolist()
     return scope
 
@@ -116,7 +116,7 @@ def group_factors(graph: FactorGraph) -> Grouped:
     scopes = [
         [[number[v] for v in factors[i].variables] for i in inside] for inside in members.values()
     ]
-    groups = [Group(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
+    groups = [FactorGroup(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
     tables = tuple(
         [
             np.stack([np.asarray(factors[i].log_values, np.float64) for i in g])
