@@ -9,8 +9,7 @@ import numpy as np
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.missing import present_name
 from dpc.inference.mcmc.container import Coordinates, container, dataset, group, has_group
-from dpc.inference.mcmc.over import over_draws
-from dpc.inference.mcmc.run import key_for
+from dpc.inference.mcmc.run import key_for, over_draws
 
 from ..data.bound import Data
 from .labels import coords_of, dims_of

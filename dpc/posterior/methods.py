@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from dpc.dsl.graph.graph import Kind
+from dpc.inference.mcmc.container import smooth_weights
 from dpc.inference.mcmc.gaussian import (
     FlatTarget,
     Gaussian,
@@ -17,7 +18,6 @@ from dpc.inference.mcmc.gaussian import (
     fit_svi,
     flatten,
 )
-from dpc.inference.mcmc.pareto import smooth_weights
 from dpc.inference.mcmc.run import NutsPlan, NutsRun, key_for
 from dpc.inference.mcmc.target import TargetDensity
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import InferenceError
+
 Array = Any
 Usual = dict[str, Array]
 
@@ -61,3 +63,19 @@ class Family:
     start: Callable[[Array], Array] | None = None
     conjugate: ConjugatePrior | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+
+
+class NoMaximumError(InferenceError):
+    """The mean of the statistics is not inside the set of means: no maximum exists."""
+
+
+class OutsideSupportError(InferenceError):
+    """An observation that has density zero whatever the parameters."""
+
+
+class NotConvergedError(InferenceError):
+    """Newton's method stopped without a certificate."""
+
+
+class NoClosedFormError(InferenceError):
+    """The conjugate prior of this family has no normaliser in closed form."""

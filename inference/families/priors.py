@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from .errors import NoClosedFormError
-from .family import Array, ConjugatePrior, Family, Usual
+from .family import Array, ConjugatePrior, Family, NoClosedFormError, Usual
 from .features import compiled, in_domain, log_partition, statistic
 from .special import floats, over_leading
 

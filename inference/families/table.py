@@ -6,12 +6,9 @@ from typing import Any
 
 from ..errors import InferenceError
 from .counts import bernoulli, binomial, categorical, geometric, multinomial, poisson
-from .directions import von_mises
 from .family import Family
-from .matrices import wishart
-from .normals import multivariate_normal, normal, normal_of_known_scale
-from .positives import exponential, gamma, laplace_of_known_location
-from .simplices import beta, dirichlet
+from .normals import multivariate_normal, normal, normal_of_known_scale, wishart
+from .positives import beta, dirichlet, exponential, gamma, laplace_of_known_location, von_mises
 
 
 @dataclass(frozen=True)

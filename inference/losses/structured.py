@@ -21,9 +21,8 @@ import jax
 import jax.numpy as jnp
 
 from ..engines.tree.structure import Structure
-from ..optimise.certificate import eps_of
-from ..optimise.method import Array
-from .scores import Tables, places, score, verify_tables
+from ..optimise.method import Array, eps_of
+from .fields import Tables, places, score, verify_tables
 
 Solve = Callable[[Tables], Array]
 CLOSE = 1e3  # roundings of theta that the gap may be

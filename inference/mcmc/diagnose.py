@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from .container import ess, group, has_group, rhat
-from .pareto import TRUSTED
+from .container import TRUSTED, ess, group, has_group, rhat
 
 RHAT = 1.01
 ESS_PER_CHAIN = 100

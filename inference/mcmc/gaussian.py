@@ -9,8 +9,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from .start import find_starts
-from .target import TargetDensity
+from .target import TargetDensity, find_starts
 
 ITERATIONS = 500
 SMALL = 1e-6

@@ -16,8 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .certificate import asked_of, largest, rounding, tolerance_for
-from .method import Array, Minimiser, State, Verdict, norm_of, not_finite
+from .method import (
+    Array,
+    Minimiser,
+    State,
+    Verdict,
+    asked_of,
+    largest,
+    norm_of,
+    not_finite,
+    rounding,
+    tolerance_for,
+)
 
 Expect = Callable[[Any, Any], tuple[Array, Any]]
 Maximise = Callable[[Any, Any, Any], Any]

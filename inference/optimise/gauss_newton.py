@@ -18,17 +18,23 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    norm_of,
+    not_finite,
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Minimiser, State, Verdict, norm_of, not_finite
 
 LEAST, MOST = 1e-8, 1e8  # damping other than none, relative to the curvature along the gradient
 POOR, GOOD, CHANGE = 0.25, 0.75, 4.0

@@ -21,18 +21,24 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     eps_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    norm_of,
+    not_finite,
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Minimiser, State, Verdict, norm_of, not_finite
 
 TRIES = 40
 MEMORY = 2**22

@@ -14,18 +14,23 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     eps_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    not_finite,
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Minimiser, State, Verdict, not_finite
 
 HALVINGS = 50
 ENOUGH = 1e-4  # of the fall that the slope promises

@@ -18,8 +18,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from ..errors import InferenceError
-from .certificate import largest
-from .method import Array, Minimiser, State, Verdict, not_finite
+from .method import Array, Minimiser, State, Verdict, largest, not_finite
 
 STRETCH = 50
 LEAST_STEPS = 1000

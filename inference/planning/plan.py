@@ -3,14 +3,39 @@
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..errors import MemoryLimitError, PlanMismatchError
 from ..factors.factor_graph import Name
 from .contraction import ALONE, ContractionTree, tree_by_order, tree_by_path
-from .memory import default_memory_limit, format_bytes
-from .orders import Mask, bits, mask_of
-from .portfolio import PairPath, best_order, greedy_path
+from .orders import Mask, PairPath, best_order, bits, greedy_path, mask_of
+
+FRACTION = 0.5
+UNKNOWN = 4 << 30
+
+
+def default_memory_limit() -> int:
+    """Half of the available memory in bytes; 2 GiB where the system does not say."""
+    return int(available_memory() * FRACTION)
+
+
+def available_memory() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return UNKNOWN
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in fields else UNKNOWN
+
+
+def format_bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            break
+        count /= 1024
+    return f"{count:.3g} {unit}"
+
 
 FLOAT = 8
 SMALL = 1 << 24  # not worth asking the system how much is free

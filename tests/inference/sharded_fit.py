@@ -35,7 +35,7 @@ def field_losses(states: Any, weights: Any) -> Any:
     """
     from dpc.inference.engines.tree.model import compile_structure
     from dpc.inference.engines.tree.structure import FactorGroup, Structure
-    from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
+    from dpc.inference.losses.fields import pseudo_likelihood
 
     chain = Structure(
         (2, 2, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[0, 1], [1, 2]])))

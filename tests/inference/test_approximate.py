@@ -11,9 +11,11 @@ import jax
 import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy, naive_propagation, tree
+from brute import brute_log_partition, brute_marginals, brute_mode
 from shared import needs_problems, problem, published_marginals
 
 from dpc.inference.engines.approximate.auto import infer_auto
+from dpc.inference.engines.approximate.fits import far_too_wide
 from dpc.inference.engines.approximate.layout import lay_out
 from dpc.inference.engines.approximate.messages import fits_scaled
 from dpc.inference.engines.approximate.propagation import (
@@ -21,9 +23,7 @@ from dpc.inference.engines.approximate.propagation import (
     infer_marginals_bp,
     infer_mode_bp,
 )
-from dpc.inference.engines.approximate.width import far_too_wide
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.factors.brute import brute_log_partition, brute_marginals, brute_mode
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_log_partition, infer_marginals, infer_mode
 

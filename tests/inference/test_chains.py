@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,6 @@ from scipy import stats
 
 from dpc.inference.engines import path as chains
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 STEPS, STATES, BEST = 4, 3, 4

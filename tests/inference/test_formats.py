@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from networks import same_network
 from shared import NETWORKS, needs_references, reference
 
 from dpc.inference.formats.bif import read_bif, write_bif
@@ -19,7 +20,6 @@ from dpc.inference.formats.network import (
     Network,
     NetworkTable,
     NetworkVariable,
-    same_network,
 )
 from dpc.inference.formats.registry import FORMATS, format_of, read_network
 from dpc.inference.formats.uai import read_uai, read_uai_evidence, write_uai

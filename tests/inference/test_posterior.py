@@ -26,15 +26,13 @@ from dpc.inference.mcmc.container import (
     dataset,
     group,
     has_group,
+    smooth_weights,
     write_netcdf,
 )
 from dpc.inference.mcmc.diagnose import diagnose
 from dpc.inference.mcmc.gaussian import NoMode, draw_gaussian, fit_laplace, fit_svi, flatten
-from dpc.inference.mcmc.over import over_draws
-from dpc.inference.mcmc.pareto import smooth_weights
-from dpc.inference.mcmc.run import Draws, NutsPlan, NutsRun, NutsState, join, key_for
-from dpc.inference.mcmc.start import NoStart, find_starts
-from dpc.inference.mcmc.target import TargetDensity
+from dpc.inference.mcmc.run import Draws, NutsPlan, NutsRun, NutsState, join, key_for, over_draws
+from dpc.inference.mcmc.target import NoStart, TargetDensity, find_starts
 
 Y = np.array([1.2, 0.7, 2.9, 1.8])
 PRECISION = 1 / 4 + len(Y) / 0.25

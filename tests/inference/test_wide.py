@@ -11,12 +11,18 @@ import jax
 import numpy as np
 import pytest
 from approximations import grid, loopy, tree
+from brute import brute_log_partition
 
 from dpc.finite.approximation import ANSWERED_BY
 from dpc.inference.engines.approximate import auto
-from dpc.inference.engines.approximate.averages import infer_joint_gibbs, infer_moments_gibbs
-from dpc.inference.engines.approximate.draws import infer_samples_gibbs, thinned
-from dpc.inference.engines.approximate.gibbs import advance_to, start_gibbs
+from dpc.inference.engines.approximate.gibbs import (
+    advance_to,
+    infer_joint_gibbs,
+    infer_moments_gibbs,
+    infer_samples_gibbs,
+    start_gibbs,
+    thinned,
+)
 from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
 from dpc.inference.engines.approximate.perturb import (
     certain_solver,
@@ -30,7 +36,6 @@ from dpc.inference.engines.approximate.propagation import (
 )
 from dpc.inference.engines.approximate.results import Approximation
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors.brute import brute_log_partition
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import Term, infer_entropy, infer_joint, infer_mode, infer_moments
 

@@ -11,10 +11,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...errors import InferenceError
-from ...factors.evidence import Given
-from ...factors.factor_graph import FactorGraph
-from ...planning.memory import default_memory_limit
-from ...planning.plan import Plan
+from ...factors.factor_graph import FactorGraph, Given
+from ...planning.plan import Plan, default_memory_limit
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
 from ..numpy.sums import (
@@ -106,7 +104,7 @@ QUESTIONS = {
         plan_all,
         argument_first(infer_samples),
         {
-            "gibbs": ("draws.infer_samples_gibbs", ("seed",)),
+            "gibbs": ("gibbs.infer_samples_gibbs", ("seed",)),
             "perturb": ("perturb.infer_samples_perturbed", ("seed", "memory")),
         },
         ("gibbs",),
@@ -115,13 +113,13 @@ QUESTIONS = {
     "joint": Question(
         argument_first(plan_joint),
         argument_first(infer_joint),
-        {"gibbs": ("averages.infer_joint_gibbs", ("seed",))},
+        {"gibbs": ("gibbs.infer_joint_gibbs", ("seed",))},
         ("gibbs",),
     ),
     "moments": Question(
         argument_first(plan_moments),
         argument_first(infer_moments),
-        {"gibbs": ("averages.infer_moments_gibbs", ("seed",))},
+        {"gibbs": ("gibbs.infer_moments_gibbs", ("seed",))},
         ("gibbs",),
     ),
 }

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import FactorGraph, Floats, Name
+from ...factors.factor_graph import FactorGraph, Floats, Given, Name, impossible
 from ..numpy.decisions import Configuration
 from .layout import FactorBatch, FactorLayout, lay_out, neighbours
 

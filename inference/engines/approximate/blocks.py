@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array
-from .kernels import LOG, MAX
 from .layout import FactorLayout, greedy_colours
+from .messages import LOG, MAX
 
 Blocking = Literal["forests", "colours"]
 SOFT_ZERO = (

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import FactorGraph, Floats
+from ...factors.factor_graph import FactorGraph, Floats, Given, impossible
 from .layout import FactorLayout, lay_out
 from .results import Approximation, NotSubmodularError
 

@@ -16,8 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.evidence import Given, check_evidence, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats, Name, log_score
+from ...factors.factor_graph import (
+    Array,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    check_evidence,
+    impossible,
+    log_score,
+)
 from ..numpy.binding import BoundGraph, bind
 from ..numpy.decisions import Configuration, complete
 from ..numpy.sums import one_hot

@@ -14,12 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...factors.evidence import Given
-from ...factors.factor_graph import Array, FactorGraph, Floats
-from .kernels import MAX, REAL, add_up, contract_others, take
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given
+from .gibbs import find_start
 from .layout import FactorBatch, FactorLayout, greedy_colours, lay_out, soft_columns
+from .messages import MAX, REAL, add_up, contract_others, take
 from .results import Approximation
-from .starts import find_start
 
 
 class Ascent(NamedTuple):

@@ -14,9 +14,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence
-from ...factors.factor_graph import Factor, FactorGraph, Floats
-from ...planning.memory import default_memory_limit
+from ...factors.factor_graph import Factor, FactorGraph, Floats, Given, check_evidence
+from ...planning.plan import default_memory_limit
 from ..numpy.binding import bind
 from ..numpy.decisions import Configuration, infer_mode
 from ..numpy.sums import plan_marginals

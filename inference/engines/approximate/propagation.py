@@ -15,10 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
 from .blocks import improve
-from .kernels import add_up, contract_others
 from .layout import FactorLayout, lay_out, soft_columns
 from .messages import (
     Messages,
@@ -26,7 +24,9 @@ from .messages import (
     Potentials,
     ProductKind,
     Schedule,
+    add_up,
     changes,
+    contract_others,
     first_messages,
     fits_scaled,
     largest,

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...factors.evidence import Evidence
 from ...factors.factor_graph import (
+    Evidence,
     Factor,
     FactorGraph,
     Floats,
@@ -16,7 +16,6 @@ from ...factors.factor_graph import (
     factor_of_values,
     variables_of,
 )
-from ...planning.pruning import without_barren
 
 ALL = slice(None)
 
@@ -132,3 +131,26 @@ def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Na
     stay = without_barren([f.variables for f in graph.factors], children, held)
     gone = set(range(len(graph.factors))).difference(stay)
     return stay, {name for i in gone if (name := children[i]) is not None}
+
+
+def without_barren(
+    scopes: Sequence[tuple[Name, ...]], children: Sequence[Name | None], needed: Collection[Name]
+) -> list[int]:
+    """Positions of the factors that matter: barren children (in one table) go, repeatedly."""
+    holders: dict[Name, set[int]] = {}
+    for i, scope in enumerate(scopes):
+        for name in scope:
+            holders.setdefault(name, set()).add(i)
+    waiting = [i for i, child in enumerate(children) if child is not None]
+    gone: set[int] = set()
+    while waiting:
+        i = waiting.pop()
+        child = children[i]
+        if i in gone or child is None or child in needed or holders[child] != {i}:
+            continue
+        gone.add(i)
+        for name in scopes[i]:
+            holders[name].discard(i)
+            if len(holders[name]) == 1:
+                waiting.extend(j for j in holders[name] if children[j] == name)
+    return [i for i in range(len(scopes)) if i not in gone]

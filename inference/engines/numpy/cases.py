@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.evidence import Evidence
-from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_known
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
 from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
 from .binding import BoundGraph, bind, table_of
-from .generic import contract
 from .kernels import einsum
 from .passes import Downward, Upward, collect, distribute
-from .program import program_of, smallest_holders
+from .program import contract, program_of, smallest_holders
 
 MISSING = -1
 CHUNK_ENTRIES = 1 << 20

@@ -7,17 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats, Name, verify_known
+from ...factors.factor_graph import (
+    Array,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    check_evidence,
+    impossible,
+    verify_known,
+)
 from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
 from ...planning.orders import mask_of
 from ...planning.plan import Plan, plan_contraction, verify_memory
 from .binding import BoundGraph, bind
-from .decode import decode, gone_ranks
-from .generic import run_upward, total_of
-from .kbest import best_configurations
+from .decode import best_configurations, decode, gone_ranks
 from .passes import collect
-from .program import Product
+from .program import Product, run_upward, total_of
 from .sums import ready_plan
 
 

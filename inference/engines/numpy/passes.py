@@ -12,15 +12,13 @@ from math import exp, log
 
 import numpy as np
 
-from ...factors.evidence import impossible
-from ...factors.factor_graph import Floats, Name
+from ...factors.factor_graph import Floats, Name, impossible
 from ...factors.semirings import LOG
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
 from .binding import LeafSource
-from .generic import contract, run_upward
 from .kernels import einsum
-from .program import Descent, descent_of, program_of, smallest_holders
+from .program import Descent, contract, descent_of, program_of, run_upward, smallest_holders
 
 SAFE = 340.0  # exp(-2 * 340) is still a normal float
 

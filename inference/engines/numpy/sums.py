@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.evidence import Evidence, Given, check_evidence
 from ...factors.factor_graph import (
     Array,
+    Evidence,
     Factor,
     FactorGraph,
     Floats,
+    Given,
     Name,
+    check_evidence,
     factor_of_values,
     log_score,
     verify_factor,
@@ -21,9 +23,8 @@ from ...factors.factor_graph import (
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
 from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
 from .binding import BoundGraph, bind
-from .generic import run_upward, total_of
 from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
-from .program import program_of
+from .program import program_of, run_upward, total_of
 
 SAMPLED = 64  # entries of each factor on which the laws of a user's semiring are checked
 

@@ -1,9 +1,8 @@
 """Exact inference on chains of finite variables, as scans under JAX."""
 
-from .decode import Sequences, mode, sample
+from .decode import Sequences, kbest, mode, sample
 from .domains import Domain
 from .functionals import cross_entropy, divergence, entropy, log_prob, score
-from .kbest import kbest
 from .sums import Marginals, log_partition, marginals, unary_marginals
 
 __all__ = [

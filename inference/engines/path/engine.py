@@ -27,7 +27,7 @@ SPARED = 0.9
 
 @dataclass(frozen=True, eq=False)
 class PathEngine(Engine):
-    """`domain` is that of the log-partition (chains/domains.py)."""
+    """`domain` is that of the log-partition (path/domains.py)."""
 
     structure: Structure
     chains: list[Ints]

@@ -39,7 +39,7 @@ class ScopeTables(NamedTuple):
 class SliceEngine(Engine):
     """`order` [steps, variables of a slice] are the variables; `places` is its inverse.
 
-    `domain` is that of the log-partition (chains/domains.py).
+    `domain` is that of the log-partition (path/domains.py).
     """
 
     structure: Structure

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from ...errors import InferenceError, MemoryLimitError
-from ...planning.memory import default_memory_limit, format_bytes
+from ...planning.plan import default_memory_limit, format_bytes
 from ..path import decode as chain_decode
 from ..path import sums
 from ..path.domains import (

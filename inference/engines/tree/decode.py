@@ -21,9 +21,8 @@ from ...planning.plan import Plan
 from .circuit import Ints, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
 from .lowering import Lowering
-from .machine import lengthened, read, take, walk
 from .numbers import Wide, power_of_two, sum_of_products
-from .passes import leaf_logs, wide_leaves
+from .passes import leaf_logs, lengthened, read, take, walk, wide_leaves
 from .structure import Structure
 
 Array = Any

@@ -15,9 +15,8 @@ from ...planning.contraction import ALONE, Contraction
 from ...planning.orders import bits
 from ...planning.plan import Plan, plan_contraction
 from .circuit import RESERVED, ZERO, Circuit, Ints, Schedule, Variables, schedule
-from .crown import CrownBuilder, choose_crown, crown_leaves
+from .crown import CrownBuilder, Lengths, Outputs, TreeProgram, choose_crown, crown_leaves
 from .leaves import Leaves, joined, lay_leaves
-from .program import Lengths, Outputs, TreeProgram
 from .structure import Structure
 
 

@@ -20,12 +20,12 @@ from jax import lax
 from ...errors import InferenceError
 from ...planning.plan import Plan, verify_memory
 from ..engine import Engine
+from .crown import Outputs, TreeProgram
 from .decode import Mode, Trail, draw_samples, infer_mode, lower_trail
 from .leaves import Leaves
 from .levels import Levels, log_partition_by_levels, lower_levels
 from .lowering import lower_plan, plan_structure
-from .partition import Programs, log_partition, partition_and_marginals
-from .program import Outputs, TreeProgram
+from .passes import Programs, log_partition, partition_and_marginals
 from .structure import Structure
 
 Array = Any

@@ -1,6 +1,6 @@
 """What is compiled: sizes and scopes, no numbers; tables are an array per group of factors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence
-from ...factors.factor_graph import FactorGraph, Floats
+from ...factors.factor_graph import FactorGraph, Floats, Given, check_evidence
 
 Array = Any
 
@@ -143,8 +142,3 @@ def log_evidence_of(sizes: Mapping[Any, int], given: Given | None = None) -> Flo
         for name, likelihood in evidence.soft.items():
             rows[number[name], : sizes[name]] = np.log(likelihood)
     return rows
-
-
-def split_states(sizes: tuple[int, ...], padded: Array) -> Iterator[Array]:
-    """Rows without their padding, variable by variable."""
-    return (padded[..., v, :size] for v, size in enumerate(sizes))

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..engines.numpy.decisions import Configuration
-from ..engines.numpy.functionals import Moments, Term
-from .evidence import Given, check_evidence, impossible
-from .factor_graph import Array, FactorGraph, Floats, Name
-from .semirings import log_sum_exp
+from dpc.inference.engines.numpy.decisions import Configuration
+from dpc.inference.engines.numpy.functionals import Moments, Term
+from dpc.inference.factors.factor_graph import (
+    Array,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    check_evidence,
+    impossible,
+)
+from dpc.inference.factors.semirings import log_sum_exp
 
 LIMIT = 1 << 22
 
