@@ -42,11 +42,8 @@ class Labelled(NamedTuple):
 
 
 def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
-    """The product of all terms, summed over every label that is not kept; axes without a label come
-    last.
-
-    Small products are one multiplication; einsum finds an order for what does not fit on the axes
-    of the first.
+    """The product of all terms, summed over labels that are not kept; axes without one come last.
+    Small products are one multiplication; einsum orders what does not fit on the first's axes.
     """
     first, *others = terms
     trailing = len(first.labels) - len([label for label in first.labels if label is not None])

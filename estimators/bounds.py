@@ -1,15 +1,11 @@
-"""Bounds on the evidence by several samples: (1 / (1 - a)) log mean_k w_k^(1 - a), with w_k = p(x,
-z_k) / q(z_k).
+"""Bounds on the evidence: (1 / (1 - a)) log mean_k w_k^(1 - a), w_k = p(x, z_k) / q(z_k).
 
 a = 0 is the importance-weighted bound, a -> 1 the evidence lower bound. Costs below draws sum to
 log w. Where these are sums over elements that share nothing, each element has a bound of its own,
 which is tighter. Costs that are certain are added to it. With F the bound and S_k the log
-probability of all that has a score in sample k, the surrogate is
-
-    F * prod_k box(S_k)  +  sum_k (1 - box(S_k)) * F without sample k
-
-where the last, for draws that have a baseline, is F with the mean of the other log w in its place
-(VIMCO).
+probability of all that has a score in sample k, the surrogate is F * prod_k box(S_k) + sum_k (1 -
+box(S_k)) * F without sample k, where the last, for draws that have a baseline, is F with the mean
+of the other log w in its place (VIMCO).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,12 +1,10 @@
-"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], whose gradient is the argmax E[y*(theta +
-s Z)] (CV20-23).
+"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], of gradient E[y*(theta + s Z)] (CV20-23).
 
-The Jacobian of the argmax has two estimates, nu being minus the log density of the noise:
-    score   E[y*(theta + s Z) grad nu(Z)^T] / s
-    value   E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T - hess nu(Z))] / s^2
-Both subtract what they would be without noise, which costs nothing in expectation. Noise has mean
-zero: with Gumbel
-noise over one-hot vectors F is s softmax(theta / s) and the argmax is softargmax(theta / s).
+The Jacobian of the argmax has two estimates, nu being minus the log density of the noise: by score
+E[y*(theta + s Z) grad nu(Z)^T] / s, by value E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T -
+hess nu(Z))] / s^2. Both subtract what they would be without noise, which costs nothing in
+expectation. Noise has mean zero: with Gumbel noise over one-hot vectors F is s softmax(theta / s)
+and the argmax is softargmax(theta / s).
 """
 
 from collections.abc import Callable

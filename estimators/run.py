@@ -122,10 +122,8 @@ class ProgramRun:
     def _law_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
     ) -> Distribution | None:
-        """One law for all samples, where these are drawn and the length of each sample's own score
-        is not asked for.
-
-        Samples of a law with nothing random above share its parameters.
+        """One law for all samples, unless each sample's own score is asked for; with nothing random
+        above they share its parameters.
         """
         if own is None or (step.method.baseline and step.method.baseline.spread):
             return None

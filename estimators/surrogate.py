@@ -1,14 +1,10 @@
-"""A surrogate of the whole program: its value estimates E[sum of costs], its derivatives those of
-the expectation.
+"""A surrogate of the whole program: it and its derivatives estimate those of E[sum of costs].
 
-For a cost c with the draws D(c) above it, summed over all samples and elements,
-
-    sum_c  prod_{d in D(c)} weight_d * c   +   sum_w  prod_{d in D(w)} weight_d * (1 - box(log p_w))
-    * b_w
-
-where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its
-score, and a baseline is boxed with the log probabilities of earlier draws only: both sums have the
-right derivatives of every order.
+For a cost c with the draws D(c) above it, summed over all samples and elements, sum_c prod_{d in
+D(c)} weight_d * c + sum_w prod_{d in D(w)} weight_d * (1 - box(log p_w)) * b_w, where the second
+sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its score, and a
+baseline is boxed with the log probabilities of earlier draws only: both sums have the right
+derivatives of every order.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,10 +1,8 @@
-"""The front of exact inference: every question about a factor graph, with evidence and a memory
-limit.
+"""The front of exact inference: every question about a factor graph.
 
 `given` maps a variable to a state (an int), a likelihood vector (an array) or a set of states.
 `memory` is a limit in bytes (half of the free memory unless given). A `plan` made once serves all
-questions with the same observed variables; `infer_cases` answers a whole table of evidence in one
-pass.
+questions with the same observed variables.
 """
 
 from .engines.numpy.cases import CaseAnswers, infer_cases

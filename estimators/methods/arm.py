@@ -1,11 +1,9 @@
-"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of one uniform u for each
-element:
+"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of a uniform u per element.
 
 ARM: d E[f(b)] / d logit_i = E[(f(b) - f(b')) (u_i - 1/2)]. DisARM: the same with E[u_i - 1/2 | b_i,
-b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2.
-
-Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with the interval's ends
-functions of p.
+b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2. Each point is boxed
+with its own distribution, given which u_i is lo + (hi - lo) v with the interval's ends functions of
+p.
 """
 
 from abc import abstractmethod

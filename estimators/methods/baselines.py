@@ -14,10 +14,7 @@ import jax.numpy as jnp
 
 @dataclass(frozen=True)
 class Baseline(ABC):
-    """`needs`: how many samples it takes at least. `spread`: it wants the squared scores.
-
-    `start`: what it remembers before the first costs, where it remembers anything.
-    """
+    """`needs` so many samples; `spread`: wants the squared scores; `start`: its first memory."""
 
     needs: ClassVar[int] = 1
     spread: ClassVar[bool] = False

@@ -1,9 +1,8 @@
-"""Measure-valued derivatives: d E_p[f(x)] / d theta = c (E_p+[f(x)] - E_p-[f(x)]), where d p / d
-theta = c (p+ - p-).
+"""Measure-valued derivatives: d E_p[f] / d theta = c (E_p+[f] - E_p-[f]), d p = c (p+ - p-).
 
-One element at a time is changed into a draw of p+ or of p-, along local axes all at once. The two
-are made of the same noise. Whatever was drawn on the way is boxed in the slope, whose derivatives
-are those of c E_p+[f] and c E_p-[f].
+One element at a time is changed into a draw of p+ or of p-, along local axes all at once, of the
+same noise. What was drawn on the way is boxed in the slope, whose derivatives are those of c
+E_p+[f] and c E_p-[f].
 """
 
 from collections.abc import Callable
@@ -184,11 +183,9 @@ def _and_one_more(
 
 
 def _normal(key: jax.Array, law: Distribution) -> Split:
-    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), R Rayleigh; d N / d sd =
-    (mean + sd M - N) / sd.
-
-    M is Maxwell of both signs. Three normal numbers a, b, c make all: the first is the draw, R =
-    |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
+    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), d N / d sd = (mean + sd M -
+    N) / sd: R Rayleigh, M Maxwell of both signs. Three normal numbers a, b, c make all: the first
+    is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
     base, shape = peeled(law), element_shape(law)
     mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)

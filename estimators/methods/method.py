@@ -1,5 +1,4 @@
-"""What an estimator is: how a draw becomes weighted points whose weights and values carry all
-derivatives.
+"""What an estimator is: how a draw becomes weighted points that carry all derivatives.
 
 E[f(x)] is estimated by sum over points of weight * f(value). The value of that sum must be an
 unbiased estimate, and so must its derivatives, up to the `order` that the method claims.
@@ -16,11 +15,9 @@ from .baselines import Baseline
 
 
 class Points(NamedTuple):
-    """`values[m]` is a draw of all elements. `weights[m]` has the axes of the draw that are local,
-    or is None for 1.
-
-    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic
-    box. `spread` is the squared length of the score of each element, for baselines that ask for it.
+    """`values[m]` is a draw of all elements; `weights[m]` has the draw's local axes (None for 1).
+    The weight of an element is multiplied by the magic box of its `log_prob[m]`. `spread` is the
+    squared length of its score, for baselines that ask for it.
     """
 
     values: Any

@@ -1,8 +1,7 @@
-"""All the estimators by name: adding a class is the whole change, and the conformance suite runs
-over them.
+"""All the estimators by name; the conformance suite runs over them.
 
-What they are in a sentence and which options a file may give stands in the language's row of the
-same name (dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
+Their sentence and options stand in the language's row of the same name
+(dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
 """
 
 from .arm import Arm, DisArm

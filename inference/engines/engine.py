@@ -15,10 +15,8 @@ Tables = Sequence[Array]
 
 
 class Engine(ABC):
-    """Answers for one structure, as pure functions that jit, vmap and grad accept.
-
-    Tables are log-potentials, one array [factors or 1, states...] for each group; evidence is
-    [variables, most states] of log-likelihoods.
+    """Answers for one structure, as pure functions that jit, vmap and grad accept. Tables are
+    log-potentials, [factors or 1, states...] a group; evidence [variables, most states].
     """
 
     @abstractmethod

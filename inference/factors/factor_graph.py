@@ -174,8 +174,10 @@ class Evidence:
         return ", ".join(states + vectors) or "nothing"
 
 
-def check_evidence(sizes: Mapping[Name, int], given: Given | None) -> Evidence:
+def check_evidence(sizes: Mapping[Name, int], given: Given | Evidence | None) -> Evidence:
     """Evidence of known variables with states in range; raises where it contradicts itself."""
+    if isinstance(given, Evidence):
+        return given
     evidence = Evidence()
     for name, value in (given or {}).items():
         if name not in sizes:

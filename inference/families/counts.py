@@ -1,8 +1,4 @@
-"""Families of indices and counts: Bernoulli, Binomial, Categorical, Multinomial, Poisson,
-Geometric.
-
-A simplex of k probabilities has k - 1 natural parameters, the log-odds against its last entry.
-"""
+"""Families of indices and counts. A simplex of k has the log-odds against its last entry."""
 
 from dataclasses import replace
 

@@ -18,12 +18,9 @@ Usual = dict[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class ConjugatePrior:
-    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) on the natural parameters,
-    where sum_j A_j = A.
-
-    With more than one piece A_j the family of priors is larger than the canonical one and is
-    updated just as easily. The normaliser is that of the density of the natural parameters, not of
-    the usual ones.
+    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) of theta, sum_j A_j = A. With
+    more than one piece A_j it is larger than the canonical family and updated as easily. The
+    normaliser is that of the density of the natural parameters, not of the usual ones.
     """
 
     name: str
@@ -37,12 +34,9 @@ class ConjugatePrior:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A row. `slack(mean)` is positive inside the set of means and zero or less on its boundary, in
-    relative terms.
-
-    Either `natural_of_mean` is the inverse of the gradient of A in closed form, or it is None and
-    `start(mean)` is where Newton's method begins. `examples` are usual parameters on which the laws
-    of the row are tested.
+    """A row. `slack(mean)`, relative, is positive inside the set of means and not on its boundary.
+    `natural_of_mean` inverts the gradient of A, or `start(mean)` is where Newton's method begins.
+    `examples` are usual parameters on which the identities of the row are tested.
     """
 
     name: str

@@ -24,11 +24,9 @@ HALVINGS = 60
 
 class Certificate(NamedTuple):
     """How near the natural parameters are to the maximum of <natural, mean> - A(natural).
-
-    `gradient_norm` is |grad A(natural) - mean|. `gap` is half the squared Newton decrement, g'
-    Fisher^-1 g / 2: the Fenchel-Young gap A(natural) + A*(mean) - <natural, mean>, in nats per
-    observation, up to third order in g. `interior` says that the mean is inside the set of means,
-    without which no maximum exists.
+    `gradient_norm` is |g| = |grad A(natural) - mean|; `gap` half the squared Newton decrement, g'
+    Fisher^-1 g / 2, in nats per observation, is the Fenchel-Young gap up to third order; `interior`
+    says that the mean is inside the set of means, so that a maximum exists.
     """
 
     gradient_norm: Array
@@ -44,9 +42,7 @@ class Certificate(NamedTuple):
 @partial(jax.jit, static_argnums=0)
 def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
     """(grad A)^-1 (mean), with its certificate; NaN where the mean is not inside the set of means.
-
-    Raises nothing, so that it may be traced: `verify_certificate` turns one that does not hold into
-    an error.
+    Raises nothing, so that it may be traced: `verify_certificate` does.
     """
     natural, certificate = over_leading(partial(invert, family), (floats(mean), 1))
     return natural, Certificate(*certificate)
@@ -91,10 +87,8 @@ def solve_jvp(family: Family, primals: tuple[Array], tangents: tuple[Array]) -> 
 def advance(
     family: Family, mean: Array, state: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array]:
-    """One damped step; the last entry says whether to go on.
-
-    The full step is taken once the decrement is small: by then the values differ by less than their
-    rounding.
+    """One damped step, and whether to go on. The full step is taken once the decrement is small: by
+    then the values differ by less than their rounding.
     """
     natural, count, _ = state
     value, slope = jax.value_and_grad(family.log_partition)(natural)
@@ -128,10 +122,8 @@ jax.tree_util.register_dataclass(MomentFit)
 
 
 def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> MomentFit:
-    """argmax_natural sum_i w_i log p(x_i): the last axis before those of one value counts the
-    observations.
-
-    Under a trace nothing can be raised: natural parameters are then NaN where no maximum exists.
+    """argmax_natural sum_i w_i log p(x_i), i the last axis before those of one value. Under a trace
+    nothing can be raised: natural parameters are then NaN where no maximum exists.
     """
     values = floats(values)
     verify_support(family, values)
@@ -143,11 +135,7 @@ def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> 
 
 
 def fit_to_moments(family: Family, moments: Array) -> MomentFit:
-    """The member of the family with E T(X) = moments.
-
-    It has the highest entropy, relative to the base measure, of all distributions with these
-    moments (PL21).
-    """
+    """The member with E T(X) = moments, of the highest entropy relative to the base (PL21)."""
     natural, certificate = to_natural(family, moments)
     verify_certificate(family, floats(moments), certificate)
     return MomentFit(natural, floats(moments), certificate)
@@ -206,11 +194,8 @@ def at(where: tuple[int, ...]) -> str:
 
 
 def finite(statistics: Array, log_base: Array | None = None) -> Family:
-    """The family on the points 0 to n - 1 with the statistics of each as a row: A = log sum h
-    exp(statistics theta).
-
-    Its set of means is the polytope of the rows; `maximise_entropy` says whether moments are inside
-    it.
+    """The family on the points 0 to n - 1 with statistics as rows: A = log sum h exp(statistics
+    theta). `maximise_entropy` says whether moments are inside the polytope of the rows.
     """
     statistics = floats(statistics)
     size = statistics.shape[0]
@@ -247,11 +232,8 @@ def finite(statistics: Array, log_base: Array | None = None) -> Family:
 def maximise_entropy(
     statistics: Array, moments: Array, log_base: Array | None = None
 ) -> tuple[Array, MomentFit]:
-    """argmax_p H(p) + <p, log_base> such that p' statistics = moments; the fit holds the Lagrange
-    multipliers.
-
-    One row of `statistics` to a point, one column to a moment. The probabilities are
-    softargmax(statistics natural + log_base).
+    """argmax_p H(p) + <p, log_base> such that p' statistics = moments; one row of `statistics` to a
+    point. p = softargmax(statistics natural + log_base), natural the Lagrange multipliers.
     """
     verify_independent(np.asarray(statistics))
     verify_inside(np.asarray(statistics), np.asarray(moments))

@@ -130,10 +130,8 @@ def normal_gamma() -> ConjugatePrior:
 
 
 def multivariate_normal(size: int) -> Family:
-    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P =
-    covariance^-1.
-
-    Symmetric matrices are packed by their lower triangle (`special.py`).
+    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P
+    the precision; symmetric matrices are packed by their lower triangle (`special.py`).
     """
 
     def statistic(x: Array) -> Array:
@@ -247,9 +245,7 @@ def normal_wishart(size: int) -> ConjugatePrior:
 
 def wishart(size: int) -> Family:
     """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration -
-    size - 1) / 2).
-
-    Symmetric matrices are packed by their lower triangle (`special.py`).
+    size - 1) / 2); symmetric matrices are packed by their lower triangle (`special.py`).
     """
 
     def half_count(theta: Array) -> Array:

@@ -1,8 +1,6 @@
-"""Conjugate priors: observing adds the statistics and the counts, and all else is a difference of
-normalisers.
+"""Conjugate priors: observing adds statistics and counts, all else is a difference of normalisers.
 
-The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts) in
-theta = natural.
+The log density of theta is <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts).
 """
 
 from typing import NamedTuple
@@ -46,9 +44,8 @@ def prior_to_usual(family: Family, prior: Prior) -> Usual:
 
 @compiled
 def update(family: Family, prior: Prior, values: Array, weights: Array | None = None) -> Prior:
-    """The posterior: (statistic + sum_i w_i T(x_i), counts + sum_i w_i).
-
-    The last axis before those of one value counts the observations.
+    """The posterior (statistic + sum_i w_i T(x_i), counts + sum_i w_i), i the last axis but a
+    value's.
     """
     statistics = statistic(family, values)
     shares = (

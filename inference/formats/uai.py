@@ -1,8 +1,7 @@
-"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then one table
-after another.
+"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then tables.
 
-Variables have numbers and no names: they are called x0, x1 and so on, and their states 0, 1 and so
-on. Evidence files list a count and then pairs of a variable and its state.
+Variables have numbers and no names: they are called x0, x1 and so on, their states 0, 1 and so on.
+Evidence files list a count and then pairs of a variable and its state.
 """
 
 from math import prod

@@ -1,10 +1,9 @@
-"""Fenchel-Young losses: L(theta, y) = Omega*(theta) + Omega(y) - <theta, y> >= 0, zero iff y is
-predicted (DU07, DU08).
+"""Fenchel-Young losses L(theta, y) = Omega*(theta) + Omega(y) - <theta, y> >= 0 (DU07, DU08).
 
-The prediction is grad Omega*(theta) = argmax_p <theta, p> - Omega(p), and the gradient of the loss
-prediction - y. With the negative Shannon entropy it is the logistic loss, with Gini's the sparsemax
-loss, with Tsallis' the entmax losses, with the expected maximum of noisy scores the perturbed loss.
-All are along the last axis, the others being rows.
+Zero iff y is predicted: the prediction is grad Omega*(theta) = argmax_p <theta, p> - Omega(p), and
+the gradient of the loss prediction - y. With the negative Shannon entropy it is the logistic loss,
+with Gini's the sparsemax loss, with Tsallis' the entmax losses, with the expected maximum of noisy
+scores the perturbed loss. All are along the last axis, the others being rows.
 
 Entmax, p_i = [(alpha - 1) theta_i - tau]_+ ^ (1 / (alpha - 1)) with tau such that they sum to one,
 is softargmax as alpha falls to 1, sparsemax (the projection onto the simplex) at 2, and has zeros
@@ -153,12 +152,9 @@ def perturbed_loss(
     samples: int = 1,
     scale: float = 1.0,
 ) -> Array:
-    """Mean of max_y <theta + scale Z, y> over Gaussian Z, less <theta, target>; less Omega(target),
-    free of theta.
-
-    `solve(theta)` gives the y of the largest <theta, y>, of theta's shape, and is not
-    differentiated: the gradient is the mean of the solutions less the target. Its minimum over
-    theta is minus Omega(target), not zero.
+    """Mean of max_y <theta + scale Z, y> over Gaussian Z, less <theta, target>. `solve(theta)`
+    gives the y of the largest <theta, y> and is not differentiated: the gradient is the mean of the
+    solutions less the target. Omega(target) is left out: the minimum is minus that.
     """
     noise = scale * jax.random.normal(key, (samples, *theta.shape), theta.dtype)
     points = theta[None] + noise

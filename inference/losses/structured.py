@@ -1,15 +1,13 @@
-"""Fenchel-Young losses over the configurations of a structure: conditional random fields,
-perceptron, SparseMAP.
+"""Fenchel-Young losses over the configurations of a structure: CRF, perceptron, SparseMAP.
 
 theta are the tables laid end to end and y the indicator of the entries that a configuration reads,
 so that <theta, y> is its score; Omega is minus the entropy of the joint distribution (CRF), nothing
-(perceptron), or |mu|^2 / 2 over the marginals of the factors (SparseMAP). The convex hull of the y
-is the marginal polytope.
+(perceptron), or |mu|^2 / 2 over the marginals of the factors (SparseMAP).
 
-SparseMAP projects theta onto it by Wolfe's active sets: the mode at theta - mu joins the
-configurations that mu mixes, weights are solved for on their affine hull, and those that would turn
-negative leave. The gap, the largest of <theta - mu, y - mu>, bounds the distance to the optimum and
-ends it. For one variable it is sparsemax. Its tables are finite.
+SparseMAP projects theta onto the hull of the y, the marginal polytope, by Wolfe's active sets: the
+mode at theta - mu joins the configurations that mu mixes, weights are solved for on their affine
+hull, and those that would turn negative leave. The gap, the largest of <theta - mu, y - mu>, bounds
+the distance to the optimum and ends it. For one variable it is sparsemax.
 """
 
 from collections.abc import Callable
@@ -75,11 +73,9 @@ def sparsemap_loss(
 
 
 def sparsemap(structure: Structure, mode: Solve, tables: Tables, limit: int = 32) -> SparseMap:
-    """argmax over the marginal polytope of <theta, mu> - |mu|^2 / 2, with at most `limit`
-    configurations.
-
-    The derivative is exact where the configurations in use do not change: a projection onto their
-    affine hull.
+    """argmax over the marginal polytope of <theta, mu> - |mu|^2 / 2, of at most `limit`
+    configurations; its derivative, a projection onto their affine hull, is exact where they do not
+    change.
     """
     verify_tables(structure, tables)
     theta = flat(tables)

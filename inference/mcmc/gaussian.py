@@ -76,11 +76,8 @@ def fit_laplace(flat: FlatTarget) -> Gaussian:
 
 
 def _is_flat(flat: FlatTarget, mode: jax.Array, found: Local) -> bool:
-    """Whether the potential fails to rise a standard deviation away, where that of a Gaussian rises
-    by a half.
-
-    Rounding makes the curvature along a ridge positive, and a plateau has some that vanishes as
-    slowly as its slope.
+    """Whether the potential fails to rise a standard deviation away (a Gaussian's by a half):
+    rounding makes the curvature along a ridge positive, and a plateau has some that vanishes.
     """
     values, vectors = np.linalg.eigh(found.curvature)
     away = (vectors / np.sqrt(values)).T

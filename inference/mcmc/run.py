@@ -1,8 +1,7 @@
-"""NUTS in stretches: warm-up and draws of several chains, each a pure function of the state before.
+"""NUTS in chunks: warm-up and draws of several chains, each a pure function of the state before.
 
-A state is arrays alone, every draw is made from the key in it, and all stretches run one compiled
-program. A run that continues from the state after any stretch is therefore the same run, bit for
-bit.
+A state is arrays alone, every draw is made from the key in it, and all chunks run one compiled
+program: a run that continues from any state is the same run, bit for bit.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Expectation-maximisation: raw' = maximise(raw, expected(raw)); the log-likelihood never falls.
 
-The caller brings both halves: `expect(raw, data)` the log-likelihood, or with a prior the
-log-posterior, and whatever `maximise(raw, expected, data)` needs of the latent variables. The
-gradient of the log-likelihood comes from the first half by differentiation (by Fisher's identity it
-is that of the expected complete log-likelihood).
+`expect(raw, data)` gives the log-likelihood (or with a prior the log-posterior) and whatever
+`maximise(raw, expected, data)` needs of the latent variables. The gradient comes from the first by
+differentiation (by Fisher's identity that of the expected complete log-likelihood).
 """
 
 from collections.abc import Callable
@@ -42,12 +41,10 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExpectationMaximisation(Minimiser):
-    """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, and a small
-    gradient.
-
-    The value is minus the log-likelihood. `maximise` must give finite parameters: where the best
-    are on the boundary, its caller bounds them or brings a prior. Where the log-likelihood is NaN
-    `otherwise` is asked in place of `expect`.
+    """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, a small
+    gradient. The value is minus the log-likelihood. `maximise` must give finite parameters: its
+    caller bounds them or brings a prior. Where the value is NaN `otherwise` is asked in place of
+    `expect`.
     """
 
     expect: Expect

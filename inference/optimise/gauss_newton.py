@@ -1,5 +1,4 @@
-"""Damped Gauss-Newton: raw' = raw - (J' H J + damping)^-1 g, J of the outputs, H of a convex
-likelihood of them (SO02).
+"""Damped Gauss-Newton: raw' = raw - (J' H J + damping)^-1 g, H of a convex likelihood (SO02).
 
 Where the outputs are the natural parameters of an exponential family, loss = sum_i A(f_i) - <f_i,
 T_i>, H is the covariance of T and J' H J the Fisher information, so that the step is the natural
@@ -53,11 +52,9 @@ class Damped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussNewton(Minimiser):
-    """`likelihood(outputs(raw, data), data)` is minimised; convex in the outputs, which are any
-    pytree.
-
-    A convex penalty on raw belongs to the likelihood, with raw as one of the outputs. `damping` is
-    that of the first step, relative to the curvature along the gradient; `inner_steps` bounds the
+    """`likelihood(outputs(raw, data), data)` is minimised, convex in the outputs, which are any
+    pytree; a convex penalty on raw belongs to it, with raw as one of the outputs. `damping` is that
+    of the first step, relative to the curvature along the gradient; `inner_steps` bounds the
     conjugate gradients of one step.
     """
 

@@ -1,5 +1,4 @@
-"""Standard errors from the observed information: the square roots of the diagonal of J H^-1 J'
-(delta method).
+"""Standard errors from the observed information: roots of the diagonal of J H^-1 J' (delta method).
 
 H is the Hessian of minus the log-likelihood at its minimum and J the Jacobian of the parameters
 that are reported. Where H is singular, a reported number that moves along a flat direction is not
@@ -24,10 +23,8 @@ EXPOSED = 1e-6  # share of a number's dependence on raw that lies along flat dir
 
 
 class StandardErrors(NamedTuple):
-    """`errors` and `identified` are shaped like the reported parameters; `flat` are directions of
-    raw, in its rows.
-
-    `reason` is empty, or says in words what cannot be trusted.
+    """`errors` and `identified` are like the reported parameters; the rows of `flat` directions of
+    raw; `reason` says in words what cannot be trusted, or is empty.
     """
 
     errors: Any

@@ -1,5 +1,4 @@
-"""L-BFGS: raw' = raw - t B g with B g from the last pairs of steps and changes of the gradient (two
-loops).
+"""L-BFGS: raw' = raw - t B g, B g by two loops over pairs of steps and changes of the gradient.
 
 B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and
 Lemarechal 1989): weights of rare and of common features differ in curvature by orders of magnitude,
@@ -7,11 +6,10 @@ and one number for all halves the speed.
 
 The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the
 slope has risen. Too long a step halves the bracket from above, too short a step doubles or halves
-it from below. Where values are equal to rounding, slopes alone decide (the approximate conditions
-of Hager and Zhang).
+it from below. Where values are equal to rounding, slopes alone decide (Hager and Zhang).
 
-All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which takes no
-time beside a loss that is worth compiling, and would take seconds to compile with it.
+All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which would
+take seconds to compile.
 """
 
 from dataclasses import dataclass
@@ -68,11 +66,8 @@ class Searched(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lbfgs(Minimiser):
-    """For any number of parameters; `loss(raw, data)` is differentiable, and `otherwise` is asked
-    where it is NaN.
-
-    `history` is the number of pairs kept. Without it as many are kept as MEMORY numbers hold,
-    between 10 and 200: pairs are cheap beside a gradient.
+    """For any number of parameters; `loss(raw, data)` is differentiable, `otherwise` is asked where
+    it is NaN. `history` pairs are kept, or as many as MEMORY numbers hold, between 10 and 200.
     """
 
     loss: Loss
@@ -102,11 +97,8 @@ class Lbfgs(Minimiser):
         return State(before, raw, value, value, memory)
 
     def advance(self, state: State) -> State:
-        """Along the direction that is remembered; then the next one. From an infinite value every
-        step is accepted.
-
-        A search that fails stays where it is and forgets the pairs: the next one goes along the
-        gradient.
+        """Along the remembered direction; then the next one. From an infinite value every step is
+        accepted. A search that fails forgets the pairs: the next one goes along the gradient.
         """
         old: Pairs = state.memory
         flat = flatten(state.raw)
@@ -206,10 +198,8 @@ def remember(old: Pairs, step: Array, change: Array) -> Pairs:
 
 
 def next_diagonal(old: Pairs, step: Array, change: Array, curvature: Array) -> Array:
-    """The diagonal of the BFGS update of diag(d), after d is scaled to the curvature y's along the
-    newest pair:
-
-    d <- d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
+    """The diagonal of the BFGS update of diag(d): d is scaled to the curvature along the pair, d <-
+    d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
     """
     start = old.diagonal if old.count > 0 else np.ones_like(step)
     scaled = start * (curvature / np.sum(start * change**2))

@@ -3,10 +3,9 @@
 `raw` is a pytree of float arrays that are free to take any value. A state is all arrays: kept in a
 file and given back, it continues bit for bit. A certificate says why it is believed: that the
 gradient is small is not enough, for it also vanishes on the way to infinity, where a likelihood
-without a maximum approaches its supremum. There
-the gradient and the curvature vanish together, so that their quotient, the next step, does not:
-Newton's method on log(1 + exp(-x)) takes steps of length one for ever. Functions of arrays are for
-those of NumPy and of JAX alike.
+without a maximum approaches its supremum. There the curvature vanishes with it, so that their
+quotient, the next step, does not: Newton's on log(1 + exp(-x)) is of length one for ever. Functions
+of arrays are for those of NumPy and of JAX alike.
 """
 
 from abc import ABC, abstractmethod
@@ -91,11 +90,8 @@ def minimise(
     watch: Callable[[State], None] | None = None,
     state: State | None = None,
 ) -> Minimised:
-    """At most `steps` steps, rounded up to whole stretches; `watch` sees every state, the first
-    included.
-
-    With `state`, one that a run of the same method came through, the run goes on from there and
-    `raw` is not looked at.
+    """At most `steps` steps, rounded up to whole chunks; `watch` sees every state, the first too.
+    With `state`, one that a run of the same method came through, the run goes on from there.
     """
     if state is None:
         state = method.start(check_raw(raw))

@@ -1,5 +1,4 @@
-"""Newton's method with the exact Hessian: raw' = raw - t |H|^-1 g, t halved until the loss falls
-enough.
+"""Newton's method with the exact Hessian: raw' = raw - t |H|^-1 g, t halved until the loss falls.
 
 |H| has the eigenvalues of H without their signs, so that the direction goes down from saddles too.
 In a direction without curvature it is that of steepest descent. Half the squared Newton decrement,

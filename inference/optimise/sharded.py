@@ -1,10 +1,9 @@
-"""Rows over devices: sum_i w_i loss_i is a sum over devices of sums over their rows, equal to
-rounding.
+"""Rows over devices: sum_i w_i loss_i is a sum over devices of sums over their rows.
 
-The leading axis of every array of the data counts rows and is cut evenly over the devices of a
-mesh; rows that are missing to an even cut repeat the last one with weight zero, so the loss must
-take weights. The same compiled loss then runs on all devices, of one process or of many that
-`jax.distributed` joined (each of which calls this with all rows, and keeps its own).
+The leading axis of every array counts rows and is cut evenly over the devices of a mesh; missing
+rows repeat the last one with weight zero, so the loss must take weights. The same compiled loss
+then runs on all devices, of one process or of many that `jax.distributed` joined (each of which
+calls this with all rows, and keeps its own).
 """
 
 from typing import Any

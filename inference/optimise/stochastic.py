@@ -1,9 +1,8 @@
-"""Stochastic gradients: raw' = raw - step(gradient of loss(raw, some rows, key)), by Adam or by
-plain descent.
+"""Stochastic gradients: raw' = raw - step(gradient of loss(raw, some rows, key)), Adam or descent.
 
-Every step has a key of its own, made from the seed and the number of the step, for the rows it
-draws (with replacement) and for whatever the loss draws. Steps are taken in stretches of one length
-by one compiled program, so that a run that goes on after any stretch is the same run, bit for bit.
+Every step has a key of its own, made from the seed and its number, for the rows it draws (with
+replacement) and for the loss. Steps are taken in chunks of one length by one compiled program, so
+that a run that goes on after any chunk is the same run, bit for bit.
 """
 
 from collections.abc import Callable
@@ -39,10 +38,8 @@ class StochasticMemory(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Stochastic(Minimiser):
     """`loss(raw, batch, key)` estimates what is minimised from `batch_size` rows of the data (all
-    where it is None).
-
-    The leading axis of every array of the data counts rows. The value of a state is the mean over
-    its last stretch, the gradient norm that of the mean gradient over it.
+    if None), the leading axis of every array. The value of a state is the mean over its last chunk,
+    the gradient norm that of the mean gradient over it.
     """
 
     loss: Callable[[Any, Any, Array], Array]

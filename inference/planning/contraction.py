@@ -1,9 +1,7 @@
-"""A contraction tree: pairwise products of tensors, each summed at once over the variables nobody
-else holds.
+"""A contraction tree: products of tensors, each summed over the variables nobody else holds.
 
-Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits, and
-the axis that goes first comes first: what two tensors share and keep lies last, where the inner
-loops are.
+Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits:
+what two tensors share and keep lies last, where the inner loops are.
 """
 
 import heapq

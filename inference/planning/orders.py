@@ -60,8 +60,7 @@ def order_by_fill(
     weighted: bool = False,
     noise: random.Random | None = None,
 ) -> Ordered:
-    """min-fill: next is the variable whose elimination adds the fewest edges (or the least product
-    of end sizes).
+    """min-fill: next is the variable whose elimination adds the fewest edges (or end sizes).
 
     Adding the edge a-b lowers the fill of their common neighbours by its weight and raises that of
     a and b by the pairs it opens; then v is simplicial, and leaving lowers the fill of each
@@ -194,10 +193,8 @@ class Candidate(NamedTuple):
 
 
 class Heuristic(NamedTuple):
-    """Tried only while the best order so far costs more than `above` entries per variable.
-
-    An entry costs about three nanoseconds in all passes and a heuristic 20 to 60 microseconds per
-    variable: a search that takes longer than what it could save is not worth making.
+    """Tried only while the best order so far costs more than `above` entries per variable: an entry
+    costs about three nanoseconds in all passes, a heuristic 20 to 60 microseconds per variable.
     """
 
     name: str

@@ -120,11 +120,8 @@ def plan_contraction(
     last: Collection[Name] = (),
     along: Name | None = None,
 ) -> Plan:
-    """The cheapest plan found that sums everything but `keep`, and everything else before it turns
-    to `last`.
-
-    `along` is a kept axis of repetition (cases): it has no say in the order, as it multiplies every
-    cost alike.
+    """The cheapest plan found that sums all but `keep`, and the others before it turns to `last`.
+    `along` is a kept axis of repetition (cases) that multiplies every cost alike.
     """
     scopes = tuple(scopes)
     names = list(dict.fromkeys([name for scope in scopes for name in scope]))

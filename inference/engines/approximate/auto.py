@@ -48,10 +48,8 @@ class AutoAnswer(Findings):
 
 
 class Question(NamedTuple):
-    """`methods` name functions of this package, `options` the keywords that they take.
-
-    Of `auto`, where exact inference does not fit, the first fallback that applies answers.
-    `plan` and `exactly` take the arguments of the question after the graph.
+    """`methods` name functions of this package and the options they take; of `auto`, where exact
+    inference does not fit, the first fallback that applies answers.
     """
 
     plan: Callable[..., Plan]
@@ -134,10 +132,8 @@ def infer_auto(
     memory: int | None = None,
     seed: int = 0,
 ) -> AutoAnswer:
-    """The field `question` of an answer, by the method asked for or the one that suits.
-
-    `arguments` are those of the question: the number of samples, the variables of a joint, the
-    terms of a moment, or the variables whose marginals are wanted.
+    """The field `question` of an answer, by the method asked for or the one that suits. `arguments`
+    are those of the question: a number of samples, the variables of a joint, terms, ...
     """
     row = QUESTIONS[question]
     limit = default_memory_limit() if memory is None else memory

@@ -1,10 +1,8 @@
-"""Beam search for the k best configurations of a wide model: partial configurations along an order
-of variables.
+"""Beam search for the k best configurations of a wide model, partial ones along an order.
 
-A partial configuration is worth sum_f max over what is open of log f, an upper bound of every
-configuration it can become, and exact once nothing is open. Only the `width` best survive each
-variable. The best bound among those dropped tells what may have been missed: if the k-th found is
-at least as good, the k found are the k best.
+A partial configuration is worth sum_f max over what is open of log f, an upper bound of all it can
+become. Only the `width` best survive each variable. The best bound among those dropped tells what
+may have been missed: if the k-th found is at least as good, the k found are the k best.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""Blocks of variables that form a forest once the rest is held: one exact pass up and one down
-resamples a block.
+"""Blocks that are forests once the rest is held: one exact pass up and down resamples a block.
 
-Up: phi_p(x_p) += sum over x_c of edge_pc(x_p, x_c) phi_c(x_c), from the leaves to the roots; down:
-each x_c is chosen from edge_pc(x_p, .) phi_c. Choosing with Gumbel noise after log-sum-exp draws
-the block from its conditional (GM21); choosing without noise after max finds its best states. A
-colour class is a block without edges.
+Up: phi_p(x_p) += sum over x_c of edge_pc(x_p, x_c) phi_c(x_c); down: each x_c is chosen from
+edge_pc(x_p, .) phi_c. Choosing with Gumbel noise after log-sum-exp draws the block from its
+conditional (GM21); choosing without noise after max finds its best states. A colour class is a
+block without edges.
 """
 
 from collections import deque
@@ -29,10 +28,8 @@ IMPROVEMENTS = 100
 
 
 class FlatTables(NamedTuple):
-    """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a]
-    x[members[f, a]].
-
-    The last factor is the constant one: what is padded points at it.
+    """Factors in one flat array, f at x is start[f] + strides[f] . x[members[f]]; pads point at a
+    last, constant one.
     """
 
     unary: Array
@@ -44,11 +41,9 @@ class FlatTables(NamedTuple):
 
 
 class ForestBlock(NamedTuple):
-    """One block, or several stacked: padded to one size with the variable that does not exist.
-
-    A `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
-    child, of a factor whose others are held, listed for each child. `rows` lists the variables from
-    the roots down.
+    """One block, or several stacked: padded to one size with the variable that does not exist. A
+    `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
+    child, listed for each child. `rows` lists the variables from the roots down.
     """
 
     single_factor: Array

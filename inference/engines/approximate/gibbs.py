@@ -67,9 +67,7 @@ def sweep_many(
 
 
 def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32]:
-    """Random states for each chain, sampled on until none meets a zero; raises if that cannot be
-    reached.
-
+    """Random states for each chain, sampled on until none meets a zero; raises if none is found.
     With zeros about, several candidates are tried, and chains may start from the same one.
     """
     wanted, chains = chains, max(chains, CANDIDATES) if layout.has_zeros else chains

@@ -1,10 +1,8 @@
-"""A graph as a few regular arrays: one row of states per variable, and factors of one shape as one
-batch.
+"""A graph as a few regular arrays: a row of states per variable, factors of a shape in a batch.
 
-States lead and factors trail, so that every loop of the compiled programs runs along many factors
-at once. The axes of a factor are sorted by size and a shape may be padded into a larger one, which
-keeps the batches, and so the program, few. A padded entry is never read: the unary potential of a
-state that does not exist is zero.
+States lead and factors trail, so that loops run along many factors at once. The axes of a factor
+are sorted by size and a shape may be padded into a larger one, which keeps the batches few. A
+padded entry is never read: the unary potential of a state that does not exist is zero.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,13 +20,11 @@ from ...factors.factor_graph import (
     Floats,
     Given,
     Name,
-    check_evidence,
     impossible,
     log_score,
 )
 from ..numpy.binding import BoundGraph, bind
-from ..numpy.decisions import Configuration, complete
-from ..numpy.sums import one_hot
+from ..numpy.decisions import Configuration
 
 Shape = tuple[int, ...]
 Ints = NDArray[np.int32]
@@ -82,22 +78,20 @@ class FactorLayout:
             v: rows[i, :size]
             for i, (v, size) in enumerate(zip(self.names, self.sizes, strict=True))
         }
-        fixed = self.bound.fixed
-        sizes = self.bound.graph.sizes
-        return {v: free[v] if v in free else one_hot(sizes[v], fixed[v]) for v in sizes}
+        bound = self.bound
+        return {v: free[v] if v in free else bound.certain(v) for v in bound.graph.sizes}
 
     def named_configuration(self, states: Array) -> Configuration:
         """The states of the free variables as a configuration, scored by the factors themselves."""
         found = {v: int(s) for v, s in zip(self.names, np.asarray(states), strict=True)}
-        merged = complete(self.bound, found)
-        factors = [*[self.bound.graph.factors[i] for i in self.bound.positions], *self.bound.extras]
-        return Configuration(merged, float(log_score(factors, merged)))
+        merged = self.bound.completed(found)
+        return Configuration(merged, float(log_score(self.bound.factors, merged)))
 
 
 def lay_out(graph: FactorGraph, given: Given | None = None) -> FactorLayout:
     """The arrays of a graph, evidence sliced away; raises where one variable is impossible."""
     assert graph.tables is not None  # made once per graph, and verified on the way
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     names = tuple([v for v in graph.sizes if v not in bound.fixed])
     number = {v: i for i, v in enumerate(names)}
     sizes = tuple([graph.sizes[v] for v in names])

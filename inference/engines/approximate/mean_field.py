@@ -1,10 +1,8 @@
-"""Mean field: log q_v(x_v) = unary_v(x_v) + sum_f E_q[log f | x_v] + const, one colour of variables
-after another.
+"""Mean field: log q_v(x_v) = unary_v(x_v) + sum_f E_q[log f | x_v] + const, colour by colour.
 
 It climbs the lower bound log Z >= E_q[log f] + H(q) over products of independent q. Variables of
 one colour share no factor, so that updating them together is coordinate ascent, and the bound never
-falls. A factor with zeros needs a start that no zero meets: a configuration of non-zero potential,
-which is searched for.
+falls. A factor with zeros needs a start that no zero meets, which is searched for.
 """
 
 from functools import partial

@@ -1,10 +1,9 @@
-"""One round of messages: m_f->v(x_v) = sum_rest f(x) prod_u m_u->f(x_u), m_v->f = unary_v prod_g m_g->v.
+"""One round of messages: m_f->v = sum_rest f prod_u m_u->f, m_v->f = unary_v prod_g m_g->v.
 
-Messages are kept per group and axis, as arrays `[states, factors]`. Three arithmetics: scaled real
-numbers, logarithms, and max-plus. Scaled numbers, without exponentials or logarithms, are used
-where nothing can underflow: no factor of two or more variables has a zero, and the ranges of the
-factors around a variable add up to less than RANGE. Sums along short leading axes are unrolled:
-XLA's own are 5 to 20 times slower.
+Messages are kept per group and axis, as arrays `[states, factors]`, in scaled real numbers, in
+logarithms, or in max-plus. Scaled numbers are used where nothing can underflow: no factor of two or
+more variables has a zero, and the ranges of the factors around a variable add up to less than
+RANGE. Sums along short leading axes are unrolled: XLA's own are 5 to 20 times slower.
 """
 
 from collections.abc import Callable, Sequence
@@ -184,10 +183,8 @@ def totals_of(potentials: Potentials, messages: Messages, setting: MessageSettin
 def outgoing_messages(
     potentials: Potentials, messages: Messages, setting: MessageSetting
 ) -> Messages:
-    """unary_v times the messages to v from all factors but f, for each factor f and axis.
-
-    The message of f is divided out. Where messages have zeros, they are counted apart: a product
-    without f is zero if another factor than f sent a zero.
+    """unary_v times the messages to v from all factors but f, whose own is divided out. Zeros of
+    messages are counted apart: a product without f is zero if another factor sent a zero.
     """
     if not setting.zeros:
         total = totals_of(potentials, messages, setting)

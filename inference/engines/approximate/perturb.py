@@ -1,10 +1,8 @@
-"""Perturb-and-MAP: log Z <= E[max_x log f(x) + sum_v G_v(x_v)] with independent Gumbel noise of
-mean zero (CV20, CV21).
+"""Perturb-and-MAP: log Z <= E[max_x log f(x) + sum_v G_v(x_v)], G Gumbel (CV20, CV21).
 
 For one variable both sides are equal and the maximiser is an exact sample (CV19). For more, noise
-on single variables instead of whole configurations makes the mean an upper bound and the law of the
-maximiser an approximation. The bound needs an exact solver: a configuration that is not the best
-makes the mean too small.
+on single variables makes the mean an upper bound and the maximiser an approximate sample. The bound
+needs an exact solver: a configuration that is not the best makes the mean too small.
 """
 
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.factor_graph import Factor, FactorGraph, Floats, Given, check_evidence
+from ...factors.factor_graph import Factor, FactorGraph, Floats, Given
 from ...planning.plan import default_memory_limit
 from ..numpy.binding import bind
 from ..numpy.decisions import Configuration, infer_mode
@@ -28,7 +26,7 @@ Solver = Callable[[FactorGraph, Given | None], Configuration]
 
 def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Generator) -> FactorGraph:
     """The graph with Gumbel noise of mean zero on every state of the free variables."""
-    fixed = bind(graph, check_evidence(graph.sizes, given)).fixed
+    fixed = bind(graph, given).fixed
     free = {v: size for v, size in graph.sizes.items() if v not in fixed}
     noise = [Factor((v,), generator.gumbel(size=size) - np.euler_gamma) for v, size in free.items()]
     return FactorGraph(graph.sizes, (*graph.factors, *noise))
@@ -43,11 +41,8 @@ def infer_perturbed(
     seed: int = 0,
     exact_solver: bool = False,
 ) -> Approximation:
-    """Frequencies of states among the modes of perturbed graphs, and the mean of their scores.
-
-    `solve` finds a mode (`infer_mode`, or the mode of `infer_mode_bp`); with `exact_solver` the
-    mean is reported as the upper bound of the log-partition that it then is, up to its standard
-    error.
+    """Frequencies of states among the modes of perturbed graphs, and the mean of their scores: with
+    an `exact_solver` an upper bound of the log-partition, up to its standard error.
     """
     if count < 2:
         raise InferenceError(

@@ -1,10 +1,8 @@
-"""Loopy belief propagation: m_f->v = sum f prod m, m_v->f = unary prod m, until they stand still
-(GM26).
+"""Loopy belief propagation: m_f->v = sum f prod m, m_v->f = unary prod m, to a fixed point (GM26).
 
 Sum-product gives marginals and the Bethe estimate of the log-partition; max-product gives
-max-marginals and a configuration. Both are exact on trees; on graphs with cycles they are fixed
-points of an approximation, if they converge at all. A zero that they find is a true zero, so that
-evidence they find impossible is impossible.
+max-marginals and a configuration. Both are exact on trees; on graphs with cycles they are an
+approximation, if they converge at all. A zero that they find is a true zero.
 """
 
 from functools import partial
@@ -115,10 +113,8 @@ def bethe(
     potentials: Potentials, messages: Messages, totals: Array, setting: MessageSetting
 ) -> Array:
     """log Z = sum_v log Z_v + sum_f log Z_f - sum_fv log Z_fv, from log-messages; exact on trees.
-
     Z_v sums unary_v prod_f m_f->v, Z_f sums f prod_v m_v->f, Z_fv sums m_f->v m_v->f (or takes
-    their maxima: then the value is that of the mode of a tree). No message changes the value to
-    first order at a fixed point, so that it is more accurate than they are.
+    their maxima, for the mode). No message changes it to first order at a fixed point.
     """
     arithmetic = setting.arithmetic
     outgoing = outgoing_messages(potentials, messages, setting)
@@ -238,11 +234,8 @@ def infer_marginals_bp(
 def infer_entropy_bp(
     graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
-    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score], all by the
-    beliefs; exact on trees.
-
-    The two are equal at a fixed point; on graphs with cycles it is an estimate from neither side,
-    and can be negative.
+    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score] by the beliefs:
+    exact on trees, else an estimate from neither side, which can be negative.
     """
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
@@ -266,12 +259,9 @@ def infer_entropy_bp(
 def infer_mode_bp(
     graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
-    """Max-product: the best state of each variable, then improved on one forest of variables after
-    another.
-
-    The improvement never lowers the score, and settles ties that single states cannot. `marginals`
-    are the max-marginals, normalised. It is a mode for certain only on a tree, where the best score
-    is known.
+    """Max-product: the best state of each variable, improved on one forest after another. That
+    never lowers the score, and settles ties. `marginals` are the max-marginals, normalised. It is a
+    mode for certain only on a tree, where the best score is known.
     """
     with jax.enable_x64(True):
         found = run(graph, given, "max", options)

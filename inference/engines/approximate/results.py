@@ -38,11 +38,8 @@ class Findings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Approximation(Findings):
-    """What a method gives, and how far it got.
-
-    `residual` is what the method was still changing by when it stopped, in the measure that
-    `measure` names. `guarantee` says what the numbers are; only a method that has shown its answer
-    to be right says `is_exact`.
+    """What a method gives, and how far it got: `residual` is its last change, in the measure that
+    `measure` names. `guarantee` says what the numbers are; `is_exact`, that they are shown right.
     """
 
     method: str

@@ -11,8 +11,10 @@ from ...factors.factor_graph import (
     Factor,
     FactorGraph,
     Floats,
+    Given,
     Name,
     ScaledTable,
+    check_evidence,
     factor_of_values,
     variables_of,
 )
@@ -47,29 +49,42 @@ class BoundGraph:
         fixed = self.fixed
         return tuple([fixed.get(v, ALL) for v in variables])
 
+    def certain(self, name: Name) -> Floats:
+        """The marginal of a fixed variable."""
+        return self.widened([name], np.ones(()))
+
+    def widened(self, variables: Sequence[Name], marginal: Floats) -> Floats:
+        """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
+        if self.fixed.keys().isdisjoint(variables):
+            return marginal
+        full = np.zeros([self.graph.sizes[v] for v in variables])
+        full[self.index(tuple(variables))] = marginal
+        return full
+
+    def completed(self, states: dict[Name, int]) -> dict[Name, int]:
+        """All variables in the order of the graph, with those that evidence fixed."""
+        merged = self.fixed | states
+        return {v: merged[v] for v in self.graph.sizes}
+
+    @property
+    def factors(self) -> list[Factor]:
+        return [*[self.graph.factors[i] for i in self.positions], *self.extras]
+
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        tables = self.graph.tables
-        factors = self.graph.factors
+        tables = [*[self.graph.tables[i] for i in self.positions], *map(table_of, self.extras)]
         leaves, lows, log_scale = [], [], 0.0
         untouched = self.fixed.keys().isdisjoint
-        for i in self.positions:
-            values, scale, low = tables[i]
-            variables = factors[i].variables
+        for factor, (values, scale, low) in zip(self.factors, tables, strict=True):
+            variables = factor.variables
             leaves.append(values if untouched(variables) else values[self.index(variables)])
-            lows.append(low)
-            log_scale += scale
-        for factor, (values, scale, low) in zip(
-            self.extras, map(table_of, self.extras), strict=True
-        ):
-            leaves.append(values[self.index(factor.variables)])
             lows.append(low)
             log_scale += scale
         return leaves, log_scale, lows
 
     def log_leaves(self) -> list[Floats]:
-        factors = [*[self.graph.factors[i] for i in self.positions], *self.extras]
         return [
-            np.asarray(f.log_values, dtype=np.float64)[self.index(f.variables)] for f in factors
+            np.asarray(f.log_values, dtype=np.float64)[self.index(f.variables)]
+            for f in self.factors
         ]
 
 
@@ -86,21 +101,17 @@ def table_of(factor: Factor) -> ScaledTable:
 
 def bind(
     graph: FactorGraph,
-    evidence: Evidence,
+    given: Given | Evidence | None,
     needed: Collection[Name] | None = None,
     extras: tuple[Factor, ...] = (),
 ) -> BoundGraph:
-    """Evidence sliced away; where only `needed` variables matter to a sum, barren tables are left
-    out.
-
-    A variable without a factor gets a constant one, so that it is counted; likelihoods become
-    factors.
+    """Evidence sliced away, likelihoods as factors, a constant one for a variable without any;
+    barren tables left out of a sum where only `needed` variables matter.
     """
-    fixed = (
-        evidence.hard | dict.fromkeys(graph.single_states, 0)
-        if graph.single_states
-        else evidence.hard
-    )
+    evidence = check_evidence(graph.sizes, given)
+    fixed = evidence.hard
+    if graph.single_states:
+        fixed = fixed | dict.fromkeys(graph.single_states, 0)
     extras = (*extras, *[factor_of_values((name,), v) for name, v in evidence.soft.items()])
     positions: Sequence[int] = range(len(graph.factors))
     pruned: set[Name] = set()
@@ -110,15 +121,9 @@ def bind(
     scopes = [graph.factors[i].variables for i in positions] + [f.variables for f in extras]
     lonely = graph.sizes.keys() - variables_of(scopes) - fixed.keys() - pruned
     if lonely:
-        free = tuple(
-            [
-                Factor((name,), np.zeros(size))
-                for name, size in graph.sizes.items()
-                if name in lonely
-            ]
-        )
-        extras += free
-        scopes += [f.variables for f in free]
+        free = [v for v in graph.sizes if v in lonely]
+        extras += tuple([Factor((v,), np.zeros(graph.sizes[v])) for v in free])
+        scopes += [(v,) for v in free]
     if fixed:
         untouched = fixed.keys().isdisjoint
         scopes = [s if untouched(s) else tuple([v for v in s if v not in fixed]) for s in scopes]
@@ -126,31 +131,25 @@ def bind(
 
 
 def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Name]]:
-    """Positions that stay, and the children that were summed out with their tables."""
-    children = [f.child if i in graph.conditionals else None for i, f in enumerate(graph.factors)]
-    stay = without_barren([f.variables for f in graph.factors], children, held)
-    gone = set(range(len(graph.factors))).difference(stay)
-    return stay, {name for i in gone if (name := children[i]) is not None}
-
-
-def without_barren(
-    scopes: Sequence[tuple[Name, ...]], children: Sequence[Name | None], needed: Collection[Name]
-) -> list[int]:
-    """Positions of the factors that matter: barren children (in one table) go, repeatedly."""
+    """Positions that stay, and the children that go: not held, and in their own table alone, which
+    sums to one over them.
+    """
+    children = {i: graph.factors[i].child for i in graph.conditionals}
     holders: dict[Name, set[int]] = {}
-    for i, scope in enumerate(scopes):
-        for name in scope:
+    for i, factor in enumerate(graph.factors):
+        for name in factor.variables:
             holders.setdefault(name, set()).add(i)
-    waiting = [i for i, child in enumerate(children) if child is not None]
+    waiting = list(children)
     gone: set[int] = set()
     while waiting:
         i = waiting.pop()
         child = children[i]
-        if i in gone or child is None or child in needed or holders[child] != {i}:
+        if i in gone or child in held or holders[child] != {i}:
             continue
         gone.add(i)
-        for name in scopes[i]:
+        for name in graph.factors[i].variables:
             holders[name].discard(i)
             if len(holders[name]) == 1:
-                waiting.extend(j for j in holders[name] if children[j] == name)
-    return [i for i in range(len(scopes)) if i not in gone]
+                waiting.extend(j for j in holders[name] if children.get(j) == name)
+    stay = [i for i in range(len(graph.factors)) if i not in gone]
+    return stay, {children[i] for i in gone}

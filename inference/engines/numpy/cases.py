@@ -1,10 +1,8 @@
-"""Many cases at once: evidence tables with one row per case, answered in one pass with an axis for
-the cases.
+"""Many cases at once: a table of evidence with one row per case, answered in one pass.
 
-The axis is a kept variable that multiplies no structure: a table with observed variables is read at
-every row, a node has the axis if something observed lies below it, a gradient if something observed
-lies anywhere else. Rows that observe the same variables share a plan; long tables are answered in
-chunks that stay in the cache.
+The axis of cases is a kept variable that multiplies no structure: a table with observed variables
+is read at every row, a node has the axis if something observed lies below it, a gradient if
+anywhere else. Rows that observe the same variables share a plan; chunks stay in the cache.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -66,25 +64,25 @@ class BoundCases:
         return rows
 
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        graph = self.one.graph
-        factors = [*[graph.factors[i] for i in self.one.positions], *self.extras()]
-        tables = [*[graph.tables[i] for i in self.one.positions], *map(table_of, self.extras())]
+        graph, factors = self.one.graph, self.factors()
+        tables = [graph.tables[i] for i in self.one.positions]
+        tables += map(table_of, factors[len(tables) :])
         leaves = [self.read(f, t.values) for f, t in zip(factors, tables, strict=True)]
         return leaves, sum([t.log_scale for t in tables]), [t.low for t in tables]
 
     def log_leaves(self) -> list[Floats]:
-        factors = [*[self.one.graph.factors[i] for i in self.one.positions], *self.extras()]
-        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in factors]
+        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors()]
 
-    def extras(self) -> list[Factor]:
-        """Factors beside those of the graph; a likelihood has a row for each case."""
+    def factors(self) -> list[Factor]:
+        """Those of the graph, then extras; a likelihood has a row for each case."""
         with np.errstate(divide="ignore"):
             logs = {v: np.log(rows) for v, rows in self.likelihoods.items()}
-        rows = [
+        extras = [
             Factor((CASE, *f.variables), logs[v]) if (v := f.variables[0]) in logs else f
             for f in self.one.extras
         ]
-        return [*rows, Factor((CASE,), np.zeros(self.count))]
+        own = [self.one.graph.factors[i] for i in self.one.positions]
+        return [*own, *extras, Factor((CASE,), np.zeros(self.count))]
 
 
 def infer_cases(
@@ -94,10 +92,8 @@ def infer_cases(
     *,
     memory: int | None = None,
 ) -> CaseAnswers:
-    """log P(given) and P(v | given) for every row of a table of evidence.
-
-    `given` maps a variable to its states, one integer per case (-1 where it is not observed), or to
-    likelihood vectors, one row per case.
+    """log P(given) and P(v | given) for every row: `given` maps a variable to its states, one
+    integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
     verify_known(graph.sizes, [*given, *(variables or ())])
     columns = {
@@ -183,7 +179,7 @@ def answer_pattern(
 
 def scopes_with_cases(one: BoundGraph) -> list[tuple[Name, ...]]:
     """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
-    factors = [*[one.graph.factors[i] for i in one.positions], *one.extras]
+    factors = one.factors
     hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
     likelihoods = {
         i for i in range(len(one.positions), len(factors)) if factors[i].variables[0] in soft

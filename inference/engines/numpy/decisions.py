@@ -13,14 +13,13 @@ from ...factors.factor_graph import (
     Floats,
     Given,
     Name,
-    check_evidence,
     impossible,
     verify_known,
 )
 from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
 from ...planning.orders import mask_of
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import BoundGraph, bind
+from .binding import bind
 from .decode import best_configurations, decode, gone_ranks
 from .passes import collect
 from .program import Product, run_upward, total_of
@@ -42,20 +41,14 @@ def infer_mode(
     memory: int | None = None,
 ) -> Configuration:
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     values = run_upward(plan, bound.log_leaves(), lambda product: MODE.semiring, np)
     score = float(total_of(plan, values, MODE.semiring, np))
     if score == -np.inf:
         raise impossible(bound.evidence)
     found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), lambda product: True)
-    return Configuration(complete(bound, {v: int(s[0]) for v, s in found.items()}), score)
-
-
-def complete(bound: BoundGraph, states: dict[Name, int]) -> dict[Name, int]:
-    """All variables in the order of the graph, with those that evidence fixed."""
-    merged = bound.fixed | states
-    return {v: merged[v] for v in bound.graph.sizes}
+    return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
 
 
 def infer_marginal_mode(
@@ -67,7 +60,7 @@ def infer_marginal_mode(
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
     verify_known(graph.sizes, variables)
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     asked = [v for v in variables if v not in bound.fixed]
     plan = plan_contraction(graph.sizes, bound.scopes, last=asked)
     verify_memory(
@@ -98,7 +91,7 @@ def infer_kbest(
     memory: int | None = None,
 ) -> list[Configuration]:
     """The k most probable configurations, best first; fewer where fewer are possible."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     if k < 1:
         raise InferenceError(f"the {k} best configurations were asked for; ask for one or more")
     plan = ready_plan(bound, plan, memory, k=k)
@@ -107,7 +100,7 @@ def infer_kbest(
         raise impossible(bound.evidence)
     rows = [{v: int(s[i]) for v, s in states.items()} for i in range(len(scores))]
     return [
-        Configuration(complete(bound, row), float(score))
+        Configuration(bound.completed(row), float(score))
         for row, score in zip(rows, scores, strict=True)
     ]
 
@@ -122,7 +115,7 @@ def infer_samples(
     memory: int | None = None,
 ) -> dict[Name, NDArray[np.intp]]:
     """Exact joint samples of P(x | given): `count` states of each variable."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)
     generator = np.random.default_rng(seed)

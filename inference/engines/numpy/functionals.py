@@ -25,7 +25,7 @@ from ...factors.factor_graph import (
 )
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan, plan_contraction
-from .binding import bind
+from .binding import BoundGraph, bind
 from .kernels import einsum
 from .passes import Upward, collect
 from .program import Product, program_of
@@ -113,9 +113,13 @@ class Moments(NamedTuple):
     variance: float
 
 
-def expected_log(marginal: Floats, logs: Floats) -> float:
-    """sum p log f, where 0 log 0 is 0 and p log 0 is minus infinity."""
-    return float(np.where(marginal > 0, marginal * np.where(marginal > 0, logs, 0.0), 0.0).sum())
+def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
+    """sum_f sum_x p(x) log f(x), where 0 log 0 is 0 and p log 0 is minus infinity."""
+    total = 0.0
+    for p, logs in zip(marginals, bound.log_leaves(), strict=True):
+        possible = p > 0
+        total += float(np.where(possible, p * np.where(possible, logs, 0.0), 0.0).sum())
+    return total
 
 
 def infer_entropy(
@@ -126,11 +130,9 @@ def infer_entropy(
     memory: int | None = None,
 ) -> float:
     """H = log Z - E[score], in nats; a plan of all marginals serves."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes = bind(graph, evidence).scopes
-    bound, _, upward, _, marginals = marginals_on(graph, evidence, scopes, memory, plan)
-    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, bound.log_leaves(), strict=True)]
-    return upward.log_partition - sum(scores)
+    scopes = bind(graph, given).scopes
+    bound, _, upward, _, marginals = marginals_on(graph, given, scopes, memory, plan)
+    return upward.log_partition - expected_score(marginals, bound)
 
 
 def infer_cross_entropy(
@@ -138,12 +140,10 @@ def infer_cross_entropy(
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     verify_same_variables(graph, other)
-    evidence = check_evidence(graph.sizes, given)
-    scored = bind(other, evidence)
+    scored = bind(other, given)
     log_z = collect(ready_plan(scored, None, memory), scored).log_partition
-    *_, marginals = marginals_on(graph, evidence, scored.scopes, memory)
-    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, scored.log_leaves(), strict=True)]
-    return log_z - sum(scores)
+    *_, marginals = marginals_on(graph, given, scored.scopes, memory)
+    return log_z - expected_score(marginals, scored)
 
 
 def infer_divergence(
@@ -171,18 +171,13 @@ def infer_mean(
     memory: int | None = None,
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes, values = sliced(graph, evidence, terms)
-    *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    return sum([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
+    return float(term_means(graph, terms, given, memory).sum())
 
 
 def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Plan:
     """The plan of `infer_moments`: the variables of each term stay together."""
-    evidence = check_evidence(graph.sizes, given)
-    return plan_contraction(
-        graph.sizes, bind_on(graph, evidence, sliced(graph, evidence, terms)[0]).scopes
-    )
+    scopes, _ = sliced(graph, given, terms)
+    return plan_contraction(graph.sizes, bind_on(graph, given, scopes).scopes)
 
 
 def infer_moments(
@@ -194,15 +189,13 @@ def infer_moments(
     memory: int | None = None,
 ) -> Moments:
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes, values = sliced(graph, evidence, terms)
-    bound, plan, upward, hosts, marginals = marginals_on(graph, evidence, scopes, memory, plan)
+    scopes, values = sliced(graph, given, terms)
+    bound, plan, upward, hosts, marginals = marginals_on(graph, given, scopes, memory, plan)
     means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
-    centred = [f - mean for f, mean in zip(values, means, strict=True)]
     if upward.logs:
-        return Moments(
-            sum(means), float(infer_covariance(graph, terms, given, memory=memory).sum())
-        )
+        covariance = infer_covariance(graph, terms, given, memory=memory)
+        return Moments(sum(means), float(covariance.sum()))
+    centred = [f - mean for f, mean in zip(values, means, strict=True)]
     leaf_values: list[Floats | None] = [None] * len(bound.scopes)
     for host, scope, f in zip(hosts, scopes, centred, strict=True):
         placed = place(f, scope, bound.scopes[host])
@@ -212,12 +205,12 @@ def infer_moments(
 
 
 def sliced(
-    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term]
+    graph: FactorGraph, given: Given | Evidence | None, terms: Sequence[Term]
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
         verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
-    bound = bind(graph, evidence)
+    bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     values = [
         np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
@@ -239,30 +232,29 @@ def infer_covariance(
     *,
     memory: int | None = None,
 ) -> Floats:
-    """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]): the Hessian of the
-    log-partition.
-
-    One pass for each state of each term; no pair of terms has to share a clique.
+    """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
+    pass for each state of each term; no pair of terms has to share a clique.
     """
     evidence = check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = conditional_means(graph, evidence, terms, memory)
+    means = term_means(graph, terms, evidence, memory)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
             here = tuple(states)
-            fixed = Evidence(
-                evidence.hard | dict(zip(scope, map(int, here), strict=True)), evidence.soft
-            )
-            shift = conditional_means(graph, fixed, terms, memory) - means
+            hard = evidence.hard | dict(zip(scope, map(int, here), strict=True))
+            shift = term_means(graph, terms, Evidence(hard, evidence.soft), memory) - means
             covariance[i] += marginal[here] * (f[here] - means[i]) * shift
     return covariance
 
 
-def conditional_means(
-    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term], memory: int | None
+def term_means(
+    graph: FactorGraph,
+    terms: Sequence[Term],
+    given: Given | Evidence | None,
+    memory: int | None,
 ) -> Floats:
-    scopes, values = sliced(graph, evidence, terms)
-    *_, marginals = marginals_on(graph, evidence, scopes, memory)
+    scopes, values = sliced(graph, given, terms)
+    *_, marginals = marginals_on(graph, given, scopes, memory)
     return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])

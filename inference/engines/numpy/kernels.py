@@ -51,11 +51,9 @@ class Groups(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """out[b, m, n] = sum_k left[b, m, k] right[b, k, n], with axes grouped by transposing and
-    reshaping.
-
-    The rows are split into blocks small enough for the matrix library to stay on one thread: on a
-    busy machine its threads wait for each other far longer than they compute.
+    """out[b, m, n] = sum_k left[b, m, k] right[b, k, n], axes grouped by transpose and reshape. The
+    rows are split into blocks small enough for the matrix library to stay on one thread: on a busy
+    machine its threads wait for each other far longer than they compute.
     """
 
     left_axes: tuple[int, ...]

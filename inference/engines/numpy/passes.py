@@ -29,10 +29,8 @@ class RangeTooWideError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Upward:
-    """Values of all nodes, with bounds of their logarithms; or, where `logs`, their logarithms.
-
-    `scales` are the factors by which some products were multiplied to keep them in range;
-    `log_scale` is the logarithm of what the roots were divided by in all.
+    """Values of all nodes with bounds of their logarithms, or where `logs` their logarithms.
+    `scales` multiplied some products; the roots were divided by exp(log_scale) in all.
     """
 
     values: list[Floats]
@@ -122,10 +120,8 @@ class Downward:
 def distribute(
     plan: Plan, bound: LeafSource, upward: Upward, wanted: Collection[int]
 ) -> tuple[Upward, Downward]:
-    """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation through the
-    products (GM32).
-
-    Returns the upward pass too: it is made again in logarithms where the gradients need them.
+    """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation (GM32). Returns
+    the upward pass too, made again in logarithms where the gradients need them.
     """
     descent = descent_of(plan, wanted)
     gradients: list[Floats | None] = [None] * len(upward.values)

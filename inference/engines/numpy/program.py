@@ -1,7 +1,4 @@
-"""A plan made ready to run: index strings for every product and gradient, kept with it.
-
-Any semiring runs it by broadcasting, multiplying and adding along the axes that go.
-"""
+"""A plan made ready to run, in real numbers or any semiring: index strings, kept with it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
@@ -29,11 +26,7 @@ class Product(NamedTuple):
 
 
 class PlanProgram(NamedTuple):
-    """`letters` per variable, `subscripts` per node (leaves as in their factors), products from the
-    leaves up.
-
-    `kept` are the letters of the variables that are never summed.
-    """
+    """`letters` per variable, those never summed are `kept`; `subscripts` per node; products."""
 
     letters: list[str]
     kept: str

@@ -14,7 +14,6 @@ from ...factors.factor_graph import (
     Floats,
     Given,
     Name,
-    check_evidence,
     factor_of_values,
     log_score,
     verify_factor,
@@ -43,21 +42,19 @@ def ready_plan(
 
 def plan_partition(graph: FactorGraph, given: Given | None = None) -> Plan:
     """The plan of `infer_log_partition`: barren tables are left out."""
-    return plan_contraction(graph.sizes, bind(graph, check_evidence(graph.sizes, given), ()).scopes)
+    return plan_marginals(graph, given, ())
 
 
 def plan_marginals(
     graph: FactorGraph, given: Given | None = None, variables: Collection[Name] | None = None
 ) -> Plan:
     """The plan of `infer_marginals` (of all: also of mode, k best, samples), for any states."""
-    return plan_contraction(
-        graph.sizes, bind(graph, check_evidence(graph.sizes, given), variables).scopes
-    )
+    return plan_contraction(graph.sizes, bind(graph, given, variables).scopes)
 
 
 def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given | None = None) -> Plan:
     """The plan of `infer_joint`."""
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     return plan_contraction(
         graph.sizes, bound.scopes, [v for v in variables if v not in bound.fixed]
     )
@@ -71,7 +68,7 @@ def infer_log_partition(
     memory: int | None = None,
 ) -> float:
     """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
-    bound = bind(graph, check_evidence(graph.sizes, given), ())
+    bound = bind(graph, given, ())
     return collect(ready_plan(bound, plan, memory), bound).log_partition
 
 
@@ -85,19 +82,12 @@ def infer_marginals(
 ) -> dict[Name, Floats]:
     """P(v | given) for all or the named variables: the gradient of log Z (GM05, GM27)."""
     verify_known(graph.sizes, variables or ())
-    evidence = check_evidence(graph.sizes, given)
-    bound = bind(graph, evidence, variables)
+    bound = bind(graph, given, variables)
     plan = ready_plan(bound, plan, memory)
     wanted = None if variables is None else [v for v in variables if v not in bound.fixed]
     found = unary_marginals(plan, bound, collect(plan, bound), wanted)
     asked = graph.sizes if variables is None else variables
-    return {v: found[v] if v in found else one_hot(graph.sizes[v], bound.fixed[v]) for v in asked}
-
-
-def one_hot(size: int, state: int) -> Floats:
-    vector = np.zeros(size)
-    vector[state] = 1.0
-    return vector
+    return {v: found[v] if v in found else bound.certain(v) for v in asked}
 
 
 def infer_joint(
@@ -112,46 +102,34 @@ def infer_joint(
     verify_known(graph.sizes, variables)
     if len(set(variables)) < len(variables):
         raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     keep = [v for v in variables if v not in bound.fixed]
     plan = ready_plan(bound, plan, memory, keep)
     upward = collect(plan, bound)
-    return spread(graph, bound, variables, kept_marginal(plan, upward) if keep else np.ones(()))
-
-
-def spread(
-    graph: FactorGraph, bound: BoundGraph, variables: Sequence[Name], marginal: Floats
-) -> Floats:
-    """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
-    if not any(v in bound.fixed for v in variables):
-        return marginal
-    full = np.zeros([graph.sizes[v] for v in variables])
-    full[bound.index(tuple(variables))] = marginal
-    return full
+    return bound.widened(variables, kept_marginal(plan, upward) if keep else np.ones(()))
 
 
 def bind_on(
-    graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]
+    graph: FactorGraph, given: Given | Evidence | None, scopes: Sequence[tuple[Name, ...]]
 ) -> BoundGraph:
     """The graph with a constant factor for every scope that no factor holds."""
-    plain = bind(graph, evidence)
-    extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
-    return bind(graph, evidence, extras=extras) if extras else plain
+    plain = bind(graph, given)
+    apart = [scope for scope in scopes if find_host(plain.scopes, scope) is None]
+    extras = [Factor(scope, np.zeros([graph.sizes[v] for v in scope])) for scope in apart]
+    return bind(graph, given, extras=tuple(extras)) if extras else plain
 
 
 def marginals_on(
     graph: FactorGraph,
-    evidence: Evidence,
+    given: Given | Evidence | None,
     scopes: Sequence[tuple[Name, ...]],
     memory: int | None = None,
     plan: Plan | None = None,
 ) -> tuple[BoundGraph, Plan, Upward, list[int], list[Floats]]:
-    """Joint marginals on many small scopes (of free variables) in one upward and one downward pass.
-
-    A scope inside a factor is read there; any other gets a constant factor, so that the plan keeps
-    it together. Returns also the leaf that hosts each scope.
+    """Joint marginals on many small scopes (of free variables) in one pass up and down, and the
+    leaf of each: a factor that holds it, or a constant one, so that the plan keeps it together.
     """
-    bound = bind_on(graph, evidence, scopes)
+    bound = bind_on(graph, given, scopes)
     plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)
     hosts = [find_host(bound.scopes, s) for s in scopes]
@@ -165,10 +143,6 @@ def marginals_on(
     return bound, plan, upward, found, marginals
 
 
-def constant(graph: FactorGraph, scope: tuple[Name, ...]) -> Factor:
-    return Factor(scope, np.zeros([graph.sizes[v] for v in scope]))
-
-
 def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> int | None:
     """The position of the first scope that holds all these variables."""
     wanted = set(scope)
@@ -179,16 +153,10 @@ def infer_factor_marginals(
     graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
 ) -> tuple[Floats, ...]:
     """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
-    evidence = check_evidence(graph.sizes, given)
-    fixed = bind(graph, evidence).fixed
-    scopes = [tuple([v for v in f.variables if v not in fixed]) for f in graph.factors]
-    bound, _, _, _, marginals = marginals_on(graph, evidence, scopes, memory)
-    return tuple(
-        [
-            spread(graph, bound, f.variables, m)
-            for f, m in zip(graph.factors, marginals, strict=True)
-        ]
-    )
+    scopes = bind(graph, given).scopes[: len(graph.factors)]
+    bound, *_, marginals = marginals_on(graph, given, scopes, memory)
+    pairs = zip(graph.factors, marginals, strict=True)
+    return tuple([bound.widened(factor.variables, marginal) for factor, marginal in pairs])
 
 
 def infer_probability(
@@ -202,10 +170,9 @@ def infer_probability(
     variables, truth = event
     indicator = factor_of_values(variables, np.asarray(truth, dtype=bool))
     verify_factor(graph.sizes, indicator)
-    evidence = check_evidence(graph.sizes, given)
-    base = bind(graph, evidence, variables)
+    base = bind(graph, given, variables)
     log_all = collect(ready_plan(base, None, memory), base).log_partition
-    both = bind(graph, evidence, variables, (indicator,))
+    both = bind(graph, given, variables, (indicator,))
     try:
         log_both = collect(ready_plan(both, None, memory), both).log_partition
     except ImpossibleEvidenceError:
@@ -226,11 +193,10 @@ def infer_log_probability(
         raise InferenceError(
             f"configurations lack {sorted(map(str, missing))}; use infer_log_partition for a part"
         )
-    evidence = check_evidence(graph.sizes, given)
-    bound = bind(graph, evidence)
+    bound = bind(graph, given)
     log_z = infer_log_partition(graph, given, memory=memory)
-    score = log_score([*graph.factors, *bound.extras], states) - log_z
-    agrees = [np.asarray(states[v]) == s for v, s in evidence.hard.items()]
+    score = log_score(bound.factors, states) - log_z
+    agrees = [np.asarray(states[v]) == s for v, s in bound.evidence.hard.items()]
     return np.where(np.logical_and.reduce(agrees), score, -np.inf) if agrees else score
 
 
@@ -243,7 +209,7 @@ def infer_in_semiring(
     memory: int | None = None,
 ) -> Any:
     """The sum over configurations of the product of the factors, in any semiring (GM29)."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
     xp = namespace_of(leaves[0]) if leaves else np

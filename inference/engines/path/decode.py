@@ -105,11 +105,8 @@ def sample(
     draws: int,
     domain: Domain = "auto",
 ) -> Array:
-    """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, x_{t+1})
-    c(x_{t+1}).
-
-    States are 0 in the padding. Where nothing is possible (log Z is minus infinity) they mean
-    nothing.
+    """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, .) c(.). States
+    are 0 in the padding, and mean nothing where nothing is possible (log Z is -inf).
     """
     verify_domain(domain)
     chain, batch = lay_out(log_unary, log_pair, length)

@@ -1,18 +1,12 @@
-"""Which arithmetic a pass runs in: scaled real numbers where nothing of weight can underflow,
-logarithms elsewhere.
+"""Which arithmetic a pass runs in: scaled numbers where nothing can underflow, else logarithms.
 
-Scaled messages lose what falls below the smallest number of the dtype. That is harmless or does not
-happen if either
-(a) no pair potential is zero and none spans more than WIDE of the exponent range: what is lost
-before a step can count
-    for at most exp(range of the pair potential) times its share after it, whatever the unary
-    potentials are; or
-(b) the finite potentials of a step span at most NARROW of the range, and no non-zero entry of any
-message came below
-    HALF of it: then nothing was lost at all.
-(a) is read off the potentials; (b) is read off the messages, and only where (a) fails, as it does
-with zeros in the
-pair potentials. Where both fail the same questions are answered in logarithms.
+Scaled messages lose what falls below the smallest number of the dtype. That is harmless if (a) no
+pair potential is zero and none spans more than WIDE of the exponent range: what is lost before a
+step can count for at most exp(range of the pair potential) times its share after it, whatever the
+unary potentials are; it does not happen if (b) the finite potentials of a step span at most NARROW
+of the range, and no non-zero entry of any message came below HALF of it. (a) is read off the
+potentials; (b) off the messages, and only where (a) fails, as it does with zeros in the pair
+potentials. Where both fail the same questions are answered in logarithms.
 
 To compile both ways takes twice as long as one. The domain "checked" is for those who may ask
 again: the scaled way alone, and NaN in place of log Z where "auto" would answer in logarithms.

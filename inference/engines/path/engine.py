@@ -1,5 +1,4 @@
-"""Chains among the variables: where every table is over one variable or two neighbours, all of it
-is a scan.
+"""Chains among the variables: where tables are over one variable or two neighbours, a scan.
 
 Chains side by side are a batch, shorter ones end in padding, and a variable with fewer states than
 another has states that are excluded.

@@ -149,10 +149,7 @@ def take_out_tops(chain: Chain) -> Chain:
 
 
 def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:
-    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})] for each pair (f, g), [B] each.
-
-    It is the derivative of log Z along (f, g): one forward and one backward pass serve all.
-    """
+    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})], [B], for each (f, g): a derivative of log Z."""
     verify_domain(domain)
     shape = np.broadcast_shapes(chain.pair.shape, *[f.pair.shape for f in functions])
     pair = jnp.broadcast_to(chain.pair, shape)

@@ -1,12 +1,11 @@
-"""A chain: p(x) proportional to exp(sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}]). Minus
-infinity is a zero.
+"""A chain: p(x) ~ exp(sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}]); -inf is a zero.
 
 Callers give `log_unary` [..., T, K] and `log_pair` [K, K] (the same at every step), [T-1, K, K],
 [..., T-1, K, K] or [..., 1, K, K]; leading axes are a batch and run as one. `length` [...] says how
-many steps of each sequence are real: what lies beyond them is ignored, whatever it holds. Where
-`fresh` [..., T] is given, a row holds several sequences, one after the other: it is True where one
-starts, and what is given back is of all of them. Inside this folder the batch is one axis, after
-time, but before it in pair potentials, which are large and are read where they lie.
+many steps of each sequence are real: what lies beyond them is ignored. Where `fresh` [..., T] is
+given, a row holds several sequences: it is True where one starts, and what is given back is of all
+of them. Inside this folder the batch is one axis, after time, but before it in pair potentials,
+which are large and are read where they lie.
 """
 
 from math import prod
@@ -24,10 +23,8 @@ ArrayLike = Any
 
 
 class Chain(NamedTuple):
-    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K].
-
-    `inside` [T, B, 1] is False in the padding, None without; `fresh` [T, B, 1] is True where
-    another sequence starts, None where there is one in each row.
+    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K]; `inside` [T, B, 1] is False in the
+    padding (None: no padding), `fresh` [T, B, 1] True where a sequence starts (None: one a row).
     """
 
     unary: Array

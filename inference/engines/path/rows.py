@@ -1,8 +1,7 @@
 """Chains laid out in rows [rows, steps], and the potentials of a structure at their places there.
 
-One chain a row, shorter ones padded, is what most questions want. A sum over all chains only wants
-that none is forgotten: several short ones share a row, one after the other, and hardly anything is
-padding.
+Most questions want one chain a row, shorter ones padded. In a sum over all chains several short
+ones share a row, one after the other, and hardly anything is padding.
 """
 
 from bisect import bisect_left, insort
@@ -23,10 +22,8 @@ Mask = NDArray[np.bool_]
 
 
 class TableSpots(NamedTuple):
-    """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if
-    each has one table.
-
-    `turned` [tables] says where the later variable of a pair comes first.
+    """`spots` are variables, or (row, step), among `shape`; `rows` is the inverse, if each has one
+    table; `turned` [tables] says where the later variable of a pair comes first.
     """
 
     spots: tuple[Ints, ...]
@@ -56,9 +53,7 @@ class TableSpots(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class ChainRows:
     """`order` [rows, steps] are the variables, -1 in the padding; `places` [variables, 2] is its
-    inverse.
-
-    `fresh` [rows, steps] says where chains start.
+    inverse; `fresh` [rows, steps] says where chains start.
     """
 
     structure: Structure
@@ -83,10 +78,8 @@ class ChainRows:
     def potentials(
         self, tables: Sequence[Array], log_evidence: Array
     ) -> tuple[Array, Array, Array]:
-        """log_unary [rows, steps, K], log_pair [rows, steps - 1, K, K], or [1, 1, K, K] where one
-        serves all.
-
-        What is about one variable is added up before it is laid out.
+        """log_unary [rows, steps, K] and log_pair [rows, steps - 1, K, K], or [1, 1, K, K]; what is
+        about one variable is added up before it is laid out.
         """
         states = self.structure.most_states
         there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]

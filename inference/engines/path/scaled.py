@@ -23,11 +23,8 @@ from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
 
 
 class Weights(NamedTuple):
-    """exp(potential - top); `pair` only where it is the same at every step, others are made step by
-    step.
-
-    `turned` is `pair` with its states exchanged, made once: within a scan it would be made at every
-    step.
+    """exp(potential - top); `pair`, if the same at every step, and `turned`, its states exchanged,
+    are made once: within a scan they would be made at every step.
     """
 
     unary: Array
@@ -95,11 +92,9 @@ def push(message: Array, weight: Array) -> Array:
 
 
 def pull(chain: Chain, weights: Weights, step: Transition, message: Array) -> Array:
-    """sum_j weight[b, i, j] message[b, j].
-
-    Weights that stay the same are turned so that the inner loop runs over i. Others are made before
-    they are summed (the barrier): within a sum over the last axis the exponentials would be taken
-    one by one.
+    """sum_j weight[b, i, j] message[b, j]. Weights that stay the same are turned so that the inner
+    loop runs over i. Others are made before they are summed (the barrier): within a sum over the
+    last axis the exponentials would be taken one by one.
     """
     if weights.turned is not None:
         return push(message, weights.turned)

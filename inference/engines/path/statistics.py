@@ -1,5 +1,4 @@
-"""What log Z changes by: d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for
-each sequence.
+"""d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for each sequence.
 
 The pair marginals, T K K numbers a sequence, are never kept, but made from two sides where they are
 used: in scaled numbers p(i, j) = left_i exp(pair_ij - top) right_j, in logarithms p(i, j) =

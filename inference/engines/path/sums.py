@@ -1,9 +1,9 @@
 """The log-partition of a chain, whose gradient is its marginals, and the marginals themselves.
 
 The derivative of log Z is written by hand: one forward and one backward pass, whose transpose is
-the gradient. It is a function of the potentials that JAX differentiates further, so Hessians are
-covariances. A sequence that is impossible (log Z = minus infinity) has gradient and marginals zero. Many
-sequences run a few at a time: messages that stay in the cache run several times faster.
+the gradient. JAX differentiates it further, so Hessians are covariances. An impossible sequence
+(log Z = -inf) has gradient and marginals zero. Many sequences run a few at a time: messages that
+stay in the cache run several times faster.
 """
 
 from collections.abc import Callable
@@ -97,10 +97,8 @@ def log_partition(
     fresh: ArrayLike | None = None,
     domain: Domain = "auto",
 ) -> Array:
-    """log sum_x exp(score(x)), [...]; minus infinity where nothing is possible (GM12, GM14).
-
-    Of rows that hold several sequences, which start where `fresh` [..., T] says, the sum over
-    these.
+    """log sum_x exp(score(x)), [...]; -inf where nothing is possible (GM12, GM14). Of rows that
+    hold several sequences, which start where `fresh` [..., T] says, the sum over these.
     """
     verify_domain(domain, of_log_partition=True)
     chain, batch = lay_out(log_unary, log_pair, length, fresh)

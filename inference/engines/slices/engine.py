@@ -1,7 +1,7 @@
-"""Steps among the variables: where tables reach back a few steps, all of it is a scan over slices.
+"""Steps among the variables: where tables reach back a few steps, a scan over slices.
 
 Coupled and factorial chains, chains of higher order and grids: the variables of one step are a
-slice, and a table is told by which variables of which of the last slices it is about.
+slice, and a table is known by which variables of which of the last slices it is about.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,8 @@ class ScopeTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SliceEngine(Engine):
-    """`order` [steps, variables of a slice] are the variables; `places` is its inverse.
-
-    `domain` is that of the log-partition (path/domains.py).
+    """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
+    that of the log-partition (path/domains.py).
     """
 
     structure: Structure

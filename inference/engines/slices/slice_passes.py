@@ -103,11 +103,8 @@ def table_of(
 def log_product(
     plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs
 ) -> Array:
-    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is
-    large, they small.
-
-    The barrier keeps the compiler from doing the work of the halves again at every entry of the
-    whole.
+    """The sum of log-factors over `axes`; halves of the variables are summed up first, as they are
+    small. The barrier keeps the compiler from doing their work again at every entry.
     """
     total = jnp.zeros(plan.shape(axes), logs[0].dtype)
     numbers = sorted({v for _, v in axes})
@@ -216,10 +213,8 @@ def decode(
     choose: Choice,
     uniforms: Array,
 ) -> Array:
-    """States [T, draws, variables]: the last slice first, each block's choice among what it summed
-    made again.
-
-    `uniforms` [T + 1, blocks, draws].
+    """States [T, draws, variables], the last slice first: each block's choice among what it summed
+    is made again. `uniforms` [T + 1, blocks, draws].
     """
     draws = uniforms.shape[-1]
 

@@ -1,10 +1,9 @@
-"""How a message moves over one slice: old variables are summed away one after the other, new ones
-enter with them.
+"""How a message moves over one slice: old variables are summed away, new ones enter with them.
 
 A variable of the plan is (lag, number): lag 0 is the slice that enters. Each elimination multiplies
 in the factors that touch the variable; eliminations that follow each other become one block while
 their table stays small, so that the work is a few products of matrices: the front axes are summed
-away, the new ones appear at the back, and after a whole slice the axes stand where they stood.
+away, the new ones appear at the back, and after a slice the axes stand where they stood.
 """
 
 from collections.abc import Iterable, Sequence

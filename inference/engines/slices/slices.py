@@ -1,9 +1,7 @@
-"""Chains of slices: several variables a step, factors that reach back any number of steps; grids,
-row by row.
+"""Chains of slices: several variables a step, factors that reach back some steps; grids by row.
 
-Coupled and factorial chains, chains of higher order and grids are one mechanism: a message over the
-variables that later factors still need moves from slice to slice, in scaled numbers where that is
-safe (domains.py). One variable with factors of lag 0 and 1 is a plain chain and runs as one.
+A message over the variables that later factors still need moves from slice to slice, in scaled
+numbers where that is safe (domains.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
 from dataclasses import dataclass, replace
@@ -42,10 +40,9 @@ NAMED = 6
 )
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`.
-
-    A scope names (lag, variable) pairs, with lag 0 among them; its values [T - largest lag, d1, d2,
-    ...] at row s are those of the factor whose lag 0 is the step s + largest lag.
+    """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`. A scope names (lag,
+    variable) pairs, with lag 0 among them; its values [T - largest lag, d1, d2, ...] at row s are
+    those of the factor whose lag 0 is the step s + largest lag.
     """
 
     sizes: tuple[int, ...]

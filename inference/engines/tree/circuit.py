@@ -1,5 +1,4 @@
-"""An arithmetic circuit over one flat buffer: out[o] = sum_k buffer[left[k, o]] * buffer[right[k,
-o]], level by level.
+"""An arithmetic circuit over a flat buffer: out[o] = sum_k buffer[left[k, o]] buffer[right[k, o]].
 
 Every product of a plan, upwards or downwards, is such a sum for each of its entries (book lines
 4279-4306). Entries of one level do not depend on each other, so they are cut into tiles of one

@@ -68,11 +68,9 @@ FIELDS = (
 @partial(jax.tree_util.register_dataclass, data_fields=FIELDS, meta_fields=("crown", "lengths"))
 @dataclass(frozen=True, eq=False)
 class TreeProgram:
-    """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`).
-
-    Places in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values`
-    and `gradients` of all entries of the tables given. `unary_roots` and `value_roots` are numbers
-    of the roots they belong to.
+    """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`). Places
+    in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values` and
+    `gradients` of all entries of the tables; `unary_roots`, `value_roots` number their roots.
     """
 
     sources: Any

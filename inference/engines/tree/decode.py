@@ -1,5 +1,4 @@
-"""The way back down a circuit: one term is chosen at every sum, so one entry of every table, so one
-configuration.
+"""The way back down a circuit: one term is chosen at every sum, so one entry of every table.
 
 Upwards the circuit is maximised (for the mode) or summed (for samples). Downwards the chosen entry
 of a product says which entries of its two factors were multiplied; a choice is the largest term,

@@ -1,8 +1,6 @@
-"""Where tables and evidence enter: every table is a leaf, and a variable's evidence is added to its
-smallest table.
+"""Where tables and evidence enter: tables are leaves, evidence joins a variable's smallest one.
 
-A variable without a small table gets a leaf of its own. Leaves that take evidence in (hosts) lie
-first in the buffer.
+A variable without a small table gets a leaf of its own. Leaves with evidence (hosts) lie first.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,11 +26,8 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """`sources` of all entries among the tables given and a last zero; `evidence` sources of those
-    that take it in.
-
-    `leaves[i]` is factor i, then come leaves of evidence alone; `hosts[v]` is the leaf that takes
-    the evidence of v.
+    """`leaves[i]` is factor i, then come leaves of evidence alone; `hosts[v]` takes the evidence of
+    v; `sources` of all entries among the tables (a last zero), `evidence` of those that take it.
     """
 
     leaves: list[Leaf]

@@ -1,10 +1,7 @@
 """Small plans written out: all products of one shape and level are one operation, in logarithms.
 
-    out = log sum exp (left + right) over what is summed,    for as many products as there are side
-    by side
-
-A program of a few operations runs tens of times faster than the walk over tiles that large plans
-need; JAX derives its gradient, the marginals.
+A program of a few operations out = log sum exp (left + right) runs tens of times faster than the
+walk over tiles that large plans need; JAX derives its gradient, the marginals.
 """
 
 from collections.abc import Sequence
@@ -52,9 +49,7 @@ class Batch(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Arrays of leaves come first, one for each group of tables and one for each list of `alone`;
-    then the batches'.
-
+    """Arrays of leaves, one for each group of tables and each list of `alone`, then the batches'.
     `takes` tells for each group and axis which factors take in the evidence of their variable;
     `alone` are variables of one size each whose evidence no factor takes in.
     """

@@ -1,8 +1,6 @@
-"""A planned structure becomes a program: values up, then gradient[node] = sum of gradient[parent] *
-value[sibling].
+"""A plan becomes a program: values up, gradient[node] = sum of gradient[parent] * value[sibling].
 
-That is backpropagation through the products of the plan (GM32); a marginal is value * gradient over
-the root's value.
+That is backpropagation (GM32); a marginal is value * gradient over the root's value.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""A compiled structure: planned once, then every question is a pure function of tables and
-evidence.
+"""A compiled structure: every question is a pure function of tables and evidence.
 
 Tables are log-potentials, one array (factors, states...) for each group of the structure, with one
 table where all its factors share it. Evidence is an array (variables, most states) of
-log-likelihoods: zeros where nothing is known, minus infinity for states that are excluded; entries
-beyond a variable's states are ignored. Neither new tables nor new evidence compile anything again.
+log-likelihoods: zeros where nothing is known, -inf for states that are excluded; entries beyond a
+variable's states are ignored. Neither new tables nor new evidence compile anything again.
 """
 
 from collections.abc import Sequence
@@ -89,11 +88,9 @@ def compile_structure(
     structure: Structure, *, dense_from: float | None = None, memory: int | None = None
 ) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
-    of limited range.
-
-    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run
-    so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError where
-    the plan needs more than `memory` bytes.
+    of limited range; with `dense_from=math.inf` no range of potentials is lost. Small networks are
+    run so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError
+    where the plan needs more than `memory` bytes.
     """
     leaves, plan = plan_structure(structure)
     verify_memory(plan, memory)

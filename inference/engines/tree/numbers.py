@@ -107,10 +107,7 @@ class Scaled(NamedTuple):
 
 class Operand(NamedTuple):
     """How a tensor becomes (batch, kept alone, shared and summed, summed alone), or the middle two
-    the other way round.
-
-    The order is the one that leaves its axes where they are, if one does: moving a large tensor
-    takes longer than multiplying it.
+    turned: the order that leaves its axes where they are, if one does, as moving is slow.
     """
 
     axes: tuple[int, ...]
@@ -119,10 +116,8 @@ class Operand(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """Array `out` from the arrays `left` and `right`; `shape` has an axis for each variable of out.
-
-    Not all are rescaled: double precision has room for a few products, and the program is smaller
-    so.
+    """Array `out` from `left` and `right`; `shape` has an axis for each variable of out. Not all
+    are rescaled: double precision has room for a few products, in a smaller program.
     """
 
     out: int

@@ -67,11 +67,8 @@ def walk(tiles: Tiles, buffer: Buffer, combine: Combine) -> Buffer:
 
 
 def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which a batch runs case after case on a CPU: there a walk over many cases at
-    once is slower.
-
-    What one case reads stays in the nearest cache, and reading is most of the time. Elsewhere cases
-    run side by side.
+    """The function, which a batch runs case after case on a CPU: what one case reads stays in the
+    nearest cache, and reading is most of the time. Elsewhere cases run side by side.
     """
     turns: Any = custom_vmap(function)
 
