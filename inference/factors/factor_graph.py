@@ -157,10 +157,6 @@ def variables_of(scopes: Iterable[tuple[Name, ...]]) -> set[Name]:
     return set(chain.from_iterable(scopes))
 
 
-Given = Mapping[Any, Any]
-"""By variable; names are any hashable values."""
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What was given, sorted by kind: `hard` states and `soft` likelihoods (not logarithms)."""
@@ -174,7 +170,11 @@ class Evidence:
         return ", ".join(states + vectors) or "nothing"
 
 
-def check_evidence(sizes: Mapping[Name, int], given: Given | Evidence | None) -> Evidence:
+Given = Mapping[Any, Any] | Evidence | None
+"""By variable; names are any hashable values."""
+
+
+def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
     """Evidence of known variables with states in range; raises where it contradicts itself."""
     if isinstance(given, Evidence):
         return given

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax.numpy as jnp
+
 from ..errors import InferenceError
 
 Array = Any
@@ -32,6 +34,23 @@ class ConjugatePrior:
     usual_ndims: Mapping[str, int]
 
 
+def positive_first(mean: Array) -> Array:
+    """The slack of a family whose only mean is any positive number."""
+    return (mean[0] > 0).astype(mean.dtype)
+
+
+def only_itself(x: Array) -> Array:
+    return x[None]
+
+
+def zero_like(theta: Array) -> Array:
+    return jnp.zeros((), theta.dtype)
+
+
+def all_finite(theta: Array) -> Array:
+    return jnp.isfinite(theta).all()
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """A row. `slack(mean)`, relative, is positive inside the set of means and not on its boundary.
@@ -41,18 +60,18 @@ class Family:
 
     name: str
     support: str
-    event_ndim: int
-    statistic: Callable[[Array], Array]
-    log_base: Callable[[Array], Array]
-    mean_log_base: Callable[[Array], Array]
     contains: Callable[[Array], Array]
     log_partition: Callable[[Array], Array]
-    in_domain: Callable[[Array], Array]
     slack: Callable[[Array], Array]
     from_usual: Callable[..., Array]
     to_usual: Callable[[Array], Usual]
     usual_ndims: Mapping[str, int]
     examples: tuple[Mapping[str, Any], ...]
+    event_ndim: int = 0
+    statistic: Callable[[Array], Array] = only_itself
+    log_base: Callable[[Array], Array] = jnp.zeros_like
+    mean_log_base: Callable[[Array], Array] = zero_like
+    in_domain: Callable[[Array], Array] = all_finite
     natural_of_mean: Callable[[Array], Array] | None = None
     start: Callable[[Array], Array] | None = None
     conjugate: ConjugatePrior | None = None

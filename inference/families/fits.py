@@ -213,13 +213,11 @@ def finite(statistics: Array, log_base: Array | None = None) -> Family:
     return Family(
         name="Finite",
         support=f"whole numbers from 0 to {size - 1}",
-        event_ndim=0,
         statistic=lambda x: statistics[x.astype(int)],
         log_base=lambda x: base[x.astype(int)],
         mean_log_base=lambda theta: probs(theta) @ base,
         contains=lambda x: (x >= 0) & (x < size) & (x == jnp.floor(x)),
         log_partition=lambda theta: jax.nn.logsumexp(statistics @ theta + base),
-        in_domain=lambda theta: jnp.isfinite(theta).all(),
         slack=lambda mean: jnp.ones_like(mean[0]),
         from_usual=from_probs,
         to_usual=lambda theta: {"probs": probs(theta)},

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from .family import Array, ConjugatePrior, Family
+from .family import Array, ConjugatePrior, Family, positive_first
 from .special import log_bessel
 
 
@@ -20,14 +20,10 @@ def exponential() -> Family:
     return Family(
         name="Exponential",
         support="positive numbers",
-        event_ndim=0,
-        statistic=lambda x: x[None],
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=lambda x: (x >= 0) & jnp.isfinite(x),
         log_partition=lambda theta: -jnp.log(-theta[0]),
         in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda rate: -rate[None],
         to_usual=lambda theta: {"rate": -theta[0]},
         usual_ndims={"rate": 0},
@@ -42,14 +38,13 @@ def laplace_of_known_location(loc: Any) -> Family:
     return Family(
         name="Laplace",
         support="real numbers",
-        event_ndim=0,
         statistic=lambda x: jnp.abs(x - loc)[None],
         log_base=lambda x: jnp.full_like(x, -math.log(2)),
         mean_log_base=lambda theta: jnp.full_like(theta[0], -math.log(2)),
         contains=jnp.isfinite,
         log_partition=lambda theta: -jnp.log(-theta[0]),
         in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda scale: -1 / scale[None],
         to_usual=lambda theta: {"scale": -1 / theta[0]},
         usual_ndims={"scale": 0},
@@ -88,10 +83,7 @@ def gamma() -> Family:
     return Family(
         name="Gamma",
         support="positive numbers",
-        event_ndim=0,
         statistic=lambda x: jnp.stack([jnp.log(x), x]),
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=is_positive,
         log_partition=log_partition,
         in_domain=lambda theta: jnp.isfinite(theta).all() & (theta[0] > -1) & (theta[1] < 0),
@@ -130,10 +122,7 @@ def beta() -> Family:
     return Family(
         name="Beta",
         support="numbers between 0 and 1",
-        event_ndim=0,
         statistic=lambda x: jnp.stack([jnp.log(x), jnp.log1p(-x)]),
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=lambda x: (x > 0) & (x < 1),
         log_partition=log_partition,
         in_domain=in_domain,
@@ -159,7 +148,6 @@ def dirichlet(size: int) -> Family:
         event_ndim=1,
         statistic=jnp.log,
         log_base=lambda x: jnp.zeros_like(x[0]),
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=lambda x: (
             (x > 0).all() & (jnp.abs(x.sum() - 1) < 8 * size * float(np.finfo(x.dtype).eps))
         ),
@@ -191,13 +179,11 @@ def von_mises() -> Family:
     return Family(
         name="VonMises",
         support="angles",
-        event_ndim=0,
         statistic=lambda x: jnp.stack([jnp.cos(x), jnp.sin(x)]),
         log_base=lambda x: jnp.full_like(x, -math.log(2 * math.pi)),
         mean_log_base=lambda theta: jnp.full_like(theta[0], -math.log(2 * math.pi)),
         contains=jnp.isfinite,
         log_partition=lambda theta: log_bessel(theta @ theta),
-        in_domain=lambda theta: jnp.isfinite(theta).all(),
         slack=lambda mean: 1 - mean @ mean,
         from_usual=from_usual,
         to_usual=lambda theta: {

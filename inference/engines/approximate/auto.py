@@ -63,16 +63,16 @@ def propagations(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
 
 
-def plan_all(graph: FactorGraph, given: Given | None, *_: Any) -> Plan:
+def plan_all(graph: FactorGraph, given: Given, *_: Any) -> Plan:
     return plan_marginals(graph, given)
 
 
-def plan_wanted(graph: FactorGraph, given: Given | None, variables: Any = None) -> Plan:
+def plan_wanted(graph: FactorGraph, given: Given, variables: Any = None) -> Plan:
     return plan_marginals(graph, given, variables)
 
 
 def marginals_exactly(
-    graph: FactorGraph, given: Given | None, variables: Any = None, **options: Any
+    graph: FactorGraph, given: Given, variables: Any = None, **options: Any
 ) -> Any:
     return infer_marginals(graph, given, variables, **options)
 
@@ -126,7 +126,7 @@ QUESTIONS = {
 def infer_auto(
     question: str,
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *arguments: Any,
     method: str = "auto",
     memory: int | None = None,
@@ -169,7 +169,7 @@ def approximately(
     method: str,
     reason: str,
     graph: FactorGraph,
-    given: Given | None,
+    given: Given,
     arguments: tuple[Any, ...],
     options: Mapping[str, Any],
 ) -> AutoAnswer:
@@ -197,7 +197,7 @@ def approximately(
 def patiently(
     infer: Callable[..., Approximation],
     graph: FactorGraph,
-    given: Given | None,
+    given: Given,
     schedule: Mapping[str, Any],
 ) -> Approximation:
     """Belief propagation as it is and, if that does not converge, damped; the closer of the two."""

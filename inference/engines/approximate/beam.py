@@ -58,7 +58,7 @@ class Assignment(NamedTuple):
 def infer_kbest_by_beam(
     graph: FactorGraph,
     k: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     width: int = 1000,
     order: Sequence[Name] | None = None,

@@ -34,7 +34,7 @@ class Quadratic(NamedTuple):
     weights: Floats
 
 
-def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approximation:
+def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
     """argmax_x of a binary pairwise model, if some flips make every pair prefer to agree."""
     layout = lay_out(graph, given)
     verify_binary(layout)

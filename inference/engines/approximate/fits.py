@@ -12,7 +12,7 @@ MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
 
 
 def plan_if_it_fits(
-    graph: FactorGraph, given: Given | None, make_plan: Callable[[], Plan], limit: int
+    graph: FactorGraph, given: Given, make_plan: Callable[[], Plan], limit: int
 ) -> tuple[Plan | None, str]:
     """The plan of exact inference, or none, and why."""
     many = len(graph.sizes) > MANY_VARIABLES

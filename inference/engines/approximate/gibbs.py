@@ -130,7 +130,7 @@ class GibbsRun:
 
 def start_gibbs(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     chains: int = 4,
     blocking: Blocking = "forests",
@@ -223,7 +223,7 @@ def columns(layout: FactorLayout, means: dict[Name, Floats]) -> Floats:
 
 def infer_marginals_gibbs(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     sweeps: int = SWEEPS,
     burn_in: int = BURN_IN,
@@ -249,7 +249,7 @@ MOST_SWEEPS = (
 
 
 def infer_samples_gibbs(
-    graph: FactorGraph, count: int, given: Given | None = None, *, chains: int = 4, seed: int = 0
+    graph: FactorGraph, count: int, given: Given = None, *, chains: int = 4, seed: int = 0
 ) -> Approximation:
     """`count` states of each variable, chain after chain, thinned by the slowest correlation."""
     if count < 1:
@@ -293,7 +293,7 @@ AT_ONCE = 256  # states of a joint whose series are held together
 
 
 def infer_joint_gibbs(
-    graph: FactorGraph, variables: Sequence[Name], given: Given | None = None, *, seed: int = 0
+    graph: FactorGraph, variables: Sequence[Name], given: Given = None, *, seed: int = 0
 ) -> Approximation:
     """P(v1, v2, ... | given) as frequencies, axes in the order asked."""
     verify_known(graph.sizes, variables)
@@ -317,7 +317,7 @@ def infer_joint_gibbs(
 
 
 def infer_moments_gibbs(
-    graph: FactorGraph, terms: Sequence[Term], given: Given | None = None, *, seed: int = 0
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, seed: int = 0
 ) -> Approximation:
     """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
     for term in terms:

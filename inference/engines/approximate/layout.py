@@ -14,15 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.factor_graph import (
-    Array,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    impossible,
-    log_score,
-)
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name, impossible, log_score
 from ..numpy.binding import BoundGraph, bind
 from ..numpy.decisions import Configuration
 
@@ -88,7 +80,7 @@ class FactorLayout:
         return Configuration(merged, float(log_score(self.bound.factors, merged)))
 
 
-def lay_out(graph: FactorGraph, given: Given | None = None) -> FactorLayout:
+def lay_out(graph: FactorGraph, given: Given = None) -> FactorLayout:
     """The arrays of a graph, evidence sliced away; raises where one variable is impossible."""
     assert graph.tables is not None  # made once per graph, and verified on the way
     bound = bind(graph, given)

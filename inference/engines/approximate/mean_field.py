@@ -112,7 +112,7 @@ def first_q(layout: FactorLayout, seed: int) -> Floats:
 
 def infer_marginals_mean_field(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     tolerance: float = 1e-9,
     max_iterations: int = 1000,

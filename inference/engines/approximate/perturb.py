@@ -21,10 +21,10 @@ from .cuts import infer_mode_by_cut
 from .fits import plan_if_it_fits
 from .results import Approximation, NotSubmodularError
 
-Solver = Callable[[FactorGraph, Given | None], Configuration]
+Solver = Callable[[FactorGraph, Given], Configuration]
 
 
-def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Generator) -> FactorGraph:
+def perturb(graph: FactorGraph, given: Given, generator: np.random.Generator) -> FactorGraph:
     """The graph with Gumbel noise of mean zero on every state of the free variables."""
     fixed = bind(graph, given).fixed
     free = {v: size for v, size in graph.sizes.items() if v not in fixed}
@@ -35,7 +35,7 @@ def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Genera
 def infer_perturbed(
     graph: FactorGraph,
     solve: Solver,
-    given: Given | None = None,
+    given: Given = None,
     *,
     count: int = 100,
     seed: int = 0,
@@ -71,7 +71,7 @@ def infer_perturbed(
     )
 
 
-def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None = None) -> Solver:
+def certain_solver(graph: FactorGraph, given: Given, memory: int | None = None) -> Solver:
     """A solver whose modes are certain: along one plan where it fits, else by minimum cut."""
     noisy = perturb(graph, given, np.random.default_rng(0))
     limit = default_memory_limit() if memory is None else memory
@@ -88,7 +88,7 @@ def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None =
     return mode_by_cut
 
 
-def mode_by_cut(graph: FactorGraph, given: Given | None) -> Configuration:
+def mode_by_cut(graph: FactorGraph, given: Given) -> Configuration:
     found = infer_mode_by_cut(graph, given).mode
     assert found is not None
     return found
@@ -96,7 +96,7 @@ def mode_by_cut(graph: FactorGraph, given: Given | None) -> Configuration:
 
 def infer_marginals_perturbed(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     count: int = 100,
     seed: int = 0,
@@ -108,12 +108,7 @@ def infer_marginals_perturbed(
 
 
 def infer_samples_perturbed(
-    graph: FactorGraph,
-    count: int,
-    given: Given | None = None,
-    *,
-    seed: int = 0,
-    memory: int | None = None,
+    graph: FactorGraph, count: int, given: Given = None, *, seed: int = 0, memory: int | None = None
 ) -> Approximation:
     """`count` perturbed modes that are certain."""
     found = infer_marginals_perturbed(graph, given, count=max(2, count), seed=seed, memory=memory)

@@ -174,7 +174,7 @@ class Propagated(NamedTuple):
 
 
 def run(
-    graph: FactorGraph, given: Given | None, product: ProductKind, options: PropagationOptions
+    graph: FactorGraph, given: Given, product: ProductKind, options: PropagationOptions
 ) -> Propagated:
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
     verify_options(options)
@@ -213,7 +213,7 @@ def verify_options(options: PropagationOptions) -> None:
 
 
 def infer_marginals_bp(
-    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Sum-product: approximate marginals and the Bethe log-partition; exact without cycles."""
     with jax.enable_x64(True):
@@ -232,7 +232,7 @@ def infer_marginals_bp(
 
 
 def infer_entropy_bp(
-    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score] by the beliefs:
     exact on trees, else an estimate from neither side, which can be negative.
@@ -257,7 +257,7 @@ def infer_entropy_bp(
 
 
 def infer_mode_bp(
-    graph: FactorGraph, given: Given | None = None, options: PropagationOptions = DEFAULT
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
     """Max-product: the best state of each variable, improved on one forest after another. That
     never lowers the score, and settles ties. `marginals` are the max-marginals, normalised. It is a

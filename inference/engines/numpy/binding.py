@@ -101,7 +101,7 @@ def table_of(factor: Factor) -> ScaledTable:
 
 def bind(
     graph: FactorGraph,
-    given: Given | Evidence | None,
+    given: Given,
     needed: Collection[Name] | None = None,
     extras: tuple[Factor, ...] = (),
 ) -> BoundGraph:

@@ -34,11 +34,7 @@ class Configuration(NamedTuple):
 
 
 def infer_mode(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> Configuration:
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
@@ -54,7 +50,7 @@ def infer_mode(
 def infer_marginal_mode(
     graph: FactorGraph,
     variables: Collection[Name],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> Configuration:
@@ -85,7 +81,7 @@ def infer_marginal_mode(
 def infer_kbest(
     graph: FactorGraph,
     k: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
@@ -108,7 +104,7 @@ def infer_kbest(
 def infer_samples(
     graph: FactorGraph,
     count: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,

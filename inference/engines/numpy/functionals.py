@@ -123,11 +123,7 @@ def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
 
 
 def infer_entropy(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> float:
     """H = log Z - E[score], in nats; a plan of all marginals serves."""
     scopes = bind(graph, given).scopes
@@ -136,7 +132,7 @@ def infer_entropy(
 
 
 def infer_cross_entropy(
-    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     verify_same_variables(graph, other)
@@ -147,7 +143,7 @@ def infer_cross_entropy(
 
 
 def infer_divergence(
-    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
     """KL(p || q) = cross-entropy - entropy, in nats."""
     cross = infer_cross_entropy(graph, other, given, memory=memory)
@@ -164,17 +160,13 @@ def verify_same_variables(graph: FactorGraph, other: FactorGraph) -> None:
 
 
 def infer_mean(
-    graph: FactorGraph,
-    terms: Sequence[Term],
-    given: Given | None = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
     return float(term_means(graph, terms, given, memory).sum())
 
 
-def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Plan:
+def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Plan:
     """The plan of `infer_moments`: the variables of each term stay together."""
     scopes, _ = sliced(graph, given, terms)
     return plan_contraction(graph.sizes, bind_on(graph, given, scopes).scopes)
@@ -183,7 +175,7 @@ def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None 
 def infer_moments(
     graph: FactorGraph,
     terms: Sequence[Term],
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
@@ -205,7 +197,7 @@ def infer_moments(
 
 
 def sliced(
-    graph: FactorGraph, given: Given | Evidence | None, terms: Sequence[Term]
+    graph: FactorGraph, given: Given, terms: Sequence[Term]
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
@@ -226,11 +218,7 @@ def place(values: Floats, scope: tuple[Name, ...], axes: tuple[Name, ...]) -> Fl
 
 
 def infer_covariance(
-    graph: FactorGraph,
-    terms: Sequence[Term],
-    given: Given | None = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> Floats:
     """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
     pass for each state of each term; no pair of terms has to share a clique.
@@ -250,10 +238,7 @@ def infer_covariance(
 
 
 def term_means(
-    graph: FactorGraph,
-    terms: Sequence[Term],
-    given: Given | Evidence | None,
-    memory: int | None,
+    graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None
 ) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)

@@ -8,7 +8,6 @@ import numpy as np
 from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors.factor_graph import (
     Array,
-    Evidence,
     Factor,
     FactorGraph,
     Floats,
@@ -40,19 +39,19 @@ def ready_plan(
     return plan
 
 
-def plan_partition(graph: FactorGraph, given: Given | None = None) -> Plan:
+def plan_partition(graph: FactorGraph, given: Given = None) -> Plan:
     """The plan of `infer_log_partition`: barren tables are left out."""
     return plan_marginals(graph, given, ())
 
 
 def plan_marginals(
-    graph: FactorGraph, given: Given | None = None, variables: Collection[Name] | None = None
+    graph: FactorGraph, given: Given = None, variables: Collection[Name] | None = None
 ) -> Plan:
     """The plan of `infer_marginals` (of all: also of mode, k best, samples), for any states."""
     return plan_contraction(graph.sizes, bind(graph, given, variables).scopes)
 
 
-def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given | None = None) -> Plan:
+def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = None) -> Plan:
     """The plan of `infer_joint`."""
     bound = bind(graph, given, variables)
     return plan_contraction(
@@ -61,11 +60,7 @@ def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given | Non
 
 
 def infer_log_partition(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> float:
     """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
     bound = bind(graph, given, ())
@@ -74,7 +69,7 @@ def infer_log_partition(
 
 def infer_marginals(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     variables: Collection[Name] | None = None,
     *,
     plan: Plan | None = None,
@@ -93,7 +88,7 @@ def infer_marginals(
 def infer_joint(
     graph: FactorGraph,
     variables: Sequence[Name],
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
@@ -109,9 +104,7 @@ def infer_joint(
     return bound.widened(variables, kept_marginal(plan, upward) if keep else np.ones(()))
 
 
-def bind_on(
-    graph: FactorGraph, given: Given | Evidence | None, scopes: Sequence[tuple[Name, ...]]
-) -> BoundGraph:
+def bind_on(graph: FactorGraph, given: Given, scopes: Sequence[tuple[Name, ...]]) -> BoundGraph:
     """The graph with a constant factor for every scope that no factor holds."""
     plain = bind(graph, given)
     apart = [scope for scope in scopes if find_host(plain.scopes, scope) is None]
@@ -121,7 +114,7 @@ def bind_on(
 
 def marginals_on(
     graph: FactorGraph,
-    given: Given | Evidence | None,
+    given: Given,
     scopes: Sequence[tuple[Name, ...]],
     memory: int | None = None,
     plan: Plan | None = None,
@@ -150,7 +143,7 @@ def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> in
 
 
 def infer_factor_marginals(
-    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> tuple[Floats, ...]:
     """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
     scopes = bind(graph, given).scopes[: len(graph.factors)]
@@ -162,7 +155,7 @@ def infer_factor_marginals(
 def infer_probability(
     graph: FactorGraph,
     event: tuple[Sequence[Name], Array],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> float:
@@ -183,7 +176,7 @@ def infer_probability(
 def infer_log_probability(
     graph: FactorGraph,
     states: Mapping[Name, Array],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> Floats:
@@ -203,7 +196,7 @@ def infer_log_probability(
 def infer_in_semiring(
     graph: FactorGraph,
     semiring: Semiring,
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
@@ -225,8 +218,6 @@ def verify_on_leaves(semiring: Semiring, leaves: Sequence[Array], xp: Any) -> No
     verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
 
 
-def infer_count(
-    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
-) -> int:
+def infer_count(graph: FactorGraph, given: Given = None, *, memory: int | None = None) -> int:
     """How many configurations have a potential that is not zero: an exact integer."""
     return int(infer_in_semiring(graph, COUNTING, given, memory=memory))

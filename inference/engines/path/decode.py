@@ -33,7 +33,7 @@ class Sequences(NamedTuple):
     score: Array
 
 
-def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None) -> Sequences:
+def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Sequences:
     """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
     chain, batch = lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
@@ -100,7 +100,7 @@ def sample(
     key: Array,
     log_unary: ArrayLike,
     log_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     draws: int,
     domain: Domain = "auto",
@@ -203,7 +203,7 @@ class Departures(NamedTuple):
 
 
 def kbest(
-    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None, *, k: int
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, k: int
 ) -> Sequences:
     """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
     if k < 1:

@@ -14,7 +14,7 @@ from .sums import log_partition_by_batch
 
 
 def score(
-    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike | None = None
+    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike = None
 ) -> Array:
     """sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}] of `states` [draws..., batch..., T]."""
     laid = lay_out(log_unary, log_pair, length)
@@ -26,7 +26,7 @@ def log_prob(
     log_unary: ArrayLike,
     log_pair: ArrayLike,
     states: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
@@ -56,11 +56,7 @@ def score_by_time(chain: Chain, states: Array) -> Array:
 
 
 def entropy(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """H = log Z - E[score], [...]; 0 where nothing is possible (GM15)."""
     chain, batch = lay_out(log_unary, log_pair, length)
@@ -72,7 +68,7 @@ def cross_entropy(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
@@ -86,7 +82,7 @@ def divergence(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
@@ -103,7 +99,7 @@ def lay_out_both(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None,
+    length: ArrayLike,
 ) -> tuple[Chain, Chain, tuple[int, ...]]:
     (chain, batch), (other, other_batch) = (
         lay_out(log_unary, log_pair, length),

@@ -59,10 +59,7 @@ class Laid(NamedTuple):
 
 
 def lay_out(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    fresh: ArrayLike | None = None,
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, fresh: ArrayLike = None
 ) -> Laid:
     """Time first, batch axes merged into one, padding made harmless."""
     unary, pair = as_floats(log_unary, log_pair)
@@ -117,14 +114,14 @@ def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(pair, (*batch, *pair.shape[-3:])).reshape(prod(batch), *pair.shape[-3:])
 
 
-def inside_of(length: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+def inside_of(length: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
     if length is None:
         return None
     lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
     return jnp.arange(steps)[:, None, None] < lengths[None, :, None]
 
 
-def starts_of(fresh: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+def starts_of(fresh: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
     if fresh is None:
         return None
     return jnp.broadcast_to(jnp.asarray(fresh), (*batch, steps)).reshape(-1, steps).T[..., None]

@@ -92,9 +92,9 @@ class Marginals(NamedTuple):
 def log_partition(
     log_unary: ArrayLike,
     log_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
-    fresh: ArrayLike | None = None,
+    fresh: ArrayLike = None,
     domain: Domain = "auto",
 ) -> Array:
     """log sum_x exp(score(x)), [...]; -inf where nothing is possible (GM12, GM14). Of rows that
@@ -106,11 +106,7 @@ def log_partition(
 
 
 def unary_marginals(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
     laid = lay_out(log_unary, log_pair, length)
@@ -118,11 +114,7 @@ def unary_marginals(
 
 
 def marginals(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Marginals:
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
     laid = lay_out(log_unary, log_pair, length)

@@ -131,7 +131,7 @@ def group_factors(graph: FactorGraph) -> Grouped:
     )
 
 
-def log_evidence_of(sizes: Mapping[Any, int], given: Given | None = None) -> Floats:
+def log_evidence_of(sizes: Mapping[Any, int], given: Given = None) -> Floats:
     """One row of log-likelihoods for each variable, padded with zeros to the most states."""
     rows = np.zeros((len(sizes), max(sizes.values(), default=1)))
     evidence = check_evidence(sizes, given)
