@@ -5,13 +5,20 @@ P(v = s) = d log Z / d evidence[v, s],    P(scope) = d log Z / d tables,    H = 
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
 Array = Any
 Tables = Sequence[Array]
+
+
+class Decoded(NamedTuple):
+    """States, and the sum of log-potentials there: -inf where nothing is possible."""
+
+    states: Array
+    score: Array
 
 
 class Engine(ABC):
@@ -24,7 +31,7 @@ class Engine(ABC):
         """log Z; minus infinity, with gradient zero, where nothing is possible."""
 
     @abstractmethod
-    def mode(self, tables: Tables, log_evidence: Array) -> Any:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         """One most probable configuration, and its log-score."""
 
     @abstractmethod

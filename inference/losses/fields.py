@@ -14,7 +14,7 @@ log-partition has the beliefs for gradient, and is exact on trees (GM26): at a f
 not change with the messages to first order, so that they are held while it is differentiated.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from math import prod
 from typing import NamedTuple
 
@@ -33,12 +33,11 @@ from ..engines.approximate.propagation import (
     propagate,
     verify_options,
 )
+from ..engines.engine import Tables
 from ..engines.tree.structure import Structure
 from ..errors import InferenceError
 from ..factors.factor_graph import Factor, FactorGraph
 from ..optimise.method import Array
-
-Tables = Sequence[Array]
 
 
 def score(structure: Structure, tables: Tables, states: Array) -> Array:

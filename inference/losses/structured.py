@@ -18,9 +18,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..engines.engine import Tables
 from ..engines.tree.structure import Structure
 from ..optimise.method import Array, eps_of
-from .fields import Tables, places, score, verify_tables
+from .fields import places, score, verify_tables
 
 Solve = Callable[[Tables], Array]
 CLOSE = 1e3  # roundings of theta that the gap may be

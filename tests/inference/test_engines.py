@@ -184,7 +184,7 @@ def test_slices_answer_as_the_contraction_tree(name: str) -> None:
             np.testing.assert_allclose(
                 value, getattr(tree, question)(tables, evidence), rtol=1e-9, atol=1e-12
             )
-        np.testing.assert_allclose(mode.score, tree.mode(tables, evidence).log_score, rtol=1e-12)
+        np.testing.assert_allclose(mode.score, tree.mode(tables, evidence).score, rtol=1e-12)
     drawn = np.asarray(
         jax.jit(engine.sample, static_argnums=1)(jax.random.key(0), 4000, tables, evidence)
     )

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.lax import scan
 
 from ...errors import InferenceError
+from ..engine import Decoded
 from .domains import Domain, choose_domain, verify_domain
 from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, Transition, lay_out, pair_at, transitions
@@ -26,19 +27,12 @@ from .scaled import Forward, finite_top, is_safe, run_reverse
 TRIANGLE = 64
 
 
-class Sequences(NamedTuple):
-    """`states` [..., T], 0 in the padding, and `score` [...], -inf where nothing is possible."""
-
-    states: Array
-    score: Array
-
-
-def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Sequences:
+def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Decoded:
     """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
     chain, batch = lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
     scores = score_by_time(chain, states[:, None, :])
-    return Sequences(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
+    return Decoded(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
 
 
 def best_to_go(chain: Chain) -> Array:
@@ -204,7 +198,7 @@ class Departures(NamedTuple):
 
 def kbest(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, k: int
-) -> Sequences:
+) -> Decoded:
     """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
@@ -215,7 +209,7 @@ def kbest(
     if chain.inside is not None:
         states = jnp.where(chain.inside[:, None, :, 0], states, 0)
     scores = jnp.where(possible, score_by_time(chain, states), -inf)
-    return Sequences(
+    return Decoded(
         jnp.moveaxis(states, 0, -1).reshape(k, *batch, chain.steps), scores.reshape(k, *batch)
     )
 

@@ -4,7 +4,6 @@ Chains side by side are a batch, shorter ones end in padding, and a variable wit
 another has states that are excluded.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,9 +11,9 @@ from typing import Any, Self
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import Engine
+from ..engine import Decoded, Engine, Tables
 from ..tree.structure import Structure
-from .decode import Sequences, mode, sample
+from .decode import mode, sample
 from .domains import Domain
 from .rows import ChainRows, Ints, one_a_row, packed
 from .sums import log_partition
@@ -43,7 +42,7 @@ class PathEngine(Engine):
         found = packed(self.structure, self.chains)
         return found if found.order.size < SPARED * self.rows.order.size else self.rows
 
-    def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         rows = self.packed
         unary, pair, constant = rows.potentials(tables, log_evidence)
         if rows is self.rows:
@@ -58,12 +57,12 @@ class PathEngine(Engine):
     def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
-    def mode(self, tables: Sequence[Array], log_evidence: Array) -> Sequences:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         unary, pair, constant = self.rows.potentials(tables, log_evidence)
         found = mode(unary, pair, self.rows.lengths)
-        return Sequences(self.rows.by_variable(found.states), jnp.sum(found.score) + constant)
+        return Decoded(self.rows.by_variable(found.states), jnp.sum(found.score) + constant)
 
-    def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         unary, pair, _ = self.rows.potentials(tables, log_evidence)
         drawn = sample(key, unary, pair, self.rows.lengths, draws=count)
         return drawn[:, self.rows.places[:, 0], self.rows.places[:, 1]]

@@ -4,7 +4,6 @@ Coupled and factorial chains, chains of higher order and grids: the variables of
 slice, and a table is known by which variables of which of the last slices it is about.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple, Self
@@ -13,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import Engine
+from ..engine import Decoded, Engine, Tables
 from ..path.domains import Domain
 from ..tree.structure import Structure
 from . import slices as chains
+from .slice_plan import Scope
 
 Array = Any
 Ints = NDArray[np.intp]
-Scope = tuple[tuple[int, int], ...]
 FEWEST_STEPS = 8
 WIDEST_MESSAGE = 2**12
 MOST_SCOPES = 400
@@ -47,25 +46,23 @@ class SliceEngine(Engine):
     rows: tuple[ScopeTables, ...]
     domain: Domain = "auto"
 
-    def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         slices, constant = self._slices(tables, log_evidence)
         return chains.log_partition(slices, domain=self.domain) + constant
 
     def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
-    def mode(self, tables: Sequence[Array], log_evidence: Array) -> chains.SliceStates:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         slices, constant = self._slices(tables, log_evidence)
         found = chains.mode(slices)
-        return chains.SliceStates(
-            found.states[self.places[:, 0], self.places[:, 1]], found.score + constant
-        )
+        return Decoded(found.states[self.places[:, 0], self.places[:, 1]], found.score + constant)
 
-    def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         slices, _ = self._slices(tables, log_evidence)
         return chains.sample(key, slices, draws=count)[:, self.places[:, 0], self.places[:, 1]]
 
-    def _slices(self, tables: Sequence[Array], log_evidence: Array) -> tuple[chains.Slices, Array]:
+    def _slices(self, tables: Tables, log_evidence: Array) -> tuple[chains.Slices, Array]:
         """Evidence as a factor of every variable, and every table added at its step."""
         steps, width = self.order.shape
         sizes = tuple(self.structure.sizes[v] for v in self.order[0])

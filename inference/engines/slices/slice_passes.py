@@ -90,19 +90,15 @@ class BlockTable(NamedTuple):
     top: Array
 
 
-def table_of(
-    plan: SlicePlan, scopes: tuple[Scope, ...], block: SliceBlock, logs: Logs, algebra: Algebra
-) -> BlockTable:
+def table_of(plan: SlicePlan, block: SliceBlock, logs: Logs, algebra: Algebra) -> BlockTable:
     """The product of the block's factors."""
-    total = log_product(plan, scopes, block.table, block.factors, logs)
+    total = log_product(plan, block.table, block.factors, logs)
     top = finite_top(total, tuple(range(total.ndim)))
     shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
     return BlockTable(algebra.lift((total - top).reshape(shape)), top.reshape(()))
 
 
-def log_product(
-    plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs
-) -> Array:
+def log_product(plan: SlicePlan, axes: Scope, chosen: tuple[int, ...], logs: Logs) -> Array:
     """The sum of log-factors over `axes`; halves of the variables are summed up first, as they are
     small. The barrier keeps the compiler from doing their work again at every entry.
     """
@@ -113,13 +109,13 @@ def log_product(
         tuple(v for v in axes if v[1] in early),
         tuple(v for v in axes if v[1] not in early),
     ):
-        within = tuple(i for i in chosen if set(scopes[i]) <= set(half))
+        within = tuple(i for i in chosen if set(plan.scopes[i]) <= set(half))
         if len(within) > 1 and len(half) < len(axes):
             chosen = tuple(i for i in chosen if i not in within)
-            part = optimization_barrier(log_product(plan, scopes, half, within, logs))
+            part = optimization_barrier(log_product(plan, half, within, logs))
             total = total + on_axes(part, half, axes)
     for i in chosen:
-        total = total + on_axes(logs[i], scopes[i], axes)
+        total = total + on_axes(logs[i], plan.scopes[i], axes)
     return total
 
 
@@ -132,32 +128,27 @@ def merged(plan: SlicePlan, block: SliceBlock, message: Array) -> Array:
 
 
 def apply_block(
-    plan: SlicePlan,
-    scopes: tuple[Scope, ...],
-    block: SliceBlock,
-    message: Array,
-    logs: Logs,
-    algebra: Algebra,
+    plan: SlicePlan, block: SliceBlock, message: Array, logs: Logs, algebra: Algebra
 ) -> tuple[Array, Array]:
     """The message on `block.after`, and the log of what was taken out."""
-    table, taken = table_of(plan, scopes, block, logs, algebra)
+    table, taken = table_of(plan, block, logs, algebra)
     message = algebra.contract(merged(plan, block, message), algebra.total(table, 2))
     message = message.reshape(plan.shape(block.after))
     for i in block.touches:
         top = finite_top(logs[i], tuple(range(logs[i].ndim)))
-        message = algebra.mul(message, on_axes(algebra.lift(logs[i] - top), scopes[i], block.after))
+        message = algebra.mul(
+            message, on_axes(algebra.lift(logs[i] - top), plan.scopes[i], block.after)
+        )
         taken = taken + top.reshape(())
     return message, taken
 
 
-def advance(
-    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, message: Array, logs: Logs
-) -> tuple[Array, Array]:
+def advance(plan: SlicePlan, algebra: Algebra, message: Array, logs: Logs) -> tuple[Array, Array]:
     """The message after one more slice, of unit size, and the log of its size."""
     taken = jnp.zeros((), message.dtype)
     axes = plan.entry
     for block in plan.blocks:
-        message, top = apply_block(plan, scopes, block, message, logs, algebra)
+        message, top = apply_block(plan, block, message, logs, algebra)
         taken, axes = taken + top, block.after
     message = jnp.transpose(message, [axes.index(var) for var in plan.leave])
     message, size = algebra.settle(message)
@@ -172,12 +163,12 @@ def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
 
 
 def run_slices(
-    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, logs: Logs, keep: bool
+    plan: SlicePlan, algebra: Algebra, logs: Logs, keep: bool
 ) -> tuple[Array, Array, Any]:
     """The last message, all log-sizes [T], and if asked the message before each [T, ...]."""
 
     def step(message: Array, read: Logs) -> tuple[Array, tuple[Array, Array | None]]:
-        new, size = advance(plan, scopes, algebra, message, read)
+        new, size = advance(plan, algebra, message, read)
         return new, (size, message if keep else None)
 
     last, (sizes, messages) = scan(step, empty_message(plan, algebra, logs[0].dtype), logs)
@@ -185,18 +176,13 @@ def run_slices(
 
 
 def pull_back(
-    plan: SlicePlan,
-    scopes: tuple[Scope, ...],
-    algebra: Algebra,
-    logs: Logs,
-    messages: Array,
-    weight: Array,
+    plan: SlicePlan, algebra: Algebra, logs: Logs, messages: Array, weight: Array
 ) -> Logs:
     """The gradient of the sum of log-sizes: each slice done again from its message, reversed."""
 
     def step(change: Array, read: tuple[Array, Logs]) -> tuple[Array, Logs]:
         message, values = read
-        _, reverse = jax.vjp(lambda m, v: advance(plan, scopes, algebra, m, v), message, values)
+        _, reverse = jax.vjp(lambda m, v: advance(plan, algebra, m, v), message, values)
         back, found = reverse((change, weight))
         return back, found
 
@@ -205,7 +191,6 @@ def pull_back(
 
 def decode(
     plan: SlicePlan,
-    scopes: tuple[Scope, ...],
     algebra: Algebra,
     logs: Logs,
     last: Array,
@@ -225,10 +210,10 @@ def decode(
         known = {(lag - 1, v): x for (lag, v), x in states.items()}
         before = [message]
         for block in plan.blocks[:-1]:
-            before.append(apply_block(plan, scopes, block, before[-1], values, algebra)[0])
+            before.append(apply_block(plan, block, before[-1], values, algebra)[0])
         for number, block in reversed(list(enumerate(plan.blocks))):
             known |= choose_block(
-                plan, scopes, block, before[number], values, algebra, known, choose, uniform[number]
+                plan, block, before[number], values, algebra, known, choose, uniform[number]
             )
         found = jnp.stack([known[0, v] for v in range(len(plan.sizes))], axis=-1)
         return {var: known[var] for var in plan.entry}, found
@@ -240,7 +225,6 @@ def decode(
 
 def choose_block(
     plan: SlicePlan,
-    scopes: tuple[Scope, ...],
     block: SliceBlock,
     message: Array,
     logs: Logs,
@@ -250,7 +234,7 @@ def choose_block(
     uniform: Array,
 ) -> dict[Var, Array]:
     """The states of `summed` and `local`, given all that the block leaves."""
-    table = table_of(plan, scopes, block, logs, algebra).values
+    table = table_of(plan, block, logs, algebra).values
     kept, rest, born = (
         ravel(plan, part, known, uniform.shape) for part in (block.kept, block.rest, block.born)
     )

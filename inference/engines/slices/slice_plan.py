@@ -43,6 +43,7 @@ class SlicePlan(NamedTuple):
     """`entry` are the message's axes before a slice enters; `leave` after it, a lag younger."""
 
     sizes: tuple[int, ...]
+    scopes: tuple[Scope, ...]
     entry: Scope
     blocks: tuple[SliceBlock, ...]
     leave: Scope
@@ -71,7 +72,7 @@ def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = T
         if leaving == entry:
             break
         entry = leaving
-    return SlicePlan(sizes, entry, blocks, tuple((lag - 1, v) for lag, v in entry))
+    return SlicePlan(sizes, scopes, entry, blocks, tuple((lag - 1, v) for lag, v in entry))
 
 
 def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from ...errors import InferenceError, MemoryLimitError
 from ...planning.plan import default_memory_limit, format_bytes
+from ..engine import Decoded
 from ..path import decode as chain_decode
 from ..path import sums
 from ..path.domains import (
@@ -58,20 +59,13 @@ class SliceMarginals(NamedTuple):
     factors: tuple[Array, ...]
 
 
-class SliceStates(NamedTuple):
-    """`states` [T, variables] and their `score`."""
-
-    states: Array
-    score: Array
-
-
 def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
     """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
     checked = check_slices(slices)
     verify_domain(domain, of_log_partition=True)
     if is_plain_chain(checked):
         return sums.log_partition(*as_chain(checked), domain=domain)
-    return log_partition_of_logs(checked.sizes, checked.scopes, domain, padded(checked))
+    return log_partition_of_logs(plan_of(checked), domain, padded(checked))
 
 
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
@@ -86,14 +80,14 @@ def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     return SliceMarginals(tuple(given[v] for v in range(len(slices.sizes))), found.values[:count])
 
 
-def mode(slices: Slices) -> SliceStates:
+def mode(slices: Slices) -> Decoded:
     """One most probable configuration."""
     checked = check_slices(slices)
     if is_plain_chain(checked):
         found = chain_decode.mode(*as_chain(checked))
-        return SliceStates(found.states[:, None], found.score)
+        return Decoded(found.states[:, None], found.score)
     states = decoded(checked, MAX, lambda logs, _: jnp.argmax(logs, axis=-1), jnp.zeros((1,)))[:, 0]
-    return SliceStates(states, score(checked, states))
+    return Decoded(states, score(checked, states))
 
 
 def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -> Array:
@@ -102,11 +96,12 @@ def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -
     verify_domain(domain)
     if is_plain_chain(checked):
         return chain_decode.sample(key, *as_chain(checked), draws=draws, domain=domain)[..., None]
-    blocks = max(len(plan_of(checked, algebra).blocks) for algebra in (SCALED, LOGS))
+    plan = plan_of(checked)
+    blocks = max(len(in_algebra(plan, algebra).blocks) for algebra in (SCALED, LOGS))
     uniforms = jax.random.uniform(key, (checked.steps + 1, blocks, draws), checked.values[0].dtype)
     states = choose_domain(
         domain,
-        lambda: is_safe(checked.sizes, checked.scopes, padded(checked)),
+        lambda: is_safe(plan, padded(checked)),
         lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
         lambda: decoded(checked, LOGS, chain_decode.invert_logs, uniforms),
     )
@@ -160,7 +155,7 @@ def verify_slices(slices: Slices) -> None:
 
 
 def verify_memory(slices: Slices) -> None:
-    plan = plan_of(slices, SCALED)
+    plan = plan_of(slices)
     needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
     if needed > default_memory_limit():
         names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
@@ -194,26 +189,26 @@ def padded(slices: Slices) -> Logs:
     return tuple(jnp.pad(v, width) for v, width in zip(slices.values, widths, strict=True))
 
 
-def plan_of(slices: Slices, algebra: Algebra) -> SlicePlan:
-    return plan_for(slices.sizes, slices.scopes, algebra)
+def plan_of(slices: Slices) -> SlicePlan:
+    return plan_slice(slices.sizes, slices.scopes)
 
 
-def plan_for(sizes: tuple[int, ...], scopes: tuple[Scope, ...], algebra: Algebra) -> SlicePlan:
+def in_algebra(plan: SlicePlan, algebra: Algebra) -> SlicePlan:
     """Products of matrices are worth blocks; other sums hold all terms at once, so one by one."""
-    return plan_slice(sizes, scopes) if algebra is SCALED else plan_slice(sizes, scopes, table=0)
+    return plan if algebra is SCALED else plan_slice(plan.sizes, plan.scopes, table=0)
 
 
 def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> Array:
-    plan, logs = plan_of(slices, algebra), padded(slices)
-    last, _, messages = run_slices(plan, slices.scopes, algebra, logs, keep=True)
+    plan, logs = in_algebra(plan_of(slices), algebra), padded(slices)
+    last, _, messages = run_slices(plan, algebra, logs, keep=True)
     shape = (slices.steps + 1, len(plan.blocks), uniforms.shape[-1])
     given = jnp.zeros(shape) if uniforms.ndim == 1 else uniforms[:, : len(plan.blocks)]
-    return decode(plan, slices.scopes, algebra, logs, last, messages, choose, given)
+    return decode(plan, algebra, logs, last, messages, choose, given)
 
 
-def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Array]:
+def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
     """The ranges of a slice's factors of at least `arity`, added, with zeros and without."""
-    chosen = [v for scope, v in zip(scopes, logs, strict=True) if len(scope) >= arity]
+    chosen = [v for scope, v in zip(plan.scopes, logs, strict=True) if len(scope) >= arity]
     with_zeros, finite = jnp.zeros(logs[0].shape[0]), jnp.zeros(logs[0].shape[0])
     for size in {v[0].size for v in chosen}:
         alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
@@ -225,59 +220,45 @@ def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Arr
     return jnp.max(with_zeros), jnp.max(finite)
 
 
-def is_narrow(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
-    """(a) of domains.py: what is lost counts for at most the ranges of the factors to come."""
-    reach = max([1, *reaches(sizes, scopes)])
-    return spans(scopes, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
+def is_safe(plan: SlicePlan, logs: Logs) -> Array:
+    """(a) of domains.py, or (b): what is lost counts for at most the factors still to come."""
+    reach = max([1, *reaches(plan.sizes, plan.scopes)])
+    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
 
-
-def is_safe(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
     def messages_held() -> Array:
-        plan = plan_for(sizes, scopes, SCALED)
-        last, _, messages = run_slices(plan, scopes, SCALED, jax.lax.stop_gradient(logs), keep=True)
+        last, _, messages = run_slices(plan, SCALED, jax.lax.stop_gradient(logs), keep=True)
         lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
-        return nothing_lost(spans(scopes, logs, 0)[1], lowest)
+        return nothing_lost(spans(plan, logs, 0)[1], lowest)
 
-    narrow = is_narrow(sizes, scopes, logs)
     return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
-def log_partition_of_logs(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs
-) -> Array:
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def log_partition_of_logs(plan: SlicePlan, domain: Domain, logs: Logs) -> Array:
     def total(algebra: Algebra) -> Array:
-        return jnp.sum(
-            run_slices(plan_for(sizes, scopes, algebra), scopes, algebra, logs, keep=False)[1]
-        )
+        return jnp.sum(run_slices(in_algebra(plan, algebra), algebra, logs, keep=False)[1])
 
     return choose_domain(  # type: ignore[no-any-return]
-        domain, lambda: is_safe(sizes, scopes, logs), lambda: total(SCALED), lambda: total(LOGS)
+        domain, lambda: is_safe(plan, logs), lambda: total(SCALED), lambda: total(LOGS)
     )
 
 
 @log_partition_of_logs.defjvp
 def derivative(
-    sizes: tuple[int, ...],
-    scopes: tuple[Scope, ...],
-    domain: Domain,
-    primals: tuple[Logs],
-    tangents: tuple[Logs],
+    plan: SlicePlan, domain: Domain, primals: tuple[Logs], tangents: tuple[Logs]
 ) -> tuple[Array, Array]:
     """d log Z = sum of marginals * d logs: forward with the T messages kept, then back."""
     (logs,), (changes,) = primals, tangents
 
     def found(algebra: Algebra) -> tuple[Array, Logs]:
-        plan = plan_for(sizes, scopes, algebra)
-        _, totals, messages = run_slices(plan, scopes, algebra, logs, keep=True)
+        own = in_algebra(plan, algebra)
+        _, totals, messages = run_slices(own, algebra, logs, keep=True)
         log_z = jnp.sum(totals)
         weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
-        return log_z, pull_back(plan, scopes, algebra, logs, messages, weight)
+        return log_z, pull_back(own, algebra, logs, messages, weight)
 
     log_z, marginals = choose_domain(
-        domain, lambda: is_safe(sizes, scopes, logs), lambda: found(SCALED), lambda: found(LOGS)
+        domain, lambda: is_safe(plan, logs), lambda: found(SCALED), lambda: found(LOGS)
     )
-    return log_z, sum(
-        [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)],
-        jnp.zeros_like(log_z),
-    )
+    changed = [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)]
+    return log_z, sum(changed, jnp.zeros_like(log_z))

@@ -17,6 +17,7 @@ from jax import lax
 
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
+from ..engine import Decoded
 from .circuit import Ints, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
 from .lowering import Lowering
@@ -67,13 +68,6 @@ class Trail:
     length: int
     nodes: int
     depth: int
-
-
-class Mode(NamedTuple):
-    """A state for each variable, and the sum of its log-potentials: -inf if impossible."""
-
-    states: Array
-    log_score: Array
 
 
 def lower_trail(structure: Structure, leaves: Leaves, plan: Plan) -> Trail:
@@ -135,7 +129,7 @@ def reading_of(structure: Structure, leaves: Leaves) -> Reading:
     return Reading(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
-def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
+def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:
     """argmax_x of the log-potentials: the circuit in (max, +), then its terms (GM04, GM25)."""
     logs = leaf_logs(trail, tables, log_evidence)
     start = jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs])
@@ -145,7 +139,7 @@ def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
         return jnp.argmax(take(buffer, left) + take(buffer, right))
 
     states = descend(trail, largest, jnp.zeros((len(trail.products.node), trail.depth)))
-    return Mode(states, jnp.sum(take(buffer, trail.root_places)))
+    return Decoded(states, jnp.sum(take(buffer, trail.root_places)))
 
 
 def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_evidence: Array) -> Array:

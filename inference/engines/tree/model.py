@@ -6,7 +6,6 @@ log-likelihoods: zeros where nothing is known, -inf for states that are excluded
 variable's states are ignored. Neither new tables nor new evidence compile anything again.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
@@ -18,9 +17,9 @@ from jax import lax
 
 from ...errors import InferenceError
 from ...planning.plan import Plan, verify_memory
-from ..engine import Engine
+from ..engine import Decoded, Engine, Tables
 from .crown import Outputs, TreeProgram
-from .decode import Mode, Trail, draw_samples, infer_mode, lower_trail
+from .decode import Trail, draw_samples, infer_mode, lower_trail
 from .leaves import Leaves
 from .levels import Levels, log_partition_by_levels, lower_levels
 from .lowering import lower_plan, plan_structure
@@ -28,7 +27,6 @@ from .passes import Programs, log_partition, partition_and_marginals
 from .structure import Structure
 
 Array = Any
-Tables = Sequence[Array]
 DENSE_FROM = 8192
 FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
 
@@ -72,10 +70,10 @@ class Compiled(Engine):
         whole = check_shapes(self.structure, tables, log_evidence)
         return run_marginals(self.unary, whole, log_evidence)
 
-    def mode(self, tables: Tables, log_evidence: Array) -> Mode:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         """One most probable configuration and its log-score; of equals the first everywhere."""
         whole = check_shapes(self.structure, tables, log_evidence)
-        found: Mode = run_mode(self.trail, whole, log_evidence)
+        found: Decoded = run_mode(self.trail, whole, log_evidence)
         return found
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
@@ -138,7 +136,7 @@ def run_marginals(program: TreeProgram, tables: Tables, log_evidence: Array) -> 
 
 
 @jax.jit
-def run_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Mode:
+def run_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Decoded:
     return infer_mode(trail, *flat(tables, log_evidence))
 
 
