@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpyro.distributions as dist
+from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution, ExpandedDistribution
 
 
@@ -88,41 +88,40 @@ def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> ja
 
 
 PARAMETERS: dict[type, dict[str, int]] = {
-    dist.Normal: {"loc": 0, "scale": 0},
-    dist.LogNormal: {"loc": 0, "scale": 0},
-    dist.Laplace: {"loc": 0, "scale": 0},
-    dist.Logistic: {"loc": 0, "scale": 0},
-    dist.Cauchy: {"loc": 0, "scale": 0},
-    dist.Gumbel: {"loc": 0, "scale": 0},
-    dist.StudentT: {"df": 0, "loc": 0, "scale": 0},
-    dist.Uniform: {"low": 0, "high": 0},
-    dist.HalfNormal: {"scale": 0},
-    dist.Exponential: {"rate": 0},
-    dist.Gamma: {"concentration": 0, "rate": 0},
-    dist.Beta: {"concentration1": 0, "concentration0": 0},
-    dist.Dirichlet: {"concentration": 1},
-    dist.BernoulliProbs: {"probs": 0},
-    dist.BernoulliLogits: {"logits": 0},
-    dist.CategoricalProbs: {"probs": 1},
-    dist.CategoricalLogits: {"logits": 1},
-    dist.BinomialProbs: {"probs": 0, "total_count": 0},
-    dist.BinomialLogits: {"logits": 0, "total_count": 0},
-    dist.GeometricProbs: {"probs": 0},
-    dist.GeometricLogits: {"logits": 0},
-    dist.Poisson: {"rate": 0},
+    numpyro_dist.Normal: {"loc": 0, "scale": 0},
+    numpyro_dist.LogNormal: {"loc": 0, "scale": 0},
+    numpyro_dist.Laplace: {"loc": 0, "scale": 0},
+    numpyro_dist.Logistic: {"loc": 0, "scale": 0},
+    numpyro_dist.Cauchy: {"loc": 0, "scale": 0},
+    numpyro_dist.Gumbel: {"loc": 0, "scale": 0},
+    numpyro_dist.StudentT: {"df": 0, "loc": 0, "scale": 0},
+    numpyro_dist.Uniform: {"low": 0, "high": 0},
+    numpyro_dist.HalfNormal: {"scale": 0},
+    numpyro_dist.Exponential: {"rate": 0},
+    numpyro_dist.Gamma: {"concentration": 0, "rate": 0},
+    numpyro_dist.Beta: {"concentration1": 0, "concentration0": 0},
+    numpyro_dist.Dirichlet: {"concentration": 1},
+    numpyro_dist.BernoulliProbs: {"probs": 0},
+    numpyro_dist.BernoulliLogits: {"logits": 0},
+    numpyro_dist.CategoricalProbs: {"probs": 1},
+    numpyro_dist.CategoricalLogits: {"logits": 1},
+    numpyro_dist.BinomialProbs: {"probs": 0, "total_count": 0},
+    numpyro_dist.BinomialLogits: {"logits": 0, "total_count": 0},
+    numpyro_dist.GeometricProbs: {"probs": 0},
+    numpyro_dist.GeometricLogits: {"logits": 0},
+    numpyro_dist.Poisson: {"rate": 0},
 }
-"""Laws that are made of arrays alone, with the number of axes of an event that each of these has.
-"""
+"""Distributions made of arrays alone, and how many axes of an event each of them has."""
 
 
-def batched_law(
-    law: Callable[[Mapping[str, Any]], Distribution],
+def batched(
+    dist: Callable[[Mapping[str, Any]], Distribution],
     given: Mapping[str, Placed],
     axes: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> Distribution | None:
     """The distribution with these sample axes before its plates; None if not made of arrays."""
-    every, own = mapped(law, given)
+    every, own = mapped(dist, given)
     base = every.base_dist if isinstance(every, ExpandedDistribution) else every
     if type(base) not in PARAMETERS:
         return None

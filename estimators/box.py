@@ -19,39 +19,39 @@ def magic_box(x: jax.Array) -> jax.Array:
 
 
 @magic_box.defjvp
-def _slope_of_box(x: tuple[jax.Array], slope: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _tangent_of_box(x: tuple[jax.Array], tangent: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
     box = magic_box(x[0])
-    return box, box * slope[0]
+    return box, box * tangent[0]
 
 
-def lean(x: jax.Array, slope: jax.Array) -> jax.Array:
+def lean(x: jax.Array, gradient: jax.Array) -> jax.Array:
     """Where x is infinite there is nowhere to lean."""
     finite = jnp.where(jnp.isfinite(x), x, 0.0)
-    return (finite - stop_gradient(finite)) * (slope + stop_gradient(slope)) / 2
+    return (finite - stop_gradient(finite)) * (gradient + stop_gradient(gradient)) / 2
 
 
 @jax.custom_jvp
 def softplus(odds: jax.Array) -> jax.Array:
-    """log (1 + exp odds), with the slope p."""
+    """log (1 + exp odds), with the gradient p."""
     return jax.nn.softplus(odds)
 
 
 @softplus.defjvp
-def _slope_of_softplus(
-    odds: tuple[jax.Array], slope: tuple[jax.Array]
+def _tangent_of_softplus(
+    odds: tuple[jax.Array], tangent: tuple[jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    return softplus(odds[0]), jax.nn.sigmoid(odds[0]) * slope[0]
+    return softplus(odds[0]), jax.nn.sigmoid(odds[0]) * tangent[0]
 
 
 @jax.custom_jvp
 def log_mass(odds: jax.Array, yes: jax.Array) -> jax.Array:
-    """log p where `yes`, log (1 - p) elsewhere: with the slope [yes] - p, smooth at even odds."""
+    """log p where `yes`, log (1 - p) elsewhere; its gradient [yes] - p is smooth at even odds."""
     return -jax.nn.softplus(jnp.where(yes, -odds, odds))
 
 
 @log_mass.defjvp
-def _slope_of_log_mass(
-    given: tuple[jax.Array, jax.Array], slope: tuple[jax.Array, object]
+def _tangent_of_log_mass(
+    given: tuple[jax.Array, jax.Array], tangent: tuple[jax.Array, object]
 ) -> tuple[jax.Array, jax.Array]:
     odds, yes = given
-    return log_mass(odds, yes), (yes - jax.nn.sigmoid(odds)) * slope[0]
+    return log_mass(odds, yes), (yes - jax.nn.sigmoid(odds)) * tangent[0]

@@ -129,8 +129,8 @@ def _argmax(run: _Sampled, jacobian: Jacobian) -> jax.Array:
             "the Jacobian of a perturbed argmax is estimated by 'score' or by 'value', not by "
             f"{jacobian!r}"
         )
-    slope: jax.Array = jax.grad(
+    gradient: jax.Array = jax.grad(
         lambda theta: jnp.mean(run.boxes(theta) * (run.values - run.still_value))
     )(run.theta)
-    found: jax.Array = jnp.mean(run.choices, 0) + (slope - jax.lax.stop_gradient(slope))
+    found: jax.Array = jnp.mean(run.choices, 0) + (gradient - jax.lax.stop_gradient(gradient))
     return found

@@ -34,14 +34,14 @@ class Compute(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A random value, drawn once for every particle; `law` has one batch axis for every plate. With
+    """A random value, drawn once for every particle; `dist` has one batch axis for every plate. With
     `samples` of its own it is drawn that often for each sample of its parents. `critic` is a value,
     not below the draw, that is subtracted from the costs before they weigh its score.
     """
 
     name: str
     parents: tuple[str, ...]
-    law: Callable[[Values], Distribution]
+    dist: Callable[[Values], Distribution]
     method: Method
     plates: int = 0
     follows: Follows = NOTHING

@@ -1,19 +1,20 @@
 """A program as it is run: every step for all samples at once, and the weights of what was drawn."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from .axes import Labelled, Placed, batched_law, joint, mapped
+from .axes import Labelled, Placed, batched, joint, mapped
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
 from .methods.enumeration import path_points, path_weights
 from .methods.method import Points
-from .program import Block, Compute, Cost, Draw, Follows, Path, Step, Upto
+from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
 BaselineState = dict[str, Any]
 
@@ -25,12 +26,12 @@ class Drawn(NamedTuple):
     axes: tuple[int, ...]
     own: int | None
     plates: int
-    local: tuple[int, ...]
-    follows: Follows
-    weights: jax.Array | None
-    log_prob: jax.Array | None
-    spread: jax.Array | None
-    baseline: Baseline | None
+    local: tuple[int, ...] = ()
+    follows: Follows = NOTHING
+    weights: jax.Array | None = None
+    log_prob: jax.Array | None = None
+    squares: jax.Array | None = None
+    baseline: Baseline | None = None
     critic: str | None = None
 
 
@@ -80,30 +81,26 @@ class ProgramRun:
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
         axes = above if own is None else joint([above, (0, own)])
-        law = self._law_of_all(step, given, axes, own)
-        found = (
-            self._points_of_all(step, law, key, len(axes))
-            if law
-            else self._points(step, given, key, axes)
-        )
-        values, weights, log_prob, spread = found
+        dist = self._dist_of_all(step, given, axes, own)
+        if dist:
+            found = self._points_of_all(step, dist, key, len(axes))
+        else:
+            found = self._points(step, given, key, axes)
+        values, weights, log_prob, squares = found
         if step.method.single:
-            values, weights, log_prob, spread = jax.tree.map(
+            values, weights, log_prob, squares = jax.tree.map(
                 lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
-                (values, weights, log_prob, spread),
+                (values, weights, log_prob, squares),
             )
             self.values[step.name] = Placed(values, axes)
         else:
             count = jax.tree.leaves(values)[0].shape[len(axes)]
             points_axis = self._new_axis(count)
-            every = (
-                jax.tree.map(lambda array: array[(0,) * len(axes)], values)
-                if step.method.free
-                else values
-            )
-            self.values[step.name] = Placed(
-                every, (points_axis,) if step.method.free else (*axes, points_axis)
-            )
+            if step.method.free:
+                first = jax.tree.map(lambda array: array[(0,) * len(axes)], values)
+                self.values[step.name] = Placed(first, (points_axis,))
+            else:
+                self.values[step.name] = Placed(values, (*axes, points_axis))
             axes = (*axes, points_axis)
         self.drawn[step.name] = Drawn(
             step.name,
@@ -114,29 +111,31 @@ class ProgramRun:
             step.follows,
             weights,
             log_prob,
-            spread,
+            squares,
             step.method.baseline,
             step.critic,
         )
 
-    def _law_of_all(
+    def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
     ) -> Distribution | None:
-        """One law for all samples, unless each sample's own score is asked for; with nothing random
+        """One distribution for all samples, unless each sample's own score is asked for; with nothing random
         above they share its parameters.
         """
-        if own is None or (step.method.baseline and step.method.baseline.spread):
+        if own is None or (step.method.baseline and step.method.baseline.squares):
             return None
         shape = tuple(self.sizes[axis] for axis in axes)
         if any(value.axes for value in given.values()):
-            return batched_law(step.law, given, axes, shape)
-        law = step.law({name: value.value for name, value in given.items()})
-        return law.expand((*shape, *law.batch_shape))
+            return batched(step.dist, given, axes, shape)
+        dist = step.dist({name: value.value for name, value in given.items()})
+        return dist.expand((*shape, *dist.batch_shape))
 
-    def _points_of_all(self, step: Draw, law: Distribution, key: jax.Array, samples: int) -> Points:
+    def _points_of_all(
+        self, step: Draw, dist: Distribution, key: jax.Array, samples: int
+    ) -> Points:
         """Samples are elements of one draw, from one key; nothing below mixes them."""
         local = (*range(samples), *(samples + axis for axis in self.local[step.name]))
-        drawn = step.method.points(key, law, local)
+        drawn = step.method.points(key, dist, local)
         found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
         return found
 
@@ -147,7 +146,7 @@ class ProgramRun:
         local = self.local[step.name]
 
         def points(arguments: Mapping[str, Any]) -> Points:
-            return step.method.points(arguments[""], step.law(arguments), local)
+            return step.method.points(arguments[""], step.dist(arguments), local)
 
         found: Points = mapped(points, {"": self._keys(key, axes), **given}).value
         return found
@@ -161,16 +160,7 @@ class ProgramRun:
         axis = self._new_axis(len(points))
         self.values[step.name] = Placed(points, (axis,))
         self.drawn[step.name] = Drawn(
-            step.name,
-            (*above, axis),
-            None,
-            len(step.shape),
-            local,
-            step.follows,
-            weights,
-            None,
-            None,
-            None,
+            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights
         )
 
     def _block(self, step: Block, key: jax.Array) -> None:
@@ -185,15 +175,11 @@ class ProgramRun:
             self.above[name] = self._above(step.parents) | names
         for score in step.scores:
             placed = mapped(score.log_prob, self._given(score.parents))
+            missing = [k for k, axis in enumerate(found.axes) if axis not in placed.axes]
+            samples = [self.sizes[axis] for axis in found.axes]
             log_prob = jnp.broadcast_to(
-                jnp.expand_dims(
-                    placed.value,
-                    [k for k, axis in enumerate(found.axes) if axis not in placed.axes],
-                ),
-                (
-                    *(self.sizes[axis] for axis in found.axes),
-                    *placed.value.shape[len(placed.axes) :],
-                ),
+                jnp.expand_dims(placed.value, missing),
+                (*samples, *placed.value.shape[len(placed.axes) :]),
             )
             self.above[score.name] = self._above(step.parents)
             self.drawn[score.name] = Drawn(
@@ -201,12 +187,8 @@ class ProgramRun:
                 found.axes,
                 own,
                 score.plates,
-                (),
-                {},
-                None,
-                log_prob,
-                None,
-                score.method.baseline,
+                log_prob=log_prob,
+                baseline=score.method.baseline,
             )
 
     # ---- sample axes
@@ -261,13 +243,8 @@ class ProgramRun:
 
     def count(self, terms: Sequence[Labelled], without: tuple[int, ...] = ()) -> int:
         """How many independent samples the sum is over."""
-        present = {label for term in terms for label in term.labels} & self.independent - set(
-            without
-        )
-        count = 1
-        for axis in present:
-            count *= self.sizes[axis]
-        return count
+        present = {label for term in terms for label in term.labels} - set(without)
+        return prod(self.sizes[axis] for axis in present & self.independent)
 
 
 def cost_term(cost: Cost, value: Placed) -> Labelled:

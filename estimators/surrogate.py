@@ -17,6 +17,7 @@ import numpyro
 from .axes import Labelled, Placed, contract
 from .box import magic_box
 from .errors import EstimatorError
+from .methods.baselines import Seen
 from .methods.method import Method
 from .program import Block, Cost, Draw, Score, Step, Upto
 from .run import BaselineState, Drawn, ProgramRun, cost_term
@@ -129,10 +130,9 @@ class _Sums:
         self._verify_count(drawn)
         costs = costs - self._critic(drawn, costs)
         own = None if drawn.own is None else drawn.axes.index(drawn.own)
-        spread = None if drawn.spread is None else _expand_to(drawn.spread, costs.ndim)
-        found = drawn.baseline.values(
-            costs, own, spread, self.state.get(drawn.name, drawn.baseline.start)
-        )
+        squares = None if drawn.squares is None else _expand_to(drawn.squares, costs.ndim)
+        state = self.state.get(drawn.name, drawn.baseline.start)
+        found = drawn.baseline.values(Seen(costs, own, squares, state))
         if drawn.name in self.state:
             self.state[drawn.name] = jax.lax.stop_gradient(
                 drawn.baseline.update(costs, self.state[drawn.name])

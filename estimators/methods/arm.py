@@ -26,58 +26,51 @@ from .distributions import (
 )
 from .method import Method, Points
 
+Array = jax.Array
+Axes = tuple[int, ...]
+
 
 class _Pairs(Method):
-    """Two points, whose weights are 1/2 and have the slopes of the method."""
+    """Two points, whose weights are 1/2 and have the gradients of the method."""
 
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        yes = yes_probability(law)
+    def points(self, key: Array, dist: Distribution, local: Axes) -> Points:
+        yes = yes_probability(dist)
         fixed = jax.lax.stop_gradient(yes)
         uniform = jax.random.uniform(key, yes.shape, yes.dtype)
         pair = jnp.asarray(jnp.stack([uniform > 1 - fixed, uniform < fixed]), jnp.result_type(int))
         weights = [
-            1 / 2 + together(lean(log_odds(law), slope), local)
-            for slope in (
-                self.slope(law, uniform, pair[0], pair[1], local),
-                self.slope(law, 1 - uniform, pair[1], pair[0], local),
+            1 / 2 + together(lean(log_odds(dist), gradient), local)
+            for gradient in (
+                self.gradient(dist, uniform, pair[0], pair[1], local),
+                self.gradient(dist, 1 - uniform, pair[1], pair[0], local),
             )
         ]
         return Points(pair, weights=jnp.stack(weights))
 
     @abstractmethod
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
-        """The slope of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
+        """The gradient of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, BERNOULLI, "Bernoulli")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, BERNOULLI, "Bernoulli")
 
 
 @dataclass(frozen=True)
 class Arm(_Pairs):
     name: ClassVar[str] = "arm"
 
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
-        yes = yes_probability(law)
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
+        yes = yes_probability(dist)
         low, high = jnp.where(own > 0, 1 - yes, 0), jnp.where(own > 0, 1, 1 - yes)
         moving = low + (high - low) * jax.lax.stop_gradient((uniform - low) / (high - low))
-        log_prob = element_log_prob(law, own)
+        log_prob = element_log_prob(dist, own)
         box = magic_box(together(log_prob, local))
         return (moving - 1 / 2) * everywhere(box, log_prob.ndim, local)
 
@@ -86,19 +79,14 @@ class Arm(_Pairs):
 class DisArm(_Pairs):
     name: ClassVar[str] = "disarm"
 
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
         """A pair has probability min(p, 1 - p); that times the gradient is +- p (1 - p) / 2."""
-        yes = yes_probability(law)
+        yes = yes_probability(dist)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
         sign = jnp.asarray(own - other, yes.dtype)
         own_slope = sign * yes * (1 - yes) / (2 * jnp.where(mass > 0, mass, 1))
-        log_prob = element_log_prob(law, own)
+        log_prob = element_log_prob(dist, own)
         others = everywhere(together(log_prob, local), log_prob.ndim, local) - log_prob
         return own_slope * magic_box(others)

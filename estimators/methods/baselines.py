@@ -6,25 +6,32 @@ E[f - a (h - E[h])] = E[f] for every a that is independent of h (DI14).
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 
+class Seen(NamedTuple):
+    """Costs with the samples along `axis`, their squared scores if wanted, what is remembered."""
+
+    costs: jax.Array
+    axis: int | None
+    squares: jax.Array | None
+    state: Any
+
+
 @dataclass(frozen=True)
 class Baseline(ABC):
-    """`needs` so many samples; `spread`: wants the squared scores; `start`: its first memory."""
+    """`needs` so many samples; `squares`: wants the squared scores; `start`: its first memory."""
 
     needs: ClassVar[int] = 1
-    spread: ClassVar[bool] = False
+    squares: ClassVar[bool] = False
     start: ClassVar[float | None] = None
 
     @abstractmethod
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        """One number for each sample, broadcast against the costs; the samples are along `axis`."""
+    def values(self, seen: Seen) -> jax.Array:
+        """One number for each sample, broadcast against the costs."""
 
     def update(self, costs: jax.Array, state: Any) -> Any:
         """The state after these costs have been seen."""
@@ -35,10 +42,8 @@ class Baseline(ABC):
 class Constant(Baseline):
     value: float = 0.0
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        return jnp.full_like(costs, self.value)
+    def values(self, seen: Seen) -> jax.Array:
+        return jnp.full_like(seen.costs, self.value)
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,8 @@ class Moving(Baseline):
     decay: float = 0.9
     start: ClassVar[float | None] = 0.0
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        return jnp.broadcast_to(jnp.asarray(state, costs.dtype), costs.shape)
+    def values(self, seen: Seen) -> jax.Array:
+        return jnp.broadcast_to(jnp.asarray(seen.state, seen.costs.dtype), seen.costs.shape)
 
     def update(self, costs: jax.Array, state: Any) -> Any:
         return self.decay * state + (1 - self.decay) * jnp.mean(costs)
@@ -63,12 +66,10 @@ class LeaveOneOut(Baseline):
 
     needs: ClassVar[int] = 2
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        assert axis is not None
-        count = costs.shape[axis]
-        return (jnp.sum(costs, axis, keepdims=True) - costs) / (count - 1)
+    def values(self, seen: Seen) -> jax.Array:
+        assert seen.axis is not None
+        total = jnp.sum(seen.costs, seen.axis, keepdims=True)
+        return (total - seen.costs) / (seen.costs.shape[seen.axis] - 1)
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,14 @@ class Optimal(Baseline):
     """b_i = sum_j s_j f_j / sum_j s_j over the others j, s = |d log p|^2: least variance."""
 
     needs: ClassVar[int] = 2
-    spread: ClassVar[bool] = True
+    squares: ClassVar[bool] = True
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
+    def values(self, seen: Seen) -> jax.Array:
+        costs, axis, squares, _ = seen
         assert axis is not None
-        assert spread is not None
-        total = jnp.sum(spread * costs, axis, keepdims=True) - spread * costs
-        weight = jnp.sum(spread, axis, keepdims=True) - spread
+        assert squares is not None
+        total = jnp.sum(squares * costs, axis, keepdims=True) - squares * costs
+        weight = jnp.sum(squares, axis, keepdims=True) - squares
         return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1.0), 0.0)
 
 

@@ -4,6 +4,7 @@ Axes of a wrapped distribution that belong to the event come after those of the 
 never local.
 """
 
+from math import prod
 from typing import Any
 
 import jax
@@ -25,30 +26,30 @@ BERNOULLI = (BernoulliLogits, BernoulliProbs)
 CATEGORICAL = (CategoricalLogits, CategoricalProbs)
 
 
-def peeled(law: Distribution) -> Distribution:
-    """The law without `expand` and `to_event`."""
-    while isinstance(law, Independent | ExpandedDistribution):
-        law = law.base_dist
-    return law
+def peeled(dist: Distribution) -> Distribution:
+    """The distribution without `expand` and `to_event`."""
+    while isinstance(dist, Independent | ExpandedDistribution):
+        dist = dist.base_dist
+    return dist
 
 
-def element_shape(law: Distribution) -> tuple[int, ...]:
-    return (*law.batch_shape, *law.event_shape)
+def element_shape(dist: Distribution) -> tuple[int, ...]:
+    return (*dist.batch_shape, *dist.event_shape)
 
 
-def log_prob(law: Distribution, value: jax.Array) -> jax.Array:
+def log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(law), (*BERNOULLI, *CATEGORICAL, BinomialLogits)):
-        return jnp.asarray(law.log_prob(value))
-    rank = len(law.batch_shape) + jnp.ndim(value) - len(element_shape(law))
-    found = element_log_prob(law, value)
+    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, BinomialLogits)):
+        return jnp.asarray(dist.log_prob(value))
+    rank = len(dist.batch_shape) + jnp.ndim(value) - len(element_shape(dist))
+    found = element_log_prob(dist, value)
     return jnp.sum(found, tuple(range(rank, found.ndim)))
 
 
-def element_log_prob(law: Distribution, value: jax.Array) -> jax.Array:
+def element_log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     """The log density of each element; of log odds smooth at even odds, unlike NumPyro's."""
-    base = peeled(law)
-    shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(law))
+    base = peeled(dist)
+    shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(dist))
     if isinstance(base, BernoulliLogits):
         found = log_mass(jnp.asarray(base.logits), value > 0)
     elif isinstance(base, BernoulliProbs):
@@ -76,31 +77,31 @@ def _log_choose(n: jax.Array, k: jax.Array) -> jax.Array:
     return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 
 
-def yes_probability(law: Distribution) -> jax.Array:
+def yes_probability(dist: Distribution) -> jax.Array:
     """The probability that each element of a Bernoulli is 1."""
-    return jnp.broadcast_to(peeled(law).probs, element_shape(law))
+    return jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
 
 
-def log_odds(law: Distribution) -> jax.Array:
+def log_odds(dist: Distribution) -> jax.Array:
     """The logits of each element of a Bernoulli."""
-    return jnp.broadcast_to(peeled(law).logits, element_shape(law))
+    return jnp.broadcast_to(peeled(dist).logits, element_shape(dist))
 
 
-def class_probabilities(law: Distribution) -> jax.Array:
+def class_probabilities(dist: Distribution) -> jax.Array:
     """The table of a Categorical, one row for each element."""
-    probs = peeled(law).probs
-    return jnp.broadcast_to(probs, (*element_shape(law), probs.shape[-1]))
+    probs = peeled(dist).probs
+    return jnp.broadcast_to(probs, (*element_shape(dist), probs.shape[-1]))
 
 
-def class_log_probabilities(law: Distribution) -> jax.Array:
+def class_log_probabilities(dist: Distribution) -> jax.Array:
     """The logarithms of the table of a Categorical, which add up to one."""
-    logits = jax.nn.log_softmax(peeled(law).logits, -1)
-    return jnp.broadcast_to(logits, (*element_shape(law), logits.shape[-1]))
+    logits = jax.nn.log_softmax(peeled(dist).logits, -1)
+    return jnp.broadcast_to(logits, (*element_shape(dist), logits.shape[-1]))
 
 
-def refuse_unless(law: Distribution, kinds: tuple[type, ...], names: str) -> str:
-    """Why a law that is none of these is not for a method."""
-    return "" if isinstance(peeled(law), kinds) else f"it is for {names}"
+def refuse_unless(dist: Distribution, kinds: tuple[type, ...], names: str) -> str:
+    """Why a distribution that is none of these is not for a method."""
+    return "" if isinstance(peeled(dist), kinds) else f"it is for {names}"
 
 
 def distant(rank: int, local: tuple[int, ...]) -> tuple[int, ...]:
@@ -127,23 +128,21 @@ def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
 def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
     """The old array with one place of the distant axes from the new: (places, *shape)."""
     shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
-    places = 1
-    for size in shape:
-        places *= size
+    places = prod(shape)
     here = jnp.reshape(jnp.eye(places, dtype=bool), (places, *shape))
     return jnp.where(here, new, old)
 
 
-def sample(law: Distribution, key: jax.Array) -> Any:
+def sample(dist: Distribution, key: jax.Array) -> Any:
     """One draw of every element, without derivatives."""
-    if isinstance(peeled(law), BERNOULLI):
-        probability = jax.lax.stop_gradient(yes_probability(law))
+    if isinstance(peeled(dist), BERNOULLI):
+        probability = jax.lax.stop_gradient(yes_probability(dist))
         uniform = jax.random.uniform(key, probability.shape, probability.dtype)
         return jnp.asarray(uniform < probability, jnp.result_type(int))
-    if isinstance(peeled(law), CATEGORICAL):
-        table = jax.lax.stop_gradient(peeled(law).probs)
-        return invert(table, jax.random.uniform(key, element_shape(law), table.dtype))
-    return jax.lax.stop_gradient(law.sample(key))
+    if isinstance(peeled(dist), CATEGORICAL):
+        table = jax.lax.stop_gradient(peeled(dist).probs)
+        return invert(table, jax.random.uniform(key, element_shape(dist), table.dtype))
+    return jax.lax.stop_gradient(dist.sample(key))
 
 
 def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:

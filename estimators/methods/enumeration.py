@@ -40,29 +40,29 @@ class Enumeration(Method):
     single: ClassVar[bool] = False
     free: ClassVar[bool] = True
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        shape = element_shape(law)
-        support = jnp.reshape(peeled(law).enumerate_support(expand=False), -1)
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        shape = element_shape(dist)
+        support = jnp.reshape(peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        mass = element_mass(law, values)
+        mass = element_mass(dist, values)
         return Points(
             values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)])
         )
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return "" if law.has_enumerate_support else "its support is not finite"
+    def refusal(cls, dist: Distribution) -> str:
+        return "" if dist.has_enumerate_support else "its support is not finite"
 
 
-def element_mass(law: Distribution, values: jax.Array) -> jax.Array:
-    """The probability of each element, whose slopes are right where it is zero."""
-    if isinstance(peeled(law), BERNOULLI):
-        yes = yes_probability(law)
+def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
+    """The probability of each element, whose gradients are right where it is zero."""
+    if isinstance(peeled(dist), BERNOULLI):
+        yes = yes_probability(dist)
         return jnp.where(values > 0, yes, 1 - yes)
-    if isinstance(peeled(law), CATEGORICAL):
-        return _chosen(class_probabilities(law), values)
-    return jnp.exp(element_log_prob(law, values))
+    if isinstance(peeled(dist), CATEGORICAL):
+        return _chosen(class_probabilities(dist), values)
+    return jnp.exp(element_log_prob(dist, values))
 
 
 def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:

@@ -16,14 +16,14 @@ from .baselines import Baseline
 
 class Points(NamedTuple):
     """`values[m]` is a draw of all elements; `weights[m]` has the draw's local axes (None for 1).
-    The weight of an element is multiplied by the magic box of its `log_prob[m]`. `spread` is the
+    The weight of an element is multiplied by the magic box of its `log_prob[m]`. `squares` is the
     squared length of its score, for baselines that ask for it.
     """
 
     values: Any
     weights: jax.Array | None = None
     log_prob: jax.Array | None = None
-    spread: jax.Array | None = None
+    squares: jax.Array | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Method(ABC):
     """One way to differentiate a draw.
 
     `single`: there is one point, with no axis for points. `free`: the values of the points do not
-    depend on the law's parameters, so that they are the same for all parents. `order`: up to which
+    depend on the distribution's parameters, so that they are the same for all parents. `order`: up to which
     derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`: values are
     real numbers where the draw has truth values, vectors on the simplex where it has an index.
     """
@@ -45,10 +45,10 @@ class Method(ABC):
     baseline: ClassVar[Baseline | None] = None
 
     @abstractmethod
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         """Points of one draw; along the batch axes `local` all downstream is elementwise."""
 
     @classmethod
     @abstractmethod
-    def refusal(cls, law: Distribution) -> str:
-        """Why the method is not for this law; empty when it is."""
+    def refusal(cls, dist: Distribution) -> str:
+        """Why the method is not for this distribution; empty when it is."""

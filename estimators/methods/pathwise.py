@@ -31,13 +31,13 @@ from .method import Method, Points
 class Pathwise(Method):
     name: ClassVar[str] = "pathwise"
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(jax.tree.map(lambda x: x[None], law.rsample(key)))
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        return Points(jax.tree.map(lambda x: x[None], dist.rsample(key)))
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
+    def refusal(cls, dist: Distribution) -> str:
         return (
-            "" if law.has_rsample else "its draws are no differentiable function of its parameters"
+            "" if dist.has_rsample else "its draws are no differentiable function of its parameters"
         )
 
 
@@ -48,7 +48,7 @@ CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
     StudentT: attrgetter("loc"),
     MultivariateNormal: attrgetter("loc"),
     Laplace: attrgetter("loc"),
-    Uniform: lambda law: (law.low + law.high) / 2,
+    Uniform: lambda dist: (dist.low + dist.high) / 2,
 }
 """What a symmetric distribution is symmetric about; `add_distribution` adds to it."""
 
@@ -61,13 +61,13 @@ class Antithetic(Method):
     name: ClassVar[str] = "antithetic"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        values = _pair(law.rsample(key), law)
-        return Points(values, weights=_halves(law, local, values.dtype))
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        values = _pair(dist.rsample(key), dist)
+        return Points(values, weights=_halves(dist, local, values.dtype))
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return "" if type(peeled(law)) in CENTRES else "it is not symmetric about a known centre"
+    def refusal(cls, dist: Distribution) -> str:
+        return "" if type(peeled(dist)) in CENTRES else "it is not symmetric about a known centre"
 
 
 @dataclass(frozen=True)
@@ -75,26 +75,26 @@ class EvolutionStrategies(Method):
     name: ClassVar[str] = "es"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        values = jax.lax.stop_gradient(_pair(law.sample(key), law))
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        values = jax.lax.stop_gradient(_pair(dist.sample(key), dist))
         return Points(
             values,
-            weights=_halves(law, local, values.dtype),
-            log_prob=jnp.stack([log_prob(law, values[0]), log_prob(law, values[1])]),
+            weights=_halves(dist, local, values.dtype),
+            log_prob=jnp.stack([log_prob(dist, values[0]), log_prob(dist, values[1])]),
         )
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        if type(peeled(law)) in CENTRES.keys() - KINKED:
+    def refusal(cls, dist: Distribution) -> str:
+        if type(peeled(dist)) in CENTRES.keys() - KINKED:
             return ""
         return "its density is not both smooth and symmetric about a known centre"
 
 
-def _pair(draw: jax.Array, law: Distribution) -> jax.Array:
-    base = peeled(law)
+def _pair(draw: jax.Array, dist: Distribution) -> jax.Array:
+    base = peeled(dist)
     centre = CENTRES[type(base)](base)
-    return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(law)) - draw])
+    return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(dist)) - draw])
 
 
-def _halves(law: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
-    return jnp.full((2, *(law.batch_shape[axis] for axis in local)), 1 / 2, dtype)
+def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+    return jnp.full((2, *(dist.batch_shape[axis] for axis in local)), 1 / 2, dtype)

@@ -45,12 +45,12 @@ class GumbelSoftmax(Method):
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(softened(noisy(key, law), law, self.temperature)[None])
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        return Points(softened(noisy(key, dist), dist, self.temperature)[None])
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, FINITE, "Bernoulli and Categorical")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -66,38 +66,38 @@ class StraightThrough(Method):
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        noise = noisy(key, law)
-        soft = softened(noise, law, self.temperature)
-        return Points((hardened(noise, law) + (soft - jax.lax.stop_gradient(soft)))[None])
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        noise = noisy(key, dist)
+        soft = softened(noise, dist, self.temperature)
+        return Points((hardened(noise, dist) + (soft - jax.lax.stop_gradient(soft)))[None])
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, FINITE, "Bernoulli and Categorical")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
-def noisy(key: jax.Array, law: Distribution) -> jax.Array:
-    """Logits with noise, whose sign or whose greatest entry is a draw of the law."""
-    if isinstance(peeled(law), BERNOULLI):
-        odds = log_odds(law)
+def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
+    """Logits with noise, whose sign or whose greatest entry is a draw of the distribution."""
+    if isinstance(peeled(dist), BERNOULLI):
+        odds = log_odds(dist)
         return odds + jax.random.logistic(key, odds.shape, odds.dtype)
-    logits = class_log_probabilities(law)
+    logits = class_log_probabilities(dist)
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
-def softened(noise: jax.Array, law: Distribution, temperature: float | jax.Array) -> jax.Array:
+def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
     return (
         jax.nn.sigmoid(noise / heat)
-        if isinstance(peeled(law), BERNOULLI)
+        if isinstance(peeled(dist), BERNOULLI)
         else jax.nn.softmax(noise / heat, -1)
     )
 
 
-def hardened(noise: jax.Array, law: Distribution) -> jax.Array:
+def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:
     """The draw of logits with noise, as a real number or a one-hot vector."""
-    if isinstance(peeled(law), BERNOULLI):
+    if isinstance(peeled(dist), BERNOULLI):
         return jnp.asarray(noise > 0, noise.dtype)
     return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
 
@@ -110,26 +110,26 @@ class _Controlled(Method):
     scale: float | jax.Array
 
     @abstractmethod
-    def soften(self, noise: jax.Array, law: Distribution) -> jax.Array:
-        """Relaxed values of noise of the law."""
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        """Relaxed values of noise of the distribution."""
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         first, second = jax.random.split(key)
-        draw = sample(law, first)
-        given, free, hard = _noises(second, law, draw)
-        box = log_prob(law, draw)
+        draw = sample(dist, first)
+        given, free, hard = _noises(second, dist, draw)
+        box = log_prob(dist, draw)
         scale = jnp.asarray(self.scale, box.dtype)
         weights = jnp.stack([jnp.ones_like(scale), scale, -scale])
-        shape = (3, *(law.batch_shape[axis] for axis in local))
+        shape = (3, *(dist.batch_shape[axis] for axis in local))
         return Points(
-            jnp.stack([hard, self.soften(free, law), self.soften(given, law)]),
+            jnp.stack([hard, self.soften(free, dist), self.soften(given, dist)]),
             weights=jnp.broadcast_to(jnp.expand_dims(weights, range(1, len(shape))), shape),
             log_prob=jnp.stack([box, jnp.zeros_like(box), box]),
         )
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, FINITE, "Bernoulli and Categorical")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ class Rebar(_Controlled):
     temperature: float | jax.Array = 0.5
     scale: float | jax.Array = 1.0
 
-    def soften(self, noise: jax.Array, law: Distribution) -> jax.Array:
-        return softened(noise, law, self.temperature)
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        return softened(noise, dist, self.temperature)
 
 
 def bend_parameters(width: int) -> dict[str, jax.Array]:
-    """What `bend` begins with: nothing is bent, and its slopes to all the weights differ."""
+    """What `bend` begins with: nothing is bent, and its gradients to all the weights differ."""
     places = jnp.linspace(-2.0, 2.0, width)
     return {"temperature": jnp.asarray(0.5), "weights": jnp.zeros(width), "places": places}
 
@@ -170,20 +170,20 @@ class Relax(_Controlled):
     function: Callable[[Any, jax.Array], jax.Array] = bend
     scale: float | jax.Array = 1.0
 
-    def soften(self, noise: jax.Array, law: Distribution) -> jax.Array:
-        return softened(self.function(self.parameters, noise), law, 1.0)
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        return softened(self.function(self.parameters, noise), dist, 1.0)
 
 
 def _noises(
-    key: jax.Array, law: Distribution, draw: jax.Array
+    key: jax.Array, dist: Distribution, draw: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
-    if isinstance(peeled(law), BERNOULLI):
-        logits = log_odds(law)
+    if isinstance(peeled(dist), BERNOULLI):
+        logits = log_odds(dist)
         given = _logistic_given(key, logits, draw)
         hard = jnp.asarray(draw, logits.dtype)
     else:
-        logits = class_log_probabilities(law)
+        logits = class_log_probabilities(dist)
         logits = jnp.maximum(logits, float(np.log(np.finfo(logits.dtype).tiny)) / 2)
         hard = jax.nn.one_hot(draw, logits.shape[-1], dtype=logits.dtype)
         given = _gumbels_given(key, logits, hard)
