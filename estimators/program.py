@@ -34,7 +34,7 @@ class Compute(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A random value, drawn once for every particle; `dist` has one batch axis for every plate. With
+    """A random value, drawn once for every particle; `dist` has a batch axis for every plate. With
     `samples` of its own it is drawn that often for each sample of its parents. `critic` is a value,
     not below the draw, that is subtracted from the costs before they weigh its score.
     """

@@ -119,9 +119,7 @@ class ProgramRun:
     def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
     ) -> Distribution | None:
-        """One distribution for all samples, unless each sample's own score is asked for; with nothing random
-        above they share its parameters.
-        """
+        """One distribution for all samples, unless each one's own score is asked for."""
         if own is None or (step.method.baseline and step.method.baseline.squares):
             return None
         shape = tuple(self.sizes[axis] for axis in axes)

@@ -170,8 +170,9 @@ class _Sums:
         have = 1 if drawn.own is None else self.run.sizes[drawn.own]
         if have < drawn.baseline.needs:
             raise EstimatorError(
-                f"the baseline of {drawn.name} is made of other samples, and it has only {have}: draw at least "
-                f"{drawn.baseline.needs} particles, or give the draw a number of samples"
+                f"the baseline of {drawn.name} is made of other samples, and it has only {have}: "
+                f"draw at least {drawn.baseline.needs} particles, or give the draw a number of "
+                "samples"
             )
 
 

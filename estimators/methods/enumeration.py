@@ -77,8 +77,8 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
     elements = math.prod(shape)
     if elements * math.log2(size) > LOG2_WAYS:
         raise EstimatorError(
-            f"{elements} elements of {size} values each have {size}^{elements} joint values, too many to enumerate: "
-            "sample some of them, with `rloo` for one"
+            f"{elements} elements of {size} values each have {size}^{elements} joint values, too "
+            "many to enumerate: sample some of them, with `rloo` for one"
         )
     return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
         -1, *shape

@@ -84,11 +84,9 @@ class MeasureValued(Method):
         names = (
             "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
         )
-        return (
-            ""
-            if type(peeled(dist)) in SPLITS
-            else f"no pair of measures is known for it; there is one for {names}"
-        )
+        if type(peeled(dist)) in SPLITS:
+            return ""
+        return f"no pair of measures is known for it; there is one for {names}"
 
 
 def _bernoulli(key: jax.Array, dist: Distribution) -> Split:

@@ -28,12 +28,10 @@ class Points(NamedTuple):
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """One way to differentiate a draw.
-
-    `single`: there is one point, with no axis for points. `free`: the values of the points do not
-    depend on the distribution's parameters, so that they are the same for all parents. `order`: up to which
-    derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`: values are
-    real numbers where the draw has truth values, vectors on the simplex where it has an index.
+    """One way to differentiate a draw. `single`: there is one point, with no axis for points.
+    `free`: the values do not depend on the parameters, so are the same for all parents. `order`: up
+    to which derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`:
+    values are real where the draw has truth values, on the simplex where it has an index.
     """
 
     name: ClassVar[str]

@@ -88,11 +88,9 @@ def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
 def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
-    return (
-        jax.nn.sigmoid(noise / heat)
-        if isinstance(peeled(dist), BERNOULLI)
-        else jax.nn.softmax(noise / heat, -1)
-    )
+    if isinstance(peeled(dist), BERNOULLI):
+        return jax.nn.sigmoid(noise / heat)
+    return jax.nn.softmax(noise / heat, -1)
 
 
 def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:

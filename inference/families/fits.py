@@ -168,16 +168,17 @@ def verify_certificate(family: Family, moments: Array, certificate: Certificate)
         where = first(~np.asarray(certificate.interior))
         raise NoMaximumError(
             f"{family.name}: no maximum exists, because the mean of the statistics{at(where)}, "
-            f"{np.asarray(moments)[where].tolist()}, is not inside the set of means but on its boundary or beyond; "
-            f"no parameters reach it, the likelihood only approaches its supremum. "
-            f"More varied observations, or a prior, give it a maximum"
+            f"{np.asarray(moments)[where].tolist()}, is not inside the set of means but on its "
+            "boundary or beyond; no parameters reach it, the likelihood only approaches its "
+            "supremum. More varied observations, or a prior, give it a maximum"
         )
     if not np.all(certificate.holds):
         where = first(~np.asarray(certificate.holds))
         norm, gap = np.asarray(certificate.gradient_norm)[where], np.asarray(certificate.gap)[where]
         raise NotConvergedError(
-            f"{family.name}: no certificate for the moments{at(where)}: the gradient norm is {norm:.2g}, "
-            f"the gap {gap:.2g}; they are near the boundary of what {moments.dtype} can resolve"
+            f"{family.name}: no certificate for the moments{at(where)}: the gradient norm is "
+            f"{norm:.2g}, the gap {gap:.2g}; they are near the boundary of what {moments.dtype} "
+            "can resolve"
         )
 
 
@@ -245,8 +246,8 @@ def verify_independent(statistics: Any) -> None:
     rank = int(np.linalg.matrix_rank(centred))
     if rank < statistics.shape[1]:
         raise InferenceError(
-            f"{statistics.shape[1]} statistics of which only {rank} are affinely independent: some moment is "
-            f"fixed by the others, or is a constant; leave it out"
+            f"{statistics.shape[1]} statistics of which only {rank} are affinely independent: some "
+            "moment is fixed by the others, or is a constant; leave it out"
         )
 
 
@@ -269,6 +270,7 @@ def verify_inside(statistics: Any, moments: Any) -> None:
     least = found.x[-1] if found.status == 0 else -np.inf
     if least <= 8 * np.finfo(statistics.dtype).eps:
         raise NoMaximumError(
-            f"no maximum exists: the moments {moments.tolist()} are not inside the polytope of the statistics but on "
-            f"its boundary or outside, so that some point has probability zero or no distribution has these moments"
+            f"no maximum exists: the moments {moments.tolist()} are not inside the polytope of the "
+            "statistics but on its boundary or outside, so that some point has probability zero "
+            "or no distribution has these moments"
         )

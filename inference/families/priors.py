@@ -68,11 +68,10 @@ def log_density(family: Family, prior: Prior, natural: Array) -> Array:
     natural = floats(natural)
 
     def of_one(theta: Array, chi: Array, nu: Array) -> Array:
-        pieces = (
-            family.conjugate.pieces(theta)
-            if family.conjugate
-            else log_partition(family, theta)[None]
-        )
+        if family.conjugate:
+            pieces = family.conjugate.pieces(theta)
+        else:
+            pieces = log_partition(family, theta)[None]
         constant = family.conjugate.log_normaliser(chi, nu) if family.conjugate else 0.0
         return jnp.where(in_domain(family, theta), theta @ chi - nu @ pieces - constant, -jnp.inf)
 
@@ -111,7 +110,7 @@ def with_axes(prior: Prior) -> tuple[tuple[Array, int], tuple[Array, int]]:
 def closed(family: Family) -> ConjugatePrior:
     if family.conjugate is None:
         raise NoClosedFormError(
-            f"the conjugate prior of {family.name} has no normaliser in closed form: update it by `update`, "
-            f"and sample or integrate its unnormalised `log_density`"
+            f"the conjugate prior of {family.name} has no normaliser in closed form: update it by "
+            "`update`, and sample or integrate its unnormalised `log_density`"
         )
     return family.conjugate

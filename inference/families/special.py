@@ -31,11 +31,9 @@ def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) ->
 
 def spread(x: Array, lead: tuple[int, ...], ndim: int) -> Array:
     own = x.shape[x.ndim - ndim :]
-    return (
-        jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own))
-        if own
-        else jnp.broadcast_to(x, lead).reshape(-1)
-    )
+    if own:
+        return jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own))
+    return jnp.broadcast_to(x, lead).reshape(-1)
 
 
 def lower(matrix: Array) -> Array:

@@ -39,10 +39,10 @@ FAMILIES = {
 }
 
 NOT_FAMILIES = {
-    "Gumbel": "its density holds exp(-(x - loc) / scale), no finite sum of parameters times statistics; with the scale "
-    "known, exp(-x / scale) is Exponential of rate exp(loc / scale)",
-    "Laplace": "|x - loc| is no finite sum of parameters times statistics; with the location known it is one, "
-    "'Laplace of known location'",
+    "Gumbel": "its density holds exp(-(x - loc) / scale), no finite sum of parameters times "
+    "statistics; with the scale known, exp(-x / scale) is Exponential of rate exp(loc / scale)",
+    "Laplace": "|x - loc| is no finite sum of parameters times statistics; with the location known "
+    "it is one, 'Laplace of known location'",
 }
 
 

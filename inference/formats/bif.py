@@ -276,11 +276,10 @@ class _Reader:
     def _table(self, block: _Block, variables: dict[str, NetworkVariable]) -> NetworkTable:
         states = [variables[name].states for name in block.scope]
         shape = tuple(map(len, states))
-        values = (
-            self._rows(block, states, shape)
-            if block.table is None
-            else self._whole_table(block, shape)
-        )
+        if block.table is None:
+            values = self._rows(block, states, shape)
+        else:
+            values = self._whole_table(block, shape)
         values, wrong = normalise_rows(values)
         if wrong is not None:
             key = tuple(names[place] for names, place in zip(states, wrong, strict=False))

@@ -16,9 +16,8 @@ import numpy as np
 import xarray as xr
 
 with warnings.catch_warnings():
-    warnings.simplefilter(
-        "ignore", FutureWarning
-    )  # ArviZ 0.x announces 1.x once a day, and both are served here
+    # ArviZ 0.x announces 1.x once a day, and both are served here
+    warnings.simplefilter("ignore", FutureWarning)
     import arviz
 
 az: Any = arviz  # of either version, which have different functions

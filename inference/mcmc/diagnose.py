@@ -59,11 +59,10 @@ def _divergences(facts: RunFacts) -> Iterator[Advice]:
         higher = next(
             (a for a in ACCEPT if a > facts.posterior.attrs.get("target_accept", 0.0)), None
         )
-        remedy = (
-            f"take smaller steps (`target_accept={higher}`)"
-            if higher
-            else "write the model in other parameters"
-        )
+        if higher:
+            remedy = f"take smaller steps (`target_accept={higher}`)"
+        else:
+            remedy = "write the model in other parameters"
         yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
@@ -158,11 +157,9 @@ CHECKS: tuple[Callable[[RunFacts], Iterator[Advice]], ...] = (
 
 
 def _total(facts: RunFacts, name: str) -> int:
-    return (
-        0
-        if facts.stats is None or name not in facts.stats
-        else int(np.sum(facts.stats[name].values))
-    )
+    if facts.stats is None or name not in facts.stats:
+        return 0
+    return int(np.sum(facts.stats[name].values))
 
 
 def _draws(facts: RunFacts) -> int:

@@ -55,7 +55,7 @@ class Local(NamedTuple):
     """The potential at a point, its gradient and its Hessian."""
 
     value: Array
-    slope: Array
+    gradient: Array
     curvature: Array
 
 
@@ -63,11 +63,12 @@ def fit_laplace(flat: FlatTarget) -> Gaussian:
     """mean = argmin potential, covariance = inverse of its Hessian there."""
     mode, found = _minimise(flat)
     values, vectors = np.linalg.eigh(found.curvature)
-    is_level = values[0] > 0 and np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL
+    is_level = values[0] > 0 and np.sum((vectors.T @ found.gradient) ** 2 / values) < SMALL
     if not is_level or _is_flat(flat, mode, found):
         raise NoMode(
-            "no mode was found: the density grows without end, or is flat, in some direction of unconstrained space. "
-            "A scale that may shrink to zero does that; `method='nuts'` has no such trouble"
+            "no mode was found: the density grows without end, or is flat, in some direction of "
+            "unconstrained space. A scale that may shrink to zero does that; `method='nuts'` has "
+            "no such trouble"
         )
     lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
     return Gaussian(
@@ -89,16 +90,16 @@ def _is_flat(flat: FlatTarget, mode: jax.Array, found: Local) -> bool:
 def _minimise(flat: FlatTarget) -> tuple[jax.Array, Local]:
     """Newton's method with |eigenvalues| + damping as curvature: downhill, quadratic at last."""
 
-    def look(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        value, slope = jax.value_and_grad(flat.potential)(point)
-        return value, slope, jax.hessian(flat.potential)(point)
+    def evaluate(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        value, gradient = jax.value_and_grad(flat.potential)(point)
+        return value, gradient, jax.hessian(flat.potential)(point)
 
-    compiled = jax.jit(look)
+    compiled = jax.jit(evaluate)
     point, damping = flat.start, 1.0
     here = Local(*map(np.asarray, compiled(point)))
     for _ in range(ITERATIONS):
         values, vectors = np.linalg.eigh(here.curvature)
-        along = vectors.T @ here.slope
+        along = vectors.T @ here.gradient
         if (values[0] > 0 and np.sum(along**2 / values) < 1e-3 * SMALL) or damping > MOST_DAMPING:
             break
         step = vectors @ (along / (np.abs(values) + damping))
@@ -132,9 +133,9 @@ def fit_svi(
 
     def step(carried: Any, k: Any) -> Any:
         raw, state = carried
-        value, slope = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, k))
-        slope = jax.tree.map(lambda part: jnp.where(jnp.isfinite(part), part, 0.0), slope)
-        change, state = optimizer.update(slope, state, raw)
+        value, gradient = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, k))
+        gradient = jax.tree.map(lambda part: jnp.where(jnp.isfinite(part), part, 0.0), gradient)
+        change, state = optimizer.update(gradient, state, raw)
         return (optax.apply_updates(raw, change), state), value
 
     below = jnp.zeros((size, size) if is_full else ())

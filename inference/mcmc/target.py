@@ -72,7 +72,7 @@ class Start(NamedTuple):
 
     raw: Values
     potential: Any
-    slope: Values
+    gradient: Values
 
 
 def find_starts(target: TargetDensity, keys: Any) -> list[Start]:
@@ -87,24 +87,24 @@ def _attempt(target: TargetDensity, key: Any) -> Start:
         name: jax.random.uniform(own, shape, minval=-RADIUS, maxval=RADIUS)
         for own, (name, shape) in zip(keys, target.shapes.items(), strict=False)
     }
-    value, slope = jax.value_and_grad(target.potential)(raw)
-    return Start(raw, value, slope)
+    value, gradient = jax.value_and_grad(target.potential)(raw)
+    return Start(raw, value, gradient)
 
 
 def _find_start(target: TargetDensity, attempt: Callable[[Any], Start], key: Any) -> Start:
     for number in range(TRIES):
         start = attempt(jax.random.fold_in(key, number))
         if np.isfinite(start.potential) and all(
-            np.all(np.isfinite(part)) for part in start.slope.values()
+            np.all(np.isfinite(part)) for part in start.gradient.values()
         ):
             return start
-    raise NoStart(explain(target, start.raw, start.slope))
+    raise NoStart(explain(target, start.raw, start.gradient))
 
 
 # ---- why not
 
 
-def explain(target: TargetDensity, raw: Values, slope: Values) -> str:
+def explain(target: TargetDensity, raw: Values, gradient: Values) -> str:
     """The sites whose log density is not finite here, with the first value that has it so."""
     blamed = list(_impossible_sites(target, raw))
     if not blamed:
@@ -113,7 +113,7 @@ def explain(target: TargetDensity, raw: Values, slope: Values) -> str:
                 f"the density is finite, but its gradient along `{name}` is not, at "
                 f"{_show(raw[name])} unconstrained"
             )
-            for name, part in slope.items()
+            for name, part in gradient.items()
             if not np.all(np.isfinite(part))
         ]
     head = (
@@ -133,28 +133,27 @@ def _impossible_sites(target: TargetDensity, raw: Values) -> Iterator[str]:
         terms = np.asarray(terms)
         bad = np.argwhere(~np.isfinite(terms))
         if len(bad):
-            place = tuple(int(k) for k in bad[0])
-            law = getattr(sites[name]["fn"], "base_dist", sites[name]["fn"])
-            where = f"[{', '.join(map(str, place))}]" if place else ""
+            index = tuple(int(k) for k in bad[0])
+            dist = getattr(sites[name]["fn"], "base_dist", sites[name]["fn"])
+            where = f"[{', '.join(map(str, index))}]" if index else ""
             value = np.asarray(sites[name]["value"])
-            value = value[place] if value.ndim >= len(place) else value
+            value = value[index] if value.ndim >= len(index) else value
             yield (
                 f"`{name}{where}` = {_show(value)} has log density "
-                f"{terms[place]:g}{_arguments(law, place)}"
+                f"{terms[index]:g}{_arguments(dist, index)}"
             )
 
 
-def _arguments(law: Any, place: tuple[int, ...]) -> str:
-    """The parameters of a law where it failed, as far as it has any."""
+def _arguments(dist: Any, index: tuple[int, ...]) -> str:
+    """The parameters of a distribution where it failed, as far as it has any."""
     shown = []
-    for word in getattr(law, "arg_constraints", {}):
-        value = getattr(law, word, None)
-        if value is not None and np.ndim(value) <= len(place):
-            value = np.asarray(value)
-            shown.append(
-                f"{word}={_show(value[place[len(place) - value.ndim :]] if value.size > 1 else value.reshape(()))}"
-            )
-    return f" under {type(law).__name__}({', '.join(shown)})" if shown else ""
+    for word in getattr(dist, "arg_constraints", {}):
+        value = getattr(dist, word, None)
+        if value is not None and np.ndim(value) <= len(index):
+            array = np.asarray(value)
+            here = array[index[len(index) - array.ndim :]] if array.size > 1 else array.reshape(())
+            shown.append(f"{word}={_show(here)}")
+    return f" under {type(dist).__name__}({', '.join(shown)})" if shown else ""
 
 
 def _show(value: Any) -> str:

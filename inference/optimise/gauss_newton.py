@@ -29,9 +29,9 @@ from .method import (
     largest,
     next_drift,
     no_drift,
-    norm_of,
     not_finite,
     rounding,
+    stuck,
     tolerance_for,
 )
 
@@ -70,13 +70,8 @@ class GaussNewton(Minimiser):
         flat, _ = ravel_pytree(raw)
         value = jnp.full((), jnp.inf, flat.dtype)
         damping = jnp.full((), self.damping, flat.dtype)
-        memory = Damped(
-            jnp.zeros_like(flat),
-            jnp.zeros_like(flat),
-            jnp.zeros_like(value),
-            damping,
-            no_drift(flat),
-        )
+        zeros = jnp.zeros_like(flat)
+        memory = Damped(zeros, zeros, jnp.zeros_like(value), damping, no_drift(flat))
         return self.advance(State(jnp.full((), -1, jnp.int32), raw, value, value, memory))
 
     def advance(self, state: State) -> State:
@@ -92,13 +87,8 @@ class GaussNewton(Minimiser):
             state, self.tolerance, memory.drift, float(memory.predicted)
         )
         if found is None and float(memory.damping) > MOST:
-            reason = (
-                "no damping makes a step that lowers the loss: the likelihood is not convex, "
-                "or all rounding"
-            )
-            return Verdict(
-                False, f"{reason} (the largest entry of the gradient is {norm_of(state)})"
-            )
+            why = "the likelihood is not convex, or all rounding"
+            return stuck(f"no damping makes a step that lowers the loss: {why}", state)
         return found
 
 

@@ -32,9 +32,9 @@ from .method import (
     largest,
     next_drift,
     no_drift,
-    norm_of,
     not_finite,
     rounding,
+    stuck,
     tolerance_for,
 )
 
@@ -83,11 +83,8 @@ class Lbfgs(Minimiser):
     def like(self, raw: Any) -> State:
         """Before the loss was ever looked at."""
         flat = flatten(raw)
-        nothing, before, value = (
-            np.array(0, np.int32),
-            np.array(-1, np.int32),
-            np.array(np.inf, flat.dtype),
-        )
+        nothing, before = np.array(0, np.int32), np.array(-1, np.int32)
+        value = np.array(np.inf, flat.dtype)
         history = (
             max(10, min(200, MEMORY // max(flat.size, 1))) if self.history is None else self.history
         )
@@ -149,13 +146,8 @@ class Lbfgs(Minimiser):
         known = int(memory.count) > 0 or float(state.gradient_norm) == 0
         found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)
         if found is None and int(memory.failures) > 1:
-            reason = (
-                "no step lowers the loss, not even along the gradient: it is not smooth, or "
-                "all rounding"
-            )
-            return Verdict(
-                False, f"{reason} (the largest entry of the gradient is {norm_of(state)})"
-            )
+            why = "it is not smooth, or all rounding"
+            return stuck(f"no step lowers the loss, not even along the gradient: {why}", state)
         return found
 
 

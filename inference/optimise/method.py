@@ -120,6 +120,10 @@ def not_finite(state: State) -> Verdict | None:
     )
 
 
+def stuck(reason: str, state: State) -> Verdict:
+    return Verdict(False, f"{reason} (the largest entry of the gradient is {norm_of(state)})")
+
+
 def out_of_steps(state: State) -> str:
     reason = (
         f"no certificate after {int(state.step)} steps: the largest entry of the gradient is "

@@ -59,20 +59,14 @@ class Newton(Minimiser):
 
     def start(self, raw: Any) -> State:
         flat, _ = ravel_pytree(raw)
-        nothing, zero, value = (
-            jnp.zeros((), jnp.int32),
-            jnp.zeros((), flat.dtype),
-            jnp.full((), jnp.inf, flat.dtype),
-        )
-        memory = Curved(
-            jnp.zeros_like(flat), zero, nothing, zero, jnp.asarray(False), no_drift(flat)
-        )
+        nothing, zero = jnp.zeros((), jnp.int32), jnp.zeros((), flat.dtype)
+        value, stalled = zero + jnp.inf, jnp.asarray(False)
+        memory = Curved(jnp.zeros_like(flat), zero, nothing, zero, stalled, no_drift(flat))
         return self.advance(State(nothing - 1, raw, value, value, memory))
 
     def advance(self, state: State) -> State:
-        after: State = advance(
-            self.loss, self.data, tolerance_for(state.raw, self.tolerance), state
-        )
+        tolerance = tolerance_for(state.raw, self.tolerance)
+        after: State = advance(self.loss, self.data, tolerance, state)
         return after
 
     def verdict(self, state: State) -> Verdict | None:
@@ -81,28 +75,17 @@ class Newton(Minimiser):
             state, self.tolerance, memory.drift, float(memory.decrement) / 2
         )
         if found is None and bool(memory.stalled):
-            return Verdict(
-                False,
-                (
-                    "no step along Newton's direction lowers the loss: it is not smooth, or all "
-                    "rounding"
-                ),
-            )
+            why = "it is not smooth, or all rounding"
+            return Verdict(False, f"no step along Newton's direction lowers the loss: {why}")
         if found is None or not found.converged:
             return found
         if float(memory.lowest) < 0:
-            return Verdict(
-                False,
-                f"a saddle: the lowest curvature is {float(memory.lowest):.2g}; start elsewhere",
-            )
-        return with_flat(found, int(memory.flat))
-
-
-def with_flat(found: Verdict, flat: int) -> Verdict:
-    note = (
-        f"; the Hessian is singular: {flat} of its directions change nothing and are not identified"
-    )
-    return found._replace(reason=found.reason + note) if flat else found
+            curvature = f"the lowest curvature is {float(memory.lowest):.2g}"
+            return Verdict(False, f"a saddle: {curvature}; start elsewhere")
+        if flat := int(memory.flat):
+            note = f"{flat} of its directions change nothing and are not identified"
+            return found._replace(reason=f"{found.reason}; the Hessian is singular: {note}")
+        return found
 
 
 @partial(jax.jit, static_argnums=0)

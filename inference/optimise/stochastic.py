@@ -86,13 +86,8 @@ class Stochastic(Minimiser):
         if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-STRETCH]))):
             return None
         fall, error = last_fall(losses)
-        return Verdict(
-            True,
-            (
-                f"over the last half of the run the loss fell by {fall:.2g}, its noise being "
-                f"{error:.2g}"
-            ),
-        )
+        change = f"the loss fell by {fall:.2g}, its noise being {error:.2g}"
+        return Verdict(True, f"over the last half of the run {change}")
 
 
 def last_fall(losses: np.ndarray) -> tuple[float, float]:

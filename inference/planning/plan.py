@@ -87,11 +87,9 @@ class Plan:
 
     @cached_property
     def kept(self) -> Mask:
-        return (
-            mask_of([i for i, name in enumerate(self.names) if name in self.keep])
-            if self.keep
-            else 0
-        )
+        if self.keep:
+            return mask_of([i for i, name in enumerate(self.names) if name in self.keep])
+        return 0
 
     def names_in(self, scope: Mask) -> tuple[Name, ...]:
         return tuple([self.names[v] for v in bits(scope)])

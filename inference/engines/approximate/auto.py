@@ -63,23 +63,19 @@ def propagations(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
 
 
-def plan_all(graph: FactorGraph, given: Given, *_: Any) -> Plan:
+def plan_samples(graph: FactorGraph, count: int, given: Given) -> Plan:
     return plan_marginals(graph, given)
 
 
-def plan_wanted(graph: FactorGraph, given: Given, variables: Any = None) -> Plan:
-    return plan_marginals(graph, given, variables)
+def plan_named(graph: FactorGraph, *arguments: Any) -> Plan:
+    """The variables whose marginals are wanted, if only some are, come before the evidence."""
+    *named, given = arguments
+    return plan_marginals(graph, given, *named)
 
 
-def marginals_exactly(
-    graph: FactorGraph, given: Given, variables: Any = None, **options: Any
-) -> Any:
-    return infer_marginals(graph, given, variables, **options)
-
-
-def argument_first(infer: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of (graph, argument, given) as one of (graph, given, argument)."""
-    return lambda graph, given, argument, **options: infer(graph, argument, given, **options)
+def marginals_exactly(graph: FactorGraph, *arguments: Any, **options: Any) -> Any:
+    *named, given = arguments
+    return infer_marginals(graph, given, *named, **options)
 
 
 MEAN_FIELD = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
@@ -87,20 +83,20 @@ PERTURB = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
 GIBBS = {"gibbs": ("gibbs.infer_marginals_gibbs", ("seed",))}
 BY_MARGINALS = propagations("infer_marginals_bp") | MEAN_FIELD
 QUESTIONS = {
-    "marginals": Question(plan_wanted, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
+    "marginals": Question(plan_named, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
     "log_partition": Question(plan_partition, infer_log_partition, BY_MARGINALS | PERTURB, ("bp",)),
     "mode": Question(
-        plan_all,
+        plan_marginals,
         infer_mode,
         {"cut": ("cuts.infer_mode_by_cut", ())} | propagations("infer_mode_bp"),
         ("cut", "bp"),
     ),
     "entropy": Question(
-        plan_all, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
+        plan_marginals, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
     ),
     "samples": Question(
-        plan_all,
-        argument_first(infer_samples),
+        plan_samples,
+        infer_samples,
         {
             "gibbs": ("gibbs.infer_samples_gibbs", ("seed",)),
             "perturb": ("perturb.infer_samples_perturbed", ("seed", "memory")),
@@ -109,16 +105,10 @@ QUESTIONS = {
         ("seed",),
     ),
     "joint": Question(
-        argument_first(plan_joint),
-        argument_first(infer_joint),
-        {"gibbs": ("gibbs.infer_joint_gibbs", ("seed",))},
-        ("gibbs",),
+        plan_joint, infer_joint, {"gibbs": ("gibbs.infer_joint_gibbs", ("seed",))}, ("gibbs",)
     ),
     "moments": Question(
-        argument_first(plan_moments),
-        argument_first(infer_moments),
-        {"gibbs": ("gibbs.infer_moments_gibbs", ("seed",))},
-        ("gibbs",),
+        plan_moments, infer_moments, {"gibbs": ("gibbs.infer_moments_gibbs", ("seed",))}, ("gibbs",)
     ),
 }
 
@@ -146,13 +136,13 @@ def infer_auto(
         raise InferenceError(f"method is one of {known}, not {method!r}")
     plan: Plan | None
     if method == "exact":
-        plan = row.plan(graph, given, *arguments)
+        plan = row.plan(graph, *arguments, given)
     else:
-        make_plan = partial(row.plan, graph, given, *arguments)
+        make_plan = partial(row.plan, graph, *arguments, given)
         plan, reason = plan_if_it_fits(graph, given, make_plan, limit)
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
-        found = row.exactly(graph, given, *arguments, plan=plan, memory=limit, **own)
+        found = row.exactly(graph, *arguments, given, plan=plan, memory=limit, **own)
         return AutoAnswer(
             method="exact", reason=reason, report=cost_of(plan), is_exact=True, **{question: found}
         )
@@ -179,7 +169,7 @@ def approximately(
     own = {option: options[option] for option in taken}
     if method in SCHEDULES:
         found = patiently(infer, graph, given, SCHEDULES[method])
-    elif row.exactly in (marginals_exactly, infer_entropy) or not arguments:
+    elif row.exactly is marginals_exactly:
         found = infer(graph, given, **own)  # all marginals at once, whichever were asked for
     else:
         found = infer(graph, *arguments, given, **own)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Floats, Given, Name, impossible
+from ...planning.orders import neighbours_of
 from ..numpy.decisions import Configuration
-from .layout import FactorBatch, FactorLayout, lay_out, neighbours
+from .layout import FactorBatch, FactorLayout, lay_out
 
 ROUNDING = 1e-12
 
@@ -35,11 +36,10 @@ class Beam:
         return self.missed <= worst + ROUNDING * (1 + abs(worst))
 
     def __str__(self) -> str:
-        claim = (
-            "proven the best"
-            if self.is_proven
-            else f"approximate, none missing scores above {self.missed:.6g}"
-        )
+        if self.is_proven:
+            claim = "proven the best"
+        else:
+            claim = f"approximate, none missing scores above {self.missed:.6g}"
         best = self.configurations[0].log_score
         return (
             f"beam search (width {self.width}): {len(self.configurations)} found, {claim}, "
@@ -112,7 +112,7 @@ def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:
 
 def breadth_order(layout: FactorLayout) -> list[int]:
     """Next is the variable with the most neighbours already placed: factors close early."""
-    near = neighbours(layout.count, layout.scopes)
+    near = neighbours_of(layout.count, layout.scopes)
     placed = np.zeros(layout.count)
     order: list[int] = []
     for _ in range(layout.count):

@@ -21,9 +21,7 @@ from .layout import FactorLayout, greedy_colours
 from .messages import LOG, MAX
 
 Blocking = Literal["forests", "colours"]
-SOFT_ZERO = (
-    -1e5
-)  # in place of minus infinity, while a configuration of non-zero potential is looked for
+SOFT_ZERO = -1e5  # for minus infinity, while a possible configuration is searched for
 IMPROVEMENTS = 100
 
 

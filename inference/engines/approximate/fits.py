@@ -4,8 +4,9 @@ import heapq
 from collections.abc import Callable, Sequence
 
 from ...factors.factor_graph import FactorGraph, Given
+from ...planning.orders import neighbours_of
 from ...planning.plan import FLOAT, Plan, format_bytes
-from .layout import FactorLayout, lay_out, neighbours
+from .layout import FactorLayout, lay_out
 
 OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
 MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
@@ -32,14 +33,12 @@ def cost_of(plan: Plan) -> str:
     return f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
 
 
-FAR = (
-    2**12
-)  # how much a full search for an order may gain on this one; a factor of ten is much in practice
+FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
 
 
 def far_too_wide(layout: FactorLayout, limit: float) -> bool:
     """Whether elimination by least degree meets a clique of over FAR * `limit` entries."""
-    near = neighbours(layout.count, layout.scopes)
+    near = neighbours_of(layout.count, layout.scopes)
     heap = [(len(members), v) for v, members in enumerate(near)]
     heapq.heapify(heap)
     gone: set[int] = set()

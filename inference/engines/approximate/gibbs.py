@@ -203,22 +203,13 @@ def summarise_gibbs(run: GibbsRun, burn_in: int) -> Approximation:
     """Frequencies of states with standard errors."""
     found = diagnose_gibbs(run, burn_in)
     size = effective_draws(found.values())
+    guarantee = f"approximate, sampled, at least {size:.0f} effective draws"
+    bound = run.layout.bound
     return replace(
-        report_gibbs(
-            run, found.values(), f"approximate, sampled, at least {size:.0f} effective draws"
-        ),
-        marginals=run.layout.named_marginals(
-            columns(run.layout, {v: d.mean for v, d in found.items()})
-        ),
+        report_gibbs(run, found.values(), guarantee),
+        marginals={v: found[v].mean if v in found else bound.certain(v) for v in bound.graph.sizes},
         errors={v: d.standard_error for v, d in found.items()},
     )
-
-
-def columns(layout: FactorLayout, means: dict[Name, Floats]) -> Floats:
-    wide = np.zeros((layout.states, layout.count))
-    for i, name in enumerate(layout.names):
-        wide[: layout.sizes[i], i] = means[name]
-    return wide
 
 
 def infer_marginals_gibbs(
@@ -243,9 +234,7 @@ def advance_to(run: GibbsRun, sweeps: int) -> GibbsRun:
     return run
 
 
-MOST_SWEEPS = (
-    50_000  # of each chain; more draws than fit in it are taken less far apart, and said to be
-)
+MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
 
 
 def infer_samples_gibbs(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name, impossible, log_score
+from ...planning.orders import neighbours_of
 from ..numpy.binding import BoundGraph, bind
 from ..numpy.decisions import Configuration
 
@@ -155,20 +156,9 @@ def soft_columns(logs: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=0)[None])
 
 
-def neighbours(count: int, scopes: Sequence[Sequence[int]]) -> list[set[int]]:
-    """Who shares a factor with whom."""
-    near: list[set[int]] = [set() for _ in range(count)]
-    for scope in scopes:
-        for v in scope:
-            near[v].update(scope)
-    for v, members in enumerate(near):
-        members.discard(v)
-    return near
-
-
 def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.intp]:
     """A colour for each variable, unlike those it shares a factor with; busiest first."""
-    near = neighbours(count, scopes)
+    near = neighbours_of(count, scopes)
     colours = np.full(count, -1)
     for v in sorted(range(count), key=lambda v: -len(near[v])):
         taken = {int(colours[u]) for u in near[v]}

@@ -6,11 +6,13 @@ approximation, if they converge at all. A zero that they find is a true zero.
 """
 
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.sparse import coo_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
@@ -218,16 +220,29 @@ def infer_marginals_bp(
     """Sum-product: approximate marginals and the Bethe log-partition; exact without cycles."""
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
-    return Approximation(
-        method=f"loopy belief propagation ({options.schedule})",
-        guarantee=ON_A_TREE if found.is_exact else "approximate",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"loopy belief propagation ({options.schedule})",
+        "approximate",
         marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
         log_partition=found.bethe,
         log_partition_is="exact" if found.is_exact else "estimate",
         is_exact=found.is_exact,
+    )
+
+
+def report(
+    found: Propagated, method: str, otherwise: str, is_exact: bool, **answers: Any
+) -> Approximation:
+    """What was found; `otherwise` is its guarantee where it is not exact."""
+    return Approximation(
+        method=method,
+        guarantee=ON_A_TREE if is_exact else otherwise,
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        is_exact=is_exact,
+        **answers,
     )
 
 
@@ -245,12 +260,10 @@ def infer_entropy_bp(
                 Potentials(layout.unary, layout.groups), found.messages, setting=found.setting
             )
         )
-    return Approximation(
-        method=f"loopy belief propagation ({options.schedule})",
-        guarantee=ON_A_TREE if found.is_exact else "approximate, the entropy of Bethe's formula",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"loopy belief propagation ({options.schedule})",
+        "approximate, the entropy of Bethe's formula",
         entropy=found.bethe - layout.constant - mean,
         is_exact=found.is_exact,
     )
@@ -269,12 +282,10 @@ def infer_mode_bp(
             improve(found.layout, found.log_beliefs.argmax(axis=0))
         )
     is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
-    return Approximation(
-        method=f"max-product belief propagation ({options.schedule}), improved by forests",
-        guarantee=ON_A_TREE if is_mode else "a good configuration, not certainly the best",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"max-product belief propagation ({options.schedule}), improved by forests",
+        "a good configuration, not certainly the best",
         marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
         mode=mode,
         is_exact=is_mode,
@@ -283,18 +294,8 @@ def infer_mode_bp(
 
 def has_no_cycles(layout: FactorLayout) -> bool:
     """Whether the factor graph is a forest: edges = nodes - parts."""
-    parent = list(range(layout.count))
-
-    def root(v: int) -> int:
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        return v
-
-    for scope in layout.scopes:
-        roots = {root(v) for v in scope}
-        if len(roots) < len(scope):
-            return False
-        for r in roots:
-            parent[r] = min(roots)
-    return True
+    edges = [(layout.count + f, v) for f, scope in enumerate(layout.scopes) for v in scope]
+    nodes = layout.count + len(layout.scopes)
+    ends = np.array(edges, int).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), ends), shape=(nodes, nodes))
+    return bool(len(edges) == nodes - connected_components(graph)[0])

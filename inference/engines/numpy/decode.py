@@ -36,7 +36,7 @@ def decode(
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)
         if gone and chooses(product):
-            terms = terms_of(plan, values, product, states, gone, count)
+            terms = terms_of(plan, values, product, states, count)
             shape = terms.shape[1:]
             picked = choose(terms.reshape(count, -1))
             states.update(zip(gone, np.unravel_index(picked, shape), strict=True))
@@ -49,37 +49,37 @@ def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
 
 
 def terms_of(
-    plan: Plan,
-    values: Sequence[Floats],
-    product: Product,
-    states: States,
-    gone: tuple[int, ...],
-    count: int,
+    plan: Plan, values: Sequence[Floats], product: Product, states: States, count: int
 ) -> Floats:
     """Log-weights of a product's terms at the chosen states: [configuration, gone variables]."""
-    left = gather(plan, values[product.left], product.left, states, gone)
-    right = (
-        0.0
-        if product.right == ALONE
-        else gather(plan, values[product.right], product.right, states, gone)
-    )
-    return np.broadcast_to(left + right, (count, *[plan.sizes[v] for v in gone]))
+    gone = gone_ranks(plan, product)
+    terms = gather(plan, values, product.left, states, gone)
+    if product.right != ALONE:
+        terms = terms + gather(plan, values, product.right, states, gone)
+    return np.broadcast_to(terms, (count, *[plan.sizes[v] for v in gone]))
 
 
-def gather(plan: Plan, value: Floats, node: int, states: States, gone: tuple[int, ...]) -> Floats:
-    """value at the chosen states: rows, then the gone variables (size one where it lacks them)."""
-    ranks = node_ranks(plan, node)
-    index = [axis_index(plan, v, states, gone) for v in ranks]
-    found = value[tuple(index)] if index else value
-    return found.reshape((1,) * (1 + len(gone) - found.ndim) + found.shape)
+def gather(
+    plan: Plan,
+    values: Sequence[Floats],
+    node: int,
+    states: States,
+    gone: tuple[int, ...],
+    event: int = 0,
+) -> Floats:
+    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
+    them), and the axes of an event, as the list of the k best is.
+    """
+    index = [axis_index(plan, v, states, gone) for v in node_ranks(plan, node)]
+    found = values[node][tuple(index)] if index else values[node]
+    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
 
 
 def axis_index(plan: Plan, v: int, states: States, gone: tuple[int, ...]) -> Array:
     """Where the axis of v is read: at its state in each row, or all along its own axis."""
     if v not in gone:
         return states[v].reshape((-1,) + (1,) * len(gone))
-    place = gone.index(v)
-    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - place - 1))
+    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - gone.index(v) - 1))
 
 
 def node_ranks(plan: Plan, node: int) -> list[int]:
@@ -130,10 +130,10 @@ def descend(
 ) -> None:
     gone = gone_ranks(plan, product)
     sizes = [plan.sizes[v] for v in gone]
-    left = gather_lists(plan, values, product.left, states, gone)[..., :, None]
+    left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
     right = np.zeros(1)
     if product.right != ALONE:
-        right = gather_lists(plan, values, product.right, states, gone)[..., None, :]
+        right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
     terms = left + right
     terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
     order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
@@ -143,12 +143,3 @@ def descend(
     ranks[product.left] = left_rank
     if product.right != ALONE:
         ranks[product.right] = right_rank
-
-
-def gather_lists(
-    plan: Plan, values: Sequence[Floats], node: int, states: States, gone: tuple[int, ...]
-) -> Floats:
-    """The sorted lists of a node at the chosen states: rows, gone variables, rank."""
-    index = [axis_index(plan, v, states, gone) for v in node_ranks(plan, node)]
-    found = values[node][tuple(index)] if index else values[node]
-    return found.reshape((1,) * (2 + len(gone) - found.ndim) + found.shape)

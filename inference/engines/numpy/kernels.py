@@ -30,17 +30,9 @@ def bare_einsum() -> Callable[..., Floats]:
 einsum = bare_einsum()
 LARGE = 2048
 ONE_THREAD = 1 << 18  # OpenBLAS uses more threads for larger products
-MATRIX_CALL, MATRIX_TERM, COPIED_ENTRY, LOOP_TERM, LOOP_TURN = (
-    250.0,
-    0.2,
-    4.0,
-    0.8,
-    20.0,
-)  # nanoseconds
-FAR, FAR_ENTRY = (
-    1 << 20,
-    12.0,
-)  # entries of a tensor beyond the cache, and what copying one then takes
+# nanoseconds
+MATRIX_CALL, MATRIX_TERM, COPIED_ENTRY, LOOP_TERM, LOOP_TURN = 250.0, 0.2, 4.0, 0.8, 20.0
+FAR, FAR_ENTRY = 1 << 20, 12.0  # entries beyond the cache, and what copying one then takes
 
 
 class Groups(NamedTuple):
@@ -105,11 +97,9 @@ def choose_kernel(left: str, right: str, out: str, sizes: Mapping[str, int]) -> 
     loop = work * (LOOP_TERM + LOOP_TURN / max(b, k, m, n)) + copied
     if plain <= min(matrices, loop):
         return None
-    return (
-        make_gemm(left, right, groups, sizes)
-        if matrices < loop
-        else make_loop(left, right, groups, sizes)
-    )
+    if matrices < loop:
+        return make_gemm(left, right, groups, sizes)
+    return make_loop(left, right, groups, sizes)
 
 
 def group_letters(left: str, right: str, out: str) -> Groups | None:

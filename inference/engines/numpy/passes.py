@@ -153,11 +153,10 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
         if other == ALONE:
             out = above
         else:
-            out = (
-                einsum(expression, above, values[other])
-                if kernel is None
-                else kernel.run(above, values[other])
-            )
+            if kernel is None:
+                out = einsum(expression, above, values[other])
+            else:
+                out = kernel.run(above, values[other])
             low += lows[other]
             high += highs[other] + log_terms
             if low < -SAFE or high > SAFE:

@@ -243,11 +243,10 @@ def run_upward(
     """The value of every node, each product in the semiring chosen for it."""
     values = list(leaves)
     for product in program_of(plan).products:
-        inputs = (
-            [values[product.left]]
-            if product.right == ALONE
-            else [values[product.left], values[product.right]]
-        )
+        if product.right == ALONE:
+            inputs = [values[product.left]]
+        else:
+            inputs = [values[product.left], values[product.right]]
         values.append(contract(semiring_of(product), product.expression, inputs, xp))
     return values
 

@@ -129,8 +129,6 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     unary = turn(
         keep_padding(lanes.inside, lanes.shares * jnp.concatenate([found, end[None]]), 0.0)
     )
-    return (
-        Statistics(unary)
-        if sums is None
-        else Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair)
-    )
+    if sums is None:
+        return Statistics(unary)
+    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair)

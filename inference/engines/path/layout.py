@@ -171,11 +171,9 @@ def pair_at(chain: Chain, step: Transition) -> Array:
     """The pair potential of one step, [1 or B, K, K]; 0 in the padding, whatever it holds."""
     if chain.same_pair:
         return chain.pair[:, 0]
-    pair = (
-        dynamic_index_in_dim(chain.pair, step.time, 1, keepdims=False)
-        if step.pair is None
-        else step.pair
-    )
+    pair: Array | None = step.pair
+    if pair is None:
+        pair = dynamic_index_in_dim(chain.pair, step.time, 1, keepdims=False)
     if step.inside is None:
         return pair
     real = jnp.any(step.inside, axis=0, keepdims=True) if chain.shared_pair else step.inside

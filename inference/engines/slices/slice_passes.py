@@ -254,8 +254,6 @@ def ravel(plan: SlicePlan, scope: Scope, known: dict[Var, Array], shape: tuple[i
 
 
 def unravel(plan: SlicePlan, scope: Scope, position: Array) -> dict[Var, Array]:
-    return (
-        dict(zip(scope, jnp.unravel_index(position, plan.shape(scope)), strict=True))
-        if scope
-        else {}
-    )
+    if scope:
+        return dict(zip(scope, jnp.unravel_index(position, plan.shape(scope)), strict=True))
+    return {}

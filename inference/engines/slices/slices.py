@@ -4,7 +4,7 @@ A message over the variables that later factors still need moves from slice to s
 numbers where that is safe (domains.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -28,17 +28,14 @@ from ..path.domains import (
 )
 from ..path.layout import Array, ArrayLike, as_floats
 from ..path.scaled import finite_top
+from ..tree.circuit import STATIC
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
 NAMED = 6
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["values"],
-    meta_fields=["sizes", "steps", "scopes"],
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Slices:
     """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`. A scope names (lag,
@@ -46,9 +43,9 @@ class Slices:
     those of the factor whose lag 0 is the step s + largest lag.
     """
 
-    sizes: tuple[int, ...]
-    steps: int
-    scopes: tuple[Scope, ...]
+    sizes: tuple[int, ...] = field(metadata=STATIC)
+    steps: int = field(metadata=STATIC)
+    scopes: tuple[Scope, ...] = field(metadata=STATIC)
     values: tuple[ArrayLike, ...]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Variables = tuple[int, ...]
 ONE, ZERO, RESERVED = 0, 1, 2  # the first places of every buffer hold these numbers
+STATIC = {"static": True}  # fields of a pytree that shape the compiled code
 TERMS = (2, 4, 8)
 COLUMNS = (16, 32, 64, 128, 256)
 TURN, TERM = 2500.0, 5.0  # nanoseconds of a tile, and of a term in it

@@ -6,16 +6,15 @@ one walk goes up and down.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 import jax
 
 from ...planning.plan import Plan
-from .circuit import ONE, Tiles, Variables
+from .circuit import ONE, STATIC, Tiles, Variables
 from .numbers import Dense, plan_dense
 
 
@@ -51,21 +50,7 @@ class Lengths(NamedTuple):
     second: int
 
 
-FIELDS = (
-    "sources",
-    "evidence",
-    "up",
-    "down",
-    "roots",
-    "unary",
-    "unary_roots",
-    "values",
-    "gradients",
-    "value_roots",
-)
-
-
-@partial(jax.tree_util.register_dataclass, data_fields=FIELDS, meta_fields=("crown", "lengths"))
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class TreeProgram:
     """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`). Places
@@ -83,8 +68,8 @@ class TreeProgram:
     values: Any
     gradients: Any
     value_roots: Any
-    crown: Crown | None
-    lengths: Lengths
+    crown: Crown | None = field(metadata=STATIC)
+    lengths: Lengths = field(metadata=STATIC)
 
 
 MOST_DENSE = 28

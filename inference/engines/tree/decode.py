@@ -6,8 +6,7 @@ the first of equals (GM25), or a term with probability in proportion to it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +17,7 @@ from jax import lax
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
 from ..engine import Decoded
-from .circuit import Ints, Schedule, Tiles, layers_of, schedule
+from .circuit import STATIC, Ints, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
 from .lowering import Lowering
 from .numbers import Wide, power_of_two, sum_of_products
@@ -47,12 +46,7 @@ class Reading(NamedTuple):
     size: Array
 
 
-DATA = ("sources", "evidence", "tiles", "terms", "products", "roots", "root_places", "reading")
-
-
-@partial(
-    jax.tree_util.register_dataclass, data_fields=DATA, meta_fields=("length", "nodes", "depth")
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Trail:
     """A circuit without a crown and the way down; `terms[place]` says where its terms are."""
@@ -65,9 +59,9 @@ class Trail:
     roots: Any
     root_places: Any
     reading: Reading
-    length: int
-    nodes: int
-    depth: int
+    length: int = field(metadata=STATIC)
+    nodes: int = field(metadata=STATIC)
+    depth: int = field(metadata=STATIC)
 
 
 def lower_trail(structure: Structure, leaves: Leaves, plan: Plan) -> Trail:
