@@ -11,10 +11,6 @@ from .family import Array, ConjugatePrior, Family, positive_first
 from .special import log_bessel
 
 
-def is_positive(x: Array) -> Array:
-    return (x > 0) & jnp.isfinite(x)
-
-
 def exponential() -> Family:
     """exp(theta x + log(-theta)), theta = -rate."""
     return Family(
@@ -84,7 +80,7 @@ def gamma() -> Family:
         name="Gamma",
         support="positive numbers",
         statistic=lambda x: jnp.stack([jnp.log(x), x]),
-        contains=is_positive,
+        contains=lambda x: (x > 0) & jnp.isfinite(x),
         log_partition=log_partition,
         in_domain=lambda theta: jnp.isfinite(theta).all() & (theta[0] > -1) & (theta[1] < 0),
         slack=lambda mean: jnp.nan_to_num(jnp.log(mean[1]) - mean[0], nan=0.0),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .family import Array, ConjugatePrior, Family, NoClosedFormError, Usual
-from .features import compiled, in_domain, log_partition, statistic
+from .features import by_name, compiled, in_domain, log_partition, statistic
 from .special import floats, over_leading
 
 
@@ -22,18 +22,10 @@ class Prior(NamedTuple):
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
     """The prior in its usual parameters, NumPyro's where it has `conjugate.name`."""
     conjugate = closed(family)
-    names = tuple(conjugate.usual_ndims)
-    if set(usual) != set(names):
-        raise TypeError(
-            f"the {conjugate.name} prior takes {', '.join(names)}, not "
-            f"{', '.join(usual) or 'nothing'}"
-        )
-    arguments = [(floats(usual[name]), conjugate.usual_ndims[name]) for name in names]
-
-    def of_one(*values: Array) -> tuple[Array, Array]:
-        return conjugate.from_usual(**dict(zip(names, values, strict=True)))
-
-    return Prior(*over_leading(of_one, *arguments))
+    found = by_name(
+        conjugate.from_usual, conjugate.usual_ndims, usual, f"the {conjugate.name} prior"
+    )
+    return Prior(*found)
 
 
 @compiled

@@ -7,7 +7,7 @@ and k says how far the estimates can be trusted: below 0.7 they can.
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ with warnings.catch_warnings():
 
 az: Any = arviz  # of either version, which have different functions
 SAMPLE = ("chain", "draw")
+Array = np.ndarray[Any, Any]
 
 
 class Coordinates(NamedTuple):
@@ -81,9 +82,9 @@ def has_group(found: Any, name: str) -> bool:
 # ---- what ArviZ measures of chains
 
 
-def rhat(draws: xr.Dataset) -> xr.Dataset:
-    found: xr.Dataset = az.rhat(draws)
-    return found
+Measure = Callable[[xr.Dataset], xr.Dataset]
+rhat: Measure = az.rhat
+mcse: Measure = az.mcse  # the standard error of the mean
 
 
 def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
@@ -91,14 +92,6 @@ def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
     found: xr.Dataset = az.ess(draws, method=kind)
     return found
 
-
-def mcse(draws: xr.Dataset) -> xr.Dataset:
-    """The standard error of the mean."""
-    found: xr.Dataset = az.mcse(draws)
-    return found
-
-
-Array = np.ndarray[Any, Any]
 
 TRUSTED = 0.7
 EQUAL = 1e-6

@@ -35,9 +35,12 @@ def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tupl
     missing = -count % mesh.devices.shape[0]
     rows = NamedSharding(left_to_the_compiler(mesh), PartitionSpec(mesh.axis_names[0]))
     padded = np.concatenate([weights, np.zeros(missing, weights.dtype)])
-    return jax.tree.map(
-        lambda leaf: place(repeat_last(np.asarray(leaf), missing), rows), data
-    ), place(padded, rows)
+
+    def cut(leaf: Any) -> Array:
+        array = np.asarray(leaf)
+        return place(np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]), rows)
+
+    return jax.tree.map(cut, data), place(padded, rows)
 
 
 def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
@@ -55,10 +58,6 @@ def left_to_the_compiler(mesh: Mesh) -> Mesh:
 
 def place(array: np.ndarray, sharding: NamedSharding) -> Array:
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
-
-
-def repeat_last(array: np.ndarray, missing: int) -> np.ndarray:
-    return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
 
 
 def count_rows(data: Any) -> int:

@@ -7,18 +7,19 @@ long as a better order could pay for the search.
 
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import exp, inf, log
 from typing import NamedTuple
 
 Mask = int
 
 
-class Ordered(NamedTuple):
-    """An elimination order, and the entries of its elimination cliques in all."""
+class Candidate(NamedTuple):
+    """An elimination order, the entries of its cliques in all, and the heuristic that found it."""
 
     order: list[int]
     cost: float
+    method: str = ""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -59,7 +60,7 @@ def order_by_fill(
     late: Mask = 0,
     weighted: bool = False,
     noise: random.Random | None = None,
-) -> Ordered:
+) -> Candidate:
     """min-fill: next is the variable whose elimination adds the fewest edges (or end sizes).
 
     Adding the edge a-b lowers the fill of their common neighbours by its weight and raises that of
@@ -91,7 +92,7 @@ def order_by_fill(
             score[u] -= leaving * (around_weight[u] - inside + weight[u])
             if score[u] < 1.0 and u not in simplicial:
                 simplicial.append(u)
-    return Ordered(order, cost)
+    return Candidate(order, cost)
 
 
 def entries(log_entries: float) -> float:
@@ -151,7 +152,7 @@ def order_by_weight(
     late: Mask = 0,
     by_degree: bool = False,
     noise: random.Random | None = None,
-) -> Ordered:
+) -> Candidate:
     """min-weight (or min-degree): next is the clique of the fewest entries (or members)."""
     near = [set(members) for members in near]
     logs = [log(s) for s in sizes]
@@ -176,20 +177,12 @@ def order_by_weight(
             gained.remove(u)
             members |= gained
             score[u] += sum([weight[w] for w in gained]) - weight[v]
-    return Ordered(order, cost)
+    return Candidate(order, cost)
 
 
 PairPath = Sequence[Sequence[int]]
 SEED = 20140807
 RESTARTS = 8
-
-
-class Candidate(NamedTuple):
-    """An elimination order, the heuristic that found it and the entries of its cliques in all."""
-
-    method: str
-    order: list[int]
-    cost: float
 
 
 class Heuristic(NamedTuple):
@@ -199,22 +192,14 @@ class Heuristic(NamedTuple):
 
     name: str
     above: float
-    find: Callable[[Near, Sequence[int], Mask], Ordered]
+    find: Callable[[Near, Sequence[int], Mask], Candidate]
 
 
 HEURISTICS = (
     Heuristic("min-fill", -1, order_by_fill),
     Heuristic("min-weight", 1e4, order_by_weight),
-    Heuristic(
-        "weighted min-fill",
-        3e4,
-        lambda near, sizes, late: order_by_fill(near, sizes, late, weighted=True),
-    ),
-    Heuristic(
-        "min-degree",
-        3e4,
-        lambda near, sizes, late: order_by_weight(near, sizes, late, by_degree=True),
-    ),
+    Heuristic("weighted min-fill", 3e4, partial(order_by_fill, weighted=True)),
+    Heuristic("min-degree", 3e4, partial(order_by_weight, by_degree=True)),
 )
 RESTART_ABOVE = 3e4
 
@@ -227,7 +212,7 @@ def best_order(
     if keep:
         near = with_clique(near, keep)
     after = keep or late
-    best = Candidate("", [], float("inf"))
+    best = Candidate([], inf)
     for heuristic in HEURISTICS:
         if best.cost > heuristic.above * len(sizes):
             best = better(best, heuristic.name, heuristic.find(near, sizes, after))
@@ -240,8 +225,8 @@ def best_order(
     return best
 
 
-def better(best: Candidate, method: str, found: Ordered) -> Candidate:
-    return Candidate(method, found.order, found.cost) if found.cost < best.cost else best
+def better(best: Candidate, method: str, found: Candidate) -> Candidate:
+    return found._replace(method=method) if found.cost < best.cost else best
 
 
 def with_clique(near: Near, members: Mask) -> Near:

@@ -59,7 +59,7 @@ def moment_of_product(
     if left is None and right is None:
         return None
     raw = raw_moment(upward, product, left, right)
-    scale = rescaling(upward, product)
+    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
     return NodeMoments(raw.first * scale, raw.second * scale)
 
 
@@ -82,11 +82,6 @@ def raw_moment(
     if left is not None and right is not None:
         second = second + 2 * einsum(expression, left.first, right.first)
     return NodeMoments(first, second)
-
-
-def rescaling(upward: Upward, product: Product) -> float:
-    """What the upward pass divided this product by."""
-    return upward.scales.get(product.out, 1.0)
 
 
 def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:

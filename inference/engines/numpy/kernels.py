@@ -14,8 +14,6 @@ import numpy as np
 
 from ...factors.factor_graph import Floats
 
-__all__ = ["LARGE", "Kernel", "choose_kernel", "einsum"]
-
 
 def bare_einsum() -> Callable[..., Floats]:
     """The loop itself: np.einsum reads its options for longer than a small product takes."""

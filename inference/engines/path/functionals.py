@@ -1,7 +1,5 @@
 """Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence."""
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,10 +99,8 @@ def lay_out_both(
     other_pair: ArrayLike,
     length: ArrayLike,
 ) -> tuple[Chain, Chain, tuple[int, ...]]:
-    (chain, batch), (other, other_batch) = (
-        lay_out(log_unary, log_pair, length),
-        lay_out(other_unary, other_pair, length),
-    )
+    chain, batch = lay_out(log_unary, log_pair, length)
+    other, other_batch = lay_out(other_unary, other_pair, length)
     if chain.unary.shape != other.unary.shape or batch != other_batch:
         raise InferenceError(
             "two chains are compared on the same variables: unary potentials "
@@ -115,33 +111,14 @@ def lay_out_both(
 
 def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
     """log Z_q - E_p[score_q], without the tops of q's potentials: they would cost digits."""
-    shifted = take_out_tops(other)
-    log_z = log_partition_by_batch(domain, *shifted)
-    never, finite = each_potential(shifted, is_zero), each_potential(shifted, without_zeros)
+    pair = masked_pair(other)
+    unary, pair = other.unary - finite_top(other.unary, (-1,)), pair - finite_top(pair, (-2, -1))
+    log_z = log_partition_by_batch(domain, unary, pair, other.inside, None)
+    no_unary, no_pair = jnp.isneginf(unary), jnp.isneginf(pair)
+    never = Chain(no_unary.astype(unary.dtype), no_pair.astype(pair.dtype), None)
+    finite = Chain(jnp.where(no_unary, 0.0, unary), jnp.where(no_pair, 0.0, pair), None)
     mean, excluded = expected_sums(chain, (finite, never), domain)
     return jnp.where(excluded > 0, jnp.inf, jnp.where(log_z > -jnp.inf, log_z, 0.0) - mean)
-
-
-def is_zero(logs: Array) -> Array:
-    """1 where the potential is zero."""
-    return jnp.where(jnp.isneginf(logs), 1.0, 0.0)
-
-
-def without_zeros(logs: Array) -> Array:
-    return jnp.where(jnp.isneginf(logs), 0.0, logs)
-
-
-def each_potential(chain: Chain, change: Callable[[Array], Array]) -> Chain:
-    return Chain(change(chain.unary), change(chain.pair), None)
-
-
-def take_out_tops(chain: Chain) -> Chain:
-    pair = masked_pair(chain)
-    return Chain(
-        chain.unary - finite_top(chain.unary, (-1,)),
-        pair - finite_top(pair, (-2, -1)),
-        chain.inside,
-    )
 
 
 def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:

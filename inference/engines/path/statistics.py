@@ -64,16 +64,13 @@ def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) ->
     # what the second branch computes from its arguments is not to be kept in case it is needed
     by_logs = jax.checkpoint(change_by_logs)
     scaled = everywhere(sides.is_scaled)
-    return jax.lax.cond(  # type: ignore[no-any-return]
-        scaled,
-        lambda: change_by_products(chain, sides, weights * change),
-        lambda: by_logs(chain, sides, change),
-    )
 
+    def by_products() -> Array:
+        """The batch shares the potentials of every step."""
+        moved = jnp.einsum("tbi,tij->tbj", sides.left, (weights * change)[0])
+        return jnp.sum(moved * sides.right, axis=(0, 2))
 
-def change_by_products(chain: Chain, sides: Sides, weighted: Array) -> Array:
-    """Of a chain whose batch shares the potentials of every step."""
-    return jnp.sum(jnp.einsum("tbi,tij->tbj", sides.left, weighted[0]) * sides.right, axis=(0, 2))
+    return jax.lax.cond(scaled, by_products, lambda: by_logs(chain, sides, change))  # type: ignore[no-any-return]
 
 
 def change_by_logs(chain: Chain, sides: Sides, change: Array) -> Array:

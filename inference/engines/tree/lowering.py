@@ -156,13 +156,6 @@ class Lowering:
         beside = self.scopes[other] if other != ALONE else ()
         return tuple([v for v in self.scopes[child] if v in above or v in beside])
 
-    def add_unary(self) -> list[int]:
-        """Each variable's marginal: value * gradient at its host, summed over the rest."""
-        return [
-            self.circuit.add((v,), self.values[h], self.gradients[h])
-            for v, h in enumerate(self.leaves.hosts)
-        ]
-
 
 def number_of(name: Any) -> int:
     number: int = name
@@ -190,7 +183,11 @@ def roots_of(lowering: Lowering) -> list[int]:
 
 def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
     """Schedules what is left and looks up where the answers lie."""
-    unary = lowering.add_unary() if wanted is not Outputs.PARTITION else []
+    unary: list[int] = []  # each variable's marginal: value * gradient at its host
+    if wanted is not Outputs.PARTITION:
+        for v, host in enumerate(lowering.leaves.hosts):
+            value, gradient = lowering.values[host], lowering.gradients[host]
+            unary.append(lowering.circuit.add((v,), value, gradient))
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
     leaf_roots = np.array(roots_of(lowering), np.int32)

@@ -163,23 +163,15 @@ def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
     roots: Wide = read(buffer, program.roots)
     possible = jnp.all(roots.mantissa > 0)
     totals = Wide(jnp.where(possible, roots.mantissa, 0.0), roots.exponent)
-    unary = ratio(
-        read(buffer, program.unary), one_like(buffer), per_row(read(totals, program.unary_roots))
-    )
+    one = Wide(jnp.ones((), buffer.mantissa.dtype), jnp.zeros((), jnp.int32))
+    by_row = Wide(*[part[:, None] for part in read(totals, program.unary_roots)])
+    unary = ratio(read(buffer, program.unary), one, by_row)
     tables = ratio(
         read(buffer, program.values),
         read(buffer, program.gradients),
         read(totals, program.value_roots),
     )
     return FlatMarginals(unary, tables)
-
-
-def one_like(buffer: Wide) -> Wide:
-    return Wide(jnp.ones((), buffer.mantissa.dtype), jnp.zeros((), jnp.int32))
-
-
-def per_row(number: Wide) -> Wide:
-    return Wide(number.mantissa[:, None], number.exponent[:, None])
 
 
 class Programs(NamedTuple):
