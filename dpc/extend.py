@@ -145,7 +145,7 @@ def _register(
     if divergence:
         kl_divergence.register(constructor, constructor)(divergence)
     if family:
-        table.FAMILIES[row.family] = table.Row(lambda: family)
+        table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
 
 
 def add_estimator(

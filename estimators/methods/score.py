@@ -33,7 +33,9 @@ class ScoreFunction(Method):
 
     def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         value = sample(dist, key)
-        squares = squared_score(dist, value)[None] if self.baseline and self.baseline.squares else None
+        squares = (
+            squared_score(dist, value)[None] if self.baseline and self.baseline.squares else None
+        )
         return Points(
             jax.tree.map(lambda x: x[None], value),
             log_prob=log_prob(dist, value)[None],
@@ -42,11 +44,9 @@ class ScoreFunction(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return (
-            "its ends move with its parameters, which no score sees"
-            if isinstance(peeled(dist), tuple(MOVING_ENDS))
-            else ""
-        )
+        if isinstance(peeled(dist), tuple(MOVING_ENDS)):
+            return "its ends move with its parameters, which no score sees"
+        return ""
 
 
 @dataclass(frozen=True)
