@@ -17,7 +17,7 @@ import numpyro
 from .axes import Labelled, Placed, contract
 from .box import magic_box
 from .errors import EstimatorError
-from .methods.baselines import Seen
+from .methods.baselines import SeenCosts
 from .methods.method import Method
 from .program import Block, Cost, Draw, Score, Step, Upto
 from .run import BaselineState, Drawn, ProgramRun, cost_term
@@ -132,7 +132,7 @@ class _Sums:
         own = None if drawn.own is None else drawn.axes.index(drawn.own)
         squares = None if drawn.squares is None else _expand_to(drawn.squares, costs.ndim)
         state = self.state.get(drawn.name, drawn.baseline.start)
-        found = drawn.baseline.values(Seen(costs, own, squares, state))
+        found = drawn.baseline.values(SeenCosts(costs, own, squares, state))
         if drawn.name in self.state:
             self.state[drawn.name] = jax.lax.stop_gradient(
                 drawn.baseline.update(costs, self.state[drawn.name])

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from dpc.dsl.files import write_whole
-from dpc.inference.mcmc.run import STRETCH, Draws, NutsPlan, NutsState, join
+from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsState, join
 
 from ..model.checkpoint import WrongCheckpoint, digest
 from ..model.keeper import Keeper
@@ -83,7 +83,7 @@ def stretch(step: int, steps: int, warmup: int, end: int) -> int:
 def next_steps(steps: int, seconds: float) -> int:
     """More when the last ones were quick, fewer when slow: the draws stay the same."""
     if seconds < SECONDS / 2:
-        return min(2 * steps, STRETCH)
+        return min(2 * steps, CHUNK)
     return max(1, steps // 2) if seconds > 2 * SECONDS else steps
 
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 
-class Seen(NamedTuple):
+class SeenCosts(NamedTuple):
     """Costs with the samples along `axis`, their squared scores if wanted, what is remembered."""
 
     costs: jax.Array
@@ -30,7 +30,7 @@ class Baseline(ABC):
     start: ClassVar[float | None] = None
 
     @abstractmethod
-    def values(self, seen: Seen) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
         """One number for each sample, broadcast against the costs."""
 
     def update(self, costs: jax.Array, state: Any) -> Any:
@@ -42,7 +42,7 @@ class Baseline(ABC):
 class Constant(Baseline):
     value: float = 0.0
 
-    def values(self, seen: Seen) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
         return jnp.full_like(seen.costs, self.value)
 
 
@@ -53,7 +53,7 @@ class Moving(Baseline):
     decay: float = 0.9
     start: ClassVar[float | None] = 0.0
 
-    def values(self, seen: Seen) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
         return jnp.broadcast_to(jnp.asarray(seen.state, seen.costs.dtype), seen.costs.shape)
 
     def update(self, costs: jax.Array, state: Any) -> Any:
@@ -66,7 +66,7 @@ class LeaveOneOut(Baseline):
 
     needs: ClassVar[int] = 2
 
-    def values(self, seen: Seen) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
         assert seen.axis is not None
         total = jnp.sum(seen.costs, seen.axis, keepdims=True)
         return (total - seen.costs) / (seen.costs.shape[seen.axis] - 1)
@@ -79,7 +79,7 @@ class Optimal(Baseline):
     needs: ClassVar[int] = 2
     squares: ClassVar[bool] = True
 
-    def values(self, seen: Seen) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
         costs, axis, squares, _ = seen
         assert axis is not None
         assert squares is not None

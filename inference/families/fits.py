@@ -91,8 +91,8 @@ def advance(
     then the values differ by less than their rounding.
     """
     natural, count, _ = state
-    value, slope = jax.value_and_grad(family.log_partition)(natural)
-    gradient = slope - mean
+    value, own_mean = jax.value_and_grad(family.log_partition)(natural)
+    gradient = own_mean - mean
     step = newton_step(family, natural, gradient)
     decrement = gradient @ step
 

@@ -25,15 +25,11 @@ def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) ->
     lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x, ndim in arrays))
     if not lead:
         return function(*(x for x, _ in arrays))
-    flat = [spread(x, lead, ndim) for x, ndim in arrays]
+    flat = []
+    for x, ndim in arrays:
+        own = x.shape[x.ndim - ndim :]
+        flat.append(jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own)))
     return jax.tree.map(lambda y: y.reshape((*lead, *y.shape[1:])), jax.vmap(function)(*flat))
-
-
-def spread(x: Array, lead: tuple[int, ...], ndim: int) -> Array:
-    own = x.shape[x.ndim - ndim :]
-    if own:
-        return jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own))
-    return jnp.broadcast_to(x, lead).reshape(-1)
 
 
 def lower(matrix: Array) -> Array:

@@ -72,8 +72,8 @@ def linear_threshold(x: Array, counts: Array) -> Array:
 def square_threshold(x: Array, counts: Array) -> Array:
     """sum over the first k of (x - tau)^2 = 1; where no tau has so small a sum, infinity."""
     mean = jnp.cumsum(x, axis=-1) / counts
-    spread = jnp.cumsum(x**2, axis=-1) - counts * mean**2
-    inside = (1 - spread) / counts
+    scatter = jnp.cumsum(x**2, axis=-1) - counts * mean**2
+    inside = (1 - scatter) / counts
     return jnp.where(inside >= 0, mean - jnp.sqrt(jnp.maximum(inside, 0)), jnp.inf)
 
 

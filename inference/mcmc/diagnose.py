@@ -108,8 +108,8 @@ def _energy(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "energy" not in facts.stats or facts.stats.sizes["draw"] < 10:
         return
     energy = facts.stats["energy"].values
-    spread = np.var(energy, axis=1, ddof=1)
-    low = np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.where(spread > 0, spread, np.inf)
+    variance = np.var(energy, axis=1, ddof=1)
+    low = np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.where(variance > 0, variance, np.inf)
     bad = [int(chain) for chain in np.flatnonzero(low < BFMI)]
     if bad:
         what = (

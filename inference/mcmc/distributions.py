@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 
 
 class Written(Distribution):  # type: ignore[misc]
-    """A law given by `draw(key)` and `log_density(value)`, which has the batch shape."""
+    """A distribution given by `draw(key)` and `log_density(value)`, which has the batch shape."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support = constraints.dependent

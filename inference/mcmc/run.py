@@ -38,7 +38,7 @@ def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = 
     return jax.tree.map(lambda x: np.asarray(x).reshape(chains, draws, *x.shape[1:]), found)
 
 
-STRETCH = 100
+CHUNK = 100
 PURPOSES = {"run": 0, "fit": 1, "groups": 2}
 APART = 10**6
 """Keys that are split or counted off from a seed have smaller numbers than this."""
@@ -79,11 +79,11 @@ class Draws(NamedTuple):
 
 
 Seen = Callable[[int, Draws], None]
-"""Told of a chain and its newest [draw, ...]; called from the chain's own thread."""
+"""Given a chain and its newest [draw, ...]; called from the chain's own thread."""
 
 
 def join(parts: list[Draws]) -> Draws:
-    """Stretches one after the other."""
+    """Chunks one after the other."""
     found: Draws = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *parts)
     return found
 
@@ -140,8 +140,8 @@ class NutsRun:
         end = state.step + count
         while state.step < end:
             until_draws = self.plan.warmup - state.step
-            steps = min(STRETCH, end - state.step, until_draws if until_draws > 0 else STRETCH)
-            state, draws = self._stretch(state, steps, seen)
+            steps = min(CHUNK, end - state.step, until_draws if until_draws > 0 else CHUNK)
+            state, draws = self._advance_chunk(state, steps, seen)
             parts.append(draws if until_draws <= 0 else _none_of(draws))
         return state, join(parts) if parts else self._no_draws(state)
 
@@ -152,7 +152,7 @@ class NutsRun:
         )
         return nothing
 
-    def _stretch(self, state: NutsState, steps: int, seen: Seen) -> tuple[NutsState, Draws]:
+    def _advance_chunk(self, state: NutsState, steps: int, seen: Seen) -> tuple[NutsState, Draws]:
         """Every chain in a thread of its own: JAX runs them side by side on the cores there are."""
         kernel = jax.tree.map(jnp.asarray, state.kernel)
         chains = [_part(kernel, k) for k in range(self.plan.chains)]
@@ -172,7 +172,7 @@ class NutsRun:
         )
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
-        """Up to STRETCH steps of one chain, as an argument, so that one program serves all."""
+        """Up to CHUNK steps of one chain, as an argument, so that one program serves all."""
 
         def step(k: Any, carried: Any) -> Any:
             state, raw, stats = carried
@@ -182,7 +182,7 @@ class NutsRun:
             return state, raw, stats
 
         empty = jax.tree.map(
-            lambda x: jnp.zeros((STRETCH, *x.shape), x.dtype), (state.z, _stats(state))
+            lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), (state.z, _stats(state))
         )
         state, raw, stats = jax.lax.fori_loop(0, steps, step, (state, *empty))
         return state, Draws(jax.vmap(self.target.constrain)(raw), stats)

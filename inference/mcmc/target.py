@@ -125,7 +125,7 @@ def explain(target: TargetDensity, raw: Values, gradient: Values) -> str:
 
 def _impossible_sites(target: TargetDensity, raw: Values) -> Iterator[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPyro warns of what is told below
+        warnings.simplefilter("ignore")  # NumPyro warns of what is said below
         found, sites = compute_log_probs(
             target.model, (), {}, target.constrain(raw), sum_log_prob=False
         )

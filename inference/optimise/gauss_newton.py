@@ -136,10 +136,10 @@ def curvature(outputs: Any, likelihood: Any, point: Array) -> Callable[[Array], 
     """v -> J' H J v at a point."""
     out, push = jax.linearize(outputs, point)
     pull = jax.linear_transpose(push, point)
-    slope = jax.grad(likelihood)
+    gradient_of = jax.grad(likelihood)
 
     def product(v: Array) -> Array:
-        return pull(jax.jvp(slope, (out,), (push(v),))[1])[0]
+        return pull(jax.jvp(gradient_of, (out,), (push(v),))[1])[0]
 
     return product
 

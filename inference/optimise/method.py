@@ -58,7 +58,7 @@ class Minimiser(ABC):
 
     @abstractmethod
     def advance(self, state: State) -> State:
-        """One step, or one stretch of them."""
+        """One step, or one chunk of them."""
 
     @abstractmethod
     def verdict(self, state: State) -> Verdict | None:

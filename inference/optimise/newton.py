@@ -32,7 +32,7 @@ from .method import (
 )
 
 HALVINGS = 50
-ENOUGH = 1e-4  # of the fall that the slope promises
+ENOUGH = 1e-4  # of the fall that the gradient promises
 AT_ONCE = 2**27  # numbers of the data times columns of the Hessian that are computed together
 FEWEST = 4  # columns at once: one by one takes four times as long on 10^6 rows
 
@@ -124,9 +124,11 @@ def hessian(at: Any, point: Array, data: Any) -> Array:
     """Its columns by forward over reverse, as many at once as memory is likely to allow."""
     numbers = sum([leaf.size for leaf in jax.tree.leaves(data)]) + 1
     together = max(1, min(point.size, max(FEWEST, AT_ONCE // numbers)))
-    slope = jax.grad(at)
+    gradient_of = jax.grad(at)
     basis = jnp.eye(point.size, dtype=point.dtype)
-    return jax.lax.map(lambda v: jax.jvp(slope, (point,), (v,))[1], basis, batch_size=together)
+    return jax.lax.map(
+        lambda v: jax.jvp(gradient_of, (point,), (v,))[1], basis, batch_size=together
+    )
 
 
 def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, Array, Array]:

@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 from ..errors import InferenceError
 from .method import Array, Minimiser, State, Verdict, largest, not_finite
 
-STRETCH = 50
+CHUNK = 50
 LEAST_STEPS = 1000
 SMALL = 1e-6
 OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
@@ -71,19 +71,19 @@ class Stochastic(Minimiser):
         past: StochasticMemory = state.memory
         setting = self.loss, self.optimizer, self.batch_size
         key = jax.random.key(self.seed)
-        raw, memory, losses, norm = stretch(
+        raw, memory, losses, norm = run_chunk(
             setting, self.rate, self.data, key, state.step, state.raw, past.optimizer
         )
         seen = np.concatenate([past.losses, np.asarray(losses)])
         value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
-        return State(state.step + STRETCH, raw, value, norm, StochasticMemory(memory, seen))
+        return State(state.step + CHUNK, raw, value, norm, StochasticMemory(memory, seen))
 
     def verdict(self, state: State) -> Verdict | None:
         """No certificate: over when the loss neither falls nor rises beyond its noise."""
         losses = np.asarray(state.memory.losses)
         if losses.size and (wrong := not_finite(state)) is not None:
             return wrong
-        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-STRETCH]))):
+        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-CHUNK]))):
             return None
         fall, error = last_fall(losses)
         change = f"the loss fell by {fall:.2g}, its noise being {error:.2g}"
@@ -104,10 +104,10 @@ def is_level(losses: np.ndarray) -> bool:
 
 
 @partial(jax.jit, static_argnums=0)
-def stretch(
+def run_chunk(
     setting: Any, rate: Array, data: Any, key: Array, first: Array, raw: Any, memory: Any
 ) -> Any:
-    """STRETCH steps: parameters, the optimiser's memory, losses, norm of the mean gradient."""
+    """CHUNK steps: parameters, the optimiser's memory, losses, norm of the mean gradient."""
     loss, optimizer, batch_size = setting
     update = OPTIMIZERS[optimizer](rate).update
 
@@ -121,9 +121,9 @@ def stretch(
 
     start = raw, memory, jnp.zeros_like(ravel_pytree(raw)[0])
     (raw, memory, total), losses = jax.lax.scan(
-        step, start, first + jnp.arange(STRETCH, dtype=jnp.int32)
+        step, start, first + jnp.arange(CHUNK, dtype=jnp.int32)
     )
-    return raw, memory, losses, largest(total) / STRETCH
+    return raw, memory, losses, largest(total) / CHUNK
 
 
 def draw_rows(data: Any, batch_size: int | None, key: Array) -> Any:

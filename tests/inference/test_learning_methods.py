@@ -21,7 +21,7 @@ from dpc.inference.optimise.gauss_newton import GaussNewton, curvature
 from dpc.inference.optimise.lbfgs import Lbfgs
 from dpc.inference.optimise.method import Minimiser, State, check_raw, minimise
 from dpc.inference.optimise.newton import Newton, hessian
-from dpc.inference.optimise.stochastic import STRETCH, Stochastic
+from dpc.inference.optimise.stochastic import CHUNK, Stochastic
 
 ROWS, COLUMNS = 200, 3
 
@@ -250,7 +250,7 @@ def any_method(name: str) -> tuple[Minimiser, Any, int]:
     if name == "em":
         return ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 10
     if name == "stochastic":
-        return noisy_method(), nothing(), 4 * STRETCH
+        return noisy_method(), nothing(), 4 * CHUNK
     return DETERMINISTIC[name](regression()), nothing(), 6
 
 
@@ -383,7 +383,7 @@ def test_stochastic_gradients_of_all_rows_are_gradient_descent() -> None:
     state = method.advance(method.start(nothing()))
     raw = nothing()
     slope = jax.jit(jax.grad(noisy_loss))
-    for _ in range(STRETCH):
+    for _ in range(CHUNK):
         raw = jax.tree.map(lambda a, g: a - 0.5 * g, raw, slope(raw, regression(), None))
     np.testing.assert_allclose(flat(state.raw), flat(raw), rtol=1e-12)
 
@@ -393,7 +393,7 @@ def test_stochastic_gradients_that_diverge_say_so() -> None:
     seen: list[State] = []
     found = minimise(method, jnp.zeros(()), 500, watch=seen.append)
     assert not found.converged
-    assert f"at step {STRETCH} is nan" in found.reason
+    assert f"at step {CHUNK} is nan" in found.reason
     assert np.isnan(float(seen[0].value))
 
 

@@ -320,8 +320,8 @@ def infer_moments_gibbs(
         )
     found = diagnose(values[:, :, None])
     report, least = averaged(run, list(visited), [found])
-    spread = max((float(np.ptp(term.values)) for term in terms), default=0.0)
-    error = max(float(found.standard_error[0]), least * spread)
+    widest = max((float(np.ptp(term.values)) for term in terms), default=0.0)
+    error = max(float(found.standard_error[0]), least * widest)
     return replace(
         report, moments=Moments(float(found.mean[0]), float(values.var())), mean_error=error
     )

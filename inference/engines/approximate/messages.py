@@ -61,10 +61,10 @@ def add_up(arithmetic: Arithmetic, x: Array, axis: int = 0) -> Array:
 
 def contract_axis(arithmetic: Arithmetic, x: Array, message: Array, axis: int) -> Array:
     """sum_i x[.., i, .., f] message[i, f]."""
-    spread = [1] * x.ndim
-    spread[axis], spread[-1] = message.shape
+    shape = [1] * x.ndim
+    shape[axis], shape[-1] = message.shape
     if x.shape[axis] > UNROLLED:
-        wide = jnp.broadcast_to(message.reshape(spread), x.shape)
+        wide = jnp.broadcast_to(message.reshape(shape), x.shape)
         return arithmetic.add_axis(arithmetic.multiply(x, wide), axis)
     parts = [jax.lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
     terms = [

@@ -232,8 +232,8 @@ def contract(
         turned = operand.transpose(order)
         for place, size in zip(places, turned.shape, strict=False):
             shape[place] = size
-        spread = turned.reshape((*shape, *turned.shape[len(places) :]))
-        product = spread if product is None else semiring.mul(product, spread, xp)
+        wide = turned.reshape((*shape, *turned.shape[len(places) :]))
+        product = wide if product is None else semiring.mul(product, wide, xp)
     return semiring.reduce(product, aligned.gone, xp) if aligned.gone else product
 
 

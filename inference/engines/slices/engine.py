@@ -113,8 +113,8 @@ def _rows(structure: Structure, places: Ints) -> list[ScopeTables]:
             continue
         steps, within = places[group.scopes, 0], places[group.scopes, 1]
         last = steps.max(1)
-        told = np.stack([last[:, None] - steps, within], -1)
-        patterns, which = np.unique(told.reshape(len(told), -1), axis=0, return_inverse=True)
+        keys = np.stack([last[:, None] - steps, within], -1)
+        patterns, which = np.unique(keys.reshape(len(keys), -1), axis=0, return_inverse=True)
         for k, pattern in enumerate(patterns):
             scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
             rows = np.flatnonzero(which.reshape(-1) == k)
