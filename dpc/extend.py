@@ -129,8 +129,8 @@ def _register(
     """Code for a fact goes where its mathematics lives."""
     from numpyro.distributions import kl_divergence
 
-    from dpc.estimators.methods.antithetic import CENTRES, KINKED
     from dpc.estimators.methods.measure import SPLITS
+    from dpc.estimators.methods.pathwise import CENTRES, KINKED
     from dpc.estimators.methods.score import MOVING_ENDS
     from dpc.inference.families import table
 
@@ -145,7 +145,7 @@ def _register(
     if divergence:
         kl_divergence.register(constructor, constructor)(divergence)
     if family:
-        table.FAMILIES[row.family] = table.Row(lambda: family)
+        table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
 
 
 def add_estimator(

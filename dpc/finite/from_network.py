@@ -19,7 +19,7 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Source
 from dpc.dsl.text.format import format_source
 from dpc.dsl.text.keywords import quote_name
-from dpc.inference.formats.network import Network, Table, Variable
+from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 
 LONGEST_TEXT = MAX_SOURCE // 4
 SMALL_TABLE = 64
@@ -81,7 +81,7 @@ class _ProgramWriter:
                     (f"[{parents}]" if parents else "") + f" : simplex[{self._dim(table.child)}]",
                 )
 
-    def _array_name(self, table: Table) -> str:
+    def _array_name(self, table: NetworkTable) -> str:
         name = f"table of {table.child}"
         while name in self.taken:
             name += "_"
@@ -101,7 +101,7 @@ class _ProgramWriter:
                 f"{self._law(table, variable, apart)}"
             )
 
-    def _law(self, table: Table, variable: Variable, apart: bool) -> str:
+    def _law(self, table: NetworkTable, variable: NetworkVariable, apart: bool) -> str:
         if apart and table.values.size > SMALL_TABLE:
             name = self._array_name(table)
             self.arrays[name] = table.values
@@ -126,7 +126,7 @@ class _ProgramWriter:
     def _key(self, variable: str, state: str) -> str:
         return state if self._is_counted(variable) else quote_name(state)
 
-    def _rows(self, table: Table, own: int) -> str:
+    def _rows(self, table: NetworkTable, own: int) -> str:
         """One row for every combination of all but the last `own` variables."""
         keyed = table.scope[: len(table.scope) - own]
         lines = []

@@ -6,7 +6,7 @@ from dpc.dsl.source import Source
 from dpc.dsl.text.parser import parse_program
 from dpc.dsl.text.syntax import DrawStmt, ModelStmt
 from dpc.inference.factors.factor_graph import Factor
-from dpc.inference.formats.network import Network, Table, Variable
+from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 
 from .discrete import Discrete
 
@@ -20,7 +20,7 @@ def network_of(discrete: Discrete, source: Source) -> Network:
     children = [factor.child for factor in factors]
     is_bayesian = sorted(map(str, children)) == sorted(discrete.states)
     variables = tuple(
-        Variable(v, states, properties.get(v, ())) for v, states in discrete.states.items()
+        NetworkVariable(v, states, properties.get(v, ())) for v, states in discrete.states.items()
     )
     tables = tuple(
         _conditional(factor) if is_bayesian else _potential(factor) for factor in factors
@@ -28,14 +28,14 @@ def network_of(discrete: Discrete, source: Source) -> Network:
     return Network(name, variables, tables, is_bayesian, properties.get("", ()))
 
 
-def _conditional(factor: Factor) -> Table:
+def _conditional(factor: Factor) -> NetworkTable:
     place = factor.variables.index(factor.child)
     scope = (*(str(v) for v in factor.variables if v != factor.child), str(factor.child))
-    return Table(scope, np.moveaxis(np.exp(factor.log_values), place, -1))
+    return NetworkTable(scope, np.moveaxis(np.exp(factor.log_values), place, -1))
 
 
-def _potential(factor: Factor) -> Table:
-    return Table(tuple(map(str, factor.variables)), np.exp(factor.log_values))
+def _potential(factor: Factor) -> NetworkTable:
+    return NetworkTable(tuple(map(str, factor.variables)), np.exp(factor.log_values))
 
 
 def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:

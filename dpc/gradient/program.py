@@ -11,11 +11,11 @@ from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
-from dpc.estimators.bounds import Bound, bound_surrogate
+from dpc.estimators.bounds import EvidenceBound, bound_surrogate
 from dpc.estimators.divergence import divergence
 from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Method
-from dpc.estimators.run import State
+from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import least_particles, starting_state
 
 from .choose import choose_methods, size_of, summed_paths, support_of
@@ -78,7 +78,7 @@ class ObjectiveProgram:
         data: Mapping[str, Any],
         key: Any,
         samples: int,
-        state: State | None = None,
+        state: BaselineState | None = None,
     ) -> Estimate:
         """One estimate of the mean objective, by this many samples, or of its bound."""
         steps = self.steps(params, data)
@@ -87,11 +87,11 @@ class ObjectiveProgram:
         options = {
             name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)
         }
-        bound = Bound(float(options.get("alpha", 0.0)), int(options["samples"]))
+        bound = EvidenceBound(float(options.get("alpha", 0.0)), int(options["samples"]))
         return Estimate(bound_surrogate(steps, key, bound, samples), state or {})
 
     @property
-    def initial_state(self) -> State:
+    def initial_state(self) -> BaselineState:
         """What baselines remember before the first estimate."""
         return starting_state(
             {self._drawn_name(name): method for name, method in self.methods.items()}

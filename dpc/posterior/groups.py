@@ -8,9 +8,8 @@ import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.missing import present_name
-from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
-from dpc.inference.mcmc.over import over_draws
-from dpc.inference.mcmc.run import key_for
+from dpc.inference.mcmc.container import Coordinates, container, dataset, group, has_group
+from dpc.inference.mcmc.run import key_for, over_draws
 
 from ..data.bound import Data
 from .labels import coords_of, dims_of
@@ -65,7 +64,7 @@ def all_groups(
     named = {n.name: values[n.name] for n in graph.nodes if n.name in values}
     if not hidden <= set(named):
         named |= _finite_values(model, named, data, keys[0])
-    labels = Labels(
+    labels = Coordinates(
         {node.name: dims_of(node) for node in graph.nodes}, coords_of(graph, data.labels)
     )
     visible = {

@@ -18,7 +18,7 @@ from numpyro.infer import NUTS
 from scipy.stats import chi2
 
 import dpc
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.target import TargetDensity
 
 SIMULATIONS, DRAWS, THINNING, WARMUP = 200, 19, 8, 400
 RATE = 1e-3
@@ -65,7 +65,7 @@ def simulate(
     truth = model.sample(first, {}, blank)
     seen = [node.name for node in model.graph.nodes if node.observed]
     data = {**blank, **{name: truth[name] for name in seen}}
-    target = Target(lambda: model.to_numpyro()(data))
+    target = TargetDensity(lambda: model.to_numpyro()(data))
     raw = {
         name: jax.random.uniform(second, shape, minval=-1, maxval=1)
         for name, shape in target.shapes.items()

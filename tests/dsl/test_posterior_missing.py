@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import quad
 
 import dpc
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.target import TargetDensity
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -63,7 +63,7 @@ y[i in N] ~ Normal(mu[z[i]], 1)
 def log_density(text: str, data: Values, point: Values) -> float:
     """At a point of unconstrained space; entries of `data` may be missing."""
     model, bound = dpc.parse(text).with_missing(data)
-    target = Target(model.to_numpyro(bound))
+    target = TargetDensity(model.to_numpyro(bound))
     assert {name: np.shape(value) for name, value in point.items()} == target.shapes
     return -float(target.potential({name: np.asarray(value) for name, value in point.items()}))
 

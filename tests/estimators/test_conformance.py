@@ -19,7 +19,7 @@ from verification import verify
 from dpc.estimators.methods.enumeration import Enumeration
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.pathwise import Pathwise
-from dpc.estimators.methods.rebar import Relax
+from dpc.estimators.methods.relaxed import Relax
 from dpc.estimators.methods.table import METHODS
 
 LOOSE_JAX = "NumPyro promotes types and ranks"

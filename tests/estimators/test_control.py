@@ -17,11 +17,10 @@ from tape import expected
 from verification import moments, verify
 
 from dpc.estimators import Cost, Draw, Step, surrogate
-from dpc.estimators.methods.control import control_variate, leave_one_out_coefficient
+from dpc.estimators.methods.baselines import control_variate, leave_one_out_coefficient
 from dpc.estimators.methods.method import Method
-from dpc.estimators.methods.rebar import Rebar, Relax, bend_parameters
+from dpc.estimators.methods.relaxed import Rebar, Relax, bend_parameters, variance_gradient
 from dpc.estimators.methods.score import ScoreFunction
-from dpc.estimators.tuning import variance_gradient
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

@@ -24,7 +24,7 @@ from dpc.estimators.methods.enumeration import Enumeration
 from dpc.estimators.methods.measure import MeasureValued
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.pathwise import Pathwise
-from dpc.estimators.methods.rebar import Rebar
+from dpc.estimators.methods.relaxed import Rebar
 from dpc.estimators.methods.score import LeaveOneOutScore, ScoreFunction
 from dpc.estimators.methods.table import METHODS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,6 @@ from scipy import stats
 
 from dpc.inference.engines import path as chains
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 STEPS, STATES, BEST = 4, 3, 4

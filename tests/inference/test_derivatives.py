@@ -16,7 +16,7 @@ import pytest
 from dpc.inference.engines import path as chains
 from dpc.inference.engines.slices import slices
 from dpc.inference.engines.tree.model import compile_structure
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 Function = Callable[[jax.Array], jax.Array]
 
@@ -93,7 +93,9 @@ SCOPES = [[(0, 1)], [(2, 0)], [(1, 2)], [(2,)]]
 
 
 def test_the_compiled_contraction() -> None:
-    structure = Structure(SIZES, tuple([Group(np.array(scopes, np.intp)) for scopes in SCOPES]))
+    structure = Structure(
+        SIZES, tuple([FactorGroup(np.array(scopes, np.intp)) for scopes in SCOPES])
+    )
     ends = np.cumsum([int(np.prod(shape)) for shape in structure.shapes])
     starts = [0, *ends[:-1].tolist()]
     incidence = []

@@ -20,8 +20,7 @@ from supports import nodes_of
 from dpc.inference.errors import InferenceError
 from dpc.inference.families import features, priors
 from dpc.inference.families.family import Family
-from dpc.inference.families.fits import fit_to_data
-from dpc.inference.families.newton import to_natural
+from dpc.inference.families.fits import fit_to_data, to_natural
 from dpc.inference.families.table import FAMILIES, find_family
 
 NAMES = tuple(FAMILIES)

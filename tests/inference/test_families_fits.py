@@ -13,10 +13,8 @@ import scipy.stats
 
 from dpc.inference.errors import InferenceError
 from dpc.inference.families import features, priors
-from dpc.inference.families.entropy import maximise_entropy
-from dpc.inference.families.errors import NoClosedFormError, NoMaximumError, OutsideSupportError
-from dpc.inference.families.fits import fit_to_data, fit_to_moments
-from dpc.inference.families.newton import to_natural
+from dpc.inference.families.family import NoClosedFormError, NoMaximumError, OutsideSupportError
+from dpc.inference.families.fits import fit_to_data, fit_to_moments, maximise_entropy, to_natural
 from dpc.inference.families.table import find_family
 
 POISSON, NORMAL, GAMMA = find_family("Poisson"), find_family("Normal"), find_family("Gamma")

@@ -16,11 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.losses.entmax import entmax
 from dpc.inference.losses.fenchel_young import (
     GINI,
     SHANNON,
     Regulariser,
+    entmax,
     fenchel_young,
     perturbed_loss,
     tsallis,

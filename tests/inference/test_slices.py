@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,6 @@ from dpc.inference.engines.slices import slices
 from dpc.inference.engines.slices.slice_plan import plan_slice
 from dpc.inference.engines.slices.slices import Slices
 from dpc.inference.errors import InferenceError, MemoryLimitError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 

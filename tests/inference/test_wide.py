@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from approximations import grid, loopy, tree
+from brute import brute_log_partition
 
 from dpc.finite.approximation import ANSWERED_BY
 from dpc.inference.engines.approximate import auto
-from dpc.inference.engines.approximate.averages import infer_joint_gibbs, infer_moments_gibbs
-from dpc.inference.engines.approximate.draws import infer_samples_gibbs, thinned
-from dpc.inference.engines.approximate.gibbs import advance_to, start_gibbs
+from dpc.inference.engines.approximate.gibbs import (
+    advance_to,
+    infer_joint_gibbs,
+    infer_moments_gibbs,
+    infer_samples_gibbs,
+    start_gibbs,
+    thinned,
+)
 from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
 from dpc.inference.engines.approximate.perturb import (
     certain_solver,
@@ -22,13 +28,12 @@ from dpc.inference.engines.approximate.perturb import (
     infer_samples_perturbed,
 )
 from dpc.inference.engines.approximate.propagation import (
-    Options,
+    PropagationOptions,
     infer_entropy_bp,
     infer_marginals_bp,
 )
 from dpc.inference.engines.approximate.results import Approximation
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors.brute import brute_log_partition
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import Term, infer_entropy, infer_joint, infer_mode, infer_moments
 
@@ -46,7 +51,7 @@ QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 @pytest.mark.parametrize(("schedule", "zeros"), [("flooding", 0.0), ("residual", 0.3)])
 def test_the_entropy_of_a_tree_is_exact(schedule: Any, zeros: float) -> None:
     given: dict[str, Any] = {"c": {0, 2}, "lonely": 2, "g": np.array([0.3, 2.0])}
-    found = infer_entropy_bp(tree(1, zeros), given, Options(schedule=schedule))
+    found = infer_entropy_bp(tree(1, zeros), given, PropagationOptions(schedule=schedule))
     assert found.is_exact
     assert found.entropy == pytest.approx(infer_entropy(tree(1, zeros), given), abs=1e-7)
 
@@ -62,7 +67,7 @@ def test_bethe_entropy_is_the_legendre_transform_of_the_bethe_partition() -> Non
     """H = log Z - d/db log Z(b theta) at b = 1, the slope by differences: no belief is looked
     at.
     """
-    step, options = 1e-4, Options(tolerance=1e-12)
+    step, options = 1e-4, PropagationOptions(tolerance=1e-12)
     up, here, down = (
         infer_marginals_bp(scaled(GRAPH, b), options=options) for b in (1 + step, 1.0, 1 - step)
     )
