@@ -36,7 +36,7 @@ FACTS = (
     "moments",
     "highest",
 )
-"""What can be said of a distribution in data; the rest needs code and has an argument of its own."""
+"""What can be said of a distribution in data; the rest needs code, and has its own argument."""
 
 
 def add_distribution(

@@ -130,7 +130,7 @@ def test_a_thousand_lines_take_well_under_a_second() -> None:
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("x", "x"), ("été", "été"), (("two " "words"), ("`two " "words`")), ("0", "`0`"), ("model", "`model`"), ("_", "`_`"),
+    [("x", "x"), ("été", "été"), ("two words", "`two words`"), ("0", "`0`"), ("model", "`model`"), ("_", "`_`"),
      ("a.b", "`a.b`"), ("sum", "sum"), ("models", "models")],
 )  # fmt: skip
 def test_quote_name(name: str, written: str) -> None:

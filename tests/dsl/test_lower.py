@@ -150,9 +150,9 @@ fn total(v[K]: real) -> real = sum(v) + v[0]
 
 SCALARS = ["c", "0.5", "2", "w[1]", "a[0]", "a[-1]", "b[1, 2]", "sum(w)", "total(w)"]
 WITH = {
-    "i": ["a[i]", "w[link[i]]", ("b[i, " "0]"), ("b[i, " "link[i]]"), ("(1 * " "i)"), ("dot(b[i], " "w)"), "total(b[i])", "flag[i]",
+    "i": ["a[i]", "w[link[i]]", "b[i, 0]", "b[i, link[i]]", "(1 * i)", "dot(b[i], w)", "total(b[i])", "flag[i]",
           "dot(one_hot(link[i]), w)",
-          ("table mark[i], flag[i] { no, true => 1; yes, _ => 2; _, _ => 3 " "}"), ("table mark[i] " "{ no => a[i]; yes => c }")],
+          "table mark[i], flag[i] { no, true => 1; yes, _ => 2; _, _ => 3 }", "table mark[i] { no => a[i]; yes => c }"],
     "k": ["w[k]", "b[2, k]", "(2 * k)", "(transpose(b) @ a)[k]"],
     "ik": ["b[i, k]", "bend(a[i], w[k])"],
 }  # fmt: skip

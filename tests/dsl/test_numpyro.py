@@ -164,7 +164,7 @@ VALUES: Values = {
     "keep": np.array([True, False, True, True]), "k": np.array([0, 2, 1, 1]), "p": np.array([0.2, 0.5, 0.3]),
     "c": np.sort(np.random.default_rng(0).uniform(0.1, 0.9, (4, 3))),
 }  # fmt: skip
-TEXTS = {"feedback": ROTATIONS, ("two " "latent"): TWO_LATENT, "switching": SWITCHING, "between": BETWEEN,
+TEXTS = {"feedback": ROTATIONS, "two latent": TWO_LATENT, "switching": SWITCHING, "between": BETWEEN,
          "masked": MASKED, "flat": FLAT, "rising": RISING}  # fmt: skip
 
 

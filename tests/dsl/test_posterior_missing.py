@@ -148,7 +148,7 @@ def test_groups_show_the_gaps() -> None:
 
 REFUSED = {
     "whole": ("dim T\nobserved y[T] : int(lower=0)\na ~ HalfNormal(1)\ny[0] ~ Poisson(2)\n"
-              "y[t in T[1..]] ~ Poisson(a + y[t-1])\n", ("whole numbers without bounds cannot be " "summed over")),
+              "y[t in T[1..]] ~ Poisson(a + y[t-1])\n", "whole numbers without bounds cannot be summed over"),
     "ends": ("dim T\nobserved y[T] : real\na ~ HalfNormal(1)\ny[0] ~ Uniform(0, a)\n"
              "y[t in T[1..]] ~ Uniform(0, a + y[t-1])\n", "which values are possible is not fixed"),
 }  # fmt: skip
