@@ -6,7 +6,7 @@ Each lasts as long as the process. `remove` takes one away, which tests want.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from keyword import iskeyword
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library import annotations as rows
 from dpc.dsl.library import distributions, functions
-from dpc.dsl.library.functions import add_function
 from dpc.dsl.library.notation import parse_signature
-from dpc.dsl.library.rows import Distribution
+from dpc.dsl.library.rows import Distribution, FunctionRow
+from dpc.dsl.lower.names import TAKEN
+from dpc.dsl.text.keywords import keywords
 
 if TYPE_CHECKING:
     from dpc.estimators.methods.method import Method
@@ -63,11 +64,7 @@ def add_distribution(
     _verify_name(parsed.name)
     _verify_facts(facts, names)
     _verify_constructor(parsed.name, constructor, names)
-    if facts.get("reparametrised", False) != bool(constructor.has_rsample):  # type: ignore[attr-defined]
-        raise ValueError(
-            f"`reparametrised` says whether {constructor.__name__}.rsample is a differentiable "
-            "function of the arguments: its class says otherwise"
-        )
+    _verify_claims(constructor, parsed.result.domain, facts.get("reparametrised", False))
     call = ", ".join(f"{name}={name}" for name in names)
     row = Distribution(
         signature,
@@ -85,14 +82,67 @@ def add_distribution(
     _register(row, constructor, split, divergence, family)
 
 
+def add_function(
+    signature: str,
+    jax: Callable[..., Any],
+    numpy: Callable[..., Any] | None = None,
+    doc: str = "",
+    jumps: str = "",
+    kinks: str = "",
+) -> None:
+    """A function that files may call from now on, in this process.
+
+    `jax` computes it, elementwise where the signature has numbers alone; `numpy` does for answers
+    that need no compilation. `jumps` and `kinks` name the arguments, with spaces between them, in
+    which the value, or its derivative, jumps. A printed program imports `jax` from its module.
+    """
+    parsed = parse_signature(signature)
+    _verify_name(parsed.name)
+    names = [param.name for param in parsed.params]
+    for what, said in {"jumps": jumps, "kinks": kinks}.items():
+        if not isinstance(said, str):
+            raise TypeError(f"`{what}` is a text with the names of arguments, not {said!r}")
+        _verify_arguments(what, said.split(), names)
+    for what, body in {"jax": jax, "numpy": numpy}.items():
+        if body is not None or what == "jax":
+            _verify_body(what, body, len(names))
+    row = FunctionRow(signature, doc or f"added from Python: {parsed.name}", jax, numpy)
+    functions.add_row(row.replace(jumps=jumps, kinks=kinks))
+
+
+# ---- what is verified
+
+
 def _verify_name(name: str) -> None:
     from dpc.dsl.library.bodies.source import helpers
 
     known = {**distributions.distributions_by_name(), **functions.functions_by_name()}
     if name in known:
         raise ValueError(f"there is a distribution or function `{name}` already")
-    if name in helpers() or not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"a distribution cannot be called `{name}`: choose another name")
+    taken = name in helpers() or name in TAKEN or name in keywords()
+    if taken or not name.isidentifier() or iskeyword(name):
+        raise ValueError(
+            f"nothing can be called `{name}`, which has a meaning: choose another name"
+        )
+
+
+def _verify_arguments(what: str, said: Iterable[str], names: list[str]) -> None:
+    for name in said:
+        if name not in names:
+            raise ValueError(f"`{what}` names the argument `{name}`, which there is not")
+
+
+def _verify_body(what: str, body: Any, count: int) -> None:
+    if not callable(body):
+        raise TypeError(f"`{what}` is a function, not {body!r}")
+    try:
+        inspect.signature(body).bind(*range(count))
+    except TypeError:
+        raise ValueError(
+            f"`{what}` does not take {count} arguments, as the signature says"
+        ) from None
+    except ValueError:  # a built-in function does not tell what it takes
+        return
 
 
 def _verify_facts(facts: Mapping[str, Any], names: list[str]) -> None:
@@ -100,10 +150,16 @@ def _verify_facts(facts: Mapping[str, Any], names: list[str]) -> None:
         if fact not in FACTS:
             hint = did_you_mean(fact, FACTS)
             raise ValueError(f"there is no fact `{fact}`: {', '.join(FACTS)}. {hint}".rstrip())
-        mentioned = value if isinstance(value, tuple) else (value,) if fact == "highest" else ()
-        for name in mentioned:
-            if name not in names:
-                raise ValueError(f"`{fact}` names the argument `{name}`, which there is not")
+        if fact in ("edges", "kinked", "location_scale"):
+            if not isinstance(value, tuple):
+                raise TypeError(f"`{fact}` is a tuple of names of arguments, not {value!r}")
+            _verify_arguments(fact, value, names)
+    if facts.get("highest"):
+        _verify_arguments("highest", [facts["highest"]], names)
+    if len(facts.get("location_scale", ())) not in (0, 2):
+        raise ValueError("`location_scale` names two arguments, which shift and scale a draw")
+    if facts.get("symmetric", "") not in ("", "smooth", "kinked"):
+        raise ValueError(f"`symmetric` is smooth or kinked, not {facts['symmetric']!r}")
     if facts.get("symmetric") and not facts.get("location_scale"):
         raise ValueError("`symmetric` needs `location_scale`, which names the centre")
 
@@ -117,6 +173,29 @@ def _verify_constructor(name: str, constructor: type, names: list[str]) -> None:
     for argument in names:
         if argument not in takes:
             raise ValueError(f"{constructor.__name__} takes no argument `{argument}`")
+    for argument, param in takes.items():
+        if param.default is param.empty and argument not in names:
+            raise ValueError(f"{constructor.__name__} needs `{argument}`, which is not an argument")
+
+
+def _verify_claims(constructor: Any, domain: str, reparametrised: bool) -> None:
+    """What the row says of draws is what the class says of them."""
+    own = inspect.getattr_static(constructor, "has_rsample")
+    if not isinstance(own, bool):
+        own = {*constructor.reparametrized_params} == {*constructor.arg_constraints}
+    if reparametrised != own:
+        raise ValueError(
+            f"`reparametrised` says whether draws of {constructor.__name__} are a differentiable "
+            "function of the arguments: its class says otherwise"
+        )
+    if domain in ("bool", "index") and not constructor.has_enumerate_support:
+        raise ValueError(
+            f"draws of {constructor.__name__} have values that can be listed: its class needs "
+            "`has_enumerate_support = True` and `enumerate_support`"
+        )
+
+
+# ---- where code for a fact goes
 
 
 def _register(
@@ -148,6 +227,19 @@ def _register(
         table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
 
 
+def _unregister(row: Distribution, constructor: Any) -> None:
+    from dpc.estimators.methods.measure import SPLITS
+    from dpc.estimators.methods.pathwise import CENTRES, KINKED
+    from dpc.estimators.methods.score import MOVING_ENDS
+    from dpc.inference.families import table
+
+    for known in (CENTRES, SPLITS):
+        known.pop(constructor, None)
+    KINKED.discard(constructor)
+    MOVING_ENDS[:] = [kind for kind in MOVING_ENDS if kind is not constructor]
+    table.FAMILIES.pop(row.family, None)
+
+
 def add_estimator(
     method: type[Method],
     doc: str = "",
@@ -166,6 +258,9 @@ def add_estimator(
     """
     from dpc.estimators.methods.table import METHODS
 
+    name = getattr(method, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise TypeError("an estimator is a class of `Method` with a `name` that files can write")
     if method.name in METHODS:
         raise ValueError(f"there is an estimator `{method.name}` already")
     if needs and needs not in Distribution.fields and not hasattr(Distribution, needs):
@@ -190,6 +285,7 @@ def remove(name: str) -> None:
     for row in distributions.distributions_by_name().get(name, ()):
         if row.added:
             distributions.remove_row(row.text)
+            _unregister(row, row.added)
             return
     if functions.remove_function(name):
         return

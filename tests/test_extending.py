@@ -363,3 +363,95 @@ def test_wrong_rows_are_refused(signature: str, constructor: Any, facts: Any, wh
         dpc.add_distribution(signature, constructor, **facts)
     with pytest.raises(ValueError, match="nothing called `New`"):
         extend.remove("New")
+
+
+@pytest.mark.parametrize(
+    ("signature", "more", "why"),
+    [
+        ("jnp(x: real) -> real", {}, "has a meaning"),
+        ("params(x: real) -> real", {}, "has a meaning"),
+        ("table(x: real) -> real", {}, "has a meaning"),
+        ("Normal(x: real) -> real", {}, "already"),
+        ("new(x: real) -> real", {"jumps": ("x",)}, "a text with the names"),
+        ("new(x: real) -> real", {"kinks": "y"}, "names the argument `y`"),
+        ("new(x: real) -> real", {"jax": 3}, "is a function"),
+        ("new(x: real, y: real) -> real", {}, "does not take 2 arguments"),
+    ],
+)
+def test_wrong_functions_are_refused(signature: str, more: Any, why: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=why):
+        dpc.add_function(signature, **{"jax": lambda x: x, **more})
+
+
+# ---- distributions of whole numbers
+
+
+class Coin(dist.Distribution):
+    """A Bernoulli of our own."""
+
+    arg_constraints = {"p": constraints.unit_interval}  # noqa: RUF012
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(self, p: Any, *, validate_args: Any = None):
+        self.p = jnp.asarray(p)
+        super().__init__(batch_shape=self.p.shape, validate_args=validate_args)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        shape = (*sample_shape, *self.batch_shape)
+        return jnp.asarray(jax.random.uniform(key, shape) < self.p, int)
+
+    def log_prob(self, value: Any) -> Any:
+        return jnp.log(jnp.where(value > 0, self.p, 1 - self.p))
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = jnp.arange(2).reshape(2, *(1,) * len(self.batch_shape))
+        return jnp.broadcast_to(values, (2, *self.batch_shape)) if expand else values
+
+
+class Unlisted(Coin):
+    has_enumerate_support = False
+
+
+@pytest.fixture
+def counts() -> Iterator[None]:
+    dpc.add_distribution("Counts(rate: positive) -> count", dist.Poisson, moments=True)
+    dpc.add_distribution("Coin(p: unit) -> bool", Coin)
+    yield
+    extend.remove("Counts")
+    extend.remove("Coin")
+
+
+def test_values_that_can_be_listed_are_listed() -> None:
+    with pytest.raises(ValueError, match="has_enumerate_support"):
+        dpc.add_distribution("Odd(p: unit) -> bool", Unlisted)
+
+
+@pytest.mark.usefixtures("counts")
+def test_a_coin_is_summed_asked_and_fitted() -> None:
+    text = "model m\nparam t : real = 0.3\nb ~ Coin(logistic(t))\nminimize (b - 0.2)^2\n"
+    p = 1 / (1 + np.exp(-0.3))
+    found = dpc.parse(text).grad().to_dict()
+    np.testing.assert_allclose(found["gradient"]["t"], p * (1 - p) * (0.64 - 0.04), rtol=1e-5)
+    asked = dpc.parse("model m\nb ~ Coin(0.3)\nc ~ Bernoulli(if b then 0.9 else 0.2)\n")
+    answer = asked.query("b", given={"c": True}).to_dict()["marginals"]["b"]["true"]
+    np.testing.assert_allclose(answer, 0.27 / (0.27 + 0.14))
+
+
+@pytest.mark.usefixtures("counts")
+def test_counts_have_gradients_and_predictions() -> None:
+    """d E[x] / d t = exp(t); 5 errors: once in a million."""
+    m = dpc.parse("model m\nparam t : real = 0.3\nx ~ Counts(exp(t))\nminimize x\n")
+    value, error = gradient_of(m, "t")
+    assert abs(value - np.exp(0.3)) < 5 * error
+    predicted = dpc.parse("model m\ndata u : real\nparam r : real = 1\nx ~ Counts(exp(r * u))\n")
+    found = predicted.predict({"r": 2.0}, [{"u": 0.5}, {"u": -1.0}])["x"]
+    np.testing.assert_allclose(np.ravel(found.best), np.exp([1.0, -2.0]), rtol=1e-5)
+
+
+def test_what_was_taken_away_is_named() -> None:
+    dpc.add_distribution("Gone(rate: positive) -> count", dist.Poisson)
+    m = dpc.parse("model m\nx ~ Gone(1)\n")
+    extend.remove("Gone")
+    with pytest.raises(LookupError, match="was taken away"):
+        m.log_prob({}, {"x": 1}, {})

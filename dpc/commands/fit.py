@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from dpc.commands import inputs
@@ -75,8 +74,7 @@ def verify_arguments(args: argparse.Namespace) -> None:
             f"{args.out}"
         )
     for path in filter(None, (args.out, args.plot)):
-        if not Path(path).parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
+        inputs.verify_folder(path)
 
 
 def write(model: Any, fit: Any, path: str) -> None:

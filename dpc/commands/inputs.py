@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import Diagnostic, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
@@ -162,7 +163,12 @@ def load_model(path: str, written: Sequence[str] = ()) -> Model:
 def read_annotations(written: Sequence[str]) -> dict[str, str]:
     """Those of the `--set` values that are for annotations: `b.grad=sfe`."""
     pairs = [_read_pair(text) for text in written]
-    return {name: value for name, value in pairs if "." in name}
+    return {name: value for name, value in pairs if is_annotation(name)}
+
+
+def is_annotation(name: str) -> bool:
+    """`b.grad`; what an imported file has is called `lib.rate`."""
+    return "." in name and name.rpartition(".")[2] in {row.name for row in ANNOTATIONS}
 
 
 class Known:
@@ -196,7 +202,7 @@ def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any],
             params[name] = read_value(value)
         elif (node and node.kind is not Kind.FUNCTION) or name in dims:
             data[name] = read_value(value)
-        elif "." not in name:
+        elif not is_annotation(name):
             known = [n.name for n in graph.nodes if n.kind is not Kind.FUNCTION] + dims
             hint = did_you_mean(name, known)
             raise UsageError(
@@ -258,14 +264,19 @@ def _value(text: str) -> Any:
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:
     """The table or JSON on stdout, warnings on stderr; the exit code says whether it converged."""
     print_warnings(answer, args)
-    shown = json.dumps(answer.to_dict()) if args.json else str(answer)
-    print(as_options(shown, vars(args)), flush=True)
+    print(json.dumps(answer.to_dict()) if args.json else str(answer), flush=True)
     return OK if getattr(answer, "converged", True) else NOT_CONVERGED
 
 
 def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
     for warning in answer.warnings:
         print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
+
+
+def verify_folder(path: str) -> None:
+    """Before the work, not after it."""
+    if not Path(path).parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
 
 
 def verify_picture(path: str | None) -> None:

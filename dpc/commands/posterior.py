@@ -1,11 +1,24 @@
 """dpc posterior: draws from the posterior of all that is unknown, and whether to trust them."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpc.commands.inputs import Known, add_input_arguments, add_options, load_model, print_answer
+from dpc.commands.inputs import (
+    Known,
+    add_input_arguments,
+    add_options,
+    as_options,
+    load_model,
+    print_answer,
+    verify_folder,
+)
 from dpc.exits import OK, UsageError
+
+if TYPE_CHECKING:
+    from dpc.posterior.summary import PosteriorSummary
 
 METHODS = ("nuts", "svi", "laplace", "importance")
 OPTIONS = (
@@ -58,10 +71,16 @@ def run(args: argparse.Namespace) -> int:
         likelihood=bool(args.out),
         format=args.format or "svg",
         progress=chain_progress() if args.method == "nuts" else None,
-        show=lambda summary: codes.append(print_answer(summary, args)),
+        show=lambda summary: codes.append(print_answer(in_shell_words(summary, args), args)),
         **{name: getattr(args, name) for name in OPTIONS},
     )
     return max(codes) if args.strict else OK
+
+
+def in_shell_words(summary: PosteriorSummary, args: argparse.Namespace) -> PosteriorSummary:
+    """Advice names keywords, which the shell spells as options."""
+    advice = [as_options(text, vars(args)) for text in summary["advice"]]
+    return type(summary)({**summary.to_dict(), "advice": advice})
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -75,6 +94,8 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("--format needs the --plots that it is for")
     if args.out and not args.out.endswith(".nc"):
         raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
+    if args.out:
+        verify_folder(args.out)
 
 
 def chain_progress() -> Any:

@@ -11,6 +11,7 @@ import numpyro.distributions as dist
 
 from dpc.dsl.graph.graph import Graph
 from dpc.dsl.graph.passes.parts import one_draw
+from dpc.dsl.library.distributions import added_constructor
 from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
@@ -42,9 +43,10 @@ class _Laws:
         self.moment = moment
 
     def __getattr__(self, name: str) -> Callable[..., _Law]:
-        return lambda *arguments, **named: _Law(
-            getattr(dist, name)(*arguments, **named), self.moment
-        )
+        return self.of(getattr(dist, name))
+
+    def of(self, constructor: Callable[..., Any]) -> Callable[..., _Law]:
+        return lambda *arguments, **named: _Law(constructor(*arguments, **named), self.moment)
 
 
 def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
@@ -73,10 +75,17 @@ class Means:
         self.name = name
         self.dims = frozenset(dim.name for dim in graph.dims)
         program = lower_program(one_draw(graph, name))
-        self.mean, self.variance = (
-            run_program(program, externs, {"dist": _Laws(moment)})["sample"]
-            for moment in ("mean", "variance")
-        )
+
+        def sampler(moment: str) -> Callable[..., Any]:
+            laws = _Laws(moment)
+            # Distributions that were added from outside are called by their own names.
+            made = {name: added_constructor(name) for name in program.helpers}
+            added = {
+                name: laws.of(constructor) for name, constructor in made.items() if constructor
+            }
+            return run_program(program, externs, {"dist": laws, **added})["sample"]
+
+        self.mean, self.variance = sampler("mean"), sampler("variance")
 
     def __call__(self, params: Values, data: Mapping[str, Any], values: Values) -> tuple[Any, Any]:
         arrays, sizes = split_data(data, self.dims)

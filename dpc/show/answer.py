@@ -2,6 +2,7 @@
 
 import json
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from dpc.dsl.files import write_whole
@@ -46,17 +47,18 @@ class Answer:
         parts += [table.html() for table in self.tables()]
         return "".join([*parts, _paragraphs(self.after())])
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | Path) -> None:
         """Everything, as .json, or a single table as .csv."""
-        if not path.endswith(".csv"):
+        path = str(path)
+        if not path.endswith((".csv", ".json")):
+            raise UsageError(f"an answer is saved as .json or .csv, not {path}")
+        if path.endswith(".json"):
             write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
             return
         tables = self.tables()
         if len(tables) != 1:
             heads = ", ".join(f"[{', '.join(table.head)}]" for table in tables) or "none"
-            raise UsageError(
-                f"a CSV holds draws of one shape, and here are {heads}: choose with `ask=`"
-            )
+            raise UsageError(f"a CSV holds one table, and here are {heads}: save it as .json")
         write_whole(path, tables[0].csv().encode())
 
     def to_frame(self) -> Any:

@@ -40,6 +40,8 @@ def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
 
 def row_of(text: str) -> Distribution:
     """The row with this signature."""
+    if text not in _BY_TEXT:
+        raise LookupError(f"{text} was taken away: a model that draws from it is of no use")
     return _BY_TEXT[text]
 
 

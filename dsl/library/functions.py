@@ -6,21 +6,17 @@ They never differ in bounds alone: what is only known as real may be positive, s
 would take it.
 """
 
-from collections.abc import Callable
 from functools import cache
-from keyword import iskeyword
-from typing import Any
 
 from .functions_arrays import CONSTRUCTORS, LINEAR_ALGEBRA, LISTS, REDUCTIONS
 from .functions_elementary import ELEMENTARY
 from .functions_smooth import SMOOTH
-from .notation import parse_signature
 from .rows import FunctionRow
 
 __all__ = [
     "FUNCTIONS",
     "FunctionRow",
-    "add_function",
+    "add_row",
     "all_functions",
     "functions_by_name",
     "functions_by_text",
@@ -53,30 +49,9 @@ def functions_by_text() -> dict[str, FunctionRow]:
     return {row.text: row for row in all_functions()}
 
 
-def add_function(
-    signature: str,
-    jax: Callable[..., Any],
-    numpy: Callable[..., Any] | None = None,
-    doc: str = "",
-    jumps: str = "",
-    kinks: str = "",
-) -> None:
-    """A function that files may call from now on, in this process.
-
-    `jax` computes it, elementwise where the signature has numbers alone; `numpy` does for answers
-    that need no compilation. `jumps` and `kinks` name the arguments in which the value, or its
-    derivative, jumps. A printed program imports `jax` from where it is defined.
-    """
-    name = parse_signature(signature).name
-    if name in functions_by_name():
-        raise ValueError(f"there is a function `{name}` already")
-    from .bodies.source import helpers
-
-    if name in helpers() or not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"a function cannot be called `{name}`: choose another name")
-    _ADDED.append(
-        FunctionRow(signature, doc or f"added from Python: {name}", jax, numpy, jumps, kinks)
-    )
+def add_row(row: FunctionRow) -> None:
+    """One more function, in this process."""
+    _ADDED.append(row)
     functions_by_name.cache_clear()
     functions_by_text.cache_clear()
 
