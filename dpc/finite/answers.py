@@ -70,9 +70,6 @@ class Answers(Answer, Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.found)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def tables(self) -> list[Table]:
         return [part.table for part in self.parts]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.graph import Graph, Kind, Node
@@ -19,11 +20,13 @@ from dpc.dsl.graph.types import Bool, IndexOf
 from dpc.dsl.record import Record
 from dpc.inference.planning.plan import plan_contraction
 
-from .costs import CostTerm
+from ..data import bind_data
+from ..show.plan import EstimatorPlan
+from .costs import CostTerm, averages_weights
 from .follow import Followed, Lagged, element_axes
 from .paths import is_chain, is_path
-from .refuse import follows_path, grad_setting, moving_edges, refusals, wrong
-from .smoothness import obstacle
+from .prepare import prepare
+from .refuse import follows_path, grad_setting, moving_edges, obstacle, refusals, wrong
 from .steps import group_of, is_simple, random_names
 
 MOST_POINTS = 4096
@@ -255,3 +258,12 @@ def support_of(node: Node, sizes: Mapping[str, int]) -> int | None:
         dim = node.type.domain.dim
         return dim.size if dim.size is not None else sizes.get(str(dim))
     return None
+
+
+def plan_estimators(graph: Graph, sources: list[Any]) -> EstimatorPlan:
+    needed, terms, objective = prepare(graph)
+    if not needed.of_kind(Kind.DRAW):
+        return EstimatorPlan([])
+    bound = bind_data(graph, *sources, partial=True)
+    weighed = averages_weights(objective)
+    return EstimatorPlan(choose_methods(needed, terms, bound.sizes, weighed))

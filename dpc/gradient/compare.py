@@ -17,8 +17,7 @@ from dpc.estimators.errors import EstimatorError
 from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.table import Table
-from .estimates import Estimates, Estimator
-from .gradient import verify_objective, verify_samples
+from .gradient import Estimates, Estimator, verify_objective, verify_samples
 from .reference import Reference, exact_reference
 
 if TYPE_CHECKING:
@@ -75,9 +74,6 @@ class Comparison(Answer):
         self.refused = refused
         self.reference = reference
         self.samples = samples
-
-    def __repr__(self) -> str:
-        return str(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:

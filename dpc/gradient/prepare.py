@@ -1,9 +1,9 @@
 """What an objective is about: the draws and values that it needs, and its costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dpc.dsl.diagnostics import DpError
+from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
@@ -12,8 +12,8 @@ from dpc.dsl.graph.passes.relaxed import relax
 from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
-from .costs import CostTerm, bound_of, cost_terms
-from .refuse import critic_of, grad_setting, unusable
+from .costs import CostTerm, averages_weights, bound_of, cost_terms
+from .refuse import critic_of, grad_setting, refusals, unusable
 from .steps import random_names
 
 
@@ -83,3 +83,28 @@ def _verify_drawn(graph: Graph) -> None:
             raise DpError(
                 [unusable(node, message, "draw it with `~` instead of weighing it with factors")]
             )
+
+
+# ---- checked without estimating
+
+
+def check_estimators(graph: Graph) -> list[Diagnostic]:
+    """All that is refused, or nothing."""
+    ignored = list(_ignored(graph))
+    try:
+        prepared = prepare(graph)
+    except DpError as error:
+        return [*ignored, *error.diagnostics]
+    return [*ignored, *refusals(prepared.graph, prepared.terms, averages_weights(prepared.bound))]
+
+
+def _ignored(graph: Graph) -> Iterator[Diagnostic]:
+    """Annotations of draws that are never drawn: observed, or drawn by the guide."""
+    for node in graph.of_kind(Kind.DRAW):
+        if grad_setting(node) and node.observed:
+            yield unusable(
+                node, f"no gradient passes `{node.name}`, which is observed", "take `grad=` away"
+            )
+        elif grad_setting(node) and bound_of(graph):
+            message = f"no gradient passes this draw: for the bound the guide draws `{node.name}`"
+            yield unusable(node, message, "write `grad=` in the guide")

@@ -1,9 +1,13 @@
 """An objective ready to be estimated: its functions, draws with methods, and costs."""
 
+from __future__ import annotations
+
 from ast import FunctionDef
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import jax
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
@@ -13,15 +17,17 @@ from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
 from dpc.estimators.bounds import Bound, bound_surrogate
 from dpc.estimators.divergence import divergence
+from dpc.estimators.methods.baselines import Constant
 from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.table import BASELINES, METHODS
 from dpc.estimators.run import State
 from dpc.estimators.surrogate import least_particles, starting_state
 
-from .choose import choose_methods, size_of, summed_paths, support_of
+from ..model.functions import Sizes, compiled, split_data
+from .choose import EstimatorChoice, choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
 from .follow import Followed, Follows, Lagged, element_axes
-from .methods import make_method
 from .paths import is_chain
 from .prepare import prepare
 from .refuse import critic_of, weighs_scores
@@ -35,6 +41,9 @@ from .steps import (
     outside_all,
     random_names,
 )
+
+if TYPE_CHECKING:
+    from ..model.functions import Functions
 
 RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
@@ -231,3 +240,92 @@ class ObjectiveProgram:
                 else {}
             )
         return found
+
+
+ELSEWHERE = frozenset({"samples", "control"})
+"""Not the method's own options: how often it is drawn, and what its costs are less."""
+
+
+def make_method(choice: EstimatorChoice) -> Method:
+    options: dict[str, Any] = {
+        name: value for name, value in choice.options if name not in ELSEWHERE
+    }
+    word = options.pop("baseline", "none")
+    constant = options.pop("constant", None)
+    if constant is not None:
+        options["baseline"] = Constant(constant)
+    elif word != "none":
+        options["baseline"] = BASELINES[word]()
+    return METHODS[choice.method](**options)
+
+
+# ---- compiled for data of given sizes
+
+
+Values = dict[str, Any]
+
+
+class Objectives:
+    """Every draw is differentiated as its annotation says, or as suits it best."""
+
+    def __init__(self, functions: Functions):
+        self.functions = functions
+        self._objectives: dict[Sizes, ObjectiveProgram] = {}
+        self._compiled: dict[tuple[str, Sizes], Callable[..., Any]] = {}
+
+    def objective(self, data: Mapping[str, Any]) -> ObjectiveProgram:
+        """The objective for data of these sizes: its draws with their estimators, and its costs."""
+        from .program import ObjectiveProgram
+
+        graph = self.functions.graph
+        if not graph.of_kind(Kind.COST):
+            raise ValueError(
+                f"the model {graph.name!r} has no objective: add `minimize` or `maximize`"
+            )
+        sizes = self.functions.sizes(data)
+        if sizes not in self._objectives:
+            self._objectives[sizes] = ObjectiveProgram(graph, dict(sizes), self.functions.externs)
+        return self._objectives[sizes]
+
+    def surrogate(
+        self, key: Any, params: Values, data: Mapping[str, Any], samples: int | None
+    ) -> jax.Array:
+        found: jax.Array = self._run("surrogate", key, params, {}, data, samples)[0]
+        return found
+
+    def estimate(
+        self, key: Any, params: Values, state: Values, data: Mapping[str, Any], samples: int | None
+    ) -> tuple[jax.Array, Values, Values]:
+        (value, after), gradient = self._run("gradient", key, params, state, data, samples)
+        return value, gradient, after
+
+    def _run(
+        self,
+        name: str,
+        key: Any,
+        params: Values,
+        state: Values,
+        data: Mapping[str, Any],
+        samples: int | None,
+    ) -> Any:
+        objective = self.objective(data)
+        place = (name, self.functions.sizes(data))
+        if place not in self._compiled:
+            self._compiled[place] = _compile(objective, name)
+        arrays, static = split_data(data, self.functions.dims)
+        count = samples if samples is not None else objective.least_samples
+        return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
+
+
+def _compile(objective: ObjectiveProgram, name: str) -> Callable[..., Any]:
+    """The surrogate, or its value with its gradient; what baselines remember comes along."""
+
+    def estimate(params: Values, key: Any, state: Values, arrays: Any, samples: int) -> Any:
+        return tuple(objective.estimate(params, arrays, key, samples, state))
+
+    whole = estimate if name == "surrogate" else jax.value_and_grad(estimate, has_aux=True)
+
+    def run(key: Any, params: Values, state: Values, arrays: Any, samples: int) -> Any:
+        return whole(params, key, state, arrays, samples)
+
+    return compiled(run, samples=None)

@@ -58,11 +58,9 @@ def look(likelihood: Likelihood, params: Values, group: CaseGroup, arrays: Any) 
         own, data, given = likelihood.known(params, known, sizes)
         blocks = likelihood._blocks(sizes).shapes if likelihood.roles.integrated else {}
         hidden = {name: jnp.zeros(shape) for name, shape in blocks.items()}
-        finite, own, values, seen, lengths, _ = likelihood.model.questions.known(
-            own, data, {**given, **hidden}
-        )
-        terms[:] = finite.grounded.terms
-        return finite.tables(own, values, {**seen, **lengths})
+        part = likelihood.model.questions.known(own, data, {**given, **hidden})
+        terms[:] = part.finite.grounded.terms
+        return part.term_tables
 
     run = jax.jit(
         lambda arrays: likelihood.map_cases(group, arrays, tables)

@@ -9,9 +9,8 @@ from dpc.inference.errors import MemoryLimitError
 from .counts import table_uses
 from .fields import FIELD_LOSSES
 from .likelihood import Likelihood
-from .natural import why_not_natural
-from .sparse import SPARSE_LOSSES, why_not_sparse
-from .updates import find_updates
+from .natural import SPARSE_LOSSES, why_not_natural, why_not_sparse
+from .sweep import find_updates
 
 FEW = 60
 """Parameters up to which the exact Hessian pays."""

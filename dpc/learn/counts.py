@@ -7,9 +7,12 @@ Counts add up, so any number of rows can be read a chunk at a time. Nothing is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from math import prod
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln
 
@@ -17,14 +20,18 @@ from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.forms import index_type
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.types import FIRST, LAST, Dim
+from dpc.dsl.graph.passes.parts import without_pieces
+from dpc.dsl.graph.passes.tables import is_table
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import FIRST, LAST, Bool, Dim, IndexOf, Type
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
+from ..model.model import Model
 from .cases import CASE, CaseGroup, Cases
 from .roles import Roles
-from .updates import entry_of, find_updates
+from .sweep import entry_of, find_updates
 
 
 class Use(Record):
@@ -189,3 +196,70 @@ def add_counts(parts: Iterable[dict[str, Array]]) -> dict[str, Array]:
         for name, counts in part.items():
             found[name] = found[name] + counts if name in found else counts
     return found
+
+
+# ---- learned tables in words
+
+
+def table_entries(graph: Graph) -> dict[str, list[str]]:
+    """The entries of every table of constants with named states, in the order of `x.p`."""
+    found = {}
+    for node in graph.nodes:
+        for number, piece in enumerate(node.pieces):
+            table = dict(piece.body.arguments).get("p") if isinstance(piece.body, c.Law) else None
+            if table is not None and is_table(table):
+                name = f"{node.name}.p" if len(node.pieces) == 1 else f"{node.name}.p{number}"
+                found[name] = entries(node, table)
+    return {name: names for name, names in found.items() if names}
+
+
+def entries(node: Node, table: c.Core) -> list[str]:
+    parents = table.parents if isinstance(table, c.Lookup) else ()
+    if any(not isinstance(parent, c.Ref) for parent in parents) or len(node.pieces) > 1:
+        return []
+    states = [states_of(parent.type) for parent in parents]
+    own = states_of(node.type) if table.type.shape else ["true"]
+    if not own or not all(states):
+        return []
+    names = [parent.name for parent in parents if isinstance(parent, c.Ref)]
+    return [
+        f"{node.name}={state}{' | ' if names else ''}{', '.join(map('='.join, zip(names, row, strict=True)))}"
+        for row in product(*states)
+        for state in own
+    ]
+
+
+def states_of(type_: Type) -> list[str]:
+    domain = type_.domain
+    if isinstance(domain, Bool):
+        return ["false", "true"]
+    if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim):
+        return list(domain.dim.labels)
+    return []
+
+
+# ---- what no table says
+
+
+def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
+    """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
+    rest = graph_of_rest(roles, uses)
+    return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
+
+
+def _log_prob(model: Model, group: CaseGroup) -> float:
+    known = {**group.sizes, **group.shared}
+    if not group.stacked:
+        return float(model.log_prob({}, {}, known))
+    each = jax.vmap(lambda own: model.log_prob({}, {}, {**known, **own}))(group.stacked)
+    return float(jnp.sum(each))
+
+
+def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
+    """The draws whose laws are known, all others given; None where there are none."""
+    tables = {node.name for node in roles.unknowns}
+    counted: dict[str, list[Piece]] = {}
+    for use in uses:
+        counted.setdefault(use.child.name, []).append(use.piece)
+    rest = without_pieces(roles.graph, tables, counted)
+    return rest if rest.of_kind(Kind.DRAW) else None

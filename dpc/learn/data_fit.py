@@ -14,13 +14,13 @@ from ..model.keeper import Keeper
 from .begin import verify_start
 from .cases import is_read
 from .choose import NotApplicable
+from .counts import table_entries
 from .fit import choose, fingerprint, fit_likelihood
 from .likelihood import Likelihood
 from .options import FitOptions, verify_options
 from .predict import log_likelihoods
 from .read_cases import read_cases
 from .result import Fit
-from .table_names import table_entries
 
 if TYPE_CHECKING:
     from ..model.model import Model

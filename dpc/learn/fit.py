@@ -15,19 +15,17 @@ from dpc.inference.optimise.method import Method, Result, State, minimise
 from dpc.inference.optimise.sharded import replicate
 
 from ..data.errors import problem
-from ..model.checkpoint import digest
+from ..model.keeper import digest
 from . import counts as by_counting
 from .blame import blame
 from .cases import Cases
 from .choose import FEW, MethodChoice, choose_for_loss, choose_method, choose_newton, verify_method
+from .counts import log_likelihood_of_rest
 from .likelihood import Arrays, Likelihood
-from .options import STEPS, FitOptions, verify_options
+from .options import STEPS, FitOptions, read_smoothing, verify_options
 from .regression import estimate, find_regression
-from .rest import log_likelihood_of_rest
 from .result import Fit
-from .shard import spread_cases
-from .smoothing import read_smoothing
-from .stages import loss_of, stages
+from .stages import loss_of, spread_cases, stages
 
 Values = dict[str, Any]
 Watch = Callable[[int, str, State], None]

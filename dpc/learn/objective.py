@@ -22,8 +22,7 @@ from ..gradient.optimise import (
     smoothed,
     start,
 )
-from ..model.checkpoint import digest
-from ..model.keeper import Keeper
+from ..model.keeper import Keeper, digest
 from ..show.answer import Answer
 from ..show.entries import entry_names
 from ..show.table import Table
@@ -53,9 +52,6 @@ class ObjectiveFit(Answer):
         self.types = {name: model.graph[name].type for name in self.params}
         self.labels = labels
         self._left = "" if self.converged else _what_is_left(state)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -24,9 +24,8 @@ from ..show.answer import Answer
 from ..show.table import Table
 from .cases import Cases
 from .choose import NotApplicable
-from .hidden_means import HiddenMeans
 from .likelihood import Likelihood
-from .means import Means, why_no_mean
+from .means import HiddenMeans, Means, why_no_mean
 from .read_cases import read_cases
 from .result import Learned, learned, plain
 
@@ -56,7 +55,7 @@ class Predicted(Record):
         return [float(best), float(spread)]
 
 
-class Predictions(Record, Answer):
+class Predictions(Answer, Record):
     """Draws by name; `cases` has a name for each case, `notes` say what could not be predicted."""
 
     draws: dict[str, Predicted]
@@ -66,9 +65,6 @@ class Predictions(Record, Answer):
 
     def __getitem__(self, name: str) -> Predicted:
         return self.draws[name]
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def before(self) -> list[str]:
         nothing = (
@@ -115,14 +111,11 @@ class Predictions(Record, Answer):
         }
 
 
-class CaseLikelihoods(Record, Answer):
+class CaseLikelihoods(Answer, Record):
     """How probable each case is."""
 
     cases: tuple[str, ...]
     each: Array
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def tables(self) -> list[Table]:
         rows = list(zip(self.cases, self.each.tolist(), strict=True))

@@ -24,16 +24,18 @@ from .cases import (
     CASE,
     CaseGroup,
     Cases,
+    bind_at_once,
     bind_case,
+    bind_one_by_one,
     bind_partly,
     cut_cases,
     draws_of,
     first_dim,
     given_by,
+    placed,
     stack_cases,
     with_given_observed,
 )
-from .listed import bind_at_once, bind_one_by_one, placed
 
 
 def read_cases(

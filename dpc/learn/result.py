@@ -22,7 +22,7 @@ MOST_ROWS = 40
 Values = dict[str, Any]
 
 
-class Fit(Record, Answer):
+class Fit(Answer, Record):
     """Parameters at the maximum, and what is known about them.
 
     `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the
@@ -96,12 +96,6 @@ class Fit(Record, Answer):
 
     def save(self, path: str | Path) -> None:
         write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return Answer._repr_html_(self)
 
     def before(self) -> list[str]:
         return [f"{self.method}: {self.why}"]

@@ -9,7 +9,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.record import Record
 
 from ..exits import UsageError
-from .smoothing import read_smoothing
+from .options import read_smoothing
 
 if TYPE_CHECKING:
     from ..model.model import Model

@@ -4,21 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from dpc.inference.optimise.em import ExpectationMaximisation
 from dpc.inference.optimise.gauss_newton import GaussNewton
 from dpc.inference.optimise.lbfgs import Lbfgs
 from dpc.inference.optimise.method import Method
 from dpc.inference.optimise.newton import Newton
+from dpc.inference.optimise.sharded import left_to_the_compiler, place, replicate, shard_rows
 from dpc.inference.optimise.stochastic import Stochastic
 
 from .choose import MethodChoice, NotApplicable
 from .likelihood import Arrays, Likelihood
-from .natural import Natural
+from .natural import SPARSE_LOSSES, Natural, sparse_loss
 from .options import RATE, FitOptions
-from .sparse import SPARSE_LOSSES, sparse_loss
-from .sweep import sweep
-from .updates import find_updates
+from .sweep import find_updates, sweep
 
 Values = dict[str, Any]
 
@@ -141,3 +142,27 @@ def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[...
         return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
 
     return expect, maximise
+
+
+# ---- cases over devices
+
+
+def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
+    """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
+    return [_spread(own, mesh) for own in groups]
+
+
+def _spread(own: Arrays, mesh: Mesh) -> Arrays:
+    if own.stacked:
+        stacked, weights = shard_rows(own.stacked, own.weights, mesh)
+        return Arrays(replicate(own.shared, mesh), stacked, weights)
+    shared = jax.tree.map(lambda array: _cut_evenly(np.asarray(array), mesh), own.shared)
+    return Arrays(shared, {}, replicate(own.weights, mesh))
+
+
+def _cut_evenly(array: np.ndarray, mesh: Mesh) -> Any:
+    if not array.ndim or array.shape[0] % mesh.devices.shape[0]:
+        return replicate(array, mesh)
+    return place(
+        array, NamedSharding(left_to_the_compiler(mesh), PartitionSpec(mesh.axis_names[0]))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..exits import UsageError
-from .inputs import known_inputs
+from .constraints import known_inputs
 
 if TYPE_CHECKING:
     from .model import Model

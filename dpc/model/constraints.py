@@ -1,19 +1,27 @@
 """Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
 
-from collections.abc import Callable, Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import biject_to, constraints
 
+from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.types import Type
 
+from ..data.bound import Data
 from ..data.defaults import evaluate_default, is_plain
+from ..exits import UsageError
+
+if TYPE_CHECKING:
+    from .model import Model
 
 Values = dict[str, Any]
 
@@ -137,3 +145,30 @@ def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
             f"the size of `{axis}` is needed for the parameter `{node.name}`: pass the bound data"
         )
     return int(data[str(axis)])
+
+
+# ---- parameters and data for a question
+
+
+def known_inputs(
+    model: Model, params: Mapping[str, Any], sources: Sequence[Any], seed: int, partial: bool
+) -> tuple[dict[str, Any], Data]:
+    """Parameters where they start, but for those that are given, and bound data."""
+    data = sources[0] if _is_bound(sources) else model.bind(*sources, partial=partial)
+    try:
+        found = model.init(jax.random.key(seed), data)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for name, value in params.items():
+        if name not in found:
+            hint = did_you_mean(name, found)
+            raise UsageError(f"the model has no parameter `{name}`{hint and f'; {hint}'}")
+        if jnp.shape(value) != found[name].shape:
+            shapes = f"{found[name].shape}, but `params=` gives {jnp.shape(value)}"
+            raise UsageError(f"`{name}` has shape {shapes}")
+        found[name] = jnp.asarray(value, float)
+    return found, data
+
+
+def _is_bound(sources: Sequence[Any]) -> bool:
+    return len(sources) == 1 and isinstance(sources[0], Data)

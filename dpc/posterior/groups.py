@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.missing import present_name
+from dpc.dsl.graph.passes.noncentered import is_noncentered
+from dpc.dsl.graph.types import Dim
 from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
 from dpc.inference.mcmc.over import over_draws
 from dpc.inference.mcmc.run import key_for
 
 from ..data.bound import Data
-from .labels import coords_of, dims_of
 
 Values = dict[str, Any]
 
@@ -23,19 +26,6 @@ def posterior_values(found: Any) -> Values:
     if isinstance(found, Mapping) and not has_posterior(found):
         return dict(found)
     return {str(name): array.values for name, array in group(found, "posterior").data_vars.items()}
-
-
-def posterior_stats(found: Any) -> Values:
-    if not has_group(found, "sample_stats"):
-        return {}
-    stats = group(found, "sample_stats")
-    return {str(name): array.values for name, array in stats.data_vars.items()}
-
-
-def posterior_attributes(found: Any) -> Values:
-    attributes = group(found, "posterior").attrs
-    ours = ("inference_library", "notes", "created_at")
-    return {str(name): value for name, value in attributes.items() if name not in ours}
 
 
 def has_posterior(found: Any) -> bool:
@@ -133,7 +123,7 @@ def recover(model: Any, values: Values, data: Data, question: str, seed: int) ->
     answers = {
         "marginals": lambda v, key: model.marginals(*_given(model, v, data)),
         "mode": lambda v, key: model.mode(*_given(model, v, data)),
-        "sample": lambda v, key: model.questions.sample(key, *_given(model, v, data, n=None)),
+        "sample": lambda v, key: model.questions.known(*_given(model, v, data)).sample(key, None),
     }
     if question not in answers:
         raise ValueError(f"{question!r} is not one of {', '.join(answers)}")
@@ -142,9 +132,9 @@ def recover(model: Any, values: Values, data: Data, question: str, seed: int) ->
     return found
 
 
-def _given(model: Any, values: Values, data: Data, **count: Any) -> tuple[Any, ...]:
+def _given(model: Any, values: Values, data: Data) -> tuple[Values, Data, Values]:
     params, latent = _split(model, values)
-    return (params, data, *count.values(), latent)
+    return params, data, latent
 
 
 def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
@@ -155,7 +145,7 @@ def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
 
     def one(values: Values, key: Any) -> Values:
         params, latent = _split(model, values)
-        drawn = model.questions.sample(key, params, data, None, latent)
+        drawn = model.questions.known(params, data, latent).sample(key, None)
         if not kept:
             return dict(drawn)
         computed = model.evaluate(params, data, {**latent, **drawn})
@@ -209,3 +199,51 @@ def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values
     latent = {name: value for name, value in drawn.items() if name not in seen}
     latent |= over_draws(computed, drawn) if kept else {}
     return latent, {name: drawn[name] for name in drawn if name in seen}
+
+
+# ---- dims and coordinates
+
+
+RESERVED = ("chain", "draw")
+
+
+def dims_of(node: Node) -> tuple[str, ...]:
+    """The names of its axes: a second one gets a number, one without a name the node's."""
+    found: list[str] = []
+    for place, axis in enumerate(node.type.shape):
+        name = axis.name if isinstance(axis, Dim) else f"{node.name}_dim_{place}"
+        count = sum(other == name or other.startswith(f"{name}_") for other in found)
+        name = f"{name}_{count + 1}" if count else name
+        found.append(f"{name}_" if name in RESERVED else name)
+    return tuple(found)
+
+
+def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    """The labels of every dim that has some, also under its second name."""
+    known = {dim.name: labels.get(dim.name) or dim.labels for dim in graph.dims}
+    found: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        for axis, name in zip(node.type.shape, dims_of(node), strict=True):
+            if isinstance(axis, Dim) and known.get(axis.name):
+                found[name] = list(known[axis.name])
+    return found
+
+
+def centred_draws(graph: Graph) -> tuple[str, ...]:
+    """Latent draws over a dim, of random scale: those that `noncentered` is for."""
+    latent = [
+        node for node in graph.of_kind(Kind.DRAW) if not node.observed and not is_noncentered(node)
+    ]
+    return tuple(
+        node.name
+        for node in latent
+        if node.plates and any(_has_random_scale(law, graph) for law in node.laws)
+    )
+
+
+def _has_random_scale(law: c.Law, graph: Graph) -> bool:
+    return any(_is_random(scale, graph) for scale in law.given(law.facts.location_scale[1:]))
+
+
+def _is_random(core: c.Core, graph: Graph) -> bool:
+    return any(graph[name].random for name in nodes_read(core))

@@ -65,27 +65,18 @@ class NumpyroModel:
     def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any], Any]:
         """The terms of hidden draws as the engine takes them, and the sum of the others."""
         params = {node.name: known[node.name] for node in self.graph.of_kind(Kind.PARAMETER)}
-        seen = {
-            node.name: known[node.name] for node in self.graph.of_kind(Kind.DRAW) if node.observed
-        }
-        values = {
-            name: value for name, value in known.items() if name not in params and name not in seen
-        }
-        finite, params, values, arrays, sizes, _ = self.model.questions.known(
-            params, {**data, **seen}, values
-        )
+        seen = {n.name: known[n.name] for n in self.graph.of_kind(Kind.DRAW) if n.observed}
+        values = {name: value for name, value in known.items() if name not in {*params, *seen}}
+        part = self.model.questions.known(params, {**data, **seen}, values)
         groups: list[Any] = []
         constant = jnp.zeros(())
-        found = finite.tables(params, values, {**arrays, **sizes})
-        for term, own, table in zip(
-            finite.grounded.terms, finite.grounded.groups, found, strict=True
-        ):
+        grounded = part.finite.grounded
+        for term, own, table in zip(grounded.terms, grounded.groups, part.term_tables, strict=True):
             if not term.slots and term.name in self._in_sum:
                 constant += jnp.sum(table)
-            groups += [
-                tables_of(group, jnp.asarray(table, float), len(term.binders), jnp) for group in own
-            ]
-        return finite, groups, constant
+            array = jnp.asarray(table, float)
+            groups += [tables_of(group, array, len(term.binders), jnp) for group in own]
+        return part.finite, groups, constant
 
     # ---- likelihoods
 

@@ -13,8 +13,7 @@ import numpy as np
 from dpc.dsl.files import write_whole
 from dpc.inference.mcmc.run import STRETCH, Draws, Plan, State, join
 
-from ..model.checkpoint import WrongCheckpoint, digest
-from ..model.keeper import Keeper
+from ..model.keeper import Keeper, WrongCheckpoint, digest
 from .methods import PosteriorDraws, nuts_attributes
 from .numpyro_model import numpyro_text
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpc
+from dpc.finite.convert import network_of
 from dpc.finite.discrete import KnownArrays, discrete_model
 from dpc.finite.tables import tables_once
-from dpc.finite.to_network import network_of
 
 ALARM = Path(__file__).resolve().parents[2] / "models" / "networks" / "alarm.dp"
 ROWS = 5000
