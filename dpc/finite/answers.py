@@ -18,10 +18,9 @@ PROBABILITY = {"probability": ".6f", "standard error": ".2g"}
 
 
 class FiniteAnswer(Record):
-    """The answer to one question. `content` is what a program reads, `table` what a person does.
+    """The answer to one question: `content` for a program, `table` for a person.
 
-    `report` says of an answer that is not exact how it was found, and how well; `errors` are its
-    standard errors.
+    `report` says of one that is not exact how it was found; `errors` are its standard errors.
     """
 
     question: str
@@ -152,10 +151,7 @@ def _probability(found: Finding) -> tuple[str, ...]:
 def configurations_answer(
     question: str, discrete: Discrete, found: Finding, log_z: float | None
 ) -> FiniteAnswer:
-    """Configurations with their probabilities, or log-scores where those are not known.
-
-    Each is a column of the table.
-    """
+    """A column each: its probability, or its log-score where that is not known."""
     configurations = found.value if isinstance(found.value, list) else [found.value]
     labelled = [
         {str(v): discrete.states[str(v)][s] for v, s in c.states.items()} for c in configurations

@@ -52,12 +52,10 @@ class KnownArrays(Record):
 
 
 class Grounded(Record):
-    """The finite part of a model for given sizes: its terms, and which variables each table of a
-    term is about.
+    """The finite part of a model for given sizes: which variables each table of a term is about.
 
-    Variables have names and numbers, in the order of `states`. What depends on parameters is not in
-    here. The last `asked` terms are no densities: they add up to a computed number that is asked
-    about.
+    Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
+    `asked` terms are no densities: they add up to a computed number that is asked about.
     """
 
     terms: tuple[FiniteTerm, ...]

@@ -1,8 +1,6 @@
-"""Every use of a computed node or function that depends on finite variables, replaced by its
-definition.
+"""Computed nodes and functions that depend on finite variables, replaced by their definitions.
 
-After this an expression mentions the finite variables themselves, so that it can be tabulated over
-their values.
+After this an expression mentions the finite variables themselves, and can be tabulated over them.
 """
 
 from collections.abc import Callable, Mapping

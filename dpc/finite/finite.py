@@ -1,5 +1,4 @@
-"""Questions about the finite variables of a model, compiled: tables by the program, answers by the
-inference engine.
+"""The finite variables of a model, compiled: tables by the program, answers by the engine.
 
 Structure is found once for given sizes and for the data that variables are indexed by; parameters,
 other data and evidence can be traced, and new ones never compile anything again.

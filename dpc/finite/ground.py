@@ -21,8 +21,7 @@ class TermGroup(Record):
     """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
 
     `places` are the rows of the term's table, flattened over its binders, that the group takes;
-    `diagonal` tells for each slot which axis of the group it lies on, when two slots can be one
-    variable.
+    `diagonal` is the group's axis of each slot, when two slots can be one variable.
     """
 
     scopes: Array
@@ -90,11 +89,9 @@ def _by_coincidence(scopes: Array, places: Array) -> Iterator[TermGroup]:
 
 
 def tables_of(group: TermGroup, table: Any, binders: int, numpy: Any = np) -> Any:
-    """The tables of a group, stacked: the term's table at its places, with coinciding slots on one
-    axis.
+    """The tables of a group, stacked; slots that coincide share an axis, one table for all stays one.
 
-    One table that serves all places stays one. `numpy` is the library of the table: NumPy, or
-    jax.numpy for one that is traced.
+    `numpy` is the library of the table: NumPy, or jax.numpy for one that is traced.
     """
     rows = table.reshape((-1, *table.shape[binders:]))
     flat = rows if len(rows) == 1 or group.is_whole(len(rows)) else rows[group.places]

@@ -1,8 +1,7 @@
-"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples,
-entropy, moments.
+"""Questions to a model with finite variables; those that are not given are summed over.
 
-Finite draws that are not given are summed over; parameters, data and the values of continuous draws
-are given. All but `kbest` are pure functions that jit, vmap and grad accept.
+Parameters, data and the values of continuous draws are given. All but `kbest` are pure functions
+that jit, vmap and grad accept.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,6 @@
-"""Finite variables in an expression become axes of a table: `V[tag[t-1], tag[t]]` is V[a, b] for
-all a and b.
+"""Finite variables become axes of a table: `V[tag[t-1], tag[t]]` is V[a, b] for all a and b.
 
-A slot stands for one element of a variable, told by indices that are known once data is. Where an
+A slot stands for one element of a variable, at indices that are known once data is. Where an
 expression ranges over many elements, as in sum[i in D] x[i], it is written out, one slot for each.
 """
 

@@ -69,11 +69,7 @@ def load_tables(
     finite: Mapping[str, Node],
     externs: Mapping[str, Any],
 ) -> Tables:
-    """A function of parameters, values and data that gives one array for every term; it can be
-    traced.
-
-    Axes of binders that the table does not depend on have length one.
-    """
+    """One array for every term, traceable; axes of binders that a table ignores have length one."""
     evaluate = run_graph(tables_graph(graph, terms, dict(finite)), externs)["evaluate"]
 
     def tables(

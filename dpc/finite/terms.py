@@ -1,5 +1,4 @@
-"""A model as a sum of terms, each a table over few finite variables: log p(x) = sum over terms of
-term(its slots).
+"""log p(x) = sum over terms of term(its slots): each a table over few finite variables.
 
 Plates stay symbolic: a term has one table for every place of its binders.
 """
@@ -22,11 +21,7 @@ from .slots import Slot, Slotter
 
 
 class FiniteTerm(Record):
-    """`body` is a log potential, or a law whose log density is taken at `value`; `child` is the
-    slot of the value.
-
-    `name` is the node that it comes from.
-    """
+    """Of the node `name`: a log potential, or a law taken at `value`, whose slot is `child`."""
 
     name: str
     binders: tuple[c.Bind, ...]

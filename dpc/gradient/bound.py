@@ -1,8 +1,6 @@
-"""Bounds on the evidence: the guide draws, and the costs are the densities of the model and the
-guide.
+"""Bounds on the evidence: the guide draws, the costs are the densities of model and guide.
 
-elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where the divergence has a
-closed form.
+elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)), if KL is closed.
 """
 
 from collections.abc import Iterator

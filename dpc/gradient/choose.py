@@ -1,5 +1,4 @@
-"""Which estimator each draw gets, and why: the one of the file, or the best that its law and what
-is below it allow.
+"""Which estimator each draw gets, and why: the file's, or the best that its distribution allows.
 
 A finite draw is summed exactly where that is cheap, one along a recurrence by the marginals of its
 steps or over all its paths; a draw that is a differentiable function of its parameters, with

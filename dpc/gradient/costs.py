@@ -1,5 +1,4 @@
-"""The objective as a sum of costs, each with the binders it is summed over: each weighs only what
-it depends on.
+"""The objective as a sum of costs with their binders: each weighs only what it depends on.
 
 minimize sum[n in N] f(z[n]) + g  is the cost f(z[n]) for every n, and the cost g. Sums are looked
 for in the objective and in the computed numbers that it names.

@@ -1,8 +1,7 @@
-"""Which elements of a draw an element below it depends on: those at its own place along an axis, or
-all of them.
+"""Which elements of a draw an element below it depends on: those at its own index, or all.
 
 s[n] = f(z[n]) follows z along n, and so does what follows s along n. A sum over n follows nothing.
-A recurrence, or an index n - 1, follows what is at its own place and before it.
+A recurrence, or an index n - 1, follows what is at its own index and before it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,11 +21,9 @@ class Lagged(int):
 
 
 class Followed:
-    """What every random node of a graph follows; a recurrence follows whatever it uses up to its
-    own step.
+    """What every random node follows; a recurrence follows all it uses up to its own step.
 
-    `summed` are draws along a recurrence that are summed: what is below them follows their elements
-    one by one.
+    What is below `summed` draws along a recurrence follows their elements one by one.
     """
 
     def __init__(self, graph: Graph, summed: frozenset[str] = frozenset()):

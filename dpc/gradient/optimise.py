@@ -1,9 +1,8 @@
-"""Stochastic optimisation: raw' = raw - step(gradient of an estimate of E[objective]), in
-unconstrained space.
+"""raw' = raw - step(gradient of an estimate of E[objective]), in unconstrained space.
 
-Every step draws with a key of its own, made from the seed and the step's number, and steps are
-taken in stretches of one length by one compiled program. A run that continues from the state after
-any stretch is therefore the same run, bit for bit.
+Every step draws with a key made from the seed and the step's number, and steps are taken in chunks
+of one length by one compiled program: a run that continues from the state after any chunk is the
+same run, bit for bit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,11 +22,11 @@ CHECKS = 2
 class OptimisePlan(NamedTuple):
     """`samples` of the program for each estimate; None is as few as its estimators need."""
 
-    steps: int
-    rate: float
-    samples: int | None
-    seed: int
-    optimizer: str
+    steps: int = 5000
+    rate: float = 0.01
+    samples: int | None = None
+    seed: int = 0
+    optimizer: str = "adam"
 
 
 class OptimiseState(NamedTuple):

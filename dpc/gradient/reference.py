@@ -1,5 +1,4 @@
-"""The gradient of an expectation by other means than sampling: what estimators are measured
-against.
+"""The gradient of an expectation without sampling: what estimators are measured against.
 
 d E[f] = d sum_x w(x) p(x) f(x) over all values of finite draws and an even grid for real ones. On
 the line such sums converge faster than any power of the step where p f is smooth. Whether it is,

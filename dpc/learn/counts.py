@@ -1,14 +1,14 @@
-"""Complete data and tables: p[row, k] = (count[row, k] + prior - 1) / sum over k, by counting
-alone.
+"""p[row, k] = (count[row, k] + prior - 1) / sum over k: complete data and tables, nothing compiled.
 
-Counts add up, so any number of rows can be read a chunk at a time. Nothing is compiled.
+Counts add up, so any number of rows can be read a chunk at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import chain, product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -28,10 +28,17 @@ from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
+from ..data.errors import problem
+from ..data.read_text import read_csv_parts
 from ..model.model import Model
-from .cases import CASE, CaseGroup, Cases
-from .roles import Roles
+from .cases import CASE, CaseGroup, Cases, about_cases
+from .options import FitOptions, NotApplicable, read_smoothing, verify_options
+from .read_cases import read_cases
+from .result import Fit
+from .roles import Roles, find_roles
 from .sweep import entry_of, find_updates
+
+Notes = tuple[str, ...]
 
 
 class Use(Record):
@@ -186,18 +193,6 @@ def log_prior_at(added: Array, p: Array, node: Node) -> float:
     )
 
 
-def unseen_rows(counts: Array) -> int:
-    return int(np.sum(counts.sum(axis=-1) == 0))
-
-
-def add_counts(parts: Iterable[dict[str, Array]]) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    for part in parts:
-        for name, counts in part.items():
-            found[name] = found[name] + counts if name in found else counts
-    return found
-
-
 # ---- learned tables in words
 
 
@@ -263,3 +258,105 @@ def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
         counted.setdefault(use.child.name, []).append(use.piece)
     rest = without_pieces(roles.graph, tables, counted)
     return rest if rest.of_kind(Kind.DRAW) else None
+
+
+# ---- from counts to a fit
+
+
+def fit_tables(
+    roles: Roles, chunks: Iterable[Cases], smoothing: float | str | None, why: str, notes: Notes
+) -> Fit:
+    """From all chunks of cases together; every chunk is looked at once and forgotten."""
+    uses = table_uses(roles)
+    assert uses is not None
+    tables = {node.name: node for node in roles.unknowns}
+    seen: dict[str, Array] = {}
+    count, rest = 0, 0.0
+    for cases in chunks:
+        sizes = cases.groups[0].sizes
+        shapes = {name: count_shape(node, sizes) for name, node in tables.items()}
+        for name, counted in count_cases(uses, shapes, cases).items():
+            seen[name] = seen[name] + counted if name in seen else counted
+        rest += log_likelihood_of_rest(roles, uses, cases)
+        count += cases.count
+    smooth = read_smoothing(smoothing)
+    params, errors = {}, {}
+    value, log_prior, unseen = rest, 0.0, 0
+    for name, node in tables.items():
+        shape = seen[name].shape
+        added = smooth.of(shape) + prior_counts(node, shape, sizes)
+        counts = seen[name] + added
+        params[name] = estimate(counts, node)
+        errors[name] = standard_errors(counts, node)
+        value += log_likelihood_at(seen[name], params[name], node)
+        log_prior += log_prior_at(added, params[name], node)
+        unseen += int(np.sum(counts.sum(axis=-1) == 0))
+    if unseen:
+        more = "rows of tables were never seen and are uniform: smoothing adds to each count"
+        notes = (*notes, f"{unseen} {more}")
+    if rest == -np.inf:
+        more = "a law that the model fixes, such as the logic of a table of zeros and ones"
+        notes = (*notes, f"the data are impossible by {more}")
+    return Fit(
+        params=params,
+        errors=errors,
+        value=value,
+        log_prior=log_prior,
+        method="counts",
+        loss="likelihood",
+        why=why,
+        converged=True,
+        reason="relative frequencies are the maximum",
+        gradient_norm=0.0,
+        steps=1,
+        notes=notes,
+        **{**about_cases(roles.unknowns, cases), "cases": count},
+    )
+
+
+# ---- a CSV, a part at a time: counts of parts add up
+
+
+PART = 100_000
+
+
+def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
+    """Every case is read once and forgotten."""
+    if not path.lower().endswith((".csv", ".csv.gz")):
+        raise NotApplicable(f"only a CSV is read a part at a time, and {path} has another ending")
+    if options.method not in ("auto", "counts") or options.loss != "likelihood":
+        raise NotApplicable("only tables are learned a part at a time, by `counts`")
+    verify_labels(graph)
+    parts = (read_cases(graph, part) for part in read_csv_parts(Path(path), PART))
+    first = next(parts, None)
+    if first is None:
+        raise problem("", f"{path} has no rows below its header")
+    verify_options(options, "counts")
+    roles = find_roles(graph, first.given, rows_are_cases=True)
+    if table_uses(roles) is None:
+        raise NotApplicable("a CSV is streamed for tables alone, with a column for every draw")
+    why = (
+        "the data are complete and all that is unknown are tables: relative frequencies, a part "
+        "of the file at a time"
+    )
+    return fit_tables(roles, map(complete, chain([first], parts)), options.smoothing, why, ())
+
+
+def complete(cases: Cases) -> Cases:
+    """The same cases; raises NotApplicable for missing entries."""
+    for group in cases.groups:
+        for name in group.missing:
+            raise NotApplicable(
+                f"`{name}` has missing entries, which cannot be summed over a part at a time"
+            )
+    return cases
+
+
+def verify_labels(graph: Graph) -> None:
+    """Parts of a file must agree on what the states are, so the model has to say."""
+    for node in graph.of_kind(Kind.DRAW):
+        domain = node.type.domain
+        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
+            raise NotApplicable(
+                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
+            )

@@ -1,8 +1,6 @@
-"""Continuous draws that can be integrated out exactly: normal given the others, with means affine
-in them.
+"""Draws that can be integrated out exactly: normal given the others, with means affine in them.
 
-The joint density is then exp of a quadratic in them, and with g and -A its first and second
-derivatives at zero
+The joint density is then exp of a quadratic, with first and second derivatives g and -A at zero:
 
     log integral exp f(h) dh = f(0) + g' A^-1 g / 2 + n log(2 pi) / 2 - log det(A) / 2.
 """

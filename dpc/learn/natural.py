@@ -1,9 +1,8 @@
-"""Natural gradients: the Fisher information of the laws of the data, seen through whatever computes
-their parameters.
+"""Natural gradients: the Fisher information of the distributions of the data, by their parameters.
 
-A law of an exponential family is exp(<eta, T(y)> - A(eta)) up to its base measure, so that the loss
-is convex in its natural parameters eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher
-information of the unknowns (SO08).
+One of an exponential family is exp(<eta, T(y)> - A(eta)) up to its base measure: the loss is convex
+in eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher information of the unknowns
+(SO08).
 """
 
 from __future__ import annotations

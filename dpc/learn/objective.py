@@ -29,8 +29,7 @@ from ..show.table import Table
 
 if TYPE_CHECKING:
     from ..model.model import Model
-
-STEPS, RATE, OPTIMIZER = 5000, 0.01, "adam"
+    from .run import FitRequest
 
 
 class ObjectiveFit(Answer):
@@ -120,24 +119,23 @@ def fit_objective(
     params: Mapping[str, Any],
     data: Any,
     plan: OptimisePlan,
-    checkpoint: str | None = None,
-    resume: bool = False,
-    watch: Any = None,
+    request: FitRequest,
 ) -> ObjectiveFit:
     """On the way, and whatever stops it, the state is kept where `checkpoint` says."""
     if not model.graph.of_kind(Kind.PARAMETER):
         raise UsageError(f"{model.title} has no `param` to fit")
     state = start(model, params, data, plan)
-    keeper = Keeper(checkpoint, resume, fingerprint(model, params, data, plan))
-    if resume:
+    run = fingerprint(model, params, data, plan)
+    keeper = Keeper(request.checkpoint, request.resume, run)
+    if request.resume:
         state = OptimiseState(*keeper.load(tuple(state)))
         state = state._replace(step=int(state.step))
     try:
         for reached in optimise(model, data, plan, state):
             state = reached
             keeper.keep(state.step, tuple(state))
-            if watch is not None:
-                watch(0, plan.optimizer, state)
+            if request.watch is not None:
+                request.watch(0, plan.optimizer, state)
     finally:
         keeper.keep(state.step, tuple(state), now=True)
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))

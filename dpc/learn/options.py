@@ -6,14 +6,15 @@ from math import inf, prod
 
 from dpc.dsl.record import Record
 
-from .choose import NotApplicable
+
+class NotApplicable(ValueError):
+    """A method or option that was asked for, on a model it does not suit."""
 
 
 class FitOptions(Record):
-    """`smoothing` is added to every count, or with "bdeu:N" spread over each table; `tolerance` is
-    of the gradient, relative to the value; at most 1000 `steps`.
-
-    `rate` (0.01) and `batch`, the cases of a step (all), are for stochastic gradients.
+    """`smoothing` is added to every count, or with "bdeu:N" shared out over each table; `tolerance`
+    is of the gradient, relative to the value; at most 1000 `steps`; `rate` (0.01) and `batch`, the
+    cases of a step (all), are for stochastic gradients.
     """
 
     method: str = "auto"

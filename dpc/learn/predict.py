@@ -36,11 +36,7 @@ MORE = "-o out.csv has them all"
 
 
 class Predicted(Record):
-    """A draw, an array for each case: of a finite one the best states and [shape, states] of
-    probabilities, else mean and standard deviation.
-
-    The best states are those of all finite draws of a case together.
-    """
+    """A draw by case: jointly best states and [shape, states] of probabilities, or mean and sd."""
 
     axes: tuple[Axis, ...]
     states: tuple[str, ...]

@@ -47,9 +47,8 @@ def read_cases(
 ) -> Cases:
     """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
 
-    `by` names a column of a table whose equal values are a case. Cases of many lengths are joined
-    where that is possible and wanted: one program for all is compiled faster than one for each
-    length.
+    `by` names a column whose equal values are a case. Cases of many lengths are joined where that is
+    possible and wanted: one program is compiled faster than one for each length.
     """
     listed = [cases for source in sources if (cases := _listed(source)) is not None]
     if listed:

@@ -15,9 +15,8 @@ from .linear import integrable_draws
 
 class Roles(Record):
     """`estimated`: continuous draws at the mode of their posterior; `summed`: finite draws that no
-    data give; `integrated`: continuous draws of a row or case, integrated out exactly.
-
-    `prior`: the draws and factors whose density is about what is estimated alone.
+    data give; `integrated`: continuous draws of a row or case, integrated out exactly; `prior`: the
+    draws and factors whose density is about what is estimated alone.
     """
 
     graph: Graph

@@ -1,8 +1,7 @@
-"""One round of block updates: each unknown is set to its best value given the others, so the score
-never falls.
+"""Block updates: each unknown is set to its best value given the others; the score never falls.
 
-Sums over the data are read off derivatives of the score at two fixed points: what is a / p - b / (1
-- p) for every p is known for all p from its values at two.
+Sums over the data are read off derivatives of the score at two fixed points: what is
+a / p - b / (1 - p) for every p is known for all p from its values at two.
 """
 
 from collections.abc import Callable, Iterator, Mapping

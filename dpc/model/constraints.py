@@ -79,8 +79,7 @@ def initial_nodes(
     data: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
 ) -> Values:
-    """The file's own values; what has none starts near zero in unconstrained space, at zero without
-    a key.
+    """The file's values; others near zero in unconstrained space, at zero without a key.
 
     `compute` gives the values that the data have a part in.
     """

@@ -81,10 +81,7 @@ MISSING = {
 
 
 class Functions:
-    """log_prob, evaluate, objective, init and sample of a graph, and derivatives of the objective.
-
-    Parameters, values of draws and data are dictionaries under the names of the file.
-    """
+    """Functions of a graph, and derivatives of its objective, on dictionaries by name."""
 
     def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]]):
         self.graph = graph

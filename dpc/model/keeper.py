@@ -70,10 +70,7 @@ FILE = "checkpoint.npz"
 
 
 class Keeper:
-    """Writes a tree of arrays when the last one is a second old.
-
-    `run` is the fingerprint of what it belongs to. Without a folder nothing is written.
-    """
+    """Writes arrays of the `run` with this fingerprint once a second; without a folder, nothing."""
 
     def __init__(self, folder: str | None, resume: bool, run: str):
         self.run = run

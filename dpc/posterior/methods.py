@@ -152,7 +152,7 @@ def _constrained(request: Request, flat: Flat, points: Any) -> Values:
 def _own_guide(request: Request) -> PosteriorDraws:
     """The guide at the parameters that maximise the file's own bound."""
     model, data = request.model, request.data
-    steps = OptimisePlan(request.steps, 0.01, None, request.plan.seed, "adam")
+    steps = OptimisePlan(request.steps, seed=request.plan.seed)
     state = start(model, model.init(request.keys[0], data), data, steps)
     for after in optimise(model, data, steps, state):
         state = after

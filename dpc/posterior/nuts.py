@@ -87,8 +87,7 @@ def next_steps(steps: int, seconds: float) -> int:
 
 
 class Kept:
-    """The draws so far and, in a folder, those that were written: each file begins where the one
-    before it ends.
+    """The draws so far and those in a folder: each file begins where the one before it ends.
 
     The state is written after the draws that led to it. Draws beyond it are those of a run that was
     killed in between; they are made again, and are the same.

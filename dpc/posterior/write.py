@@ -186,8 +186,7 @@ class ModelWriter:
     # ---- sites with a density and a draw of their own
 
     def group(self, group: Recurrence) -> list[Statement]:
-        """The draws of a recurrence are sites one after the other; computed members follow when all
-        are known.
+        """Draws of a recurrence are sites one after the other; then computed members follow.
 
         What is observed comes last, so that it can be predicted given the others.
         """
