@@ -52,21 +52,15 @@ def _relaxed_draws(graph: Graph) -> dict[str, str]:
 
 def _verify_no_posterior(graph: Graph, found: Graph, terms: Sequence[CostTerm]) -> None:
     """A mean given what is observed or weighed below is a posterior mean: a guide's to estimate."""
-    inside: set[str] = set()
-    for term in terms:
-        inside |= found.ancestors(random_names(term.body, graph))
-    drawn = {
-        name for name in inside if found[name].kind is Kind.DRAW and not found[name].undirected
-    }
+    inside = found.ancestors([n for term in terms for n in random_names(term.body, graph)])
+    drawn = {n for n in inside if found[n].kind is Kind.DRAW and not found[n].undirected}
     for node in graph.nodes:
         weighs = node.kind is Kind.FACTOR or (node.kind is Kind.DRAW and node.observed)
         if weighs and found.ancestors(node.parents) & drawn:
             what = "a factor" if node.kind is Kind.FACTOR else "observed"
-            message = (
-                f"`{node.name}` is {what}, so the mean of the objective is one over the posterior"
-            )
+            so = "so the mean of the objective is one over the posterior"
             help = "add a `guide` and `maximize elbo()`, or leave it out"
-            raise DpError([unusable(node, message, help)])
+            raise DpError([unusable(node, f"`{node.name}` is {what}, {so}", help)])
 
 
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
@@ -80,9 +74,8 @@ def _verify_drawn(graph: Graph) -> None:
     for node in graph.nodes:
         if node.undirected or node.kind is Kind.FACTOR:
             message = f"`{node.name}` has no order to be drawn in, so there is no mean to estimate"
-            raise DpError(
-                [unusable(node, message, "draw it with `~` instead of weighing it with factors")]
-            )
+            help = "draw it with `~` instead of weighing it with factors"
+            raise DpError([unusable(node, message, help)])
 
 
 # ---- checked without estimating

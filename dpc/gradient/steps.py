@@ -50,7 +50,7 @@ from dpc.dsl.lower.shapes import as_array, as_number, full
 from dpc.dsl.lower.smooth import lower_smooth
 
 from .costs import NUMBER, CostTerm
-from .follow import has_elements
+from .follow import group_of, has_elements
 
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
 
@@ -252,10 +252,6 @@ def certain_critics(graph: Graph) -> list[str]:
         str(value) for setting in settings for name, value in setting.options if name == "control"
     ]
     return [name for name in dict.fromkeys(names) if not graph[name].random]
-
-
-def group_of(name: str, graph: Graph) -> Recurrence | None:
-    return next((group for group in graph.recurrences if name in group.members), None)
 
 
 def is_simple(node: Node, graph: Graph) -> bool:

@@ -14,7 +14,7 @@ from dpc.dsl.files import write_whole
 from dpc.inference.mcmc.run import STRETCH, Draws, Plan, State, join
 
 from ..model.keeper import Keeper, WrongCheckpoint, digest
-from .methods import PosteriorDraws, nuts_attributes
+from .methods import PosteriorDraws
 from .numpyro_model import numpyro_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> Posterio
     kept = Kept(options, fingerprint(model, data, options.plan))
     drawn = sample(model.posteriors.run(data, options.plan), kept, options)
     values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
-    return PosteriorDraws(values, stats, nuts_attributes(options.plan))
+    plan = options.plan
+    about = {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
+    return PosteriorDraws(values, stats, about)
 
 
 def fingerprint(model: Model, data: Any, plan: Plan) -> str:
@@ -140,11 +142,9 @@ class Kept:
 
 def save_draws(path: Path, draws: Draws) -> None:
     content = io.BytesIO()
-    named = {
-        f"{kind} {name}": array
-        for kind, own in draws._asdict().items()
-        for name, array in own.items()
-    }
+    named = {}
+    for kind, own in draws._asdict().items():
+        named |= {f"{kind} {name}": array for name, array in own.items()}
     np.savez(content, **named)
     write_whole(path, content.getvalue())
 
@@ -157,7 +157,6 @@ def load_draws(path: Path) -> Draws:
                 kind, _, own = name.partition(" ")
                 found[kind][own] = arrays[name]
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise WrongCheckpoint(
-            f"{path} cannot be read, and the checkpoint beside it goes on after it: {error}"
-        ) from None
+        why = "cannot be read, and the checkpoint beside it goes on after it"
+        raise WrongCheckpoint(f"{path} {why}: {error}") from None
     return Draws(**found)
