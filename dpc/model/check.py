@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpc.dsl.diagnostics import Diagnostic, DpError, nearest_name
+from dpc.dsl.diagnostics import Diagnostic, DpError, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Function
 from dpc.dsl.graph.types import Bool, Real, Type
@@ -31,16 +31,12 @@ def load_graph(source: Source, settings: Mapping[str, object] | None = None) -> 
 
 def _check_objective(graph: Graph) -> list[Diagnostic]:
     """Whether an objective can be estimated, and its draws differentiated as they say."""
-    if not graph.of_kind(Kind.COST) or not _has_draws(graph):
+    nodes = [*graph.nodes, *(graph.guide.nodes if graph.guide else ())]
+    if not graph.of_kind(Kind.COST) or not any(node.kind is Kind.DRAW for node in nodes):
         return []
     from ..gradient.prepare import check_estimators
 
     return check_estimators(graph)
-
-
-def _has_draws(graph: Graph) -> bool:
-    nodes = [*graph.nodes, *(graph.guide.nodes if graph.guide else ())]
-    return any(node.kind is Kind.DRAW for node in nodes)
 
 
 # ---- functions that the caller binds
@@ -66,16 +62,11 @@ def check_externs(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None
     verify_bound(graph, bound)
     for name, function in bound.items():
         if name not in wanted:
-            nearest = nearest_name(name, wanted)
-            hint = f"; did you mean `{nearest}`?" if nearest else ""
-            raise TypeError(f"the model declares no extern function `{name}`{hint}")
-        if _is_sized(wanted[name]):
+            hint = did_you_mean(name, wanted)
+            raise TypeError(f"the model declares no extern function `{name}`{hint and f'; {hint}'}")
+        types = [wanted[name].result, *(type_ for _, type_ in wanted[name].parameters)]
+        if all(axis.size is not None for type_ in types for axis in type_.shape):
             _check_shape(wanted[name], function)
-
-
-def _is_sized(function: Function) -> bool:
-    types = [function.result, *(type_ for _, type_ in function.parameters)]
-    return all(axis.size is not None for type_ in types for axis in type_.shape)
 
 
 def _check_shape(function: Function, bound: Callable[..., Any]) -> None:
@@ -102,7 +93,7 @@ def _shape(type_: Type) -> tuple[int, ...]:
 def _example(type_: Type) -> jax.ShapeDtypeStruct:
     import jax
 
-    dtype = (
-        float if isinstance(type_.domain, Real) else bool if isinstance(type_.domain, Bool) else int
-    )
+    dtype: type = bool if isinstance(type_.domain, Bool) else int
+    if isinstance(type_.domain, Real):
+        dtype = float
     return jax.ShapeDtypeStruct(_shape(type_), jax.dtypes.canonicalize_dtype(dtype))

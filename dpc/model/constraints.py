@@ -13,7 +13,7 @@ from numpyro.distributions import biject_to, constraints
 
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.dependence import nodes_read
-from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Type
 
 from ..data.bound import Data
@@ -48,16 +48,8 @@ def constraint_of(type_: Type) -> Any:
     return constraints.less_than(upper) if lower == -inf else constraints.interval(lower, upper)
 
 
-def constrain(graph: Graph, raw: Mapping[str, Any]) -> Values:
-    return constrain_nodes(graph.parameters, raw)
-
-
 def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
     return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in nodes}
-
-
-def unconstrain(graph: Graph, params: Mapping[str, Any]) -> Values:
-    return unconstrain_nodes(graph.parameters, params)
 
 
 def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
@@ -65,12 +57,6 @@ def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Value
         n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float))
         for n in nodes
     }
-
-
-def initial_values(
-    graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
-) -> Values:
-    return initial_nodes(graph.parameters, key, data, compute)
 
 
 def initial_nodes(
@@ -86,15 +72,12 @@ def initial_nodes(
     nodes = tuple(nodes)
     found: Values = {}
     verify_given(nodes, data)
-    shapes = {
-        node.name: tuple(_size(axis, data, node) for axis in node.type.shape) for node in nodes
-    }
+    shapes = {n.name: tuple(_size(axis, data, n) for axis in n.type.shape) for n in nodes}
     for node in nodes:
         if node.default is not None:
             sizes = dict(zip(map(str, node.type.shape), shapes[node.name], strict=True))
-            value = (
-                evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
-            )
+            plain = is_plain(node.default)
+            value = evaluate_default(node, sizes) if plain else compute()[node.name]
             verify_start(node, value)
             found[node.name] = jnp.asarray(value, float)
 
@@ -110,22 +93,17 @@ def initial_nodes(
                 starts[node.name] = transform(raw)
         return starts
 
-    started = (
-        jax.jit(near_zero)(key) if len(found) < len(nodes) else {}
-    )  # one program is compiled faster than many
-    return {
-        node.name: found[node.name] if node.name in found else started[node.name] for node in nodes
-    }
+    if len(found) < len(nodes):
+        found |= jax.jit(near_zero)(key)  # one program is compiled faster than many
+    return {node.name: found[node.name] for node in nodes}
 
 
 def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
     for node in nodes:
         missing = [name for name in nodes_read(node.default) if name not in data]
         if missing:
-            raise ValueError(
-                f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as "
-                "data"
-            )
+            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
+            raise ValueError(f"{what}: give it as data")
 
 
 def verify_start(node: Node, value: Any) -> None:
@@ -137,13 +115,11 @@ def verify_start(node: Node, value: Any) -> None:
 
 
 def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
-    if axis.size is not None:
-        return int(axis.size)
-    if str(axis) not in data:
-        raise ValueError(
-            f"the size of `{axis}` is needed for the parameter `{node.name}`: pass the bound data"
-        )
-    return int(data[str(axis)])
+    size = axis.size if axis.size is not None else data.get(str(axis))
+    if size is None:
+        what = f"the size of `{axis}` is needed for the parameter `{node.name}`"
+        raise ValueError(f"{what}: pass the bound data")
+    return int(size)
 
 
 # ---- parameters and data for a question
@@ -153,7 +129,8 @@ def known_inputs(
     model: Model, params: Mapping[str, Any], sources: Sequence[Any], seed: int, partial: bool
 ) -> tuple[dict[str, Any], Data]:
     """Parameters where they start, but for those that are given, and bound data."""
-    data = sources[0] if _is_bound(sources) else model.bind(*sources, partial=partial)
+    is_bound = len(sources) == 1 and isinstance(sources[0], Data)
+    data = sources[0] if is_bound else model.bind(*sources, partial=partial)
     try:
         found = model.init(jax.random.key(seed), data)
     except ValueError as error:
@@ -167,7 +144,3 @@ def known_inputs(
             raise UsageError(f"`{name}` has shape {shapes}")
         found[name] = jnp.asarray(value, float)
     return found, data
-
-
-def _is_bound(sources: Sequence[Any]) -> bool:
-    return len(sources) == 1 and isinstance(sources[0], Data)

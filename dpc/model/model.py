@@ -230,22 +230,21 @@ class Model:
 
     def init(self, key: Any = None, data: Given = None) -> Values:
         """Starting parameters: those of the file, others near zero in unconstrained space."""
-        from .constraints import initial_values
+        from .constraints import initial_nodes
 
         known = data or {}
-        return initial_values(
-            self.graph, key, known, lambda: self.functions.call("init", data=known)
-        )
+        compute = partial(self.functions.call, "init", data=known)
+        return initial_nodes(self.graph.parameters, key, known, compute)
 
     def unconstrain(self, params: Values) -> Values:
-        from .constraints import unconstrain
+        from .constraints import unconstrain_nodes
 
-        return unconstrain(self.graph, params)
+        return unconstrain_nodes(self.graph.parameters, params)
 
     def constrain(self, raw: Values) -> Values:
-        from .constraints import constrain
+        from .constraints import constrain_nodes
 
-        return constrain(self.graph, raw)
+        return constrain_nodes(self.graph.parameters, raw)
 
     # ---- pure functions
 
@@ -735,21 +734,14 @@ class Model:
         options = read_options(method, draws, seed, progress, resume, said)
         model, bound = self.posteriors.opened(data)
         drawn = model.posteriors.draw(method, bound, options)
+        about = {"seed": seed, "stats": drawn.stats, **drawn.attributes}
         wanted: Values = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
-        whole = partial(
-            model.inference_data,
-            drawn.values,
-            bound,
-            seed=seed,
-            stats=drawn.stats,
-            **drawn.attributes,
-        )
-        if show is None:
-            found = whole(**wanted)
-        else:
-            found = whole(prior=False, predictive=False, likelihood=False)
+        if show is not None:
+            few = dict.fromkeys(wanted, False)
+            found = model.inference_data(drawn.values, bound, **about, **few)
             show(model.summarise(found, bound, options.plan.max_tree_depth))
-            found = whole(**wanted) if any(wanted.values()) else found
+        if show is None or any(wanted.values()):
+            found = model.inference_data(drawn.values, bound, **about, **wanted)
         write_posterior(model, bound, found, out, plots, format)
         return found
 
