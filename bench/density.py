@@ -107,15 +107,16 @@ def columns(times: Times, unit: float, digits: int) -> str:
     """
     text = "".join(f"{statistics.median(times[name]) / unit:>9.{digits}f}" for name in PEERS)
     for peer in PEERS[1:]:
-        text += f"{statistics.median(a / b for a, b in zip(times['dpc'], times[peer], strict=True)):>9.2f}"
+        ratios = [a / b for a, b in zip(times["dpc"], times[peer], strict=True)]
+        text += f"{statistics.median(ratios):>9.2f}"
     return text
 
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    print(
-        f"{'':<27}{'microseconds a call':>27}{'dpc / the other':>18}{'first answer, ms':>27}{'dpc / the other':>18}"
-    )
+    steady = f"{'microseconds a call':>27}{'dpc / the other':>18}"
+    first = f"{'first answer, ms':>27}{'dpc / the other':>18}"
+    print(f"{'':<27}{steady}{first}")
     print(f"{'':<27}" + 2 * "".join(f"{name:>9}" for name in (*PEERS, *PEERS[1:])))
     for case in (
         eight_schools(),

@@ -19,8 +19,12 @@ import numpy as np
 from jax.extend import backend
 
 from dpc.inference.engines.approximate.layout import lay_out
-from dpc.inference.engines.approximate.messages import Setting, potentials_of
-from dpc.inference.engines.approximate.propagation import Options, infer_marginals_bp, propagate
+from dpc.inference.engines.approximate.messages import MessageSetting, potentials_of
+from dpc.inference.engines.approximate.propagation import (
+    PropagationOptions,
+    infer_marginals_bp,
+    propagate,
+)
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 SIDES = (50, 200)
@@ -54,10 +58,12 @@ def graph_of(side: int) -> FactorGraph:
 def ours(side: int) -> tuple[Runner, np.ndarray]:
     """ROUNDS rounds of ours, and the marginals of state 0."""
     graph = graph_of(side)
-    setting = Setting("sum", "flooding", True, False)
+    setting = MessageSetting("sum", "flooding", True, False)
     potentials = jax.device_put(potentials_of(lay_out(graph), setting))
     never, limit = jnp.float64(-1.0), jnp.int32(ROUNDS)
-    found = infer_marginals_bp(graph, options=Options(tolerance=-1.0, max_iterations=50)).marginals
+    found = infer_marginals_bp(
+        graph, options=PropagationOptions(tolerance=-1.0, max_iterations=50)
+    ).marginals
     assert found is not None
     marginals = np.array([found[cell][0] for cell in graph.sizes]).reshape(side, side)
     return (

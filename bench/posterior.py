@@ -27,7 +27,7 @@ from numpyro.contrib.control_flow import scan
 from numpyro.infer import MCMC, NUTS
 
 import dpc
-from dpc.inference.mcmc.run import Plan, Run
+from dpc.inference.mcmc.run import NutsPlan, NutsRun
 
 SEEDS = range(5)
 WARMUP, DRAWS = 500, 1000
@@ -58,7 +58,7 @@ def measure(model: Model, seed: int, shared: tuple[str, ...]) -> Speed:
     """
     jax.clear_caches()
     began = time.perf_counter()
-    run = Run(model, Plan(WARMUP, 1, seed))
+    run = NutsRun(model, NutsPlan(WARMUP, 1, seed))
     state, _ = run.advance(run.start(), 1)
     first = time.perf_counter() - began
     state, _ = run.advance(state, WARMUP - 1)
@@ -256,7 +256,7 @@ def verify_agreement(model: Model, hand: Model, shared: tuple[str, ...]) -> None
     """Means of the shared sites, within 5 of their standard errors."""
     both = []
     for own in (model, hand):
-        run = Run(own, Plan(WARMUP, 1, 99))
+        run = NutsRun(own, NutsPlan(WARMUP, 1, 99))
         _, draws = run.advance(run.start(), WARMUP + DRAWS)
         both.append(draws.values)
     for name in shared:

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpc.dsl.codes import chapters
-from dpc.dsl.codes.entry import Code
+from dpc.dsl.codes import Code, chapters
 from dpc.dsl.library import (
     distributions,
     distributions_continuous,
@@ -20,7 +19,7 @@ from dpc.dsl.library import (
     functions_smooth,
 )
 from dpc.dsl.library.notation import DOMAIN_WORDS
-from dpc.dsl.library.rows import Distribution, Function
+from dpc.dsl.library.rows import Distribution, FunctionRow
 
 FOLDER = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the tables in dsl/: do not edit. -->"
@@ -56,9 +55,9 @@ def _page(*parts: str) -> str:
 
 def errors_page() -> str:
     intro = (
-        "Every message of the compiler has a code. `dpc explain E0104` shows the same text in the terminal, and\n"
-        "`dpc explain codes` lists all codes. For each code: the rule, a program that breaks it, and the same\n"
-        "program mended."
+        "Every message of the compiler has a code. `dpc explain E0104` shows the same text in\n"
+        "the terminal, and `dpc explain codes` lists all codes. For each code: the rule, a\n"
+        "program that breaks it, and the same program mended."
     )
     contents = "\n".join(f"- [{title}](#{_anchor(title)})" for title in chapters())
     sections = [
@@ -113,11 +112,12 @@ FUNCTION_SECTIONS = {
 
 def functions_page() -> str:
     intro = (
-        "Capital letters stand for any axis, the same wherever they recur; `...` for any shape at all. A function of\n"
-        "numbers alone applies elementwise to arrays of one shape. `D: dim` takes the name of a dim, `*D: dim` one or\n"
-        "more. A parameter with `= value` may be left out. Functions marked *hard* jump: no gradient passes them.\n\n"
-        "`sum`, `prod`, `mean`, `max`, `min`, `argmax`, `argmin`, `logsumexp`, `all` and `any` also bind an index:\n"
-        "`sum[i in D] x[i]`."
+        "Capital letters stand for any axis, the same wherever they recur; `...` for any shape\n"
+        "at all. A function of numbers alone applies elementwise to arrays of one shape. `D:\n"
+        "dim` takes the name of a dim, `*D: dim` one or more. A parameter with `= value` may be\n"
+        "left out. Functions marked *hard* jump: no gradient passes them.\n\n"
+        "`sum`, `prod`, `mean`, `max`, `min`, `argmax`, `argmin`, `logsumexp`, `all` and `any`\n"
+        "also bind an index: `sum[i in D] x[i]`."
     )
     sections = [
         f"## {title}\n\n{_function_table(rows)}" for title, rows in FUNCTION_SECTIONS.items()
@@ -125,7 +125,7 @@ def functions_page() -> str:
     return _page("# Functions", intro, _legend(), *sections)
 
 
-def _function_table(rows: Iterable[Function]) -> str:
+def _function_table(rows: Iterable[FunctionRow]) -> str:
     lines = [
         f"| {_code(row.text)} | {_cell(row.doc)}{' *(hard)*' if row.hard else ''} |" for row in rows
     ]
@@ -143,10 +143,11 @@ DISTRIBUTION_SECTIONS = {
 
 def distributions_page() -> str:
     intro = (
-        "`x ~ Normal(0, 1)` draws one value; `x[i in D] ~ Normal(a[i], 1)` draws one for each member of a dim. A name\n"
-        "that stands several times can be given its parameters in several ways: the first takes them in order, the\n"
-        "others by name, as in `Gamma(mean=2, sd=1)`. A draw is *smooth* when it is a differentiable function of its\n"
-        "parameters and of noise, so that gradients pass through it (`with grad=pathwise`).\n\n"
+        "`x ~ Normal(0, 1)` draws one value; `x[i in D] ~ Normal(a[i], 1)` draws one for each\n"
+        "member of a dim. A name that stands several times can be given its parameters in\n"
+        "several ways: the first takes them in order, the others by name, as in `Gamma(mean=2,\n"
+        "sd=1)`. A draw is *smooth* when it is a differentiable function of its parameters and\n"
+        "of noise, so that gradients pass through it (`with grad=pathwise`).\n\n"
         "The names of the parameters say what they are:"
     )
     names = "```\n" + _indented(distributions.__doc__ or "") + "\n```"

@@ -36,7 +36,7 @@ FACTS = (
     "moments",
     "highest",
 )
-"""What can be said of a distribution in data; the rest needs code and has an argument of its own."""
+"""What can be said of a distribution in data; the rest needs code, and has its own argument."""
 
 
 def add_distribution(
@@ -129,8 +129,8 @@ def _register(
     """Code for a fact goes where its mathematics lives."""
     from numpyro.distributions import kl_divergence
 
-    from dpc.estimators.methods.antithetic import CENTRES, KINKED
     from dpc.estimators.methods.measure import SPLITS
+    from dpc.estimators.methods.pathwise import CENTRES, KINKED
     from dpc.estimators.methods.score import MOVING_ENDS
     from dpc.inference.families import table
 
@@ -145,7 +145,7 @@ def _register(
     if divergence:
         kl_divergence.register(constructor, constructor)(divergence)
     if family:
-        table.FAMILIES[row.family] = table.Row(lambda: family)
+        table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
 
 
 def add_estimator(
@@ -172,7 +172,7 @@ def add_estimator(
         raise ValueError(f"`needs` is a fact of distributions, not `{needs}`")
     if along not in ("", "path", "score"):
         raise ValueError(f"`along` is path or score, not {along!r}")
-    row = rows.Method(
+    row = rows.MethodRow(
         method.name,
         doc or f"added from Python: {method.name}",
         {"samples": "positive count", **(options or {})},

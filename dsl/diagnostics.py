@@ -1,7 +1,5 @@
 """What the compiler says about a program. Diagnostics are data; printing them is in report.py."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from .record import Record
@@ -16,9 +14,7 @@ class Label(Record):
 
 
 class Diagnostic(Record):
-    """`code` is a row of codes.py. `label` stands under the caret, `help` says what to write
-    instead.
-    """
+    """`code` is in dsl/codes. `label` stands under the caret, `help` says what to write instead."""
 
     code: str
     message: str
@@ -60,9 +56,7 @@ class InternalError(Exception):
 
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate a person most likely meant: the same but for case, else close in edit
-    distance.
-    """
+    """The candidate most likely meant: the same but for case, else close in edit distance."""
     import difflib  # only a misspelling needs it
 
     names = list(candidates)

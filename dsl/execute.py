@@ -1,7 +1,5 @@
 """The one place where code is executed: a tree of code, never a text."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

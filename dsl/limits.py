@@ -1,6 +1,4 @@
-"""How large a program may be. A hostile file is refused in words, before it costs time or
-memory.
-"""
+"""How large a program may be. A hostile file is refused before it costs time or memory."""
 
 MAX_SOURCE = 1_000_000
 MAX_DEPTH = 100

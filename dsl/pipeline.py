@@ -1,7 +1,5 @@
 """The stages in order. Any of them can be printed: `dpc build FILE --dump syntax|typed|graph`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,13 +31,9 @@ def decode_source(path: str, content: bytes) -> Source:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"not a text file: byte {error.start} is not UTF-8"
-        raise DpError(
-            [
-                Diagnostic(
-                    "E0002", message, Source(path, ""), Span(0, 0), help="a model is UTF-8 text"
-                )
-            ]
-        ) from None
+        nowhere = Source(path, ""), Span(0, 0)
+        problem = Diagnostic("E0002", message, *nowhere, help="a model is UTF-8 text")
+        raise DpError([problem]) from None
     return Source(path, text)
 
 
@@ -48,9 +42,7 @@ Examine = Callable[[Graph], list[Diagnostic]]
 
 
 class Checked(Record):
-    """A program with all that is to be said about it; `typed` and `graph` are None when there are
-    errors.
-    """
+    """A program and its diagnostics; `typed` and `graph` are None when there are errors."""
 
     typed: Typed | None
     graph: Graph | None
@@ -60,9 +52,7 @@ class Checked(Record):
 
 
 def check_source(
-    source: Source,
-    settings: Mapping[str, object] | None = None,
-    examine: Sequence[Examine] = (),
+    source: Source, settings: Mapping[str, object] | None = None, examine: Sequence[Examine] = ()
 ) -> Checked:
     """From text to graph, with all that is to be said about it, in the order of the text.
 
@@ -98,9 +88,7 @@ def _introduction(program: Program, source: Source) -> str:
 def _without_ignored(
     diagnostics: tuple[Diagnostic, ...], source: Source, comments: tuple[Comment, ...]
 ) -> list[Diagnostic]:
-    """`# dpc: ignore[W0101]` silences that warning on its own line, or on the next when it stands
-    alone.
-    """
+    """`# dpc: ignore[W0101]` silences that warning on its line, or on the next if it is alone."""
     ignored: set[tuple[int, str]] = set()
     for comment in comments:
         found = _IGNORE.search(comment.text)
@@ -119,50 +107,23 @@ def _line(source: Source, span: Span) -> int:
 
 # ---- any stage can be printed
 
+STAGES = ("syntax", "typed", "graph", "code")
+
 
 def dump_stage(source: Source, stage: str, settings: Mapping[str, object] | None = None) -> str:
     """What a stage makes of a source; raises DpError where the source is wrong."""
-    return STAGES[stage](source, settings)
-
-
-def _dump_syntax(source: Source, settings: Mapping[str, object] | None) -> str:
-    """As the file has it: annotations from outside come in when it is checked."""
-    program, errors = parse_program(source)
-    if errors:
-        raise DpError(errors)
-    return "\n".join(show_record(statement) for statement in program.statements)
-
-
-def _dump_typed(source: Source, settings: Mapping[str, object] | None) -> str:
-    typed = _right(source, settings).typed
-    assert typed is not None
-    return show_typed(typed)
-
-
-def _dump_graph(source: Source, settings: Mapping[str, object] | None) -> str:
-    graph = _right(source, settings).graph
-    assert graph is not None
-    return show_graph(graph)
-
-
-def _dump_code(source: Source, settings: Mapping[str, object] | None) -> str:
-    from .lower.emit import emit_module
-
-    checked = _right(source, settings)
-    assert checked.graph is not None
-    return emit_module(checked.graph, checked.introduction)
-
-
-def _right(source: Source, settings: Mapping[str, object] | None) -> Checked:
+    if stage == "syntax":  # as the file has it: annotations from outside come in when it is checked
+        program, errors = parse_program(source)
+        if errors:
+            raise DpError(errors)
+        return "\n".join(show_record(statement) for statement in program.statements)
     checked = check_source(source, settings)
-    if checked.graph is None:
+    if checked.typed is None or checked.graph is None:
         raise DpError(checked.diagnostics)
-    return checked
+    if stage == "typed":
+        return show_typed(checked.typed)
+    if stage == "graph":
+        return show_graph(checked.graph)
+    from .lower.emit import emit_module  # needs jax
 
-
-STAGES: dict[str, Callable[[Source, Mapping[str, object] | None], str]] = {
-    "syntax": _dump_syntax,
-    "typed": _dump_typed,
-    "graph": _dump_graph,
-    "code": _dump_code,
-}
+    return emit_module(checked.graph, checked.introduction)

@@ -1,7 +1,5 @@
 """Diagnostics as text, in the shape people know from rustc, and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,12 +8,7 @@ from .limits import MAX_ERRORS
 from .source import Source, Span
 
 BOLD, RED, YELLOW, BLUE, CYAN, RESET = (
-    "\033[1m",
-    "\033[1;31m",
-    "\033[1;33m",
-    "\033[1;34m",
-    "\033[1;36m",
-    "\033[0m",
+    f"\033[{code}m" for code in ("1", "1;31", "1;33", "1;34", "1;36", "0")
 )
 MAX_WIDTH = 160
 

@@ -8,7 +8,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpc.dsl.text.keywords import CONSTANTS, DECLARATIONS, WORD_OPERATORS, keywords, reducers
+from dpc.dsl.text.keywords import (
+    CONSTANTS,
+    WORD_OPERATORS,
+    declaration_words,
+    keywords,
+    reducers,
+)
 
 TARGETS = (
     Path(__file__).with_name("dp.tmLanguage.json"),
@@ -16,7 +22,7 @@ TARGETS = (
 )
 NAME = r"[[:alpha:]_][[:alnum:]_]*"
 LABEL = rf"{NAME}|`[^`\n]+`"
-CONTROL = keywords() - CONSTANTS - WORD_OPERATORS - DECLARATIONS
+CONTROL = keywords() - CONSTANTS - WORD_OPERATORS - declaration_words()
 
 
 def words(items: Iterable[str], after: str = r"\b") -> str:
@@ -66,7 +72,7 @@ def grammar() -> dict[str, object]:
         rule("variable.parameter", rf"\b{NAME}(?==(?![=>]))"),
         rule("constant.language", words(CONSTANTS)),
         rule("keyword.operator.word", words(WORD_OPERATORS)),
-        rule("keyword.declaration", words(DECLARATIONS)),
+        rule("keyword.declaration", words(declaration_words())),
         rule("keyword.control", words(CONTROL)),
         rule("storage.type", words(["real", "int", "bool"])),
         rule("support.class", r"\b[A-Z][[:alnum:]_]*(?=\()"),

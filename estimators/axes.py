@@ -1,16 +1,15 @@
-"""Values with named sample axes: a function of one sample is mapped over the axes that its
-arguments have.
+"""Values with named sample axes: a function of one sample is mapped over those of its arguments.
 
 Axes are numbers, in the order in which they were made; a value's own axes come after them.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution, ExpandedDistribution
 
 
 class Placed(NamedTuple):
@@ -35,21 +34,16 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
     return Placed(function({name: argument.value for name, argument in arguments.items()}), axes)
 
 
-class Term(NamedTuple):
-    """A factor of a product: an array and the label of each of its axes. Labels that are None stay
-    at the end.
-    """
+class Labelled(NamedTuple):
+    """A factor of a product: an array and the label of each axis, None for those at the end."""
 
     array: jax.Array
     labels: tuple[Any, ...]
 
 
-def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
-    """The product of all terms, summed over every label that is not kept; axes without a label come
-    last.
-
-    Small products are one multiplication; einsum finds an order for what does not fit on the axes
-    of the first.
+def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
+    """The product of all terms, summed over labels that are not kept; axes without one come last.
+    Small products are one multiplication; einsum orders what does not fit on the first's axes.
     """
     first, *others = terms
     trailing = len(first.labels) - len([label for label in first.labels if label is not None])
@@ -66,7 +60,7 @@ def contract(terms: Sequence[Term], keep: Sequence[Any] = ()) -> jax.Array:
     return _einsum(terms, keep, trailing)
 
 
-def _aligned(term: Term, labels: tuple[Any, ...]) -> jax.Array:
+def _aligned(term: Labelled, labels: tuple[Any, ...]) -> jax.Array:
     """The term's axes in the order of the labels, with axes of length one where it has none."""
     order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
     array = jnp.transpose(term.array, order)
@@ -81,7 +75,7 @@ def _ordered(array: jax.Array, have: list[Any], want: list[Any], trailing: int) 
     )
 
 
-def _einsum(terms: Sequence[Term], keep: Sequence[Any], trailing: int) -> jax.Array:
+def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> jax.Array:
     numbers: dict[Any, int] = {}
     operands: list[Any] = []
     for position, term in enumerate(terms):
@@ -91,3 +85,57 @@ def _einsum(terms: Sequence[Term], keep: Sequence[Any], trailing: int) -> jax.Ar
     have = [label for label in keep if label in numbers]
     out = [numbers[label] for label in have] + [numbers["end", k] for k in range(trailing)]
     return jnp.einsum(*operands, out, optimize="greedy", precision="highest")
+
+
+PARAMETERS: dict[type, dict[str, int]] = {
+    numpyro_dist.Normal: {"loc": 0, "scale": 0},
+    numpyro_dist.LogNormal: {"loc": 0, "scale": 0},
+    numpyro_dist.Laplace: {"loc": 0, "scale": 0},
+    numpyro_dist.Logistic: {"loc": 0, "scale": 0},
+    numpyro_dist.Cauchy: {"loc": 0, "scale": 0},
+    numpyro_dist.Gumbel: {"loc": 0, "scale": 0},
+    numpyro_dist.StudentT: {"df": 0, "loc": 0, "scale": 0},
+    numpyro_dist.Uniform: {"low": 0, "high": 0},
+    numpyro_dist.HalfNormal: {"scale": 0},
+    numpyro_dist.Exponential: {"rate": 0},
+    numpyro_dist.Gamma: {"concentration": 0, "rate": 0},
+    numpyro_dist.Beta: {"concentration1": 0, "concentration0": 0},
+    numpyro_dist.Dirichlet: {"concentration": 1},
+    numpyro_dist.BernoulliProbs: {"probs": 0},
+    numpyro_dist.BernoulliLogits: {"logits": 0},
+    numpyro_dist.CategoricalProbs: {"probs": 1},
+    numpyro_dist.CategoricalLogits: {"logits": 1},
+    numpyro_dist.BinomialProbs: {"probs": 0, "total_count": 0},
+    numpyro_dist.BinomialLogits: {"logits": 0, "total_count": 0},
+    numpyro_dist.GeometricProbs: {"probs": 0},
+    numpyro_dist.GeometricLogits: {"logits": 0},
+    numpyro_dist.Poisson: {"rate": 0},
+}
+"""Distributions made of arrays alone, and how many axes of an event each of them has."""
+
+
+def batched(
+    dist: Callable[[Mapping[str, Any]], Distribution],
+    given: Mapping[str, Placed],
+    axes: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Distribution | None:
+    """The distribution with these sample axes before its plates; None if not made of arrays."""
+    every, own = mapped(dist, given)
+    base = every.base_dist if isinstance(every, ExpandedDistribution) else every
+    if type(base) not in PARAMETERS:
+        return None
+    plates: tuple[int, ...] = every.batch_shape
+
+    def placed(array: jax.Array, event: int) -> jax.Array:
+        """Axes of length one for samples that it is independent of and plates it lacks."""
+        array = jnp.expand_dims(
+            array, [place for place, axis in enumerate(axes) if axis not in own]
+        )
+        missing = len(axes) + len(plates) + event - array.ndim
+        return jnp.expand_dims(array, range(len(axes), len(axes) + missing))
+
+    parameters = {
+        name: placed(getattr(base, name), event) for name, event in PARAMETERS[type(base)].items()
+    }
+    return type(base)(**parameters).expand((*shape, *plates))

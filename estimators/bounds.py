@@ -1,18 +1,12 @@
-"""Bounds on the evidence by several samples: (1 / (1 - a)) log mean_k w_k^(1 - a), with w_k = p(x,
-z_k) / q(z_k).
+"""Bounds on the evidence: (1 / (1 - a)) log mean_k w_k^(1 - a), w_k = p(x, z_k) / q(z_k).
 
 a = 0 is the importance-weighted bound, a -> 1 the evidence lower bound. Costs below draws sum to
 log w. Where these are sums over elements that share nothing, each element has a bound of its own,
 which is tighter. Costs that are certain are added to it. With F the bound and S_k the log
-probability of all that has a score in sample k, the surrogate is
-
-    F * prod_k box(S_k)  +  sum_k (1 - box(S_k)) * F without sample k
-
-where the last, for draws that have a baseline, is F with the mean of the other log w in its place
-(VIMCO).
+probability of all that has a score in sample k, the surrogate is F * prod_k box(S_k) + sum_k (1 -
+box(S_k)) * F without sample k, where the last, for draws that have a baseline, is F with the mean
+of the other log w in its place (VIMCO).
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -21,28 +15,28 @@ import jax
 import jax.numpy as jnp
 import numpyro
 
-from .axes import Placed, Term, contract
+from .axes import Labelled, Placed, contract
 from .box import magic_box
 from .errors import EstimatorError
 from .program import Cost, Step, Upto
-from .run import Drawn, Run, cost_term
+from .run import Drawn, ProgramRun, cost_term
 
 Shared = dict[str, int]
 
 
-class Bound(NamedTuple):
+class EvidenceBound(NamedTuple):
     alpha: float
     samples: int
 
 
 def bound_surrogate(
-    steps: Iterable[Step], key: jax.Array, bound: Bound, copies: int = 1
+    steps: Iterable[Step], key: jax.Array, bound: EvidenceBound, copies: int = 1
 ) -> jax.Array:
     """The mean of this many independent estimates of the bound, plus all costs that are certain."""
     program = list(steps)
 
     def one(key: jax.Array) -> jax.Array:
-        run = Run(program, bound.samples, {})
+        run = ProgramRun(program, bound.samples, {})
         with numpyro.validation_enabled(False):
             for number, step in enumerate(program):
                 run.take(step, jax.random.fold_in(key, number))
@@ -51,7 +45,7 @@ def bound_surrogate(
     return jnp.mean(jax.vmap(one)(jax.random.split(key, copies)))
 
 
-def _estimate(run: Run, bound: Bound) -> jax.Array:
+def _estimate(run: ProgramRun, bound: EvidenceBound) -> jax.Array:
     for drawn in run.drawn.values():
         if drawn.weights is not None or drawn.axes != (0,):
             raise EstimatorError(
@@ -72,7 +66,7 @@ def _estimate(run: Run, bound: Bound) -> jax.Array:
 
 
 def _bounded(
-    log_weights: jax.Array, scores: jax.Array | None, bound: Bound, baseline: bool
+    log_weights: jax.Array, scores: jax.Array | None, bound: EvidenceBound, baseline: bool
 ) -> jax.Array:
     """The surrogate for each element; samples are along the first axis."""
     value = _mean(log_weights, bound)
@@ -88,12 +82,12 @@ def _bounded(
     return weighed + jnp.sum((1 - magic_box(scores)) * without, 0)
 
 
-def _mean(log_weights: jax.Array, bound: Bound) -> jax.Array:
+def _mean(log_weights: jax.Array, bound: EvidenceBound) -> jax.Array:
     power = 1 - bound.alpha
     return (jax.nn.logsumexp(power * log_weights, 0) - jnp.log(bound.samples)) / power
 
 
-def _scores(run: Run, shared: Shared | None) -> jax.Array | None:
+def _scores(run: ProgramRun, shared: Shared | None) -> jax.Array | None:
     found = [_score(drawn, shared) for drawn in run.drawn.values() if drawn.log_prob is not None]
     return jnp.asarray(sum(found)) if found else None
 
@@ -107,10 +101,8 @@ def _score(drawn: Drawn, shared: Shared | None) -> jax.Array:
 # ---- elements that share nothing
 
 
-def _shared_axis(costs: Sequence[tuple[Cost, Placed]], run: Run) -> Shared | None:
-    """For every draw the axis along which all costs follow it, and for every cost its own; None
-    where there is none.
-    """
+def _shared_axis(costs: Sequence[tuple[Cost, Placed]], run: ProgramRun) -> Shared | None:
+    """The axis along which all costs follow a draw, for draws and costs; None without one."""
     found: Shared = {}
     for cost, _ in costs:
         place = _common_place(cost, run, found)
@@ -122,7 +114,7 @@ def _shared_axis(costs: Sequence[tuple[Cost, Placed]], run: Run) -> Shared | Non
     return found if set(run.drawn) <= set(found) else None
 
 
-def _common_place(cost: Cost, run: Run, found: Shared) -> int | None:
+def _common_place(cost: Cost, run: ProgramRun, found: Shared) -> int | None:
     for place in range(cost.plates):
         axes = {name: _exact(cost, name, place) for name in run.above[cost.name]}
         if all(axis is not None and found.get(name, axis) == axis for name, axis in axes.items()):
@@ -142,6 +134,6 @@ def _place(cost: Cost, shared: Shared | None) -> int | None:
     return None if shared is None else shared[cost.name]
 
 
-def _along(term: Term, place: int | None) -> jax.Array:
+def _along(term: Labelled, place: int | None) -> jax.Array:
     """The log weights of every sample, and of every element where these share nothing."""
     return contract([term], [0] if place is None else [0, ("plate", place)])

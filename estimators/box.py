@@ -4,10 +4,8 @@ magic_box(x) = exp(x - stop(x)) is 1, and has the derivatives of exp(x - c) for 
 weighing a sample with the box of its log probability makes all derivatives of the sample's mean
 right (DiCE). No exponential is computed for them. lean(x, s) = (x - stop(x)) (s + stop(s)) / 2 is
 0, its first derivative is s dx and its second s ddx + dx ds: those of the integral of s dx from
-here to here.
+here to here. The derivatives of functions of log odds are written with the probability itself.
 """
-
-from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
@@ -16,19 +14,44 @@ from jax.lax import stop_gradient
 
 @jax.custom_jvp
 def magic_box(x: jax.Array) -> jax.Array:
-    """JAX maps a constant and its derivatives along different axes, so this is not one; the
-    compiler makes it one.
-    """
+    """A function for JAX, which maps a constant and its derivative unlike; a constant for XLA."""
     return jnp.where(True, 1.0, x)
 
 
 @magic_box.defjvp
-def _slope_of_box(x: tuple[jax.Array], slope: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _tangent_of_box(x: tuple[jax.Array], tangent: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
     box = magic_box(x[0])
-    return box, box * slope[0]
+    return box, box * tangent[0]
 
 
-def lean(x: jax.Array, slope: jax.Array) -> jax.Array:
+def lean(x: jax.Array, gradient: jax.Array) -> jax.Array:
     """Where x is infinite there is nowhere to lean."""
     finite = jnp.where(jnp.isfinite(x), x, 0.0)
-    return (finite - stop_gradient(finite)) * (slope + stop_gradient(slope)) / 2
+    return (finite - stop_gradient(finite)) * (gradient + stop_gradient(gradient)) / 2
+
+
+@jax.custom_jvp
+def softplus(odds: jax.Array) -> jax.Array:
+    """log (1 + exp odds), with the gradient p."""
+    return jax.nn.softplus(odds)
+
+
+@softplus.defjvp
+def _tangent_of_softplus(
+    odds: tuple[jax.Array], tangent: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    return softplus(odds[0]), jax.nn.sigmoid(odds[0]) * tangent[0]
+
+
+@jax.custom_jvp
+def log_mass(odds: jax.Array, yes: jax.Array) -> jax.Array:
+    """log p where `yes`, log (1 - p) elsewhere; its gradient [yes] - p is smooth at even odds."""
+    return -jax.nn.softplus(jnp.where(yes, -odds, odds))
+
+
+@log_mass.defjvp
+def _tangent_of_log_mass(
+    given: tuple[jax.Array, jax.Array], tangent: tuple[jax.Array, object]
+) -> tuple[jax.Array, jax.Array]:
+    odds, yes = given
+    return log_mass(odds, yes), (yes - jax.nn.sigmoid(odds)) * tangent[0]

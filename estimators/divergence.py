@@ -1,8 +1,4 @@
-"""KL(q, p) = E_q[log q(x) - log p(x)] where it has a closed form: NumPyro's, and the sum over a
-finite support.
-"""
-
-from __future__ import annotations
+"""KL(q, p) = E_q[log q(x) - log p(x)] in closed form: NumPyro's, and finite sums."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +12,7 @@ from numpyro.distributions import (
     kl_divergence,
 )
 
-from .odds import softplus
+from .box import softplus
 
 BERNOULLI = BernoulliProbs | BernoulliLogits
 CATEGORICAL = CategoricalProbs | CategoricalLogits
@@ -32,19 +28,17 @@ def divergence(q: Distribution, p: Distribution) -> jax.Array:
     return jnp.asarray(kl_divergence(q, p))
 
 
-def _base(law: Distribution) -> Distribution:
-    return law.base_dist if isinstance(law, ExpandedDistribution) else law
+def _base(dist: Distribution) -> Distribution:
+    return dist.base_dist if isinstance(dist, ExpandedDistribution) else dist
 
 
 def _coins(q: Distribution, p: Distribution) -> jax.Array:
+    log_yes, log_no = _log(q.probs), _log(1 - q.probs)
     if isinstance(q, BernoulliLogits):
         odds = jnp.asarray(q.logits)
         log_no = -softplus(odds)
         log_yes = jnp.where(jnp.isinf(odds), 0.0, odds + log_no)
-        return _weighed(q.probs, log_yes, p.probs) + _weighed(1 - q.probs, log_no, 1 - p.probs)
-    return _weighed(q.probs, _log(q.probs), p.probs) + _weighed(
-        1 - q.probs, _log(1 - q.probs), 1 - p.probs
-    )
+    return _weighed(q.probs, log_yes, p.probs) + _weighed(1 - q.probs, log_no, 1 - p.probs)
 
 
 def _finite(q: jax.Array, p: jax.Array) -> jax.Array:
@@ -52,7 +46,7 @@ def _finite(q: jax.Array, p: jax.Array) -> jax.Array:
 
 
 def _weighed(q: jax.Array, log_q: jax.Array, p: jax.Array) -> jax.Array:
-    """Neither value nor slopes look at what has no mass."""
+    """Neither value nor gradients look at what has no mass."""
     return jnp.where(q > 0, q * (jnp.where(q > 0, log_q, 0.0) - jnp.log(p)), 0.0)
 
 

@@ -1,15 +1,11 @@
-"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], whose gradient is the argmax E[y*(theta +
-s Z)] (CV20-23).
+"""Perturbed maxima: F(theta) = E[max_y <theta + s Z, y>], of gradient E[y*(theta + s Z)] (CV20-23).
 
-The Jacobian of the argmax has two estimates, nu being minus the log density of the noise:
-    score   E[y*(theta + s Z) grad nu(Z)^T] / s
-    value   E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T - hess nu(Z))] / s^2
-Both subtract what they would be without noise, which costs nothing in expectation. Noise has mean
-zero: with Gumbel
-noise over one-hot vectors F is s softmax(theta / s) and the argmax is softargmax(theta / s).
+The Jacobian of the argmax has two estimates, nu being minus the log density of the noise: by score
+E[y*(theta + s Z) grad nu(Z)^T] / s, by value E[max_y <theta + s Z, y> (grad nu(Z) grad nu(Z)^T -
+hess nu(Z))] / s^2. Both subtract what they would be without noise, which costs nothing in
+expectation. Noise has mean zero: with Gumbel noise over one-hot vectors F is s softmax(theta / s)
+and the argmax is softargmax(theta / s).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -48,9 +44,7 @@ def perturbed_argmax(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[y*(theta + s Z)] from this many samples; derivatives of every order, to theta and scale,
-    are unbiased too.
-    """
+    """E[y*(theta + s Z)] from this many samples, with unbiased derivatives of every order."""
     return _argmax(_sampled(maximiser, theta, key, scale, samples, noise), jacobian)
 
 
@@ -63,9 +57,7 @@ def perturbed_max(
     noise: Noise = GUMBEL,
     jacobian: Jacobian = "score",
 ) -> jax.Array:
-    """E[max_y <theta + s Z, y>] from this many samples; its gradient is the perturbed argmax of the
-    same samples.
-    """
+    """E[max_y <theta + s Z, y>]; its gradient is the perturbed argmax of the same samples."""
     run = _sampled(maximiser, theta, key, scale, samples, noise)
     noises = (run.points - run.theta) / run.scale
     radial = jnp.mean(run.boxes(run.theta) * _inner(noises, run.choices))
@@ -77,9 +69,7 @@ def perturbed_max(
 
 
 class _Sampled(NamedTuple):
-    """Points theta + s Z with the choice and the value of each, and those without noise; none has
-    derivatives.
-    """
+    """Points theta + s Z with their choices and values, and those without noise; constants."""
 
     theta: jax.Array
     scale: jax.Array
@@ -139,8 +129,8 @@ def _argmax(run: _Sampled, jacobian: Jacobian) -> jax.Array:
             "the Jacobian of a perturbed argmax is estimated by 'score' or by 'value', not by "
             f"{jacobian!r}"
         )
-    slope: jax.Array = jax.grad(
+    gradient: jax.Array = jax.grad(
         lambda theta: jnp.mean(run.boxes(theta) * (run.values - run.still_value))
     )(run.theta)
-    found: jax.Array = jnp.mean(run.choices, 0) + (slope - jax.lax.stop_gradient(slope))
+    found: jax.Array = jnp.mean(run.choices, 0) + (gradient - jax.lax.stop_gradient(gradient))
     return found

@@ -1,14 +1,10 @@
-"""A stochastic program as plain records: what is computed, what is drawn, and what it costs,
-parents first.
+"""A stochastic program as plain records: what is computed, drawn, and what it costs, in order.
 
 Functions take the values of their parents by name. A draw and a cost may have several elements
 along leading axes, its plates. `follows["z"] = {0: 1}` says that an element depends on those
 elements of the draw z alone whose place along axis 0 of z is its own along axis 1; with Upto(1), on
-those up to its own place, as in a recurrence. Without such knowledge it depends on all of them,
-which is always right.
+those up to its own place, as in a recurrence. Without such knowledge it depends on all of them.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -38,16 +34,14 @@ class Compute(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A random value, drawn once for every particle; `law` has one batch axis for every plate.
-
-    With a number of samples of its own it is drawn that often for each of them and for each of its
-    parents' samples. `critic` is a value, not below the draw, that is subtracted from the costs
-    before they weigh its score.
+    """A random value, drawn once for every particle; `dist` has a batch axis for every plate. With
+    `samples` of its own it is drawn that often for each sample of its parents. `critic` is a value,
+    not below the draw, that is subtracted from the costs before they weigh its score.
     """
 
     name: str
     parents: tuple[str, ...]
-    law: Callable[[Values], Distribution]
+    dist: Callable[[Values], Distribution]
     method: Method
     plates: int = 0
     follows: Follows = NOTHING
@@ -56,12 +50,9 @@ class Draw(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A finite draw along a recurrence of its own, with the values 0, 1, ... `support` - 1, that is
-    summed exactly.
-
+    """A finite draw along a recurrence of its own, of values 0 ... `support` - 1, summed exactly.
     `mass(values, own)` is the probability that each element is as in `own`, given those before it
-    as in `values`. In a `chain` an element depends on one other alone: that one step before it
-    along `axis`, at its own place elsewhere.
+    as in `values`; in a `chain`, given the one a step before along `axis`, at its place elsewhere.
     """
 
     name: str
@@ -75,9 +66,7 @@ class Path(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The log density of a part of a block, element by element, given the values of its parents and
-    of the block.
-    """
+    """The elementwise log density of a part of a block, given parents and the block."""
 
     name: str
     parents: tuple[str, ...]
@@ -87,10 +76,8 @@ class Score(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Values that are drawn together, as those of a recurrence are.
-
-    Parts without a score must be drawn as differentiable functions of the parents, the others
-    without derivatives.
+    """Values that are drawn together, as of a recurrence: parts without a score as differentiable
+    functions of the parents, the others without derivatives.
     """
 
     name: str
@@ -102,9 +89,8 @@ class Block(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """A part of what is to be averaged; the whole is the sum over all elements of all costs.
-
-    Axes after the plates belong to the value: costs that are vectors give Jacobians.
+    """A part of what is averaged, the sum over all elements of all costs; axes after the plates
+    belong to the value: costs that are vectors give Jacobians.
     """
 
     name: str

@@ -1,46 +1,42 @@
 """A program as it is run: every step for all samples at once, and the weights of what was drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from .axes import Placed, Term, joint, mapped
-from .batched import batched_law
+from .axes import Labelled, Placed, batched, joint, mapped
 from .box import magic_box
 from .errors import EstimatorError
 from .methods.baselines import Baseline
+from .methods.enumeration import path_points, path_weights
 from .methods.method import Points
-from .paths import path_points, path_weights
-from .program import Block, Compute, Cost, Draw, Follows, Path, Step, Upto
+from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
-State = dict[str, Any]
+BaselineState = dict[str, Any]
 
 
 class Drawn(NamedTuple):
-    """`axes` are the sample axes of weights and log probabilities; along `own` samples are
-    independent.
-    """
+    """`axes` are the sample axes of weights and log_prob; independent along `own`."""
 
     name: str
     axes: tuple[int, ...]
     own: int | None
     plates: int
-    local: tuple[int, ...]
-    follows: Follows
-    weights: jax.Array | None
-    log_prob: jax.Array | None
-    spread: jax.Array | None
-    baseline: Baseline | None
+    local: tuple[int, ...] = ()
+    follows: Follows = NOTHING
+    weights: jax.Array | None = None
+    log_prob: jax.Array | None = None
+    squares: jax.Array | None = None
+    baseline: Baseline | None = None
     critic: str | None = None
 
 
-class Run:
-    def __init__(self, steps: list[Step], particles: int, state: State):
+class ProgramRun:
+    def __init__(self, steps: list[Step], particles: int, state: BaselineState):
         self.steps = steps
         self.state = state
         self.values: dict[str, Placed] = {}
@@ -85,30 +81,26 @@ class Run:
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
         axes = above if own is None else joint([above, (0, own)])
-        law = self._law_of_all(step, given, axes, own)
-        found = (
-            self._points_of_all(step, law, key, len(axes))
-            if law
-            else self._points(step, given, key, axes)
-        )
-        values, weights, log_prob, spread = found
+        dist = self._dist_of_all(step, given, axes, own)
+        if dist:
+            found = self._points_of_all(step, dist, key, len(axes))
+        else:
+            found = self._points(step, given, key, axes)
+        values, weights, log_prob, squares = found
         if step.method.single:
-            values, weights, log_prob, spread = jax.tree.map(
+            values, weights, log_prob, squares = jax.tree.map(
                 lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
-                (values, weights, log_prob, spread),
+                (values, weights, log_prob, squares),
             )
             self.values[step.name] = Placed(values, axes)
         else:
             count = jax.tree.leaves(values)[0].shape[len(axes)]
             points_axis = self._new_axis(count)
-            every = (
-                jax.tree.map(lambda array: array[(0,) * len(axes)], values)
-                if step.method.free
-                else values
-            )
-            self.values[step.name] = Placed(
-                every, (points_axis,) if step.method.free else (*axes, points_axis)
-            )
+            if step.method.free:
+                first = jax.tree.map(lambda array: array[(0,) * len(axes)], values)
+                self.values[step.name] = Placed(first, (points_axis,))
+            else:
+                self.values[step.name] = Placed(values, (*axes, points_axis))
             axes = (*axes, points_axis)
         self.drawn[step.name] = Drawn(
             step.name,
@@ -119,31 +111,29 @@ class Run:
             step.follows,
             weights,
             log_prob,
-            spread,
+            squares,
             step.method.baseline,
             step.critic,
         )
 
-    def _law_of_all(
+    def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
     ) -> Distribution | None:
-        """One law for all samples, where these are drawn and the length of each sample's own score
-        is not asked for.
-
-        Samples of a law with nothing random above share its parameters.
-        """
-        if own is None or (step.method.baseline and step.method.baseline.spread):
+        """One distribution for all samples, unless each one's own score is asked for."""
+        if own is None or (step.method.baseline and step.method.baseline.squares):
             return None
         shape = tuple(self.sizes[axis] for axis in axes)
         if any(value.axes for value in given.values()):
-            return batched_law(step.law, given, axes, shape)
-        law = step.law({name: value.value for name, value in given.items()})
-        return law.expand((*shape, *law.batch_shape))
+            return batched(step.dist, given, axes, shape)
+        dist = step.dist({name: value.value for name, value in given.items()})
+        return dist.expand((*shape, *dist.batch_shape))
 
-    def _points_of_all(self, step: Draw, law: Distribution, key: jax.Array, samples: int) -> Points:
+    def _points_of_all(
+        self, step: Draw, dist: Distribution, key: jax.Array, samples: int
+    ) -> Points:
         """Samples are elements of one draw, from one key; nothing below mixes them."""
         local = (*range(samples), *(samples + axis for axis in self.local[step.name]))
-        drawn = step.method.points(key, law, local)
+        drawn = step.method.points(key, dist, local)
         found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
         return found
 
@@ -154,7 +144,7 @@ class Run:
         local = self.local[step.name]
 
         def points(arguments: Mapping[str, Any]) -> Points:
-            return step.method.points(arguments[""], step.law(arguments), local)
+            return step.method.points(arguments[""], step.dist(arguments), local)
 
         found: Points = mapped(points, {"": self._keys(key, axes), **given}).value
         return found
@@ -168,16 +158,7 @@ class Run:
         axis = self._new_axis(len(points))
         self.values[step.name] = Placed(points, (axis,))
         self.drawn[step.name] = Drawn(
-            step.name,
-            (*above, axis),
-            None,
-            len(step.shape),
-            local,
-            step.follows,
-            weights,
-            None,
-            None,
-            None,
+            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights
         )
 
     def _block(self, step: Block, key: jax.Array) -> None:
@@ -192,15 +173,11 @@ class Run:
             self.above[name] = self._above(step.parents) | names
         for score in step.scores:
             placed = mapped(score.log_prob, self._given(score.parents))
+            missing = [k for k, axis in enumerate(found.axes) if axis not in placed.axes]
+            samples = [self.sizes[axis] for axis in found.axes]
             log_prob = jnp.broadcast_to(
-                jnp.expand_dims(
-                    placed.value,
-                    [k for k, axis in enumerate(found.axes) if axis not in placed.axes],
-                ),
-                (
-                    *(self.sizes[axis] for axis in found.axes),
-                    *placed.value.shape[len(placed.axes) :],
-                ),
+                jnp.expand_dims(placed.value, missing),
+                (*samples, *placed.value.shape[len(placed.axes) :]),
             )
             self.above[score.name] = self._above(step.parents)
             self.drawn[score.name] = Drawn(
@@ -208,12 +185,8 @@ class Run:
                 found.axes,
                 own,
                 score.plates,
-                (),
-                {},
-                None,
-                log_prob,
-                None,
-                score.method.baseline,
+                log_prob=log_prob,
+                baseline=score.method.baseline,
             )
 
     # ---- sample axes
@@ -223,9 +196,7 @@ class Run:
         return len(self.sizes) - 1
 
     def _own_axis(self, samples: int | None, above: tuple[int, ...]) -> int:
-        """Draws of the same number of samples share an axis, unless one is above another; others
-        use the particles'.
-        """
+        """Draws of as many samples share an axis, unless one is above another."""
         if samples is None:
             return 0
         for axis in sorted(self.independent - {0}):
@@ -241,17 +212,17 @@ class Run:
 
     # ---- weights
 
-    def weights(self, names: Sequence[str], follows: Follows, boxed: bool = True) -> Iterator[Term]:
-        """The weights of these draws on the axes of something below them; boxes on the same axes
-        are one.
-        """
+    def weights(
+        self, names: Sequence[str], follows: Follows, boxed: bool = True
+    ) -> Iterator[Labelled]:
+        """The weights of these draws on the axes of something below; boxes on like axes join."""
         boxes: dict[tuple[Any, ...], jax.Array] = {}
         for name in names:
             drawn = self.drawn[name]
             along = follows.get(name, {})
             if drawn.weights is not None:
                 plates = tuple(("plate", along[k]) for k in drawn.local)
-                yield Term(drawn.weights, (*drawn.axes, *plates))
+                yield Labelled(drawn.weights, (*drawn.axes, *plates))
             if drawn.log_prob is not None and boxed:
                 first = len(drawn.axes)
                 log_prob = drawn.log_prob
@@ -266,25 +237,20 @@ class Run:
                 )
                 boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
         for labels, log_prob in boxes.items():
-            yield Term(magic_box(log_prob), labels)
+            yield Labelled(magic_box(log_prob), labels)
 
-    def count(self, terms: Sequence[Term], without: tuple[int, ...] = ()) -> int:
+    def count(self, terms: Sequence[Labelled], without: tuple[int, ...] = ()) -> int:
         """How many independent samples the sum is over."""
-        present = {label for term in terms for label in term.labels} & self.independent - set(
-            without
-        )
-        count = 1
-        for axis in present:
-            count *= self.sizes[axis]
-        return count
+        present = {label for term in terms for label in term.labels} - set(without)
+        return prod(self.sizes[axis] for axis in present & self.independent)
 
 
-def cost_term(cost: Cost, value: Placed) -> Term:
+def cost_term(cost: Cost, value: Placed) -> Labelled:
     plates = tuple(("plate", k) for k in range(cost.plates))
     trailing = jnp.ndim(value.value) - len(value.axes) - cost.plates
     if trailing < 0:
         raise EstimatorError(f"the cost {cost.name} has fewer axes than its {cost.plates} plates")
-    return Term(jnp.asarray(value.value), (*value.axes, *plates, *(None,) * trailing))
+    return Labelled(jnp.asarray(value.value), (*value.axes, *plates, *(None,) * trailing))
 
 
 def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:

@@ -1,17 +1,11 @@
-"""A surrogate of the whole program: its value estimates E[sum of costs], its derivatives those of
-the expectation.
+"""A surrogate of the whole program: it and its derivatives estimate those of E[sum of costs].
 
-For a cost c with the draws D(c) above it, summed over all samples and elements,
-
-    sum_c  prod_{d in D(c)} weight_d * c   +   sum_w  prod_{d in D(w)} weight_d * (1 - box(log p_w))
-    * b_w
-
-where the second sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its
-score, and a baseline is boxed with the log probabilities of earlier draws only: both sums have the
-right derivatives of every order.
+For a cost c with the draws D(c) above it, summed over all samples and elements, sum_c prod_{d in
+D(c)} weight_d * c + sum_w prod_{d in D(w)} weight_d * (1 - box(log p_w)) * b_w, where the second
+sum is over the draws w that have a baseline b_w. Only costs below a draw weigh its score, and a
+baseline is boxed with the log probabilities of earlier draws only: both sums have the right
+derivatives of every order.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -20,39 +14,36 @@ import jax
 import jax.numpy as jnp
 import numpyro
 
-from .axes import Placed, Term, contract
+from .axes import Labelled, Placed, contract
 from .box import magic_box
 from .errors import EstimatorError
+from .methods.baselines import SeenCosts
 from .methods.method import Method
 from .program import Block, Cost, Draw, Score, Step, Upto
-from .run import Drawn, Run, State, cost_term
+from .run import BaselineState, Drawn, ProgramRun, cost_term
 
 
 class Estimate(NamedTuple):
-    """`value` estimates the expected cost, as its derivatives do; `state` is what baselines
-    remember for the next.
-    """
+    """`value` estimates the expected cost, its derivatives too; `state` is the baselines'."""
 
     value: jax.Array
-    state: State
+    state: BaselineState
 
 
 def surrogate(
-    steps: Iterable[Step], key: jax.Array, particles: int = 1, state: State | None = None
+    steps: Iterable[Step], key: jax.Array, particles: int = 1, state: BaselineState | None = None
 ) -> Estimate:
-    """One estimate from this many particles, which are samples of all draws without a number of
-    their own.
-    """
+    """One estimate from this many particles, samples of all draws without a number of own."""
     if particles < 1:
         raise EstimatorError(f"{particles} samples have no mean: draw at least one")
-    run = Run(list(steps), particles, dict(state or {}))
+    run = ProgramRun(list(steps), particles, dict(state or {}))
     with numpyro.validation_enabled(False):
         for number, step in enumerate(run.steps):
             run.take(step, jax.random.fold_in(key, number))
         return _Sums(run).estimate()
 
 
-def initial_state(steps: Iterable[Step]) -> State:
+def initial_state(steps: Iterable[Step]) -> BaselineState:
     """What baselines remember before anything was drawn."""
     parts = [
         part for step in steps for part in (step.scores if isinstance(step, Block) else [step])
@@ -62,7 +53,7 @@ def initial_state(steps: Iterable[Step]) -> State:
     )
 
 
-def starting_state(methods: Mapping[str, Method]) -> State:
+def starting_state(methods: Mapping[str, Method]) -> BaselineState:
     """The same, from the methods of draws and scores by their names."""
     baselines = {name: method.baseline for name, method in methods.items()}
     return {
@@ -80,7 +71,7 @@ def least_particles(methods: Iterable[Method]) -> int:
 class _Sums:
     """The two sums of the surrogate."""
 
-    def __init__(self, run: Run):
+    def __init__(self, run: ProgramRun):
         self.run = run
         self.state = run.state
 
@@ -101,9 +92,7 @@ class _Sums:
         return contract(terms) / self.run.count(terms)
 
     def _baseline_term(self, drawn: Drawn) -> jax.Array:
-        """sum over samples and elements of weight * (1 - box(log p)) * b, which is 0 in value and
-        in expectation.
-        """
+        """sum over samples and elements of weight * (1 - box(log p)) * b: 0 in value and mean."""
         assert drawn.log_prob is not None
         costs = self._costs_below(drawn)
         if costs is None:
@@ -113,7 +102,7 @@ class _Sums:
         labels = (*drawn.axes, *(("plate", k) for k in range(drawn.plates)))
         trailing = (None,) * (costs.ndim - len(labels))
         terms = [
-            Term(weighed, (*labels, *trailing)),
+            Labelled(weighed, (*labels, *trailing)),
             *self.run.weights(sorted(self.run.above[drawn.name] - {drawn.name}), drawn.follows),
         ]
         return contract(terms) / self.run.count(terms)
@@ -135,18 +124,15 @@ class _Sums:
         return _expand_to(jnp.expand_dims(value, missing), costs.ndim)
 
     def _baseline(self, drawn: Drawn, costs: jax.Array) -> jax.Array:
-        """What the other samples, or earlier estimates, say about the costs less those that the
-        critic expects.
-        """
+        """What other samples, or earlier estimates, say about the costs less the critic's."""
         if drawn.baseline is None:
             return jnp.zeros(())
         self._verify_count(drawn)
         costs = costs - self._critic(drawn, costs)
         own = None if drawn.own is None else drawn.axes.index(drawn.own)
-        spread = None if drawn.spread is None else _expand_to(drawn.spread, costs.ndim)
-        found = drawn.baseline.values(
-            costs, own, spread, self.state.get(drawn.name, drawn.baseline.start)
-        )
+        squares = None if drawn.squares is None else _expand_to(drawn.squares, costs.ndim)
+        state = self.state.get(drawn.name, drawn.baseline.start)
+        found = drawn.baseline.values(SeenCosts(costs, own, squares, state))
         if drawn.name in self.state:
             self.state[drawn.name] = jax.lax.stop_gradient(
                 drawn.baseline.update(costs, self.state[drawn.name])
@@ -164,7 +150,7 @@ class _Sums:
                 cost_term(cost, value),
                 *self.run.weights(sorted(between), cost.follows, boxed=False),
             ]
-            terms = [Term(jax.lax.stop_gradient(term.array), term.labels) for term in terms]
+            terms = [Labelled(jax.lax.stop_gradient(term.array), term.labels) for term in terms]
             along = {theirs: own for own, theirs in cost.follows.get(drawn.name, {}).items()}
             plates = [("plate", theirs) for theirs in sorted(along, key=lambda k: along[k])]
             present = {label for term in terms for label in term.labels}
@@ -184,8 +170,9 @@ class _Sums:
         have = 1 if drawn.own is None else self.run.sizes[drawn.own]
         if have < drawn.baseline.needs:
             raise EstimatorError(
-                f"the baseline of {drawn.name} is made of other samples, and it has only {have}: draw at least "
-                f"{drawn.baseline.needs} particles, or give the draw a number of samples"
+                f"the baseline of {drawn.name} is made of other samples, and it has only {have}: "
+                f"draw at least {drawn.baseline.needs} particles, or give the draw a number of "
+                "samples"
             )
 
 

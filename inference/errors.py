@@ -1,7 +1,5 @@
 """What can go wrong in a question, said so that the asker can act."""
 
-from __future__ import annotations
-
 
 class InferenceError(ValueError):
     """A question or a graph that has no answer as it stands."""

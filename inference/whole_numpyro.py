@@ -1,8 +1,7 @@
-"""NumPyro as a whole module, where ArviZ 1.x was imported before and left one behind that loads on
-first use.
+"""NumPyro as a whole module, where ArviZ 1.x was imported before and left a lazy one behind.
 
-A submodule that is imported from such a one loses its names: `numpyro.factor` then fails. Packages
-that use NumPyro import this first.
+A submodule imported from such a one loses its names: `numpyro.factor` then fails. Packages that use
+NumPyro import this first.
 """
 
 import sys

@@ -8,7 +8,7 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpc.dsl.check.program import Result
+from dpc.dsl.check.program import CheckResult
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.build import build_graph
 from dpc.dsl.graph.dump import show_graph
@@ -36,11 +36,11 @@ def _content(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def _check(name: str, content: bytes) -> Result:
+def _check(name: str, content: bytes) -> CheckResult:
     try:
         return check_model(decode_source(name, content))
     except DpError as error:
-        return Result(None, error.diagnostics)
+        return CheckResult(None, error.diagnostics)
 
 
 def expected_file(path: Path) -> Path:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import arviz as az
-import jax
 import numpy as np
 import pytest
 
 import dpc
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 BAYES = Path(__file__).parent.parent / "models" / "bayes"
 REFERENCES = json.loads((BAYES / "references.json").read_text(encoding="utf-8"))
@@ -34,12 +35,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gp_poisson": {"target_accept": 0.95},
 }
 """Where the posterior is steep, smaller steps; where steps are small, more of them."""
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def posterior_of(name: str) -> Any:

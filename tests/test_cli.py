@@ -6,7 +6,6 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,8 @@ import pytest
 
 from dpc import __version__
 from dpc.cli import COMMANDS, main
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 GOOD = "model coin\np ~ Beta(1, 1)\nheads ~ Bernoulli(p)\n"
 BAD = "x ~ Normal(0, -1)\ny := zz\n"
@@ -25,14 +26,6 @@ def model(tmp_path: Path) -> Path:
     path = tmp_path / "coin.dp"
     path.write_text(GOOD)
     return path
-
-
-@pytest.fixture(autouse=True)
-def _precision_as_before() -> Iterator[None]:
-    """Commands that run a model switch their process to double precision."""
-    yield
-    if "jax" in sys.modules:
-        sys.modules["jax"].config.update("jax_enable_x64", False)
 
 
 def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ import pytest
 
 import dpc
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 MODELS = Path(__file__).parent.parent / "models"
 KEY = 0
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def test_log_prob_of_eight_schools_by_hand() -> None:

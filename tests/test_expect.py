@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,12 +34,6 @@ from dpc.dsl.graph.graph import Kind
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 Array = Any
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 # ---- the lines

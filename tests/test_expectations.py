@@ -8,7 +8,7 @@ errors, which a right one fails once in 1.7 million; seeds are fixed, so a failu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,13 +19,9 @@ from scipy import stats
 
 import dpc
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 ESTIMATES = 4000
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def agree(

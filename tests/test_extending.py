@@ -23,6 +23,8 @@ from dpc.estimators.methods.method import Method, Points
 from dpc.estimators.methods.score import ScoreFunction
 from dpc.inference.families.table import find_family
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 HALF_PI = np.pi / 2
 
 # ---- made-up rows

@@ -9,6 +9,8 @@ import pytest
 from dpc.cli import main
 from dpc.dsl import pipeline
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 TEXT = """model m
 param t : real = 0.3
 b ~ Bernoulli(logistic(t))

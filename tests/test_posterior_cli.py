@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,6 +26,8 @@ from dpc.posterior.nuts import load_draws
 from dpc.posterior.summary import EntryTable, PosteriorSummary
 from dpc.show.progress import ChainProgress
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 PAIR = """
 dim Place = here | there
 dim Obs
@@ -44,12 +45,6 @@ SAVE_ALL = (
     "import sys; from dpc.model import keeper; from dpc.cli import main; "
     "keeper.SAVE_SECONDS = 0; main(sys.argv[1:])"
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")

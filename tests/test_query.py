@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from networks import same_network
 
 from dpc.cli import main
-from dpc.inference.formats.network import same_network
 from dpc.inference.formats.registry import read_network
 
 ROOT = Path(__file__).parent.parent

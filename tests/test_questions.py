@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,14 @@ import pytest
 import dpc
 from dpc.inference.queries import infer_log_partition, infer_marginals
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 MODELS = Path(__file__).parent.parent / "models"
 HMM = {
     "pi": np.array([0.2, 0.3, 0.5]),
     "A": np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]),
     "mu": np.array([0.0, 5.0, 9.0]),
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")

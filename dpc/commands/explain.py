@@ -3,8 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from dpc.dsl.codes import all_codes, chapters
-from dpc.dsl.codes.entry import format_code
+from dpc.dsl.codes import all_codes, chapters, format_code
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import all_functions, functions_by_name

@@ -10,8 +10,7 @@ from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
 from dpc.inference.engines.approximate.fits import plan_if_it_fits
 from dpc.inference.factors.factor_graph import FactorGraph
-from dpc.inference.planning.memory import default_memory_limit
-from dpc.inference.planning.plan import Plan
+from dpc.inference.planning.plan import Plan, default_memory_limit
 
 from ..exits import UsageError
 

@@ -23,7 +23,7 @@ from dpc.dsl.text.keywords import quote_name
 from dpc.dsl.text.parser import parse_program
 from dpc.dsl.text.syntax import DrawStmt, ModelStmt
 from dpc.inference.factors.factor_graph import Factor
-from dpc.inference.formats.network import Network, Table, Variable
+from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 from dpc.inference.formats.registry import FORMATS, format_of
 
 from ..exits import UsageError
@@ -114,7 +114,7 @@ def network_of(discrete: Discrete, source: Source) -> Network:
     children = [factor.child for factor in factors]
     is_bayesian = sorted(map(str, children)) == sorted(discrete.states)
     variables = tuple(
-        Variable(v, states, properties.get(v, ())) for v, states in discrete.states.items()
+        NetworkVariable(v, states, properties.get(v, ())) for v, states in discrete.states.items()
     )
     tables = tuple(
         _conditional(factor) if is_bayesian else _potential(factor) for factor in factors
@@ -122,14 +122,14 @@ def network_of(discrete: Discrete, source: Source) -> Network:
     return Network(name, variables, tables, is_bayesian, properties.get("", ()))
 
 
-def _conditional(factor: Factor) -> Table:
+def _conditional(factor: Factor) -> NetworkTable:
     place = factor.variables.index(factor.child)
     scope = (*(str(v) for v in factor.variables if v != factor.child), str(factor.child))
-    return Table(scope, np.moveaxis(np.exp(factor.log_values), place, -1))
+    return NetworkTable(scope, np.moveaxis(np.exp(factor.log_values), place, -1))
 
 
-def _potential(factor: Factor) -> Table:
-    return Table(tuple(map(str, factor.variables)), np.exp(factor.log_values))
+def _potential(factor: Factor) -> NetworkTable:
+    return NetworkTable(tuple(map(str, factor.variables)), np.exp(factor.log_values))
 
 
 def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
@@ -213,7 +213,7 @@ class _ProgramWriter:
                     (f"[{parents}]" if parents else "") + f" : simplex[{self._dim(table.child)}]",
                 )
 
-    def _array_name(self, table: Table) -> str:
+    def _array_name(self, table: NetworkTable) -> str:
         name = f"table of {table.child}"
         while name in self.taken:
             name += "_"
@@ -233,7 +233,7 @@ class _ProgramWriter:
                 f"{self._law(table, variable, apart)}"
             )
 
-    def _law(self, table: Table, variable: Variable, apart: bool) -> str:
+    def _law(self, table: NetworkTable, variable: NetworkVariable, apart: bool) -> str:
         if apart and table.values.size > SMALL_TABLE:
             name = self._array_name(table)
             self.arrays[name] = table.values
@@ -258,7 +258,7 @@ class _ProgramWriter:
     def _key(self, variable: str, state: str) -> str:
         return state if self._is_counted(variable) else quote_name(state)
 
-    def _rows(self, table: Table, own: int) -> str:
+    def _rows(self, table: NetworkTable, own: int) -> str:
         """One row for every combination of all but the last `own` variables."""
         keyed = table.scope[: len(table.scope) - own]
         lines = []

@@ -24,7 +24,7 @@ from dpc.dsl.record import Record
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.domains import Domain
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 from .discrete import Grounded, KnownArrays, ground_model
 from .given import WrongEvidence, state_of
@@ -229,7 +229,7 @@ def build_finite(
         ) from None
     counts = tuple(len(states) for states in grounded.states.values())
     scopes = [group.scopes for groups in grounded.groups for group in groups]
-    structure = Structure(counts, tuple(map(Group, [*scopes, np.zeros((1, 0), np.intp)])))
+    structure = Structure(counts, tuple(map(FactorGroup, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
     indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
     return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)

@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from dpc.dsl.graph.graph import Kind
-from dpc.inference.optimise.stochastic import LEAST_STEPS, OPTIMIZERS, SMALL, STRETCH, last_fall
+from dpc.inference.optimise.stochastic import CHUNK, LEAST_STEPS, OPTIMIZERS, SMALL, last_fall
 
 CHECKS = 2
 
@@ -40,7 +40,7 @@ class OptimiseState(NamedTuple):
     @property
     def value(self) -> float:
         """The loss, as far as its noise lets us see."""
-        return float(self.losses[-STRETCH:].mean())
+        return float(self.losses[-CHUNK:].mean())
 
 
 class LossTrend(NamedTuple):
@@ -69,7 +69,7 @@ def optimise(
     advance = _stretch(model, data, plan)
     key = jax.random.key(plan.seed)
     while state.step < plan.steps and not has_converged(state.losses):
-        count = min(STRETCH - state.step % STRETCH, plan.steps - state.step)
+        count = min(CHUNK - state.step % CHUNK, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
         state = OptimiseState(
             state.step + count,
@@ -94,7 +94,7 @@ def first_bad(losses: np.ndarray) -> int:
 
 
 def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:
-    """Up to STRETCH steps; how many is an argument, so that all stretches run the same program."""
+    """Up to CHUNK steps; how many is an argument, so that all chunks run the same program."""
     optimizer = OPTIMIZERS[plan.optimizer](plan.rate)
     sign = 1.0 if model.graph.of_kind(Kind.COST)[0].minimize else -1.0
 
@@ -115,7 +115,7 @@ def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:
             change, memory = optimizer.update(gradient, memory, raw)
             return optax.apply_updates(raw, change), (memory, baselines), losses.at[k].set(value)
 
-        return jax.lax.fori_loop(0, count, step, (raw, memory, jnp.zeros(STRETCH)))
+        return jax.lax.fori_loop(0, count, step, (raw, memory, jnp.zeros(CHUNK)))
 
     return jax.jit(advance)
 
@@ -125,7 +125,7 @@ def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:
 
 def has_converged(losses: np.ndarray) -> bool:
     """The fall is over at several checks in a row, one after each whole stretch."""
-    ends = [(len(losses) // STRETCH - k) * STRETCH for k in range(CHECKS)]
+    ends = [(len(losses) // CHUNK - k) * CHUNK for k in range(CHECKS)]
     return ends[-1] >= LEAST_STEPS and all(progress(losses[:end]).is_over for end in ends)
 
 
@@ -139,6 +139,6 @@ def smoothed(losses: np.ndarray) -> np.ndarray:
     """The mean of the losses of a window that ends at each step."""
     total = np.concatenate([[0.0], np.cumsum(losses)])
     end = np.arange(1, len(losses) + 1)
-    begin = np.maximum(end - STRETCH, 0)
+    begin = np.maximum(end - CHUNK, 0)
     mean: np.ndarray = (total[end] - total[begin]) / (end - begin)
     return mean

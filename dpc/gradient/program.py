@@ -12,16 +12,16 @@ import jax
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.lower.emit import program_text
-from dpc.dsl.lower.program import Program, Writer, lower_program
+from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
-from dpc.estimators.bounds import Bound, bound_surrogate
+from dpc.estimators.bounds import EvidenceBound, bound_surrogate
 from dpc.estimators.divergence import divergence
 from dpc.estimators.methods.baselines import Constant
 from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.table import BASELINES, METHODS
-from dpc.estimators.run import State
+from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import least_particles, starting_state
 
 from ..model.functions import Sizes, compiled, split_data
@@ -61,10 +61,10 @@ class ObjectiveProgram:
         self.summed = summed_paths(self.graph, choices)
 
     @cached_property
-    def _lowered(self) -> Program:
+    def _lowered(self) -> LoweredProgram:
         frozen = frozenset(name for name, c in self.choices.items() if weighs_scores(c.method))
 
-        def parts(writer: Writer) -> list[FunctionDef]:
+        def parts(writer: ProgramWriter) -> list[FunctionDef]:
             return [StepWriter(writer, frozen, self.summed).write(self.terms)]
 
         return lower_program(self.graph, parts, RESERVED)
@@ -85,7 +85,7 @@ class ObjectiveProgram:
         data: Mapping[str, Any],
         key: Any,
         samples: int,
-        state: State | None = None,
+        state: BaselineState | None = None,
     ) -> Estimate:
         """One estimate of the mean objective, by this many samples, or of its bound."""
         steps = self.steps(params, data)
@@ -94,11 +94,11 @@ class ObjectiveProgram:
         options = {
             n: value.value for n, value in self.bound.arguments if isinstance(value, c.Const)
         }
-        bound = Bound(float(options.get("alpha", 0.0)), int(options["samples"]))
+        bound = EvidenceBound(float(options.get("alpha", 0.0)), int(options["samples"]))
         return Estimate(bound_surrogate(steps, key, bound, samples), state or {})
 
     @property
-    def initial_state(self) -> State:
+    def initial_state(self) -> BaselineState:
         """What baselines remember before the first estimate."""
         return starting_state({self._drawn_name(n): method for n, method in self.methods.items()})
 

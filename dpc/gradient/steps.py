@@ -32,8 +32,8 @@ from dpc.dsl.lower.code import (
     set_at,
     summed,
 )
+from dpc.dsl.lower.distributions import expanded, lower_distribution
 from dpc.dsl.lower.expressions import lower
-from dpc.dsl.lower.laws import expanded, lower_law
 from dpc.dsl.lower.names import free_name
 from dpc.dsl.lower.nodes import (
     density_terms,
@@ -43,7 +43,7 @@ from dpc.dsl.lower.nodes import (
     place_along,
     places_of,
 )
-from dpc.dsl.lower.program import Writer, draw_keys, drawn_with, split_keys
+from dpc.dsl.lower.program import ProgramWriter, draw_keys, drawn_with, split_keys
 from dpc.dsl.lower.recurrences import recurrence_statements
 from dpc.dsl.lower.scope import Scope, size_code
 from dpc.dsl.lower.shapes import as_array, as_number, full
@@ -58,7 +58,7 @@ GIVEN = (Kind.INPUT, Kind.PARAMETER)
 class StepWriter:
     """Writes one function for each random node and each cost."""
 
-    def __init__(self, writer: Writer, frozen: frozenset[str], summed: frozenset[str]):
+    def __init__(self, writer: ProgramWriter, frozen: frozenset[str], summed: frozenset[str]):
         self.writer = writer
         self.summed = summed
         self.graph = writer.graph
@@ -140,7 +140,7 @@ class StepWriter:
         assert isinstance(piece.body, c.Law)
         inside = piece_scope(node, piece, self.writer.scope)
         axes = own_axes(piece, self.writer.scope)
-        return expanded(lower_law(piece.body, axes, inside), axes, inside)
+        return expanded(lower_distribution(piece.body, axes, inside), axes, inside)
 
     def mass(self, node: Node) -> Statement:
         """The probability of a value for each element of a recurrent draw, given the past."""

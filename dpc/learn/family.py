@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.record import Record
-from dpc.inference.optimise.method import Result, minimise
+from dpc.inference.optimise.method import Minimised, minimise
 from dpc.inference.optimise.newton import Newton
 
 from ..model.model import Model
@@ -111,7 +111,7 @@ class FieldFamily:
         found: Values = result.raw
         return found
 
-    def _solve(self, mean: Values, prior: FieldPrior | None) -> Result:
+    def _solve(self, mean: Values, prior: FieldPrior | None) -> Minimised:
         target = {name: jnp.asarray(mean[name], float) for name in self._zero}
         weight = 1.0 + (prior.count if prior else 0.0)
         if prior:

@@ -8,10 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from dpc.dsl.record import Record
-from dpc.inference.losses.bethe import bethe_loss
-from dpc.inference.losses.contrastive import contrastive_loss
-from dpc.inference.losses.perturbed import perturbed_loss
-from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
+from dpc.inference.losses.fields import (
+    bethe_loss,
+    contrastive_loss,
+    perturbed_loss,
+    pseudo_likelihood,
+)
 from dpc.inference.losses.structured import perceptron_loss, sparsemap_loss
 
 from ..finite.finite import Finite

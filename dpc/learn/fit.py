@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpc.inference.optimise.information import standard_errors
-from dpc.inference.optimise.method import Method, Result, State, minimise
+from dpc.inference.optimise.method import Minimised, Minimiser, State, minimise
 from dpc.inference.optimise.sharded import replicate
 
 from ..model.keeper import digest
@@ -78,7 +78,7 @@ def fit_likelihood(
     )
 
 
-def reason_of(likelihood: Likelihood, result: Result, params: Values) -> str:
+def reason_of(likelihood: Likelihood, result: Minimised, params: Values) -> str:
     """Why it stopped; where the value is not finite, the entries that are to blame."""
     culprits = "" if np.isfinite(result.value) else blame(likelihood, params)
     if not culprits:
@@ -140,16 +140,16 @@ def fingerprint(
 
 
 def run(
-    methods: list[Method],
+    methods: list[Minimiser],
     raw: Values,
     options: FitOptions,
     watch: Watch | None = None,
     load: Load | None = None,
-) -> Result:
+) -> Minimised:
     """One method after the other, until one has a certificate or has taken all steps."""
     steps = STEPS if options.steps is None else options.steps
     first, state = (0, None) if load is None else load_stage(methods, raw, load)
-    result: Result | None = None
+    result: Minimised | None = None
     for number, method in enumerate(methods[first:], first):
         limit = min(EM_STEPS, steps) if number < len(methods) - 1 else steps
         seen = None if watch is None else partial(watch, number, method.name)
@@ -161,7 +161,7 @@ def run(
     return result
 
 
-def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, State]:
+def load_stage(methods: list[Minimiser], raw: Values, load: Load) -> tuple[int, State]:
     """The stage that a run had come to, and its state; `load` restores what its argument is."""
     number = int(load((0,))[0])
     _, state = load((0, methods[number].like(raw)))
@@ -171,7 +171,7 @@ def load_stage(methods: list[Method], raw: Values, load: Load) -> tuple[int, Sta
 def errors_of(
     likelihood: Likelihood,
     choice: MethodChoice,
-    result: Result,
+    result: Minimised,
     options: FitOptions,
     data: list[Arrays],
 ) -> tuple[Values | None, tuple[str, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpc.dsl.files import write_whole
 from dpc.dsl.graph.graph import Kind
-from dpc.inference.optimise.stochastic import LEAST_STEPS, STRETCH
+from dpc.inference.optimise.stochastic import CHUNK, LEAST_STEPS
 
 from ..exits import UsageError
 from ..gradient.optimise import (
@@ -93,7 +93,7 @@ class ObjectiveFit(Answer):
 
         curves = [
             series("every step", self.losses, pale=True),
-            series(f"mean of {STRETCH}", smoothed(self.losses)),
+            series(f"mean of {CHUNK}", smoothed(self.losses)),
         ]
         title = f"{self.title}: learning curve"
         write_chart(curve_chart(title, "step", self.objective, curves), path)

@@ -10,7 +10,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from dpc.inference.optimise.em import ExpectationMaximisation
 from dpc.inference.optimise.gauss_newton import GaussNewton
 from dpc.inference.optimise.lbfgs import Lbfgs
-from dpc.inference.optimise.method import Method
+from dpc.inference.optimise.method import Minimiser
 from dpc.inference.optimise.newton import Newton
 from dpc.inference.optimise.sharded import left_to_the_compiler, place, replicate, shard_rows
 from dpc.inference.optimise.stochastic import Stochastic
@@ -26,7 +26,7 @@ Values = dict[str, Any]
 
 def stages(
     likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
-) -> list[Method]:
+) -> list[Minimiser]:
     """Methods that ask again when they see NaN compile the scaled likelihood alone."""
     loss, tolerance = loss_of(likelihood, choice), options.tolerance
     if choice.method == "newton":
@@ -44,7 +44,7 @@ def stages(
                 seed=options.seed,
             )
         ]
-    descent: list[Method] = [
+    descent: list[Minimiser] = [
         Lbfgs(loss_of(likelihood.checked, choice), data, tolerance, otherwise=loss)
     ]
     if choice.method == "lbfgs":

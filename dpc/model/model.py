@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpc.inference.factors.factor_graph import FactorGraph
     from dpc.inference.formats.network import Network
     from dpc.inference.mcmc.diagnose import Advice
-    from dpc.inference.mcmc.run import Plan, Run
+    from dpc.inference.mcmc.run import NutsPlan, NutsRun
 
     from ..data.bound import Data
     from ..finite.answers import Answers
@@ -752,7 +752,7 @@ class Model:
         model, bound = self.posteriors.opened(data)
         return PosteriorSummary(summarise(model, bound, found, max_tree_depth))
 
-    def posterior_run(self, data: Any, plan: Plan) -> Run:
+    def posterior_run(self, data: Any, plan: NutsPlan) -> NutsRun:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
         model, bound = self.posteriors.opened(data)
         return model.posteriors.run(bound, plan)

@@ -11,9 +11,8 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.missing import present_name
 from dpc.dsl.graph.passes.noncentered import is_noncentered
 from dpc.dsl.graph.types import Dim
-from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group
-from dpc.inference.mcmc.over import over_draws
-from dpc.inference.mcmc.run import key_for
+from dpc.inference.mcmc.container import Coordinates, container, dataset, group, has_group
+from dpc.inference.mcmc.run import key_for, over_draws
 
 from ..data.bound import Data
 
@@ -74,7 +73,7 @@ def all_groups(
     inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT) if "." not in n.name}
     observed = {n.name: _with_gaps(n.name, data) for n in graph.nodes if n.observed}
     dims = {node.name: dims_of(node) for node in graph.nodes}
-    labels = Labels(dims, coords_of(graph, data.labels))
+    labels = Coordinates(dims, coords_of(graph, data.labels))
     sets = {name: dataset(groups.get(name, {}), labels) for name in GROUPS}
     sets["observed_data"] = dataset(observed, labels, ())
     sets["constant_data"] = dataset(inputs, labels, ())

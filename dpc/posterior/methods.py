@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from dpc.dsl.graph.graph import Kind
+from dpc.inference.mcmc.container import smooth_weights
 from dpc.inference.mcmc.gaussian import (
-    Flat,
+    FlatTarget,
     Gaussian,
     Weighted,
     draw_gaussian,
@@ -17,9 +18,8 @@ from dpc.inference.mcmc.gaussian import (
     fit_svi,
     flatten,
 )
-from dpc.inference.mcmc.pareto import smooth_weights
-from dpc.inference.mcmc.run import Plan, key_for
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.run import NutsPlan, key_for
+from dpc.inference.mcmc.target import TargetDensity
 
 from ..data.bound import Data
 from ..exits import UsageError
@@ -34,14 +34,14 @@ OVERSAMPLING = 4
 class Request(NamedTuple):
     model: Any
     data: Data
-    plan: Plan
+    plan: NutsPlan
     draws: int
     steps: int
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetDensity:
         verify_continuous(self.model.posteriors.decentred)
-        return Target(self.model.to_numpyro(self.data))
+        return TargetDensity(self.model.to_numpyro(self.data))
 
     @property
     def keys(self) -> Any:
@@ -93,7 +93,7 @@ def _svi(request: Request) -> PosteriorDraws:
 
 
 def _as_drawn(
-    request: Request, flat: Flat, gaussian: Gaussian, attributes: Values
+    request: Request, flat: FlatTarget, gaussian: Gaussian, attributes: Values
 ) -> PosteriorDraws:
     """Draws of the Gaussian as they are; their weights tell how near it is."""
     drawn = draw_gaussian(flat, gaussian, request.keys[1], request.draws)
@@ -121,8 +121,8 @@ def _systematic(log_weights: Any, offset: float, count: int) -> Any:
     return np.random.default_rng(0).permutation(order)
 
 
-def _constrained(request: Request, flat: Flat, points: Any) -> Values:
-    constrain = Target(request.model.to_numpyro(request.data)).constrain
+def _constrained(request: Request, flat: FlatTarget, points: Any) -> Values:
+    constrain = TargetDensity(request.model.to_numpyro(request.data)).constrain
     found = jax.jit(jax.vmap(lambda point: constrain(flat.unravel(point))))(points)
     return {name: np.asarray(value)[None] for name, value in found.items()}
 

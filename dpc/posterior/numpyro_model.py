@@ -15,7 +15,7 @@ from dpc.dsl.graph.types import Bool, Type
 from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
-from dpc.inference.mcmc.laws import Hidden, Joint, Ordered, Written
+from dpc.inference.mcmc.distributions import Hidden, Joint, Ordered, Written
 
 from ..finite.finite import Finite
 from ..finite.ground import tables_of

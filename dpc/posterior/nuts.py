@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from dpc.dsl.files import write_whole
-from dpc.inference.mcmc.run import STRETCH, Draws, Plan, State, join
+from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsState, join
 
 from ..model.keeper import Keeper, WrongCheckpoint, digest
 from .methods import PosteriorDraws
@@ -28,7 +28,7 @@ SECONDS = 0.5
 class NoProgress:
     """Sees the draws of every chain, and says nothing of them."""
 
-    def begin(self, step: int, plan: Plan, draws: int) -> None:
+    def begin(self, step: int, plan: NutsPlan, draws: int) -> None:
         pass
 
     def see(self, chain: int, draws: Draws) -> None:
@@ -47,7 +47,7 @@ def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> Posterio
     return PosteriorDraws(values, stats, about)
 
 
-def fingerprint(model: Model, data: Any, plan: Plan) -> str:
+def fingerprint(model: Model, data: Any, plan: NutsPlan) -> str:
     """What a run depends on, but for its number of draws: program, data and plan."""
     text = numpyro_text(model.posteriors.decentred.graph)
     return digest([text, repr(plan)], sorted(data.items()))
@@ -84,7 +84,7 @@ def stretch(step: int, steps: int, warmup: int, end: int) -> int:
 def next_steps(steps: int, seconds: float) -> int:
     """More when the last ones were quick, fewer when slow: the draws stay the same."""
     if seconds < SECONDS / 2:
-        return min(2 * steps, STRETCH)
+        return min(2 * steps, CHUNK)
     return max(1, steps // 2) if seconds > 2 * SECONDS else steps
 
 
@@ -101,9 +101,9 @@ class Kept:
         self.plan = options.plan
         self.draws: list[Draws] = []
         self.waiting: list[Draws] = []
-        self.state = State(-1, None)
+        self.state = NutsState(-1, None)
 
-    def add(self, state: State, draws: Draws | None) -> None:
+    def add(self, state: NutsState, draws: Draws | None) -> None:
         self.state = state
         if draws is not None and draws.length:
             self.draws.append(draws)
@@ -123,9 +123,9 @@ class Kept:
     def file(self, first: int) -> Path:
         return self.folder / f"draws-{first:07d}.npz"
 
-    def load(self, like: State) -> State:
+    def load(self, like: NutsState) -> NutsState:
         step, kernel = self.keeper.load(tuple(like))
-        state = State(int(step), kernel)
+        state = NutsState(int(step), kernel)
         count = 0
         while count < state.step - self.plan.warmup:
             self.draws.append(load_draws(self.file(count)))

@@ -16,7 +16,7 @@ from ..exits import UsageError
 from .numpyro_model import NumpyroModel
 
 if TYPE_CHECKING:
-    from dpc.inference.mcmc.run import Plan, Run
+    from dpc.inference.mcmc.run import NutsPlan, NutsRun
 
     from ..model.model import Model
 
@@ -65,14 +65,14 @@ class Posteriors:
         request = Request(self.model, data, options.plan, options.draws, options.steps)
         return METHODS[method](request)
 
-    def run(self, data: Data, plan: Plan) -> Run:
+    def run(self, data: Data, plan: NutsPlan) -> NutsRun:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
-        from dpc.inference.mcmc.run import Run
+        from dpc.inference.mcmc.run import NutsRun
 
         from .methods import verify_continuous
 
         verify_continuous(self.decentred)
-        return Run(self.to_numpyro(data), plan)
+        return NutsRun(self.to_numpyro(data), plan)
 
     # ---- missing data
 
@@ -101,7 +101,7 @@ class Posteriors:
 class PosteriorOptions(Record):
     """What a posterior is asked for; `plan` is for NUTS, `steps` for variational inference."""
 
-    plan: Plan
+    plan: NutsPlan
     draws: int
     steps: int
     checkpoint: str | None
@@ -113,7 +113,7 @@ def read_options(
     method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
 ) -> PosteriorOptions:
     """Options that were said, checked: each is for one method, and a number has a least value."""
-    from dpc.inference.mcmc.run import Plan
+    from dpc.inference.mcmc.run import NutsPlan
 
     from .methods import METHODS
 
@@ -134,7 +134,7 @@ def read_options(
     if not 0 < known.get("target_accept", 0.5) < 1:
         accept = known["target_accept"]
         raise UsageError(f"`target_accept=` takes a number between 0 and 1, not {accept}")
-    plan = Plan(**{name: known[name] for name in Plan._fields if name in known}, seed=seed)
+    plan = NutsPlan(**{name: known[name] for name in NutsPlan._fields if name in known}, seed=seed)
     steps, folder = known.get("steps", 10_000), known.get("checkpoint")
     return PosteriorOptions(plan, draws, steps, folder, resume, progress)
 

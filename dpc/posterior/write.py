@@ -40,8 +40,14 @@ from dpc.dsl.lower.code import (
     summed,
     within,
 )
-from dpc.dsl.lower.laws import expanded, lower_density, lower_law, unchecked
-from dpc.dsl.lower.mass import has_mass, lower_log_mass
+from dpc.dsl.lower.distributions import (
+    expanded,
+    has_mass,
+    lower_density,
+    lower_distribution,
+    lower_log_mass,
+    unchecked,
+)
 from dpc.dsl.lower.names import dim_key, free_name
 from dpc.dsl.lower.nodes import (
     as_domain,
@@ -55,7 +61,7 @@ from dpc.dsl.lower.nodes import (
     places_of,
     value_of,
 )
-from dpc.dsl.lower.program import Writer, split_keys
+from dpc.dsl.lower.program import ProgramWriter, split_keys
 from dpc.dsl.lower.scope import size_code
 from dpc.dsl.lower.shapes import as_array
 from dpc.dsl.lower.value import align
@@ -67,12 +73,12 @@ VARIABLES = ("model", "hidden", "joint", "value", "found")
 RESERVED = frozenset(CALLED + VARIABLES)
 
 
-def model_parts(writer: Writer) -> list[FunctionDef]:
+def model_parts(writer: ProgramWriter) -> list[FunctionDef]:
     return [ModelWriter(writer).model()]
 
 
 class ModelWriter:
-    def __init__(self, writer: Writer):
+    def __init__(self, writer: ProgramWriter):
         self.writer = writer
         self.graph: Graph = writer.graph
         self.names = writer.names
@@ -165,7 +171,7 @@ class ModelWriter:
         inside = piece_scope(node, piece, self.scope)
         axes = own_axes(piece, self.scope)
         assert isinstance(piece.body, c.Law)
-        law = unchecked(lower_law(piece.body, axes, inside), piece.body)
+        law = unchecked(lower_distribution(piece.body, axes, inside), piece.body)
         if is_ordered(piece):
             return [self.assign(node, call("Ordered", expanded(law, axes, inside)))]
         if piece.where is not None:

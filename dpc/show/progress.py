@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dpc.inference.mcmc.run import Draws, Plan
+from dpc.inference.mcmc.run import Draws, NutsPlan
 
 
 def _bars(*columns: Any) -> Progress:
@@ -26,11 +26,11 @@ class ChainProgress:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        self.plan = Plan()
+        self.plan = NutsPlan()
         self.steps: list[int] = []
         self.divergences: list[int] = []
 
-    def begin(self, step: int, plan: Plan, draws: int) -> None:
+    def begin(self, step: int, plan: NutsPlan, draws: int) -> None:
         self.plan = plan
         self.steps = [step] * plan.chains
         self.divergences = [0] * plan.chains

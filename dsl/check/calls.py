@@ -1,7 +1,5 @@
 """Calls: built-in functions, functions of the program, and distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean
@@ -13,14 +11,14 @@ from ..library.functions import functions_by_name
 from ..library.rows import Distribution
 from ..source import Span
 from .context import Context
-from .matching import Fit, Given, Misfit, match_row
+from .matching import CallArgument, Misfit, RowMatch, match_row
 from .symbols import Symbol
 
 UNNAMED = c.Const(Span(0, 0), UNKNOWN, 0)
 
 
 def infer_function(
-    name: str, given: Sequence[Given], span: Span, name_span: Span, ctx: Context
+    name: str, given: Sequence[CallArgument], span: Span, name_span: Span, ctx: Context
 ) -> c.Core:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind in ("fn", "extern"):
@@ -58,28 +56,18 @@ def _report_misfits(
         ctx.error(only.code, only.message, only.span, help=only.help)
     else:
         message = f"no form of `{name}` takes these arguments"
-        ctx.error(
-            "E0201", message, span, help="its forms are " + " | ".join(f"`{row}`" for row in rows)
-        )
+        ctx.error("E0201", message, span, "its forms are " + " | ".join(f"`{row}`" for row in rows))
 
 
 def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) -> None:
     if symbol and symbol.kind == "broken":
         return
     if name in distributions_by_name():
-        ctx.error(
-            "E0401",
-            f"`{name}` is a distribution, not a function",
-            span,
-            help=f"draw from it: `x ~ {name}(...)`",
-        )
+        help = f"draw from it: `x ~ {name}(...)`"
+        ctx.error("E0401", f"`{name}` is a distribution, not a function", span, help)
     elif symbol:
-        ctx.error(
-            "E0107",
-            f"`{name}` is not a function",
-            span,
-            help="write `*` to multiply, `[ ]` to index",
-        )
+        help = "write `*` to multiply, `[ ]` to index"
+        ctx.error("E0107", f"`{name}` is not a function", span, help)
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
         help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(
@@ -89,7 +77,7 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
 
-def _infer_own(symbol: Symbol, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+def _infer_own(symbol: Symbol, given: Sequence[CallArgument], span: Span, ctx: Context) -> c.Core:
     signature = ctx.facts.functions.get(symbol.name)
     if signature is None:
         return c.Const(span, UNKNOWN, 0)
@@ -126,44 +114,29 @@ BOUND_OPTIONS = {
 }
 
 
-def _infer_bound(name: str, given: Sequence[Given], span: Span, ctx: Context) -> c.Core:
+def _infer_bound(name: str, given: Sequence[CallArgument], span: Span, ctx: Context) -> c.Core:
     if not ctx.objective:
-        ctx.error(
-            "E0605",
-            f"`{name}()` stands only in an objective",
-            span,
-            help=f"write `maximize {name}()`",
-        )
+        help = f"write `maximize {name}()`"
+        ctx.error("E0605", f"`{name}()` stands only in an objective", span, help)
     elif not ctx.facts.symbols.guide:
-        ctx.error(
-            "E0605",
-            f"`{name}()` needs a guide",
-            span,
-            help="add `guide { z ~ ... }` with a draw for each latent",
-        )
+        help = "add `guide { z ~ ... }` with a draw for each latent"
+        ctx.error("E0605", f"`{name}()` needs a guide", span, help)
     options = BOUND_OPTIONS[name]
     for argument in given:
         if argument.name not in options:
             help = f"it takes {', '.join(f'{option}=' for option in options)}"
-            ctx.error(
-                "E0202",
-                f"`{name}` has no option `{argument.name or ''}`",
-                argument.value.span,
-                help=help,
-            )
+            message = f"`{name}` has no option `{argument.name or ''}`"
+            ctx.error("E0202", message, argument.value.span, help)
         elif not _is_option(argument, options[argument.name]):
-            ctx.error(
-                "E0202",
-                f"`{argument.name}` of `{name}` is {options[argument.name]}",
-                argument.value.span,
-            )
+            message = f"`{argument.name}` of `{name}` is {options[argument.name]}"
+            ctx.error("E0202", message, argument.value.span)
     for option in options:
         if name != "elbo" and option not in {argument.name for argument in given}:
             ctx.error("E0202", f"`{name}` needs `{option}=`", span, help=f"{options[option]}")
     return c.Apply(span, REAL, name, tuple((g.name or "", g.value) for g in given))
 
 
-def _is_option(argument: Given, wanted: str) -> bool:
+def _is_option(argument: CallArgument, wanted: str) -> bool:
     value = argument.value.value if isinstance(argument.value, c.Const) else None
     if wanted == "true or false":
         return isinstance(value, bool)
@@ -175,9 +148,9 @@ def _is_option(argument: Given, wanted: str) -> bool:
 # ---- distributions
 
 
-def infer_law(
+def infer_distribution(
     name: str,
-    given: Sequence[Given],
+    given: Sequence[CallArgument],
     span: Span,
     name_span: Span,
     expected: Dim | None,
@@ -186,30 +159,28 @@ def infer_law(
     """The distribution with these arguments, or None after a report."""
     rows = distributions_by_name().get(name, ())
     if not rows:
-        _report_unknown_law(name, name_span, ctx)
+        _report_unknown_distribution(name, name_span, ctx)
         return None
     if name == "Categorical" and expected and _are_labels(given, expected):
-        given = [Given("p", _probabilities_by_label(given, expected, span, ctx), span)]
-    found = _match_law(rows, given, span, ctx)
+        given = [CallArgument("p", _probabilities_by_label(given, expected, span, ctx), span)]
+    found = _match_distribution(rows, given, span, ctx)
     if found is None:
         return None
     row, fit = found
     _check_parameters(row, fit, ctx)
     if row.signature.result.axes and any(not _is_known(value) for _, value in fit.arguments):
         return None
-    return c.Law(span, name, row.text, fit.arguments, _law_type(fit, expected))
+    return c.Law(span, name, row.text, fit.arguments, _draw_type(fit, expected))
 
 
 def _is_known(value: c.Core) -> bool:
     return isinstance(value, c.DimRef) or value.type.known
 
 
-def _match_law(
-    rows: Sequence[Distribution], given: Sequence[Given], span: Span, ctx: Context
-) -> tuple[Distribution, Fit] | None:
-    """The first row that these arguments fit; of several misfits the one that is not about their
-    number.
-    """
+def _match_distribution(
+    rows: Sequence[Distribution], given: Sequence[CallArgument], span: Span, ctx: Context
+) -> tuple[Distribution, RowMatch] | None:
+    """The first row that fits; of several misfits one that is not about the number of arguments."""
     misfits: list[tuple[Distribution, Misfit]] = []
     for row in _rows_named(rows, given) or rows[:1]:
         try:
@@ -217,11 +188,11 @@ def _match_law(
         except Misfit as misfit:
             misfits.append((row, misfit))
     closest, problem = next((m for m in misfits if m[1].code != "E0202"), misfits[0])
-    _report_law_misfit(closest, problem, rows, ctx)
+    _report_distribution_misfit(closest, problem, rows, ctx)
     return None
 
 
-def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Distribution]:
+def _rows_named(rows: Sequence[Distribution], given: Sequence[CallArgument]) -> list[Distribution]:
     """Rows with the given names, where positional arguments mean the same as in the first row."""
     names = {g.name for g in given if g.name}
     positional = sum(g.name is None for g in given)
@@ -229,18 +200,14 @@ def _rows_named(rows: Sequence[Distribution], given: Sequence[Given]) -> list[Di
     found = []
     for row in rows:
         own = [p.name for p in row.signature.params]
-        if (
-            names <= set(own)
-            and own[: min(positional, len(first))] == first[: min(positional, len(own))]
-        ):
+        same = own[: min(positional, len(first))] == first[: min(positional, len(own))]
+        if same and names <= set(own):
             found.append(row)
     return found
 
 
-def _law_type(fit: Fit, expected: Dim | None) -> Type:
-    """An index of an unnamed axis becomes one of the declared dim; `lower` and `upper` bound the
-    support.
-    """
+def _draw_type(fit: RowMatch, expected: Dim | None) -> Type:
+    """An unnamed axis becomes the declared dim; `lower` and `upper` bound the support."""
     domain = fit.type.domain
     if isinstance(domain, IndexOf) and expected and domain.dim.size == expected.size is not None:
         return Type(IndexOf(expected))
@@ -254,17 +221,13 @@ def _law_type(fit: Fit, expected: Dim | None) -> Type:
     return fit.type
 
 
-def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
+def _report_unknown_distribution(name: str, span: Span, ctx: Context) -> None:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind == "broken":
         return
     if name in functions_by_name() or symbol:
-        ctx.error(
-            "E0401",
-            f"`{name}` is not a distribution",
-            span,
-            help="a value is given with `=`: `x = ...`",
-        )
+        help = "a value is given with `=`: `x = ...`"
+        ctx.error("E0401", f"`{name}` is not a distribution", span, help)
         return
     help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(
         name, distributions_by_name()
@@ -273,7 +236,7 @@ def _report_unknown_law(name: str, span: Span, ctx: Context) -> None:
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 
 
-def _report_law_misfit(
+def _report_distribution_misfit(
     row: Distribution, misfit: Misfit, rows: Sequence[Distribution], ctx: Context
 ) -> None:
     code = {"E0202": "E0402", "E0201": "E0403"}.get(misfit.code, misfit.code)
@@ -289,10 +252,8 @@ def _call_form(row: Distribution) -> str:
     return f"{row.name}({', '.join(p.name for p in row.signature.params)})"
 
 
-def _check_parameters(row: Distribution, fit: Fit, ctx: Context) -> None:
-    """Probabilities that are constants must sum to one; a bare name that can be out of domain is
-    worth a warning.
-    """
+def _check_parameters(row: Distribution, fit: RowMatch, ctx: Context) -> None:
+    """Constant probabilities must sum to one; a bare name that can leave its domain is warned."""
     words = {p.name: p.type.domain for p in row.signature.params}
     for name, value in fit.arguments:
         if words[name] == "simplex":
@@ -312,12 +273,8 @@ def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Co
     type_ = "real(lower=0, upper=1)" if word == "unit" else "real(lower=0)"
     what = "between 0 and 1" if word == "unit" else "positive"
     message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
-    ctx.error(
-        "W0401",
-        message,
-        value.span,
-        help=f"declare it `: {type_}`, or draw it from a distribution on that range",
-    )
+    help = f"declare it `: {type_}`, or draw it from a distribution on that range"
+    ctx.error("W0401", message, value.span, help)
 
 
 def check_sum(value: c.Core, ctx: Context) -> None:
@@ -325,41 +282,32 @@ def check_sum(value: c.Core, ctx: Context) -> None:
         return
     numbers = [float(item.value) for item in value.items if isinstance(item, c.Const)]
     if any(number < 0 for number in numbers):
-        ctx.error(
-            "E0404",
-            "a probability is negative",
-            value.span,
-            help="probabilities lie between 0 and 1",
-        )
+        help = "probabilities lie between 0 and 1"
+        ctx.error("E0404", "a probability is negative", value.span, help)
     elif abs(sum(numbers) - 1) > 1e-6:
         message = f"these probabilities sum to {sum(numbers):.6g}, not to 1"
-        ctx.error(
-            "E0404", message, value.span, help="change one of them, or divide all by their sum"
-        )
+        ctx.error("E0404", message, value.span, "change one of them, or divide all by their sum")
 
 
-def _are_labels(given: Sequence[Given], dim: Dim) -> bool:
+def _are_labels(given: Sequence[CallArgument], dim: Dim) -> bool:
     """`Categorical(low=0.9, high=0.1)`: names that are no parameters can only be labels."""
     names = {g.name for g in given}
     return None not in names and bool(names) and not names <= {"p", "logits"}
 
 
-def _probabilities_by_label(given: Sequence[Given], dim: Dim, span: Span, ctx: Context) -> c.Core:
+def _probabilities_by_label(
+    given: Sequence[CallArgument], dim: Dim, span: Span, ctx: Context
+) -> c.Core:
     by_label = {g.name: g.value for g in given}
     for argument in given:
         if argument.name not in dim.labels:
-            help = (
-                did_you_mean(str(argument.name), dim.labels)
-                or f"its labels are {', '.join(dim.labels)}"
-            )
-            ctx.error(
-                "E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help=help
-            )
+            help = did_you_mean(str(argument.name), dim.labels)
+            help = help or f"its labels are {', '.join(dim.labels)}"
+            ctx.error("E0405", f"`{argument.name}` is not a label of `{dim}`", argument.span, help)
     missing = [label for label in dim.labels if label not in by_label]
     if missing and by_label.keys() <= set(dim.labels):
-        ctx.error(
-            "E0406", f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`", span
-        )
+        message = f"no probability for {', '.join(f'`{m}`' for m in missing)} of `{dim}`"
+        ctx.error("E0406", message, span)
     items = tuple(by_label.get(label, UNNAMED) for label in dim.labels)
     unknown = missing or any(not item.type.known for item in items)
     return c.Stack(span, UNKNOWN if unknown else Type(Real(), (dim,)), items)

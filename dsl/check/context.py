@@ -20,7 +20,7 @@ class FunctionType(Record):
     result: Type
 
 
-class Facts:
+class ProgramFacts:
     """What has been found out so far about the whole program."""
 
     def __init__(self, symbols: Symbols, report: list[Diagnostic]):
@@ -40,7 +40,7 @@ class Context(Record):
     `closed` says why names of the program cannot be used here, but for those of the roles `open`.
     """
 
-    facts: Facts
+    facts: ProgramFacts
     module: Module
     variables: dict[str, Type]
     guide: bool = False
@@ -52,17 +52,9 @@ class Context(Record):
         return self.replace(variables={**self.variables, **variables})
 
     def error(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        help: str = "",
-        label: str = "",
-        also: tuple[Label, ...] = (),
+        self, code: str, message: str, span: Span, help: str = "", also: tuple[Label, ...] = ()
     ) -> None:
-        self.facts.report.append(
-            Diagnostic(code, message, self.module.source, span, label, help, also)
-        )
+        self.module.error(self.facts.report, code, message, span, help, also)
         if len(self.facts.report) >= MAX_ERRORS:
             raise TooManyErrors
 
@@ -75,14 +67,10 @@ class Context(Record):
     # ---- names
 
     def symbol(self, name: str) -> Symbol | None:
-        """The symbol that `name` means in this module; `lib.name` is a name of the file imported as
-        lib.
-        """
+        """The symbol that `name` means in this module; `lib.name` is from the file it imports."""
         head, dot, rest = name.partition(".")
-        if dot and (
-            self.module.aliases.get(head) == UNREAD
-            or self.module.prefix + head in self.facts.symbols.broken
-        ):
+        is_broken = self.module.prefix + head in self.facts.symbols.broken
+        if dot and (is_broken or self.module.aliases.get(head) == UNREAD):
             return Symbol(name, "broken", Span(0, 0), self.module)
         if dot and head in self.module.aliases:
             return self._find(self.module.aliases[head] + rest)

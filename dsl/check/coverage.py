@@ -5,8 +5,6 @@ axis. Places counted from the start come before places counted from the end: a d
 long enough for the program.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 from ..diagnostics import Label
@@ -63,34 +61,20 @@ def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -
     if first.indices:
         help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
     elif is_draw:
-        help = (
-            "a variable is drawn once: add further terms to its log density with `factor name "
-            ": ...`"
-        )
-    ctx.error(
-        "E0501",
-        f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice",
-        second.span,
-        help=help,
-        also=(Label(first.span, "first here"),),
-    )
+        help = "a variable is drawn once: add terms to its log density with `factor name : ...`"
+    message = f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice"
+    ctx.error("E0501", message, second.span, help, also=(Label(first.span, "first here"),))
 
 
 def _report_gap(
     symbol: Symbol, cell: tuple[Interval, ...], shape: Shape, piece: Piece, ctx: Context
 ) -> None:
-    place = ", ".join(_show(interval) for interval in cell)
-    ctx.error(
-        "E0502",
-        f"nothing defines `{symbol.name}[{place}]`",
-        piece.span,
-        help=(
-            f"add a statement for it: `{symbol.name}[{place}] "
-            f"{'~' if isinstance(piece.body, c.Law) else '='} ...`"
-        )
-        if ".." not in place
-        else "add a statement for that part",
-    )
+    position = ", ".join(_show(interval) for interval in cell)
+    sign = "~" if isinstance(piece.body, c.Law) else "="
+    help = f"add a statement for it: `{symbol.name}[{position}] {sign} ...`"
+    if ".." in position:
+        help = "add a statement for that part"
+    ctx.error("E0502", f"nothing defines `{symbol.name}[{position}]`", piece.span, help)
 
 
 def _show(interval: Interval) -> str:

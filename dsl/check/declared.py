@@ -1,29 +1,11 @@
 """Written types: `real(lower=0)[K]`, `simplex`, the name of a dim."""
 
-from __future__ import annotations
-
 from math import inf
 
 from ..diagnostics import did_you_mean
 from ..graph import core as c
-from ..graph.types import (
-    CONSTRAINT_DOMAIN,
-    CONSTRAINT_RANK,
-    UNKNOWN,
-    Bool,
-    Dim,
-    Domain,
-    Fixed,
-    IndexOf,
-    Int,
-    Real,
-    Shape,
-    Type,
-    same_axis,
-    same_shape,
-    show_shape,
-)
-from ..text.syntax import Argument, Name, TypeExpr
+from ..graph import types as t
+from ..text import syntax as s
 from .context import Context
 from .expressions import infer
 from .indexing import report_not_a_dim
@@ -51,20 +33,20 @@ TYPES_OF_OTHERS = {
 }
 
 
-def resolve_type(written: TypeExpr, leading: tuple[Name, ...], ctx: Context) -> Type:
+def resolve_type(written: s.TypeExpr, leading: tuple[s.Name, ...], ctx: Context) -> t.Type:
     """The type of `name[leading] : written`, or the unknown type after a report."""
     shape = resolve_dims((*leading, *written.dims), ctx)
     domain = _resolve_domain(written, ctx)
     word = written.name.name
     if shape is None or domain is None:
-        return UNKNOWN
-    if word in CONSTRAINT_RANK:
+        return t.UNKNOWN
+    if word in t.CONSTRAINT_RANK:
         return _constrained(word, domain, shape, written, ctx)
-    return Type(domain, shape)
+    return t.Type(domain, shape)
 
 
-def resolve_dims(names: tuple[Name, ...], ctx: Context) -> Shape | None:
-    found: list[Dim] = []
+def resolve_dims(names: tuple[s.Name, ...], ctx: Context) -> t.Shape | None:
+    found: list[t.Dim] = []
     for name in names:
         dim = ctx.dim(name.name)
         if dim is None:
@@ -74,50 +56,42 @@ def resolve_dims(names: tuple[Name, ...], ctx: Context) -> Shape | None:
     return tuple(found) if len(found) == len(names) else None
 
 
-def _constrained(word: str, domain: Domain, shape: Shape, written: TypeExpr, ctx: Context) -> Type:
-    rank = CONSTRAINT_RANK[word]
+def _constrained(
+    word: str, domain: t.Domain, shape: t.Shape, written: s.TypeExpr, ctx: Context
+) -> t.Type:
+    rank = t.CONSTRAINT_RANK[word]
     if len(shape) < rank:
         example = ", ".join(["K"] * rank)
         needed = "a dim" if rank == 1 else "two dims"
-        ctx.error(
-            "E0214", f"a `{word}` needs {needed}", written.span, help=f"write `{word}[{example}]`"
-        )
-        return UNKNOWN
-    if rank == 2 and not same_axis(shape[-1], shape[-2]):
+        ctx.error("E0214", f"a `{word}` needs {needed}", written.span, f"write `{word}[{example}]`")
+        return t.UNKNOWN
+    if rank == 2 and not t.same_axis(shape[-1], shape[-2]):
         help = f"write `{word}[{shape[-1]}, {shape[-1]}]`"
-        ctx.error(
-            "E0214",
-            f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]",
-            written.span,
-            help=help,
-        )
-        return UNKNOWN
-    return Type(domain, shape, word)
+        message = f"a `{word}` is square, but this is [{shape[-2]}, {shape[-1]}]"
+        ctx.error("E0214", message, written.span, help)
+        return t.UNKNOWN
+    return t.Type(domain, shape, word)
 
 
-def _resolve_domain(written: TypeExpr, ctx: Context) -> Domain | None:
+def _resolve_domain(written: s.TypeExpr, ctx: Context) -> t.Domain | None:
     word = written.name.name
     if word in ("real", "int"):
         lower, upper = _resolve_bounds(written, ctx)
-        return Real(lower, upper) if word == "real" else Int(lower, upper)
+        return t.Real(lower, upper) if word == "real" else t.Int(lower, upper)
     if written.arguments:
-        ctx.error(
-            "E0215",
-            f"`{word}` takes no arguments",
-            written.span,
-            help="only `real` and `int` have bounds",
-        )
+        help = "only `real` and `int` have bounds"
+        ctx.error("E0215", f"`{word}` takes no arguments", written.span, help)
     if word == "bool":
-        return Bool()
-    if word in CONSTRAINT_RANK:
-        return CONSTRAINT_DOMAIN.get(word, Real())
+        return t.Bool()
+    if word in t.CONSTRAINT_RANK:
+        return t.CONSTRAINT_DOMAIN.get(word, t.Real())
     dim = ctx.dim(word)
     if dim is None and not _is_broken(word, ctx):
         dims = [d.name for d in ctx.facts.symbols.dims()]
         help = TYPES_OF_OTHERS.get(word) or did_you_mean(word, [*sorted(TYPE_WORDS), *dims])
         help = help or "types are real, int, bool, a dim, simplex, ordered, cholesky and their kin"
         ctx.error_once("E0109", f"there is no type `{word}`", word, written.name.span, help)
-    return IndexOf(dim) if dim else None
+    return t.IndexOf(dim) if dim else None
 
 
 def _is_broken(name: str, ctx: Context) -> bool:
@@ -125,29 +99,22 @@ def _is_broken(name: str, ctx: Context) -> bool:
     return symbol is not None and symbol.kind == "broken"
 
 
-def _resolve_bounds(written: TypeExpr, ctx: Context) -> tuple[float, float]:
+def _resolve_bounds(written: s.TypeExpr, ctx: Context) -> tuple[float, float]:
     bounds = {"lower": -inf, "upper": inf}
     for argument in written.arguments:
         if argument.name not in bounds:
-            ctx.error(
-                "E0215",
-                "a type takes `lower=` and `upper=`",
-                argument.span,
-                help="as in `real(lower=0)`",
-            )
+            help = "as in `real(lower=0)`"
+            ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help)
             break
         bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
     if bounds["lower"] >= bounds["upper"]:
-        ctx.error(
-            "E0215",
-            f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}",
-            written.span,
-        )
+        message = f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}"
+        ctx.error("E0215", message, written.span)
         return -inf, inf
     return bounds["lower"], bounds["upper"]
 
 
-def _constant(argument: Argument, default: float, ctx: Context) -> float:
+def _constant(argument: s.Argument, default: float, ctx: Context) -> float:
     value = infer(argument.value, ctx.replace(closed="bounds of a type are constants"))
     if isinstance(value, c.Const) and value.type.known:
         return float(value.value)
@@ -156,21 +123,18 @@ def _constant(argument: Argument, default: float, ctx: Context) -> float:
     return default
 
 
-def fit_shape(core: c.Core, shape: Shape, what: str, ctx: Context) -> bool:
+def fit_shape(core: c.Core, shape: t.Shape, what: str, ctx: Context) -> bool:
     """Reports a value whose shape is not the wanted one."""
-    if not core.type.known or same_shape(core.type.shape, shape):
+    if not core.type.known or t.same_shape(core.type.shape, shape):
         return True
-    wanted = show_shape(shape) if shape else "one number"
+    wanted = t.show_shape(shape) if shape else "one number"
+    pairs = zip(shape, core.type.shape, strict=False)
     is_unsized = len(shape) == len(core.type.shape) and any(
-        isinstance(a, Dim) and a.size is None and isinstance(b, Fixed)
-        for a, b in zip(shape, core.type.shape, strict=True)
+        isinstance(a, t.Dim) and a.size is None and isinstance(b, t.Fixed) for a, b in pairs
     )
     help = f"give the dim its size: `dim {shape[0]} = {core.type.shape[0]}`" if is_unsized else ""
-    sizes = [
-        f"`{axis}` has {axis.size} members"
-        for axis in shape
-        if isinstance(axis, Dim) and axis.size is not None
-    ]
+    sized = [axis for axis in shape if isinstance(axis, t.Dim) and axis.size is not None]
+    sizes = [f"`{axis}` has {axis.size} members" for axis in sized]
     message = f"{what} has shape {wanted}, but this is {show_kind(core.type)}"
     ctx.error("E0203", message, core.span, help=help or ", ".join(sizes))
     return False

@@ -1,56 +1,28 @@
 """Statements that define variables: `~`, `=`, `:=` and `factor`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..graph import core as c
+from ..graph import types as t
 from ..graph.typed import Definition, Piece
-from ..graph.types import (
-    REAL,
-    UNKNOWN,
-    Bool,
-    Dim,
-    IndexOf,
-    Int,
-    Real,
-    Shape,
-    Type,
-    named,
-    same_axis,
-    same_shape,
-)
 from ..library.distributions import distributions_by_name
-from ..text.syntax import (
-    Binder,
-    Call,
-    DrawStmt,
-    Expr,
-    FactorStmt,
-    LetStmt,
-    Name,
-    Table,
-    Target,
-    TypeExpr,
-)
-from .calls import infer_law
+from ..text import syntax as s
+from .calls import infer_distribution
 from .context import Context
 from .coverage import check_coverage
 from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, join_types, require_condition
-from .flatten import Flat
+from .flatten import FlatStmt
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
 from .references import mentions
-from .settings import check_law_settings, check_settings, smoothed
-from .symbols import Symbol
-from .tables import infer_table_law
+from .settings import check_distribution_settings, check_settings, smoothed
+from .symbols import KINDS, Symbol
+from .tables import infer_table_distribution
 
 
-def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Definition | None:
-    """All pieces of one variable; its type goes to `ctx.facts`, also when something was wrong with
-    it.
-    """
+def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> Definition | None:
+    """All pieces of one variable; its type goes to `ctx.facts`, even after a mistake."""
     axes = target_axes(symbol, declared, ctx)
     reported = len(ctx.facts.report)
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
@@ -62,51 +34,42 @@ def check_definition(symbol: Symbol, declared: Type | None, ctx: Context) -> Def
     is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
     if symbol.kind != "factor" and is_sound:
         check_coverage(symbol, type_.shape, pieces, ctx)
-    kept = any(
-        isinstance(flat.statement, LetStmt) and flat.statement.kept for flat in symbol.pieces
-    )
-    return Definition(
-        symbol.name, symbol.kind, type_, symbol.span, symbol.module.source, tuple(pieces), kept
-    )
+    own = symbol.name, symbol.kind, type_, symbol.span, symbol.module.source
+    return Definition(*own, tuple(pieces), symbol.is_kept)
 
 
 # ---- shapes of targets
 
 
-def target_axes(symbol: Symbol, declared: Type | None, ctx: Context) -> list[Dim | None]:
-    """The dim of every index of the target: from the declaration, or from the piece that has a
-    binder there.
-    """
-    targets = [flat.statement.target for flat in symbol.pieces]  # type: ignore[attr-defined]
+def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t.Dim | None]:
+    """The dim of every index of the target: from the declaration, or from a piece's binder."""
+    targets = [flat.definition.target for flat in symbol.pieces]
     count = max(len(target.indices) for target in targets)
     if declared and declared.known:
         count = min(count, len(declared.shape))
-    axes: list[Dim | None] = [None] * count
+    axes: list[t.Dim | None] = [None] * count
     if declared:
         axes[: len(declared.shape)] = [
-            axis if isinstance(axis, Dim) else None for axis in declared.shape[:count]
+            axis if isinstance(axis, t.Dim) else None for axis in declared.shape[:count]
         ]
     for target in targets:
         for k, index in enumerate(target.indices[:count]):
-            if axes[k] is None and isinstance(index, Binder):
+            if axes[k] is None and isinstance(index, s.Binder):
                 axes[k] = ctx.dim(index.range.dim.name)
     return axes
 
 
 def _check_target(
-    target: Target, axes: Sequence[Dim | None], ctx: Context
+    target: s.Target, axes: Sequence[t.Dim | None], ctx: Context
 ) -> tuple[tuple[c.Bind | c.Core, ...] | None, Context]:
     """Binders bind, fixed indices are constants in range."""
     if len(target.indices) != len(axes):
-        ctx.error(
-            "E0512",
-            f"`{target.name.name}` has {_count(len(axes), 'axis', 'axes')}, "
-            f"but {_count(len(target.indices), 'index', 'indices')} here",
-            target.span,
-            help=_axes_help(target, len(axes)),
-        )
+        own = _count(len(axes), "axis", "axes")
+        here = _count(len(target.indices), "index", "indices")
+        message = f"`{target.name.name}` has {own}, but {here} here"
+        ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
         return None, ctx.bind(
-            **{i.name.name: UNKNOWN for i in target.indices if isinstance(i, Binder)}
+            **{i.name.name: t.UNKNOWN for i in target.indices if isinstance(i, s.Binder)}
         )
     found: list[c.Bind | c.Core] = []
     inside = ctx
@@ -118,72 +81,54 @@ def _check_target(
 
 
 def _check_target_index(
-    index: Binder | Expr, axis: Dim | None, ctx: Context, inside: Context
+    index: s.Binder | s.Expr, axis: t.Dim | None, ctx: Context, inside: Context
 ) -> tuple[c.Bind | c.Core | None, Context]:
-    if isinstance(index, Binder):
+    if isinstance(index, s.Binder):
         binds, inside = bind_all((index,), inside)
         bind = binds[0] if binds else None
-        if bind and axis and not same_axis(bind.dim, axis):
+        if bind and axis and not t.same_axis(bind.dim, axis):
             help = f"write `{bind.name} in {axis}`"
             ctx.error("E0512", f"this axis is `{axis}`, not `{bind.dim}`", index.span, help=help)
             return None, inside
         return bind, inside
-    if isinstance(index, Name) and not _is_known(index.name, axis, ctx):
+    if isinstance(index, s.Name) and not _is_known(index.name, axis, ctx):
         if index.name not in ctx.facts.symbols.broken:
             help = f"write `{index.name} in {axis or 'D'}`"
             ctx.error("E0513", f"nothing says what `{index.name}` runs over", index.span, help=help)
-        return None, inside.bind(**{index.name: UNKNOWN})
+        return None, inside.bind(**{index.name: t.UNKNOWN})
     if axis is None:
-        ctx.error(
-            "E0513",
-            "nothing says which dim this index belongs to",
-            index.span,
-            help="bind it: `x[i in D]`",
-        )
+        help = "bind it: `x[i in D]`"
+        ctx.error("E0513", "nothing says which dim this index belongs to", index.span, help)
         return None, inside
     core = check_index(infer(index, ctx, axis), axis, ctx)
     if not isinstance(core, c.Const):
-        help = (
-            f"write `{index.name} in {axis}` to define it for all of `{axis}`"
-            if isinstance(index, Name)
-            else ""
-        )
+        help = ""
+        if isinstance(index, s.Name):
+            help = f"write `{index.name} in {axis}` to define it for all of `{axis}`"
         if core.type.known:
-            ctx.error(
-                "E0513", "an index on the left is a binder or a constant", index.span, help=help
-            )
+            ctx.error("E0513", "an index on the left is a binder or a constant", index.span, help)
         return None, inside
-    return (core if isinstance(core.type.domain, IndexOf) else None), inside
+    return (core if isinstance(core.type.domain, t.IndexOf) else None), inside
 
 
-def unbound_index(symbol: Symbol, ctx: Context) -> Name | None:
-    """The first index of a target that is neither bound nor known, as in `z[t] ~ Normal(z[t-1],
-    1)`.
-    """
-    indices = [i for flat in symbol.pieces for i in flat.statement.target.indices]  # type: ignore[attr-defined]
-    return next(
-        (i for i in indices if isinstance(i, Name) and not _is_known(i.name, None, ctx)), None
-    )
+def unbound_index(symbol: Symbol, ctx: Context) -> s.Name | None:
+    """The first index of a target that is neither bound nor known: `z[t] ~ Normal(z[t-1], 1)`."""
+    indices = (i for flat in symbol.pieces for i in flat.definition.target.indices)
+    names = (i for i in indices if isinstance(i, s.Name))
+    return next((name for name in names if not _is_known(name.name, None, ctx)), None)
 
 
-def _is_known(name: str, axis: Dim | None, ctx: Context) -> bool:
+def _is_known(name: str, axis: t.Dim | None, ctx: Context) -> bool:
     symbol = ctx.symbol(name)
-    is_label = axis is not None and name in axis.labels
-    return (
-        is_label
-        or name in ctx.variables
-        or (symbol is not None and symbol.kind != "broken")
-        or "." in name
-    )
+    if "." in name or name in ctx.variables or (axis is not None and name in axis.labels):
+        return True
+    return symbol is not None and symbol.kind != "broken"
 
 
-def _axes_help(target: Target, count: int) -> str:
-    dims = [index.range.dim.name for index in target.indices if isinstance(index, Binder)]
-    return (
-        f"declare it `{target.name.name}[{', '.join(dims)}]`"
-        if len(dims) == len(target.indices) > count
-        else ""
-    )
+def _axes_help(target: s.Target, count: int) -> str:
+    dims = [index.range.dim.name for index in target.indices if isinstance(index, s.Binder)]
+    is_longer = len(dims) == len(target.indices) > count
+    return f"declare it `{target.name.name}[{', '.join(dims)}]`" if is_longer else ""
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -194,47 +139,35 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _check_piece(
-    flat: Flat, symbol: Symbol, declared: Type | None, axes: list[Dim | None], ctx: Context
+    flat: FlatStmt, symbol: Symbol, declared: t.Type | None, axes: list[t.Dim | None], ctx: Context
 ) -> Piece | None:
-    statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    statement = flat.definition
     indices, inside = _check_target(statement.target, axes, ctx)
     where = _check_where(statement.target, symbol, inside)
-    kind = (
-        "draw"
-        if isinstance(statement, DrawStmt)
-        else "factor"
-        if isinstance(statement, FactorStmt)
-        else "let"
-    )
-    settings = check_settings(statement.annotations, flat.soft, kind, ctx)
+    settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
     body: c.Core | c.Law | None
-    if isinstance(statement, DrawStmt):
+    if isinstance(statement, s.DrawStmt):
         body = _check_draw(statement, declared, len(axes), inside)
         if body:
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
-            check_law_settings(body, settings, binders, statement.distribution.span, ctx)
+            check_distribution_settings(body, settings, binders, statement.distribution.span, ctx)
     else:
         body = smoothed(infer(statement.value, inside), settings)
     if body is None or indices is None or not body.type.known:
         return None
     _check_written_type(statement, body, declared, len(axes), inside)
-    if isinstance(statement, FactorStmt):
+    if isinstance(statement, s.FactorStmt):
         require_number(body, "a factor", inside)
     return Piece(statement.span, indices, where, body, settings)
 
 
-def _check_where(target: Target, symbol: Symbol, ctx: Context) -> c.Core | None:
+def _check_where(target: s.Target, symbol: Symbol, ctx: Context) -> c.Core | None:
     if target.where is None:
         return None
     if symbol.kind not in ("observed", "factor"):
         help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
-        ctx.error(
-            "E0514",
-            f"`where` would leave elements of `{symbol.name}` undefined",
-            target.where.span,
-            help=help,
-        )
+        message = f"`where` would leave elements of `{symbol.name}` undefined"
+        ctx.error("E0514", message, target.where.span, help)
     condition = infer(target.where, ctx)
     require_condition(condition, ctx)
     return condition
@@ -245,38 +178,33 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
         help = "add the elements up: `sum(...)`, or bind an index"
         if not value.type.numeric:
             help = "a label is no number: index an array with it, or compare it"
-        ctx.error(
-            "E0216",
-            f"{what} is one number, but this is {show_kind(value.type)}",
-            value.span,
-            help=help,
-        )
+        message = f"{what} is one number, but this is {show_kind(value.type)}"
+        ctx.error("E0216", message, value.span, help)
 
 
 def _check_draw(
-    statement: DrawStmt, declared: Type | None, count: int, ctx: Context
+    statement: s.DrawStmt, declared: t.Type | None, count: int, ctx: Context
 ) -> c.Law | None:
     written = _written_type(statement.type, ctx) or (
-        declared and Type(declared.domain, declared.shape[count:])
+        declared and t.Type(declared.domain, declared.shape[count:])
     )
     domain = written.domain if written else None
-    expected = (
-        domain.dim if isinstance(domain, IndexOf) else domain if isinstance(domain, Bool) else None
-    )
+    dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
-    if isinstance(distribution, Table):
-        return infer_table_law(distribution, expected, ctx)
-    if not isinstance(distribution, Call):
+    if isinstance(distribution, s.Table):
+        expected = domain if isinstance(domain, t.Bool) else dim
+        return infer_table_distribution(distribution, expected, ctx)
+    if not isinstance(distribution, s.Call):
         help = "write a distribution, as in `x ~ Normal(0, 1)`, or `=` for a value"
         ctx.error("E0401", "this is not a distribution", distribution.span, help=help)
         return None
     given = given_arguments(distribution.arguments, ctx)
     name = distribution.function
-    dim = expected if isinstance(expected, Dim) else None
-    return infer_law(name.name, given, distribution.span, name.span, dim, ctx)
+    named_dim = dim if isinstance(dim, t.Dim) else None
+    return infer_distribution(name.name, given, distribution.span, name.span, named_dim, ctx)
 
 
-def _written_type(written: TypeExpr | None, ctx: Context) -> Type | None:
+def _written_type(written: s.TypeExpr | None, ctx: Context) -> t.Type | None:
     if written is None:
         return None
     type_ = resolve_type(written, (), ctx)
@@ -284,23 +212,19 @@ def _written_type(written: TypeExpr | None, ctx: Context) -> Type | None:
 
 
 def _check_written_type(
-    statement: DrawStmt | LetStmt | FactorStmt,
+    statement: s.DrawStmt | s.LetStmt | s.FactorStmt,
     body: c.Core | c.Law,
-    declared: Type | None,
+    declared: t.Type | None,
     count: int,
     ctx: Context,
 ) -> None:
     """What stands after the colon, or in the declaration, must agree with the body."""
-    written = None if isinstance(statement, FactorStmt) else _written_type(statement.type, ctx)
+    written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
     for wanted in (written, declared and declared.replace(shape=declared.shape[count:])):
         if wanted and wanted.known and not agrees(body.type, wanted):
             name = statement.target.name.name
-            ctx.error(
-                "E0217",
-                f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}",
-                body.span,
-                help=_type_help(statement.target, body.type, wanted),
-            )
+            message = f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}"
+            ctx.error("E0217", message, body.span, _type_help(statement.target, body.type, wanted))
             return
 
 
@@ -308,8 +232,8 @@ def _what(body: c.Core | c.Law) -> str:
     return f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
 
 
-def _type_help(target: Target, given: Type, wanted: Type) -> str:
-    if not same_shape(given.shape, wanted.shape):
+def _type_help(target: s.Target, given: t.Type, wanted: t.Type) -> str:
+    if not t.same_shape(given.shape, wanted.shape):
         if target.indices or given.shape or not wanted.shape:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
         binders = ", ".join(
@@ -319,18 +243,14 @@ def _type_help(target: Target, given: Type, wanted: Type) -> str:
     return f"declare it `: {show_kind(given.replace(shape=()))}`"
 
 
-def agrees(given: Type, wanted: Type) -> bool:
+def agrees(given: t.Type, wanted: t.Type) -> bool:
     """The same kind of value in the same shape; bounds are not compared."""
-    if not same_shape(given.shape, wanted.shape):
+    if not t.same_shape(given.shape, wanted.shape):
         return False
-    if isinstance(given.domain, Real | Int) and isinstance(wanted.domain, Real | Int):
-        return isinstance(wanted.domain, Real) == isinstance(given.domain, Real) or (
-            isinstance(wanted.domain, Real)
-            and isinstance(given.domain, Int)
-            and given.domain.lower == given.domain.upper
-        )
-    if isinstance(given.domain, IndexOf) and isinstance(wanted.domain, IndexOf):
-        return same_axis(given.domain.dim, wanted.domain.dim)
+    if isinstance(given.domain, t.Int) and isinstance(wanted.domain, t.Real):
+        return given.domain.lower == given.domain.upper
+    if isinstance(given.domain, t.IndexOf) and isinstance(wanted.domain, t.IndexOf):
+        return t.same_axis(given.domain.dim, wanted.domain.dim)
     return type(given.domain) is type(wanted.domain)
 
 
@@ -338,50 +258,46 @@ def agrees(given: Type, wanted: Type) -> bool:
 
 
 def _type_of_pieces(
-    symbol: Symbol, axes: Sequence[Dim | None], pieces: list[Piece], ctx: Context
-) -> Type:
+    symbol: Symbol, axes: Sequence[t.Dim | None], pieces: list[Piece], ctx: Context
+) -> t.Type:
     """The axes of the target, then those of the body; all pieces of one type."""
-    written = [
-        t
-        for flat in symbol.pieces
-        if (t := _written_type(getattr(flat.statement, "type", None), ctx))
-    ]
+    types = [getattr(flat.statement, "type", None) for flat in symbol.pieces]
+    written = [found for each in types if (found := _written_type(each, ctx))]
     if None in axes or not (pieces or written):
-        return UNKNOWN
+        return t.UNKNOWN
     if not pieces:
         return written[0].replace(shape=tuple(axis for axis in axes if axis) + written[0].shape)
     bodies = [c.Const(p.body.span, p.body.type, 0) for p in pieces]
     body = join_types(list(bodies), f"the parts of `{symbol.name}`", ctx)
     if not body.known:
-        return UNKNOWN
+        return t.UNKNOWN
     domain, shape = body.domain, body.shape
     if written:
-        domain, shape = written[0].domain, named(written[0].shape, body.shape)
-    return Type(domain, tuple(axis for axis in axes if axis) + shape, body.constraint)
+        domain, shape = written[0].domain, t.named(written[0].shape, body.shape)
+    return t.Type(domain, tuple(axis for axis in axes if axis) + shape, body.constraint)
 
 
-def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> Type | None:
+def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> t.Type | None:
     """The type of a member of a recurrence, from a piece that does not need the recurrence."""
     axes = target_axes(symbol, None, ctx)
     if None in axes:
         return None
-    leading: Shape = tuple(axis for axis in axes if axis)
+    leading: t.Shape = tuple(axis for axis in axes if axis)
     for flat in symbol.pieces:
         event = _event_type(flat, symbol, axes, members, ctx)
         if event and event.known:
-            return Type(event.domain, leading + event.shape, event.constraint)
+            return t.Type(event.domain, leading + event.shape, event.constraint)
     return None
 
 
 def _event_type(
-    flat: Flat, symbol: Symbol, axes: list[Dim | None], members: frozenset[str], ctx: Context
-) -> Type | None:
-    statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
-    written = None if isinstance(statement, FactorStmt) else _written_type(statement.type, ctx)
+    flat: FlatStmt, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
+) -> t.Type | None:
+    statement = flat.definition
+    written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
     if written:
         return written
-    if isinstance(statement, DrawStmt):
+    if isinstance(statement, s.DrawStmt):
         by_name = _type_by_distribution(statement.distribution)
         if by_name:
             return by_name
@@ -392,21 +308,15 @@ def _event_type(
     return _widened(piece.body.type) if piece else None
 
 
-def _type_by_distribution(distribution: Expr) -> Type | None:
+def _type_by_distribution(distribution: s.Expr) -> t.Type | None:
     """Most distributions have one support, whatever their arguments."""
-    rows = (
-        distributions_by_name().get(distribution.function.name, ())
-        if isinstance(distribution, Call)
-        else ()
-    )
+    name = distribution.function.name if isinstance(distribution, s.Call) else ""
+    rows = distributions_by_name().get(name, ())
     result = rows[0].signature.result if rows else None
-    return (
-        Type(DOMAINS[result.domain])
-        if result and not result.axes and result.domain in DOMAINS
-        else None
-    )
+    is_single = result and not result.axes and result.domain in DOMAINS
+    return t.Type(DOMAINS[result.domain]) if result and is_single else None
 
 
-def _widened(type_: Type) -> Type:
+def _widened(type_: t.Type) -> t.Type:
     """The first value of a recurrence does not bound the later ones."""
-    return REAL.replace(shape=type_.shape) if isinstance(type_.domain, Real | Int) else type_
+    return t.REAL.replace(shape=type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_

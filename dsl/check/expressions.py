@@ -1,29 +1,10 @@
 """From syntax to core: every expression gets a type, or a report and the unknown type."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from math import isinf
-from typing import Any
 
-from ..diagnostics import did_you_mean
+from ..diagnostics import InternalError, did_you_mean
 from ..graph import core as c
-from ..graph.types import (
-    UNKNOWN,
-    Axis,
-    Bool,
-    Dim,
-    Fixed,
-    IndexOf,
-    Int,
-    Place,
-    Real,
-    Type,
-    join_domains,
-    named,
-    number_type,
-    same_shape,
-)
+from ..graph import types as t
 from ..library.distributions import distributions_by_name
 from ..library.functions import functions_by_name
 from ..source import Span
@@ -32,51 +13,76 @@ from ..text.keywords import keywords
 from .calls import infer_function
 from .context import Context
 from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
-from .matching import Given, show_kind
+from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary
 from .symbols import Symbol
 
 MAX_LOOP = 1_000_000
 
 
-def infer(expr: s.Expr, ctx: Context, hint: Axis | None = None) -> c.Core:
+def infer(expr: s.Expr, ctx: Context, hint: t.Axis | None = None) -> c.Core:
     """`hint` is the dim whose labels are meant, where the surroundings tell."""
-    return _RULES[type(expr)](expr, ctx, hint)
+    match expr:
+        case s.Number():
+            return _infer_number(expr, ctx)
+        case s.Boolean():
+            return c.Const(expr.span, t.Type(t.Bool()), expr.value)
+        case s.String():
+            help = "labels are written without quotes"
+            ctx.error("E0209", "a quoted text is not a value", expr.span, help)
+            return unknown(expr.span)
+        case s.Group():
+            return infer(expr.inner, ctx, hint)
+        case s.Unary():
+            return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
+        case s.Call(function=name):
+            given = given_arguments(expr.arguments, ctx)
+            return infer_function(name.name, given, expr.span, name.span, ctx)
+        case s.Table():
+            from .tables import (
+                infer_value_table,  # made of expressions: the circle is in the language
+            )
+
+            return infer_value_table(expr, ctx)
+        case s.Name():
+            return _infer_name(expr, ctx, hint)
+        case s.IfExpr():
+            return _infer_if(expr, ctx, hint)
+        case s.Array():
+            return _infer_array(expr, ctx, hint)
+        case s.Binary():
+            return _infer_binary(expr, ctx)
+        case s.Index():
+            return _infer_index(expr, ctx)
+        case s.LoopExpr():
+            return _infer_loop(expr, ctx)
+        case s.Reduction():
+            return _infer_reduction(expr, ctx)
+        case s.Comprehension():
+            return _infer_comprehension(expr, ctx)
+    raise InternalError(f"no rule for {type(expr).__name__}")
 
 
 def unknown(span: Span) -> c.Core:
-    return c.Const(span, UNKNOWN, 0)
+    return c.Const(span, t.UNKNOWN, 0)
 
 
 # ---- literals and names
 
 
-def _infer_number(expr: s.Number, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_number(expr: s.Number, ctx: Context) -> c.Core:
     value = expr.value
     if isinf(value):
-        ctx.error(
-            "E0218", "this number is too large", expr.span, help="the largest is about 1.8e308"
-        )
+        ctx.error("E0218", "this number is too large", expr.span, "the largest is about 1.8e308")
         return unknown(expr.span)
-    domain = Int(value, value) if isinstance(value, int) else Real(value, value)
-    return c.Const(expr.span, Type(domain), value)
+    domain = t.Int(value, value) if isinstance(value, int) else t.Real(value, value)
+    return c.Const(expr.span, t.Type(domain), value)
 
 
-def _infer_boolean(expr: s.Boolean, ctx: Context, hint: Axis | None) -> c.Core:
-    return c.Const(expr.span, Type(Bool()), expr.value)
-
-
-def _infer_string(expr: s.String, ctx: Context, hint: Axis | None) -> c.Core:
-    ctx.error(
-        "E0209", "a quoted text is not a value", expr.span, help="labels are written without quotes"
-    )
-    return unknown(expr.span)
-
-
-def _infer_name(expr: s.Name, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_name(expr: s.Name, ctx: Context, hint: t.Axis | None) -> c.Core:
     if expr.name in ctx.variables:
         return c.Var(expr.span, ctx.variables[expr.name], expr.name)
-    if isinstance(hint, Dim) and expr.name in hint.labels:
+    if isinstance(hint, t.Dim) and expr.name in hint.labels:
         return label_constant(expr.name, hint, expr.span)
     symbol = ctx.symbol(expr.name)
     if symbol:
@@ -84,9 +90,9 @@ def _infer_name(expr: s.Name, ctx: Context, hint: Axis | None) -> c.Core:
     return _infer_label(expr, ctx) or _report_unknown_name(expr, ctx)
 
 
-def label_constant(label: str, dim: Dim, span: Span) -> c.Const:
+def label_constant(label: str, dim: t.Dim, span: Span) -> c.Const:
     position = dim.labels.index(label)
-    return c.Const(span, Type(IndexOf(dim, Place(position), Place(position))), position)
+    return c.Const(span, t.Type(t.IndexOf(dim, t.Place(position), t.Place(position))), position)
 
 
 def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
@@ -99,27 +105,18 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
         return unknown(expr.span)
     if symbol.kind == "factor":
-        ctx.error(
-            "E0207",
-            f"`{expr.name}` is a factor, not a value",
-            expr.span,
-            help="give the expression a name with `=`",
-        )
+        help = "give the expression a name with `=`"
+        ctx.error("E0207", f"`{expr.name}` is a factor, not a value", expr.span, help)
         return unknown(expr.span)
     if ctx.closed and symbol.kind not in ctx.open:
         ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
         return unknown(expr.span)
     if ctx.guide and symbol.kind == "let" and symbol.name not in ctx.facts.symbols.guide:
-        message = (
-            f"`{expr.name}` cannot be used here: a guide sees what is given, and no values "
-            "of the model"
-        )
-        ctx.error(
-            "E0108", message, expr.span, help="compute it inside the guide, under another name"
-        )
+        message = f"`{expr.name}` cannot be used here: a guide sees no values of the model"
+        ctx.error("E0108", message, expr.span, "compute it inside the guide, under another name")
         return unknown(expr.span)
     type_ = ctx.type_of(symbol)
-    return c.Ref(expr.span, type_ or UNKNOWN, symbol.name)
+    return c.Ref(expr.span, type_ or t.UNKNOWN, symbol.name)
 
 
 def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
@@ -133,12 +130,8 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
         return label_constant(expr.name, dims[0], expr.span)
     if dims:
         forms = " or ".join(f"`{d}.{expr.name}`" for d in dims)
-        ctx.error(
-            "E0105",
-            f"the label `{expr.name}` belongs to several dims",
-            expr.span,
-            help=f"write {forms}",
-        )
+        help = f"write {forms}"
+        ctx.error("E0105", f"the label `{expr.name}` belongs to several dims", expr.span, help)
         return unknown(expr.span)
     return None
 
@@ -150,10 +143,8 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     elif expr.name in distributions_by_name():
         help = f"`{expr.name}` is a distribution: draw from it with `~`"
     elif expr.name in ctx.facts.bound:
-        help = (
-            f"`{expr.name}` is bound elsewhere; to take in a sum, a reduction needs "
-            "parentheses: `sum[i in D] (...)`"
-        )
+        form = "to take in a sum, a reduction needs parentheses: `sum[i in D] (...)`"
+        help = f"`{expr.name}` is bound elsewhere; {form}"
     elif expr.name in keywords():
         help = f"`{expr.name}` is a word of the language"
     help = help or "define it with `=` or `~`, or declare it: `data`, `param`"
@@ -164,15 +155,7 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
 # ---- parts
 
 
-def _infer_group(expr: s.Group, ctx: Context, hint: Axis | None) -> c.Core:
-    return infer(expr.inner, ctx, hint)
-
-
-def _infer_unary(expr: s.Unary, ctx: Context, hint: Axis | None) -> c.Core:
-    return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
-
-
-def _infer_binary(expr: s.Binary, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_binary(expr: s.Binary, ctx: Context) -> c.Core:
     if expr.operator in ("==", "!=") and _may_be_label(expr.left, ctx):
         right = infer(expr.right, ctx)
         left = infer(expr.left, ctx, _dim_of(right))
@@ -183,18 +166,15 @@ def _infer_binary(expr: s.Binary, ctx: Context, hint: Axis | None) -> c.Core:
 
 
 def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
-    return (
-        isinstance(expr, s.Name)
-        and expr.name in ctx.facts.symbols.labels
-        and expr.name not in ctx.variables
-    )
+    labels = ctx.facts.symbols.labels
+    return isinstance(expr, s.Name) and expr.name in labels and expr.name not in ctx.variables
 
 
-def _dim_of(core: c.Core) -> Axis | None:
-    return core.type.domain.dim if isinstance(core.type.domain, IndexOf) else None
+def _dim_of(core: c.Core) -> t.Axis | None:
+    return core.type.domain.dim if isinstance(core.type.domain, t.IndexOf) else None
 
 
-def _infer_index(expr: s.Index, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
     base = infer(expr.base, ctx)
     if not base.type.known:
         for index in expr.indices:
@@ -208,8 +188,8 @@ def _infer_index(expr: s.Index, ctx: Context, hint: Axis | None) -> c.Core:
     return infer_at(base, indices, expr.span, ctx)
 
 
-def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[Given]:
-    return [Given(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
+def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
+    return [CallArgument(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
 
 
 def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
@@ -217,30 +197,21 @@ def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
     if isinstance(expr, s.Name) and expr.name not in ctx.variables:
         dim = ctx.dim(expr.name)
         if dim:
-            return c.DimRef(expr.span, UNKNOWN, dim)
+            return c.DimRef(expr.span, t.UNKNOWN, dim)
     return infer(expr, ctx)
-
-
-def _infer_call(expr: s.Call, ctx: Context, hint: Axis | None) -> c.Core:
-    given = given_arguments(expr.arguments, ctx)
-    return infer_function(expr.function.name, given, expr.span, expr.function.span, ctx)
 
 
 # ---- control flow
 
 
 def require_condition(core: c.Core, ctx: Context) -> None:
-    if core.type.known and (not isinstance(core.type.domain, Bool) or core.type.shape):
+    if core.type.known and (not isinstance(core.type.domain, t.Bool) or core.type.shape):
         message = f"a condition is one true or false, but this is {show_kind(core.type)}"
-        ctx.error(
-            "E0206",
-            message,
-            core.span,
-            help="compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`",
-        )
+        help = "compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`"
+        ctx.error("E0206", message, core.span, help)
 
 
-def _infer_if(expr: s.IfExpr, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_if(expr: s.IfExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
     condition = infer(expr.condition, ctx)
     require_condition(condition, ctx)
     then, otherwise = infer(expr.then, ctx, hint), infer(expr.otherwise, ctx, hint)
@@ -248,47 +219,40 @@ def _infer_if(expr: s.IfExpr, ctx: Context, hint: Axis | None) -> c.Core:
     return c.If(expr.span, type_, condition, then, otherwise)
 
 
-def join_types(cores: list[c.Core], what: str, ctx: Context) -> Type:
+def join_types(cores: list[c.Core], what: str, ctx: Context) -> t.Type:
     """One type for several values that stand for one another."""
     joined = cores[0].type
     for core in cores[1:]:
         if not (joined.known and core.type.known):
-            return UNKNOWN
-        domain = join_domains(joined.domain, core.type.domain)
-        if domain is None or not same_shape(joined.shape, core.type.shape):
+            return t.UNKNOWN
+        domain = t.join_domains(joined.domain, core.type.domain)
+        if domain is None or not t.same_shape(joined.shape, core.type.shape):
             both = f"{show_kind(joined)} and {show_kind(core.type)}"
             ctx.error("E0208", f"{what} are of different types: {both}", core.span)
-            return UNKNOWN
+            return t.UNKNOWN
         constraint = joined.constraint if joined.constraint == core.type.constraint else ""
-        joined = Type(domain, named(joined.shape, core.type.shape), constraint)
+        joined = t.Type(domain, t.named(joined.shape, core.type.shape), constraint)
     return joined
 
 
-def _infer_loop(expr: s.LoopExpr, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_loop(expr: s.LoopExpr, ctx: Context) -> c.Core:
     name = expr.variable.name
     if name in ctx.variables or ctx.symbol(name):
-        ctx.error(
-            "E0103",
-            f"`{name}` already means something here",
-            expr.variable.span,
-            help="choose another loop variable",
-        )
+        help = "choose another loop variable"
+        ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help)
     start = infer(expr.start, ctx)
     inside = ctx.bind(**{name: _any_value(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
     require_condition(condition, inside)
-    type_ = join_types(
-        [start.replace(type=_any_value(start.type)), body],
-        "the start and the step of this `loop`",
-        ctx,
-    )
+    first = start.replace(type=_any_value(start.type))
+    type_ = join_types([first, body], "the start and the step of this `loop`", ctx)
     limit = infer(expr.limit, ctx)
     return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
 
 
-def _any_value(type_: Type) -> Type:
+def _any_value(type_: t.Type) -> t.Type:
     """A loop starts at one number and may reach any other, so its variable has no bounds."""
-    return Type(Real(), type_.shape) if isinstance(type_.domain, Real | Int) else type_
+    return t.Type(t.Real(), type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_
 
 
 def _loop_limit(limit: c.Core, ctx: Context) -> int:
@@ -311,7 +275,7 @@ def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind,
         bind = check_binder(binder, ctx)
         if bind:
             found.append(bind)
-        ctx = ctx.bind(**(binder_variables([bind]) if bind else {binder.name.name: UNKNOWN}))
+        ctx = ctx.bind(**(binder_variables([bind]) if bind else {binder.name.name: t.UNKNOWN}))
     return tuple(found), ctx
 
 
@@ -323,7 +287,7 @@ def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
     return condition
 
 
-def _infer_reduction(expr: s.Reduction, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
     where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
@@ -335,98 +299,65 @@ def _infer_reduction(expr: s.Reduction, ctx: Context, hint: Axis | None) -> c.Co
 
 def _reduction_type(
     expr: s.Reduction, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context
-) -> Type:
+) -> t.Type:
     operator = expr.operator
     if operator in ("all", "any"):
         require_condition(body, ctx)
-        return Type(Bool())
+        return t.Type(t.Bool())
     if not body.type.numeric:
         message = f"`{operator}` needs numbers, but this is a label of `{body.type.domain}`"
         help = f"compare it, in parentheses: `{operator}[i in D] (x[i] == label)`"
         ctx.error("E0206", message, body.span, help=help)
-        return UNKNOWN
+        return t.UNKNOWN
     if operator in ("argmax", "argmin"):
         return _argmax_type(operator, body, binders, ctx)
     lower, upper = body.type.bounds
     if operator in ("max", "min", "mean"):
-        return number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
+        return t.number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
     if operator == "logsumexp":
-        return Type(Real(), body.type.shape)
-    return number_type(
+        return t.Type(t.Real(), body.type.shape)
+    return t.number_type(
         body.type.whole, 0 if lower >= 0 else float("-inf"), float("inf"), body.type.shape
     )
 
 
-def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> Type:
+def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> t.Type:
     if len(binders) != 1 or body.type.shape:
         message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        ctx.error(
-            "E0211",
-            message,
-            body.span,
-            help=f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`",
-        )
-        return UNKNOWN
-    return Type(IndexOf(binders[0].dim, binders[0].low, binders[0].high))
+        help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
+        ctx.error("E0211", message, body.span, help)
+        return t.UNKNOWN
+    return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
 
-def _infer_comprehension(expr: s.Comprehension, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_comprehension(expr: s.Comprehension, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
     if expr.where:
         help = "give every element a value: `if ... then ... else 0`"
-        ctx.error(
-            "E0212",
-            "an array has a value everywhere, so `where` cannot stand here",
-            expr.where.span,
-            help=help,
-        )
+        message = "an array has a value everywhere, so `where` cannot stand here"
+        ctx.error("E0212", message, expr.where.span, help)
     body = infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
     shape = tuple(bind_axis(b) for b in binders) + body.type.shape
-    return c.Build(expr.span, Type(body.type.domain, shape, body.type.constraint), binders, body)
+    return c.Build(expr.span, t.Type(body.type.domain, shape, body.type.constraint), binders, body)
 
 
-def bind_axis(bind: c.Bind) -> Axis:
+def bind_axis(bind: c.Bind) -> t.Axis:
     """The whole dim keeps its name; a part of it is an axis without one."""
     size = bind.dim.size
-    is_whole = bind.low == Place(0) and bind.high in (Place(-1, True), Place((size or 0) - 1))
+    is_whole = bind.low == t.Place(0) and bind.high in (t.Place(-1, True), t.Place((size or 0) - 1))
     if is_whole:
         return bind.dim
     known = bind.low.from_end == bind.high.from_end
-    return Fixed(bind.high.offset - bind.low.offset + 1 if known else None)
+    return t.Fixed(bind.high.offset - bind.low.offset + 1 if known else None)
 
 
-def _infer_array(expr: s.Array, ctx: Context, hint: Axis | None) -> c.Core:
+def _infer_array(expr: s.Array, ctx: Context, hint: t.Axis | None) -> c.Core:
     items = [infer(item, ctx, hint) for item in expr.items]
     type_ = join_types(items, "the items of this array", ctx)
     if not type_.known:
         return unknown(expr.span)
-    return c.Stack(expr.span, Type(type_.domain, (Fixed(len(items)), *type_.shape)), tuple(items))
-
-
-def _infer_table(expr: s.Table, ctx: Context, hint: Axis | None) -> c.Core:
-    from .tables import (
-        infer_value_table,  # tables are made of expressions: the circle is in the language
+    return c.Stack(
+        expr.span, t.Type(type_.domain, (t.Fixed(len(items)), *type_.shape)), tuple(items)
     )
-
-    return infer_value_table(expr, ctx)
-
-
-_RULES: dict[type[s.Expr], Callable[[Any, Context, Axis | None], c.Core]] = {
-    s.Number: _infer_number,
-    s.Boolean: _infer_boolean,
-    s.String: _infer_string,
-    s.Name: _infer_name,
-    s.Group: _infer_group,
-    s.Unary: _infer_unary,
-    s.Binary: _infer_binary,
-    s.Index: _infer_index,
-    s.Call: _infer_call,
-    s.IfExpr: _infer_if,
-    s.LoopExpr: _infer_loop,
-    s.Reduction: _infer_reduction,
-    s.Comprehension: _infer_comprehension,
-    s.Array: _infer_array,
-    s.Table: _infer_table,
-}

@@ -1,33 +1,17 @@
 """Indices: what may index an axis, and the proof that it is in range."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean
 from ..graph import core as c
-from ..graph.types import (
-    CONSTRAINT_RANK,
-    UNKNOWN,
-    Axis,
-    Dim,
-    IndexOf,
-    Int,
-    Place,
-    Type,
-    anchored,
-    same_axis,
-    show_shape,
-)
+from ..graph import types as t
 from ..source import Span
-from ..text.syntax import Binder, Bound, Range
+from ..text import syntax as s
 from .context import Context
 
 
-def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
-    """An index of this axis and of no other; constants and binders plus a number are proved to be
-    in range.
-    """
+def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
+    """An index of this axis and no other; constants and shifted binders are proved in range."""
     domain = index.type.domain
     if not index.type.known:
         return index
@@ -35,49 +19,36 @@ def check_index(index: c.Core, axis: Axis, ctx: Context) -> c.Core:
         message = f"an index is one value, but this is {index.type}"
         ctx.error("E0303", message, index.span, help="bind it: `[i in D] a[b[i]]`")
         return index
-    if isinstance(index, c.Const) and isinstance(domain, Int):
-        place = anchored(int(index.value), axis.size)
-        index = index.replace(type=Type(IndexOf(axis, place, place)), value=place.offset)
+    if isinstance(index, c.Const) and isinstance(domain, t.Int):
+        place = t.anchored(int(index.value), axis.size)
+        index = index.replace(type=t.Type(t.IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
-    if not isinstance(domain, IndexOf):
-        ctx.error(
-            "E0301",
-            f"`{axis}` cannot be indexed by {index.type}",
-            index.span,
-            help=_index_help(axis),
-        )
-    elif not same_axis(domain.dim, axis):
+    if not isinstance(domain, t.IndexOf):
+        help = _index_help(axis)
+        ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help)
+    elif not t.same_axis(domain.dim, axis):
         help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
-        ctx.error(
-            "E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help=help
-        )
+        ctx.error("E0302", f"an index of `{domain.dim}` cannot index `{axis}`", index.span, help)
     else:
         _prove_in_range(index, domain, axis, ctx)
     return index
 
 
-def _index_help(axis: Axis) -> str:
-    return (
-        f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
-        if isinstance(axis, Dim)
-        else ""
-    )
+def _index_help(axis: t.Axis) -> str:
+    help = f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
+    return help if isinstance(axis, t.Dim) else ""
 
 
-def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) -> None:
+def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context) -> None:
     low, high, size = domain.low, domain.high, axis.size
     if low.from_end and size is not None:
-        low = Place(size + low.offset)
+        low = t.Place(size + low.offset)
     if high.from_end and size is not None:
-        high = Place(size + high.offset)
+        high = t.Place(size + high.offset)
     if not low.from_end and low.offset < 0:
         help = _later_start(index, axis, -low.offset)
-        ctx.error(
-            "E0304",
-            f"this index can be {low.offset}, before the start of `{axis}`",
-            index.span,
-            help=help,
-        )
+        message = f"this index can be {low.offset}, before the start of `{axis}`"
+        ctx.error("E0304", message, index.span, help)
     elif high.from_end and high.offset >= 0:
         help = f"end the binder earlier: `in {axis}[..-{high.offset + 1}]`"
         ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
@@ -87,53 +58,44 @@ def _prove_in_range(index: c.Core, domain: IndexOf, axis: Axis, ctx: Context) ->
             f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
         )
         ctx.error("E0304", message, index.span)
-    elif isinstance(index, c.Const) and isinstance(axis, Dim) and not high.from_end:
+    elif isinstance(index, c.Const) and isinstance(axis, t.Dim) and not high.from_end:
         least = ctx.facts.least_sizes
         least[axis.name] = max(least.get(axis.name, 0), high.offset + 1)
 
 
-def _later_start(index: c.Core, axis: Axis, steps: int) -> str:
+def _later_start(index: c.Core, axis: t.Axis, steps: int) -> str:
     """How to write the binder so that the index stays in range."""
-    binder = next(
-        (x for x in c.walk(index) if isinstance(x, c.Var) and isinstance(x.type.domain, IndexOf)),
-        None,
-    )
-    if (
-        binder is None
-        or not isinstance(binder.type.domain, IndexOf)
-        or binder.type.domain.low.from_end
-    ):
-        return ""
-    start = binder.type.domain.low.offset + steps
-    return f"start the binder later: `{binder.name} in {axis}[{start}..]`"
+    for part in c.walk(index):
+        domain = part.type.domain
+        if isinstance(part, c.Var) and isinstance(domain, t.IndexOf):
+            start = f"`{part.name} in {axis}[{domain.low.offset + steps}..]`"
+            return "" if domain.low.from_end else f"start the binder later: {start}"
+    return ""
 
 
-def index_type(base: Type, count: int) -> Type:
+def index_type(base: t.Type, count: int) -> t.Type:
     """What is left of a type when its first `count` axes are indexed away."""
     shape = base.shape[count:]
-    keeps = base.constraint and len(shape) >= CONSTRAINT_RANK[base.constraint]
-    return Type(base.domain, shape, base.constraint if keeps else "")
+    keeps = base.constraint and len(shape) >= t.CONSTRAINT_RANK[base.constraint]
+    return t.Type(base.domain, shape, base.constraint if keeps else "")
 
 
 def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) -> c.Core:
     if not base.type.known:
-        return c.Const(span, UNKNOWN, 0)
+        return c.Const(span, t.UNKNOWN, 0)
     return c.At(span, index_type(base.type, len(indices)), base, tuple(indices))
 
 
 def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
     if base.type.shape:
-        axes = len(base.type.shape)
-        message = (
-            f"{count} indices for {axes} {'axis' if axes == 1 else 'axes'} "
-            f"{show_shape(base.type.shape)}"
-        )
+        axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
+        message = f"{count} indices for {axes} {t.show_shape(base.type.shape)}"
     else:
         message = f"this is a single {base.type} and takes no index"
     ctx.error("E0305", message, span)
 
 
-def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
+def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
     """`i in D[a..b]`, or None after a report."""
     name, range_ = binder.name.name, binder.range
     dim = ctx.dim(range_.dim.name)
@@ -141,35 +103,26 @@ def check_binder(binder: Binder, ctx: Context) -> c.Bind | None:
         report_not_a_dim(range_.dim.name, range_.dim.span, ctx)
         return None
     if name in ctx.variables or (ctx.symbol(name) and name not in ctx.module.aliases):
-        ctx.error(
-            "E0103",
-            f"`{name}` already means something here",
-            binder.name.span,
-            help="choose another index name",
-        )
-    low = _bound(range_.low, 0, dim, ctx)
-    high = _bound(range_.high, None, dim, ctx)
+        help = "choose another index name"
+        ctx.error("E0103", f"`{name}` already means something here", binder.name.span, help)
+    end = t.Place(0, from_end=True) if dim.size is None else t.Place(dim.size)
+    low = _bound(range_.low, t.Place(0), dim, ctx)
+    high = _bound(range_.high, end, dim, ctx)
     if _is_refused(range_, dim, low, high, ctx):
         return None
     return c.Bind(binder.span, name, dim, low, high.shift(-1))
 
 
-def _bound(bound: Bound | None, default: int | None, dim: Dim, ctx: Context) -> Place:
+def _bound(bound: s.Bound | None, default: t.Place, dim: t.Dim, ctx: Context) -> t.Place:
     if bound is None:
-        return (
-            Place(0)
-            if default == 0
-            else Place(0, from_end=True)
-            if dim.size is None
-            else Place(dim.size)
-        )
+        return default
     if not isinstance(bound.value, int):
         ctx.error("E0306", "the bounds of a range are whole numbers", bound.span)
-        return Place(0)
-    return anchored(bound.value, dim.size)
+        return t.Place(0)
+    return t.anchored(bound.value, dim.size)
 
 
-def _is_refused(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) -> bool:
+def _is_refused(range_: s.Range, dim: t.Dim, low: t.Place, high: t.Place, ctx: Context) -> bool:
     """Reports a range that is empty or leaves its dim."""
     is_empty = low.from_end == high.from_end and low.offset >= high.offset
     leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
@@ -178,12 +131,8 @@ def _is_refused(range_: Range, dim: Dim, low: Place, high: Place, ctx: Context) 
         help = (
             f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
         )
-        ctx.error(
-            "E0306",
-            message,
-            range_.span,
-            help=help if dim.size is not None else "`D[a..b]` leaves out b",
-        )
+        help = help if dim.size is not None else "`D[a..b]` leaves out b"
+        ctx.error("E0306", message, range_.span, help)
     elif leaves:
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
     return is_empty or leaves
@@ -199,5 +148,5 @@ def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:
     ctx.error_once("E0106", what, name, span, help)
 
 
-def binder_variables(binders: Sequence[c.Bind]) -> dict[str, Type]:
-    return {b.name: Type(IndexOf(b.dim, b.low, b.high)) for b in binders}
+def binder_variables(binders: Sequence[c.Bind]) -> dict[str, t.Type]:
+    return {b.name: t.Type(t.IndexOf(b.dim, b.low, b.high)) for b in binders}

@@ -1,38 +1,17 @@
 """Do these arguments fit this row of a signature table, and what type comes out?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import inf
 
 from ..graph import core as c
-from ..graph.types import (
-    CONSTRAINT_DOMAIN,
-    CONSTRAINT_RANK,
-    Axis,
-    Bool,
-    Dim,
-    Domain,
-    Fixed,
-    IndexOf,
-    Int,
-    Real,
-    Shape,
-    Type,
-    join_domains,
-    named,
-    number_type,
-    same_axis,
-    same_shape,
-    show_shape,
-)
+from ..graph import types as t
 from ..library.notation import ParamSpec, Signature, TypeSpec
 from ..record import Record
 from ..source import Span
 
 
-class Given(Record):
+class CallArgument(Record):
     """One argument as written: its name, if any, and its meaning."""
 
     name: str | None
@@ -48,39 +27,37 @@ class Misfit(Exception):
         super().__init__(message)
 
 
-class Fit(Record):
+class RowMatch(Record):
     arguments: tuple[tuple[str, c.Core], ...]
-    type: Type
-    axes: dict[str, Axis]
+    type: t.Type
+    axes: dict[str, t.Axis]
 
 
-DOMAINS: dict[str, Domain] = {
-    "real": Real(),
-    "positive": Real(0, inf),
-    "nonnegative": Real(0, inf),
-    "unit": Real(0, 1),
-    "int": Int(),
-    "count": Int(0, inf),
-    "bool": Bool(),
+DOMAINS: dict[str, t.Domain] = {
+    "real": t.Real(),
+    "positive": t.Real(0, inf),
+    "nonnegative": t.Real(0, inf),
+    "unit": t.Real(0, 1),
+    "int": t.Int(),
+    "count": t.Int(0, inf),
+    "bool": t.Bool(),
 }
 
 
-def match_row(signature: Signature, given: Sequence[Given], span: Span) -> Fit:
+def match_row(signature: Signature, given: Sequence[CallArgument], span: Span) -> RowMatch:
     """Raises Misfit with the first argument that does not fit."""
     matcher = _Matcher(signature)
     arguments = assign_arguments(signature, given, span)
     for param, value in arguments:
         matcher.take(param, value)
     named_arguments = tuple((param.name, value) for param, value in arguments)
-    return Fit(named_arguments, matcher.result(), matcher.axes)
+    return RowMatch(named_arguments, matcher.result(), matcher.axes)
 
 
 def assign_arguments(
-    signature: Signature, given: Sequence[Given], span: Span
+    signature: Signature, given: Sequence[CallArgument], span: Span
 ) -> list[tuple[ParamSpec, c.Core]]:
-    """Positional arguments in order, the others by name; a variadic parameter takes all that are
-    left.
-    """
+    """Positional arguments in order, others by name; a variadic parameter takes what is left."""
     params = {p.name: p for p in signature.params}
     free = list(signature.params)
     found: list[tuple[ParamSpec, c.Core]] = []
@@ -94,9 +71,8 @@ def assign_arguments(
             free.remove(param)
         else:
             problem = "is given twice" if argument.name in params else "is not a parameter"
-            raise Misfit(
-                "E0202", f"`{argument.name}` {problem} of `{signature.text}`", argument.span
-            )
+            message = f"`{argument.name}` {problem} of `{signature.text}`"
+            raise Misfit("E0202", message, argument.span)
         found.append((param, argument.value))
     taken = {param.name for param, _ in found}
     missing = [p.name for p in free if not p.optional and p.name not in taken]
@@ -108,33 +84,25 @@ def assign_arguments(
 class _Matcher:
     def __init__(self, signature: Signature):
         self.signature = signature
-        self.axes: dict[str, Axis] = {}
-        self.dims: list[Dim] = []
-        self.elements: list[Domain] = []
-        self.shape: Shape = ()
+        self.axes: dict[str, t.Axis] = {}
+        self.dims: list[t.Dim] = []
+        self.elements: list[t.Domain] = []
+        self.shape: t.Shape = ()
 
     def take(self, param: ParamSpec, value: c.Core) -> None:
         if param.type.domain == "dim":
             self._take_dim(param, value)
         elif isinstance(value, c.DimRef):
-            raise Misfit(
-                "E0207",
-                f"`{value.dim}` is a dim, not a value",
-                value.span,
-                help=f"its size is `size({value.dim})`",
-            )
+            help = f"its size is `size({value.dim})`"
+            raise Misfit("E0207", f"`{value.dim}` is a dim, not a value", value.span, help)
         elif value.type.known:
             self._take_shape(param, value)
             self._take_domain(param, value)
 
     def _take_dim(self, param: ParamSpec, value: c.Core) -> None:
         if not isinstance(value, c.DimRef):
-            raise Misfit(
-                "E0207",
-                f"`{param.name}` is the name of a dim",
-                value.span,
-                help="as in `ones(K)` after `dim K = 3`",
-            )
+            help = "as in `ones(K)` after `dim K = 3`"
+            raise Misfit("E0207", f"`{param.name}` is the name of a dim", value.span, help)
         self.dims.append(value.dim)
         self.axes[param.name] = value.dim
 
@@ -147,52 +115,39 @@ class _Matcher:
         elif self.signature.elementwise:
             self._take_elementwise(param, value)
         elif len(spec.axes) != len(shape):
-            raise Misfit(
-                "E0201",
-                (
-                    f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}, but this is "
-                    f"{show_kind(value.type)}"
-                ),
-                value.span,
-                _rank_help(spec, shape),
-            )
+            wanted = f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}"
+            message = f"{wanted}, but this is {show_kind(value.type)}"
+            raise Misfit("E0201", message, value.span, _rank_help(spec, shape))
         else:
             for name, axis in zip(spec.axes, shape, strict=True):
                 self._bind_axis(name, axis, value)
 
     def _take_index(self, param: ParamSpec, value: c.Core) -> None:
         domain = value.type.domain
-        if isinstance(value, c.Const) and isinstance(domain, Int):
+        if isinstance(value, c.Const) and isinstance(domain, t.Int):
             return
-        if value.type.shape or not isinstance(domain, IndexOf):
-            raise Misfit(
-                "E0201",
-                f"`{param.name}` is an index, but this is {show_kind(value.type)}",
-                value.span,
-            )
+        if value.type.shape or not isinstance(domain, t.IndexOf):
+            message = f"`{param.name}` is an index, but this is {show_kind(value.type)}"
+            raise Misfit("E0201", message, value.span)
         self._bind_axis(param.type.axes[0], domain.dim, value)
 
     def _take_elementwise(self, param: ParamSpec, value: c.Core) -> None:
         if not self.shape or not value.type.shape:
             self.shape = self.shape or value.type.shape
-        elif same_shape(self.shape, value.type.shape):
-            self.shape = named(self.shape, value.type.shape)
+        elif t.same_shape(self.shape, value.type.shape):
+            self.shape = t.named(self.shape, value.type.shape)
         else:
-            message = (
-                f"the shapes {show_shape(self.shape)} and {show_shape(value.type.shape)} do "
-                "not agree"
-            )
+            both = f"{t.show_shape(self.shape)} and {t.show_shape(value.type.shape)}"
+            message = f"the shapes {both} do not agree"
             raise Misfit("E0203", message, value.span)
 
-    def _bind_axis(self, name: str, axis: Axis, value: c.Core) -> None:
-        known = self.axes.get(name) or (Fixed(int(name)) if name.isdigit() else None)
-        if known and not same_axis(known, axis):
-            message = (
-                f"`{known}` and `{axis}` are different axes, but `{self.signature.text}` "
-                f"needs one `{name}`"
-            )
+    def _bind_axis(self, name: str, axis: t.Axis, value: c.Core) -> None:
+        known = self.axes.get(name) or (t.Fixed(int(name)) if name.isdigit() else None)
+        if known and not t.same_axis(known, axis):
+            needs = f"`{self.signature.text}` needs one `{name}`"
+            message = f"`{known}` and `{axis}` are different axes, but {needs}"
             raise Misfit("E0203", message, value.span)
-        if not isinstance(known, Dim):
+        if not isinstance(known, t.Dim):
             self.axes[name] = axis
 
     def _take_domain(self, param: ParamSpec, value: c.Core) -> None:
@@ -203,99 +158,87 @@ class _Matcher:
         if word in ("num", "item"):
             self.elements.append(value.type.domain)
 
-    def result(self) -> Type:
+    def result(self) -> t.Type:
         spec = self.signature.result
         if spec.domain == "index":
-            return Type(IndexOf(self._axis(spec.axes[0])))
+            return t.Type(t.IndexOf(self._axis(spec.axes[0])))
         shape = self.shape if self.signature.elementwise else tuple(self._result_axes(spec))
-        if spec.domain in CONSTRAINT_RANK:
-            return Type(CONSTRAINT_DOMAIN.get(spec.domain, Real()), shape, spec.domain)
-        return Type(self._result_domain(spec.domain), shape)
+        if spec.domain in t.CONSTRAINT_RANK:
+            return t.Type(t.CONSTRAINT_DOMAIN.get(spec.domain, t.Real()), shape, spec.domain)
+        return t.Type(self._result_domain(spec.domain), shape)
 
-    def _result_axes(self, spec: TypeSpec) -> list[Axis]:
-        found: list[Axis] = []
+    def _result_axes(self, spec: TypeSpec) -> list[t.Axis]:
+        found: list[t.Axis] = []
         for name in spec.axes:
             found += self.dims if name.startswith("*") else [self._axis(name)]
         return found
 
-    def _axis(self, name: str) -> Axis:
+    def _axis(self, name: str) -> t.Axis:
         """`N`, a number, or a sum such as `N+1`, whose axis has no name."""
         if name in self.axes:
             return self.axes[name]
         total = 0
         for sign, part in re.findall(r"([+-]?)(\w+)", name):
-            size = (
-                int(part) if part.isdigit() else self.axes[part].size if part in self.axes else None
-            )
+            axis = self.axes.get(part, t.Fixed(int(part) if part.isdigit() else None))
+            size = axis.size
             if size is None:
-                return Fixed(None)
+                return t.Fixed(None)
             total += -size if sign == "-" else size
-        return Fixed(total)
+        return t.Fixed(total)
 
-    def _result_domain(self, word: str) -> Domain:
+    def _result_domain(self, word: str) -> t.Domain:
         if word not in ("num", "item"):
             return DOMAINS[word]
-        joined = self.elements[0] if self.elements else Real()
+        joined = self.elements[0] if self.elements else t.Real()
         for domain in self.elements[1:]:
-            joined = join_domains(joined, domain) or joined
+            joined = t.join_domains(joined, domain) or joined
         if word == "item":
             return joined
-        lower, _ = Type(joined).bounds
-        return number_type(Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
+        lower, _ = t.Type(joined).bounds
+        return t.number_type(t.Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
 
 
 def show_spec(spec: TypeSpec) -> str:
     return spec.domain + (f"[{', '.join(spec.axes)}]" if spec.axes else "")
 
 
-def show_kind(type_: Type) -> str:
-    """The type without what is known of the values: where 2.5 does not fit, that it is real is what
-    matters.
-    """
+def show_kind(type_: t.Type) -> str:
+    """The type without bounds: where 2.5 does not fit, what matters is that it is real."""
     domain = type_.domain
-    plain = Real() if isinstance(domain, Real) else Int() if isinstance(domain, Int) else domain
+    plain = (
+        t.Real() if isinstance(domain, t.Real) else t.Int() if isinstance(domain, t.Int) else domain
+    )
     return str(type_.replace(domain=plain))
 
 
-def _rank_help(spec: TypeSpec, shape: Shape) -> str:
-    if len(shape) > len(spec.axes) and isinstance(shape[0], Dim):
+def _rank_help(spec: TypeSpec, shape: t.Shape) -> str:
+    if len(shape) > len(spec.axes) and isinstance(shape[0], t.Dim):
         return f"index it, as in `[i in {shape[0]}] f(a[i])`"
     return ""
 
 
-def domain_misfit(word: str, type_: Type) -> str | None:
-    """Why no value of this type, or not every kind of it, is in the domain of this word; None when
-    it may be.
-    """
+def domain_misfit(word: str, type_: t.Type) -> str | None:
+    """Why a value of this type cannot be in the domain of this word; None when it may be."""
     domain = type_.domain
     lower, upper = type_.bounds
     if word in ("item", "index") or not type_.known:
         return None
     if word == "bool":
-        return (
-            None
-            if isinstance(domain, Bool)
-            else f"needs true or false, but this is {show_kind(type_)}"
-        )
+        is_truth = isinstance(domain, t.Bool)
+        return None if is_truth else f"needs true or false, but this is {show_kind(type_)}"
     if not type_.numeric:
         return f"needs a number, but this is a label of `{domain}`"
     if word in ("int", "count") and not type_.whole:
         return f"needs a whole number, but this is {show_kind(type_)}"
     if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
-        return (
-            f"must be {'above 0' if word == 'positive' else '0 or above'}, but this is "
-            f"{_show_value(lower, upper)}"
-        )
+        wanted = "above 0" if word == "positive" else "0 or above"
+        return f"must be {wanted}, but this is {_show_value(lower, upper)}"
     if word in ("unit", "simplex") and (upper < 0 or lower > 1):
         return f"must lie between 0 and 1, but this is {_show_value(lower, upper)}"
     return None
 
 
 def _show_value(lower: float, upper: float) -> str:
-    return (
-        f"{lower:g}"
-        if lower == upper
-        else f"at most {upper:g}"
-        if upper <= 0
-        else f"at least {lower:g}"
-    )
+    if lower == upper:
+        return f"{lower:g}"
+    return f"at most {upper:g}" if upper <= 0 else f"at least {lower:g}"

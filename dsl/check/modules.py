@@ -1,48 +1,50 @@
 """A program and the files it imports, each with the prefix that its names get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from ..diagnostics import Diagnostic, DpError
+from ..diagnostics import Diagnostic, DpError, Label
 from ..record import Record
 from ..source import Source, Span
 from ..text.parser import parse_program
 from ..text.syntax import ImportStmt, Program
 
-Reader = Callable[[str], Source]
-
-
+SourceReader = Callable[[str], Source]
 UNREAD = "?."
 
 
 class Module(Record):
-    """`aliases` maps the names after `as` to the prefixes of the modules they stand for, or to
-    UNREAD.
-    """
+    """`aliases` maps names after `as` to the prefixes of their modules, or to UNREAD."""
 
     prefix: str
     source: Source
     program: Program
     aliases: dict[str, str]
 
+    def error(
+        self,
+        report: list[Diagnostic],
+        code: str,
+        message: str,
+        span: Span,
+        help: str = "",
+        also: tuple[Label, ...] = (),
+    ) -> None:
+        report.append(Diagnostic(code, message, self.source, span, "", help, also))
 
-def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> list[Module]:
-    """The program itself and, depth first, what it imports; names of an import `as lib` start with
-    `lib.`.
-    """
+
+def load_modules(program: Program, read: SourceReader, report: list[Diagnostic]) -> list[Module]:
+    """The program and, depth first, its imports; names of an import `as lib` start with `lib.`."""
     modules: list[Module] = []
 
     def load(program: Program, prefix: str, importing: tuple[str, ...]) -> None:
         imports = [s for s in program.statements if isinstance(s, ImportStmt)]
         aliases = {i.alias.name: f"{prefix}{i.alias.name}." for i in imports}
-        modules.append(Module(prefix, program.source, program, aliases))
+        module = Module(prefix, program.source, program, aliases)
+        modules.append(module)
         for statement in imports:
-            path = _relative_to(program.source.path, statement.path.value)
-            source = _read_import(
-                read, path, importing, program.source, statement.path.span, report
-            )
+            path = str(PurePosixPath(program.source.path).parent / statement.path.value)
+            source = _read_import(read, path, importing, module, statement.path.span, report)
             if source is None:
                 aliases[statement.alias.name] = UNREAD
             else:
@@ -54,34 +56,24 @@ def load_modules(program: Program, read: Reader, report: list[Diagnostic]) -> li
     return modules
 
 
-def _relative_to(importer: str, path: str) -> str:
-    return str(PurePosixPath(importer).parent / path)
-
-
 def _read_import(
-    read: Reader,
+    read: SourceReader,
     path: str,
     importing: tuple[str, ...],
-    source: Source,
+    importer: Module,
     span: Span,
     report: list[Diagnostic],
 ) -> Source | None:
     if path in importing:
         chain = " -> ".join((*importing[importing.index(path) :], path))
-        report.append(Diagnostic("E0602", "this import closes a circle", source, span, help=chain))
+        importer.error(report, "E0602", "this import closes a circle", span, chain)
         return None
     try:
         return read(path)
-    except (OSError, DpError) as error:
-        reason = (
-            error.diagnostics[0].message
-            if isinstance(error, DpError)
-            else error.strerror or str(error)
-        )
-        message = f"cannot read `{path}`: {reason}"
-        report.append(
-            Diagnostic(
-                "E0601", message, source, span, help="paths are relative to the importing file"
-            )
-        )
-        return None
+    except DpError as error:
+        reason = error.diagnostics[0].message
+    except OSError as error:
+        reason = error.strerror or str(error)
+    help = "paths are relative to the importing file"
+    importer.error(report, "E0601", f"cannot read `{path}`: {reason}", span, help)
+    return None

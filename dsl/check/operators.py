@@ -1,47 +1,30 @@
-"""Operators: which operands agree, and what can be said of the result without knowing the
-values.
-"""
-
-from __future__ import annotations
+"""Operators: which operands agree, and the type and range of the result."""
 
 from collections.abc import Callable
 from math import inf
 
 from ..graph import core as c
-from ..graph.types import (
-    BOOL,
-    UNKNOWN,
-    Bool,
-    Dim,
-    IndexOf,
-    Int,
-    Shape,
-    Type,
-    join_domains,
-    named,
-    number_type,
-    same_axis,
-    same_shape,
-    show_shape,
-)
+from ..graph import types as t
 from ..source import Span
 from .context import Context
 from .matching import show_kind
 
 Interval = tuple[float, float]
 
-FUNCTION_OF_OPERATOR = {
+COMPARISONS = {
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+    "==": "equal", "!=": "not_equal",
+}  # fmt: skip
+FUNCTION_OF_OPERATOR = COMPARISONS | {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^": "power", "@": "matmul",
-    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
-    "and": "and", "or": "or", "not": "not", "negate": "negate",
+    "and": "and", "or": "or",
 }  # fmt: skip
 
 
 def infer_binary(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> c.Core:
-    rule = infer_matmul if operator == "@" else _RULES.get(operator, _infer_arithmetic)
-    type_ = (
-        rule(operator, left, right, span, ctx) if left.type.known and right.type.known else UNKNOWN
-    )
+    rule = _RULES.get(operator, _infer_arithmetic)
+    is_known = left.type.known and right.type.known
+    type_ = rule(operator, left, right, span, ctx) if is_known else t.UNKNOWN
     return c.Apply(span, type_, FUNCTION_OF_OPERATOR[operator], (("a", left), ("b", right)))
 
 
@@ -51,11 +34,11 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
     if operator == "not":
         _require_bool(operand, "not", ctx)
         return c.Apply(
-            span, Type(operand.type.domain, operand.type.shape), "not", (("a", operand),)
+            span, t.Type(operand.type.domain, operand.type.shape), "not", (("a", operand),)
         )
     _require_number(operand, ctx)
     lower, upper = operand.type.bounds
-    type_ = number_type(operand.type.whole, -upper, -lower, operand.type.shape)
+    type_ = t.number_type(operand.type.whole, -upper, -lower, operand.type.shape)
     if isinstance(operand, c.Const):
         return c.Const(span, type_, -operand.value)
     return c.Apply(span, type_, "negate", (("a", operand),))
@@ -65,16 +48,16 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
 
 
 def joint_shape(
-    left: Type, right: Type, span: Span, ctx: Context, operator: str = ""
-) -> Shape | None:
+    left: t.Type, right: t.Type, span: Span, ctx: Context, operator: str = ""
+) -> t.Shape | None:
     """A number goes with any array; two arrays must have the same axes. Nothing is broadcast."""
     if not left.shape or not right.shape:
         return left.shape or right.shape
-    if same_shape(left.shape, right.shape):
-        return named(left.shape, right.shape)
-    message = f"the shapes {show_shape(left.shape)} and {show_shape(right.shape)} do not agree"
+    if t.same_shape(left.shape, right.shape):
+        return t.named(left.shape, right.shape)
+    message = f"the shapes {t.show_shape(left.shape)} and {t.show_shape(right.shape)} do not agree"
     help = "index both over the same binders: `[i in D] a[i] + b[i]`"
-    if operator == "*" and same_axis(left.shape[-1], right.shape[0]):
+    if operator == "*" and t.same_axis(left.shape[-1], right.shape[0]):
         help = "`*` is elementwise; the matrix product is `A @ b`"
     ctx.error("E0203", message, span, help=help)
     return None
@@ -83,38 +66,38 @@ def joint_shape(
 # ---- arithmetic
 
 
-def _infer_arithmetic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+def _infer_arithmetic(
+    operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context
+) -> t.Type:
     shifted = _shifted_index(operator, left, right)
     if shifted:
         return shifted
     if not (_require_number(left, ctx) and _require_number(right, ctx)):
-        return UNKNOWN
+        return t.UNKNOWN
     shape = joint_shape(left.type, right.type, span, ctx, operator)
     if shape is None:
-        return UNKNOWN
+        return t.UNKNOWN
     whole = left.type.whole and right.type.whole and operator in "+-*"
     lower, upper = INTERVALS[operator](left.type.bounds, right.type.bounds)
     if operator == "^" and _is_even_constant(right):
         lower = max(lower, 0)
     if operator == "*" and left == right:
         lower = max(lower, 0)
-    return number_type(whole, lower, upper, shape)
+    return t.number_type(whole, lower, upper, shape)
 
 
-def _shifted_index(operator: str, left: c.Core, right: c.Core) -> Type | None:
-    """A binder plus a whole number is a position of the same dim, shifted: the ground of
-    `z[t-1]`.
-    """
+def _shifted_index(operator: str, left: c.Core, right: c.Core) -> t.Type | None:
+    """A binder plus a whole number is a shifted position of its dim: the ground of `z[t-1]`."""
     domain = left.type.domain
     is_binder = isinstance(left, c.Var) or (
         isinstance(left, c.Apply) and left.function in ("add", "subtract")
     )
-    if operator not in "+-" or not is_binder or not isinstance(domain, IndexOf):
+    if operator not in "+-" or not is_binder or not isinstance(domain, t.IndexOf):
         return None
-    if not isinstance(right, c.Const) or not isinstance(right.type.domain, Int):
+    if not isinstance(right, c.Const) or not isinstance(right.type.domain, t.Int):
         return None
     by = int(right.value) if operator == "+" else -int(right.value)
-    return Type(IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
+    return t.Type(t.IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
 
 
 def _is_even_constant(core: c.Core) -> bool:
@@ -150,59 +133,54 @@ INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
 }
 
 
-def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> t.Type:
     a, b = left.type.shape, right.type.shape
-    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not same_axis(a[-1], b[0]):
-        message = (
-            "`@` needs the last axis on its left to be the first on its right: "
-            f"{show_shape(a)}, {show_shape(b)}"
-        )
+    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or not t.same_axis(a[-1], b[0]):
+        both = f"{t.show_shape(a)}, {t.show_shape(b)}"
+        message = f"`@` needs the last axis on its left to be the first on its right: {both}"
         ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
-        return UNKNOWN
-    return number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
+        return t.UNKNOWN
+    return t.number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
 
 
 # ---- comparisons and logic
 
 
-def _infer_comparison(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
-    if (
-        isinstance(left, c.Apply)
-        and left.function in _COMPARISONS
-        and left.span.start == span.start
-    ):
+def _infer_comparison(
+    operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context
+) -> t.Type:
+    is_comparison = isinstance(left, c.Apply) and left.function in COMPARISONS.values()
+    if is_comparison and left.span.start == span.start:
         ctx.error("E0205", "comparisons do not chain", span, help="write `a < b and b < c`")
-        return UNKNOWN
+        return t.UNKNOWN
     shape = joint_shape(left.type, right.type, span, ctx)
     if shape is None:
-        return UNKNOWN
-    if join_domains(left.type.domain, right.type.domain) is None:
-        a, b = show_kind(Type(left.type.domain)), show_kind(Type(right.type.domain))
-        ctx.error(
-            "E0206", f"{a} and {b} cannot be compared", span, help=_comparison_help(left, right)
-        )
-    return Type(Bool(), shape)
+        return t.UNKNOWN
+    if t.join_domains(left.type.domain, right.type.domain) is None:
+        a, b = show_kind(t.Type(left.type.domain)), show_kind(t.Type(right.type.domain))
+        ctx.error("E0206", f"{a} and {b} cannot be compared", span, _comparison_help(left, right))
+    return t.Type(t.Bool(), shape)
 
 
 def _comparison_help(left: c.Core, right: c.Core) -> str:
     for side in (left, right):
-        dim = side.type.domain.dim if isinstance(side.type.domain, IndexOf) else None
-        if isinstance(dim, Dim) and dim.labels:
+        dim = side.type.domain.dim if isinstance(side.type.domain, t.IndexOf) else None
+        if isinstance(dim, t.Dim) and dim.labels:
             return f"a value of `{dim}` is compared with its labels: {', '.join(dim.labels[:6])}"
-    if isinstance(left.type.domain, IndexOf) and isinstance(right.type.domain, IndexOf):
+    if isinstance(left.type.domain, t.IndexOf) and isinstance(right.type.domain, t.IndexOf):
         return "positions in different dims have nothing to do with each other"
     return ""
 
 
-def _infer_logic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> Type:
+def _infer_logic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> t.Type:
     _require_bool(left, operator, ctx)
     _require_bool(right, operator, ctx)
     shape = joint_shape(left.type, right.type, span, ctx)
-    return UNKNOWN if shape is None else BOOL.replace(shape=shape)
+    return t.UNKNOWN if shape is None else t.BOOL.replace(shape=shape)
 
 
 def _require_bool(operand: c.Core, operator: str, ctx: Context) -> None:
-    if operand.type.known and not isinstance(operand.type.domain, Bool):
+    if operand.type.known and not isinstance(operand.type.domain, t.Bool):
         help = "compare it with something, as in `x > 0`"
         message = f"`{operator}` needs true or false, but this is {show_kind(operand.type)}"
         ctx.error("E0206", message, operand.span, help=help)
@@ -213,15 +191,12 @@ def _require_number(operand: c.Core, ctx: Context) -> bool:
         return True
     dim = operand.type.domain
     message = f"this is a label of `{dim}`, not a number"
-    ctx.error(
-        "E0206", message, operand.span, help="index an array with it, or compare it with a label"
-    )
+    ctx.error("E0206", message, operand.span, "index an array with it, or compare it with a label")
     return False
 
 
-_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _RULES = {
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _infer_comparison),
-    "and": _infer_logic,
-    "or": _infer_logic,
+    **dict.fromkeys(COMPARISONS, _infer_comparison),
+    **dict.fromkeys(("and", "or"), _infer_logic),
+    "@": infer_matmul,
 }

@@ -5,8 +5,6 @@ Their places are counted on from the end of the file, so that whatever is said a
 told apart from what is said about the file, and shown where it was written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -14,44 +12,29 @@ from ..diagnostics import Diagnostic, did_you_mean
 from ..library.annotations import ANNOTATIONS
 from ..record import Record
 from ..source import Source, Span
+from ..text import syntax as s
 from ..text.parser import parse_program
-from ..text.syntax import (
-    Annotation,
-    Argument,
-    Call,
-    DrawStmt,
-    FactorStmt,
-    ForStmt,
-    GuideStmt,
-    LetStmt,
-    ObjectiveStmt,
-    Program,
-    SoftStmt,
-    Statement,
-)
 
-Annotated = DrawStmt | LetStmt | FactorStmt | ObjectiveStmt
+Annotated = s.DrawStmt | s.LetStmt | s.FactorStmt | s.ObjectiveStmt
 PATH = "<settings>"
 BEFORE = "x = 0 with "
 ROWS = {row.name: row for row in ANNOTATIONS}
 
 
 class Override(Record):
-    """`annotation` is None where a flag is taken away. Its spans start at `base`, those of `source`
-    at 0.
-    """
+    """`annotation` is None where a flag is removed; its spans start at `base`."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
 
     name: str
     word: str
-    annotation: Annotation | None
+    annotation: s.Annotation | None
     source: Source
     base: int
 
 
 class Overridden(Record):
-    program: Program
+    program: s.Program
     overrides: tuple[Override, ...]
     problems: tuple[Diagnostic, ...]
 
@@ -65,7 +48,7 @@ class Overridden(Record):
         return diagnostic
 
 
-def override(program: Program, settings: Mapping[str, object]) -> Overridden:
+def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     """The program with these annotations, by `NAME.ANNOTATION`, in place of its own."""
     problems: list[Diagnostic] = []
     overrides: list[Override] = []
@@ -89,24 +72,23 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
     source = Source(PATH, f"{key}={value}")
     if not dot:
         message = f"`{key}` does not say what to set"
-        problems.append(
-            Diagnostic("E0701", message, source, Span(0, len(key)), help=f"as in `{key}.grad=...`")
-        )
+        help = f"as in `{key}.grad=...`"
+        problems.append(Diagnostic("E0701", message, source, Span(0, len(key)), help=help))
         return None
     row = ROWS.get(word)
     if row and not row.methods:
         return _read_flag(name, word, value, source, base, problems)
     parsed, errors = parse_program(Source(PATH, f"{BEFORE}{word}={value}\n"))
     shift = len(name) + 1 - len(BEFORE)
-    annotations = [a for s in parsed.statements if isinstance(s, LetStmt) for a in s.annotations]
+    lets = [each for each in parsed.statements if isinstance(each, s.LetStmt)]
+    annotations = [annotation for let in lets for annotation in let.annotations]
     if errors or len(parsed.statements) != 1 or len(annotations) != 1:
         spans = [_shifted(error.span, shift) for error in errors] or [
             Span(len(key) + 1, len(source.text))
         ]
         help = "write it as after `with`: a method, and its options in parentheses"
-        problems.append(
-            Diagnostic("E0702", f"`{value}` is no value of `{word}`", source, spans[0], help=help)
-        )
+        message = f"`{value}` is no value of `{word}`"
+        problems.append(Diagnostic("E0702", message, source, spans[0], help=help))
         return None
     annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
     return Override(name, word, _move(annotation, base + shift), source, base)
@@ -122,27 +104,25 @@ def _read_flag(
         return None
     span = Span(base + start, base + len(source.text))
     return Override(
-        name, word, Annotation(span, word, None, None) if value == "true" else None, source, base
+        name, word, s.Annotation(span, word, None, None) if value == "true" else None, source, base
     )
 
 
-def _as_call(annotation: Annotation) -> Annotation:
+def _as_call(annotation: s.Annotation) -> s.Annotation:
     """`soft=logistic(scale=1)` from outside is `soft(logistic, scale=1)` in a file."""
     value = annotation.value
     assert value is not None
-    method, options = (value.function, value.arguments) if isinstance(value, Call) else (value, ())
-    return annotation.replace(value=None, arguments=(Argument(method.span, None, method), *options))
+    method, options = (
+        (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
+    )
+    return annotation.replace(
+        value=None, arguments=(s.Argument(method.span, None, method), *options)
+    )
 
 
 def _move(tree: Any, by: int) -> Any:
     if isinstance(tree, Record):
-        return tree.replace(
-            **{
-                name: _move(value, by)
-                for name, value in tree.__dict__.items()
-                if name in tree.fields
-            }
-        )
+        return tree.replace(**{name: _move(getattr(tree, name), by) for name in tree.fields})
     if isinstance(tree, Span):
         return _shifted(tree, by)
     return tuple(_move(item, by) for item in tree) if isinstance(tree, tuple) else tree
@@ -155,7 +135,7 @@ def _shifted(span: Span, by: int) -> Span:
 # ---- placing
 
 
-def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) -> bool:
+def _verify_name(found: Override, program: s.Program, problems: list[Diagnostic]) -> bool:
     names = [_name(statement) for statement, _ in _annotated(program.statements)]
     if found.name in names:
         return True
@@ -168,52 +148,40 @@ def _verify_name(found: Override, program: Program, problems: list[Diagnostic]) 
 
 
 def _annotated(
-    statements: tuple[Statement, ...], guide: bool = False
+    statements: tuple[s.Statement, ...], guide: bool = False
 ) -> Iterator[tuple[Annotated, bool]]:
     """Statements that may carry annotations, and whether they stand in the guide."""
     for statement in statements:
-        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
-            yield from _annotated(statement.body, guide or isinstance(statement, GuideStmt))
+        if isinstance(statement, s.ForStmt | s.SoftStmt | s.GuideStmt):
+            yield from _annotated(statement.body, guide or isinstance(statement, s.GuideStmt))
         elif isinstance(statement, Annotated):
             yield statement, guide
 
 
 def _name(statement: Annotated) -> str:
-    if isinstance(statement, ObjectiveStmt):
+    if isinstance(statement, s.ObjectiveStmt):
         return "minimize" if statement.minimize else "maximize"
     return statement.target.name.name
 
 
-def _replaced(statements: tuple[Statement, ...], found: Override) -> tuple[Statement, ...]:
-    """A name that model and guide both draw is set where it has the annotation already, in the
-    model otherwise.
-    """
-    own = [
-        (statement, guide)
-        for statement, guide in _annotated(statements)
-        if _name(statement) == found.name
-    ]
-    carriers = [
-        guide
-        for statement, guide in own
-        if any(a.name == found.word for a in statement.annotations)
-    ]
-    places = set(carriers) or {min(guide for _, guide in own)}
+def _replaced(statements: tuple[s.Statement, ...], found: Override) -> tuple[s.Statement, ...]:
+    """A name in model and guide is set where it has the annotation already, else in the model."""
+    own = [pair for pair in _annotated(statements) if _name(pair[0]) == found.name]
+    carriers = {guide for each, guide in own if found.word in {a.name for a in each.annotations}}
+    places = carriers or {min(guide for _, guide in own)}
     return _rewritten(statements, found, places, False)
 
 
 def _rewritten(
-    statements: tuple[Statement, ...], found: Override, places: set[bool], guide: bool
-) -> tuple[Statement, ...]:
-    def rewrite(statement: Statement) -> Statement:
-        if isinstance(statement, ForStmt | SoftStmt | GuideStmt):
-            inside = guide or isinstance(statement, GuideStmt)
+    statements: tuple[s.Statement, ...], found: Override, places: set[bool], guide: bool
+) -> tuple[s.Statement, ...]:
+    def rewrite(statement: s.Statement) -> s.Statement:
+        if isinstance(statement, s.ForStmt | s.SoftStmt | s.GuideStmt):
+            inside = guide or isinstance(statement, s.GuideStmt)
             return statement.replace(body=_rewritten(statement.body, found, places, inside))
-        if (
-            not isinstance(statement, Annotated)
-            or _name(statement) != found.name
-            or guide not in places
-        ):
+        if not isinstance(statement, Annotated) or guide not in places:
+            return statement
+        if _name(statement) != found.name:
             return statement
         others = tuple(a for a in statement.annotations if a.name != found.word)
         return statement.replace(

@@ -1,8 +1,4 @@
-"""Checking a whole program: names, order, types, roles. All mistakes are reported, not only the
-first.
-"""
-
-from __future__ import annotations
+"""Checking a whole program: names, order, types, roles. Every mistake is reported."""
 
 from contextlib import suppress
 
@@ -12,23 +8,21 @@ from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Type
 from ..record import Record
-from ..text.syntax import DeclStmt, DrawStmt, FactorStmt, FnStmt, LetStmt, ObjectiveStmt, Program
-from .bayes import warn_posterior
+from ..text import syntax as s
 from .calls import require_type
-from .context import Context, Facts, FunctionType, TooManyErrors
+from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .expressions import infer
-from .flatten import Flat, flatten_module
+from .flatten import FlatStmt, flatten_module
 from .indexing import check_index
 from .matching import show_kind
-from .modules import Module, Reader, load_modules
-from .order import lags_of
-from .references import Mention, binder_names, mentions
+from .modules import Module, SourceReader, load_modules
+from .references import Mention, binder_names, lags_of, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
-from .unused import warn_unused
+from .warnings import warn_posterior, warn_unused
 
 # What the value in a declaration may use, and what is said about everything else.
 _OPEN = {"data": frozenset[str](), "param": frozenset({"data", "observed"})}
@@ -38,31 +32,33 @@ _CLOSED = {
 }
 
 
-class Result(Record):
+class CheckResult(Record):
     """`typed` is None when there are errors; warnings alone leave it whole."""
 
     typed: Typed | None
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_program(program: Program, read: Reader, syntax_errors: list[Diagnostic]) -> Result:
+def check_program(
+    program: s.Program, read: SourceReader, syntax_errors: list[Diagnostic]
+) -> CheckResult:
     report = list(syntax_errors)
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
     symbols = collect_symbols(flats, report)
     typed = None
     with suppress(TooManyErrors):
-        typed = _Checker(Facts(symbols, report), modules[0]).check(program)
+        typed = _Checker(ProgramFacts(symbols, report), modules[0]).check(program)
     if typed and not any(d.is_error for d in report):
         report_smoothing(typed, report)
         warn_posterior(typed, report)
     if not any(d.is_error for d in report):
         warn_unused(flats, symbols, report)
-    return Result(None if any(d.is_error for d in report) else typed, tuple(report))
+    return CheckResult(None if any(d.is_error for d in report) else typed, tuple(report))
 
 
 class _Checker:
-    def __init__(self, facts: Facts, main: Module):
+    def __init__(self, facts: ProgramFacts, main: Module):
         self.facts = facts
         self.symbols: Symbols = facts.symbols
         self.main = main
@@ -70,18 +66,14 @@ class _Checker:
     def context(self, module: Module, guide: bool = False) -> Context:
         return Context(self.facts, module, {}, guide)
 
-    def check(self, program: Program) -> Typed:
+    def check(self, program: s.Program) -> Typed:
         functions = self.check_functions()
-        declarations, guide_declarations = (
-            self.check_declarations(guide) for guide in (False, True)
-        )
+        declarations = self.check_declarations(guide=False)
+        guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
         guide, guide_recurrences = self.check_definitions(guide=True)
-        factors = [
-            d
-            for s in self.symbols.model.values()
-            if s.kind == "factor" and (d := self.check_one(s, False))
-        ]
+        own = [symbol for symbol in self.symbols.model.values() if symbol.kind == "factor"]
+        factors = [d for symbol in own if (d := self.check_one(symbol, False))]
         objective = self.check_objective()
         self.check_roles()
         self.check_guide(objective)
@@ -109,18 +101,14 @@ class _Checker:
         for cycle in cycles:
             path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
             context = self.context(owners[cycle[0].user].module)
-            context.error(
-                "E0504",
-                "a function cannot call itself",
-                cycle[0].span,
-                help=f"the circle is {path}; use `loop`",
-            )
+            help = f"the circle is {path}; use `loop`"
+            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
         order = [name for group in components(owners, edges) for name in group]
         return [f for name in order if (f := self.check_function(owners[name]))]
 
     def function_edges(self, symbol: Symbol) -> list[Edge]:
         statement = symbol.declaration
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         bound = frozenset(p.name.name for p in statement.parameters)
         context = self.context(symbol.module)
         found = mentions(statement.body, bound) if statement.body else ()
@@ -130,7 +118,7 @@ class _Checker:
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         context = self.context(symbol.module)
         types = [(p.name.name, resolve_type(p.type, p.dims, context)) for p in statement.parameters]
         for parameter in statement.parameters:
@@ -144,7 +132,7 @@ class _Checker:
 
     def check_function(self, symbol: Symbol) -> Function | None:
         statement, signature = symbol.declaration, self.facts.functions[symbol.name]
-        assert isinstance(statement, FnStmt)
+        assert isinstance(statement, s.FnStmt)
         if statement.body is None:
             return Function(symbol.name, signature.parameters, signature.result, None)
         closed = "a function sees only its parameters; pass it as an argument"
@@ -159,11 +147,8 @@ class _Checker:
 
     def check_declarations(self, guide: bool) -> tuple[Definition, ...]:
         """Types first: the starting value of a parameter may use data that is declared below it."""
-        declared = [
-            (s, d)
-            for s in self.symbols.space(guide).values()
-            if isinstance(d := s.declaration, DeclStmt)
-        ]
+        symbols = self.symbols.space(guide).values()
+        declared = [(own, d) for own in symbols if isinstance(d := own.declaration, s.DeclStmt)]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
         found = [
             self.check_declaration(*own, type_, guide)
@@ -171,7 +156,7 @@ class _Checker:
         ]
         return tuple(d for d, (symbol, _) in zip(found, declared, strict=True) if not symbol.pieces)
 
-    def declare(self, symbol: Symbol, statement: DeclStmt, guide: bool) -> Type:
+    def declare(self, symbol: Symbol, statement: s.DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
         type_ = resolve_type(statement.type, statement.dims, context)
         (self.facts.guide_types if guide else self.facts.types)[symbol.name] = type_
@@ -181,7 +166,7 @@ class _Checker:
         return type_
 
     def check_declaration(
-        self, symbol: Symbol, statement: DeclStmt, type_: Type, guide: bool
+        self, symbol: Symbol, statement: s.DeclStmt, type_: Type, guide: bool
     ) -> Definition:
         context = self.context(symbol.module, guide)
         check_settings(statement.annotations, None, statement.role, context)
@@ -190,23 +175,15 @@ class _Checker:
             symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default
         )
 
-    def check_default(self, statement: DeclStmt, type_: Type, context: Context) -> c.Core | None:
+    def check_default(self, statement: s.DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:
             return None
         if statement.role in ("observed", "latent"):
-            help = {
-                "observed": "give it with the data",
-                "latent": "a value known in advance is `data`",
-            }[statement.role]
-            context.error(
-                "E0515",
-                (
-                    f"{'an' if statement.role == 'observed' else 'a'} `{statement.role}` variable has "
-                    "no value in the file"
-                ),
-                statement.value.span,
-                help=help,
-            )
+            is_latent = statement.role == "latent"
+            help = "a value known in advance is `data`" if is_latent else "give it with the data"
+            what = "a `latent`" if is_latent else "an `observed`"
+            message = f"{what} variable has no value in the file"
+            context.error("E0515", message, statement.value.span, help)
             return None
         hint = type_.domain.dim if isinstance(type_.domain, IndexOf) else None
         closed = context.replace(closed=_CLOSED[statement.role], open=_OPEN[statement.role])
@@ -225,11 +202,8 @@ class _Checker:
                 )
                 context.error("E0217", message, value.span)
             elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
-                context.error(
-                    "E0217",
-                    f"`{statement.name.name}` is {type_}, which this value is not",
-                    value.span,
-                )
+                message = f"`{statement.name.name}` is {type_}, which this value is not"
+                context.error("E0217", message, value.span)
         return value
 
     # ---- definitions
@@ -240,10 +214,7 @@ class _Checker:
         space = self.symbols.space(guide)
         owners = {s.name: s for s in space.values() if s.pieces and s.kind != "factor"}
         edges = [
-            edge
-            for symbol in owners.values()
-            for edge in self.edges_of(symbol, guide)
-            if edge.used in owners
+            e for own in owners.values() for e in self.edges_of(own, guide) if e.used in owners
         ]
         recurrences, cycles = find_recurrences(owners, edges)
         for cycle in cycles:
@@ -267,7 +238,7 @@ class _Checker:
             for mention in _body_mentions(flat):
                 used = context.symbol(mention.name)
                 if used:
-                    lags = lags_of(flat.statement.target, mention)  # type: ignore[attr-defined]
+                    lags = lags_of(flat.definition.target, mention)
                     found.append(Edge(symbol.name, used.name, mention.span, lags))
         return found
 
@@ -276,33 +247,21 @@ class _Checker:
         owner = owners[cycle[0].user]
         unbound = unbound_index(owner, self.context(owner.module))
         if unbound:
-            help = (
-                f"write `{unbound.name} in D[1..]`, and the first element in a statement of its own"
-            )
+            help = f"write `{unbound.name} in D[1..]`, and the first element in its own statement"
             message = f"nothing says what `{unbound.name}` runs over"
             self.context(owner.module).error("E0513", message, unbound.span, help=help)
             return
-        also = tuple(
-            Label(e.span, f"`{e.user}` uses `{e.used}`")
-            for e in cycle[1:]
-            if owners[e.user].module is owner.module
-        )
-        help = (
-            "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`; what has no "
-            "direction is a `factor`"
-        )
-        self.context(owner.module).error(
-            "E0503",
-            f"these definitions go round in a circle: {path}",
-            cycle[0].span,
-            help=help,
-            also=also,
-        )
+        shown = [e for e in cycle[1:] if owners[e.user].module is owner.module]
+        also = tuple(Label(e.span, f"`{e.user}` uses `{e.used}`") for e in shown)
+        step = "a recurrence steps along one axis: `z[t in T[1..]] ... z[t-1]`"
+        help = f"{step}; what has no direction is a `factor`"
+        message = f"these definitions go round in a circle: {path}"
+        self.context(owner.module).error("E0503", message, cycle[0].span, help, also=also)
 
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
         types = self.facts.guide_types if guide else self.facts.types
-        quiet = Facts(self.symbols, [])
+        quiet = ProgramFacts(self.symbols, [])
         quiet.types, quiet.guide_types = self.facts.types, self.facts.guide_types
         quiet.functions = self.facts.functions
         pending = [symbol for symbol in group if symbol.name not in types]
@@ -336,7 +295,7 @@ class _Checker:
     def check_objective(self) -> Objective | None:
         for flat in self.symbols.objectives:
             statement = flat.statement
-            assert isinstance(statement, ObjectiveStmt)
+            assert isinstance(statement, s.ObjectiveStmt)
             context = self.context(flat.module).replace(objective=True)
             value = infer(statement.value, context)
             require_number(value, "an objective", context)
@@ -361,17 +320,12 @@ class _Checker:
                 continue
             if symbol.kind == "observed" and not symbol.pieces and symbol.name not in in_factors:
                 help = f"add `{symbol.name} ~ ...`, or declare it `data` if it is only given"
-                context.error(
-                    "E0505",
-                    f"`{symbol.name}` is observed, but nothing gives it a density",
-                    symbol.span,
-                    help=help,
-                )
+                message = f"`{symbol.name}` is observed, but nothing gives it a density"
+                context.error("E0505", message, symbol.span, help)
             elif symbol.kind == "latent" and symbol.name not in in_factors:
                 help = "mention it in a `factor`, or draw it with `~` instead of declaring it"
-                context.error(
-                    "E0505", f"`{symbol.name}` is latent, but in no factor", symbol.span, help=help
-                )
+                message = f"`{symbol.name}` is latent, but in no factor"
+                context.error("E0505", message, symbol.span, help)
 
     def check_guide(self, objective: Objective | None) -> None:
         """The guide draws what the model draws and does not observe."""
@@ -381,17 +335,11 @@ class _Checker:
             context = self.context(symbol.module)
             if name not in latents:
                 help = f"the model draws {', '.join(latents) or 'nothing that is not observed'}"
-                context.error(
-                    "E0604",
-                    f"the guide draws `{name}`, which the model does not",
-                    symbol.span,
-                    help=help,
-                )
+                message = f"the guide draws `{name}`, which the model does not"
+                context.error("E0604", message, symbol.span, help)
                 continue
-            model, guide = (
-                self.facts.types.get(name, UNKNOWN),
-                self.facts.guide_types.get(name, UNKNOWN),
-            )
+            model = self.facts.types.get(name, UNKNOWN)
+            guide = self.facts.guide_types.get(name, UNKNOWN)
             if model.known and guide.known and not agrees(guide, model):
                 both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
                 context.error("E0604", f"`{name}` is {both}", symbol.span)
@@ -400,16 +348,14 @@ class _Checker:
         for name, symbol in latents.items():
             if uses_elbo and drawn and name not in drawn and name not in self.symbols.broken:
                 help = f"add `{name} ~ ...` to the guide"
-                self.context(symbol.module).error(
-                    "E0604", f"the guide does not draw `{name}`", symbol.span, help=help
-                )
+                message = f"the guide does not draw `{name}`"
+                self.context(symbol.module).error("E0604", message, symbol.span, help)
 
 
-def _body_mentions(flat: Flat) -> list[Mention]:
+def _body_mentions(flat: FlatStmt) -> list[Mention]:
     """What the right-hand side and the condition of a statement mention, its binders left out."""
-    statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
+    statement = flat.definition
     bound = binder_names(statement.target.indices)
-    body = statement.distribution if isinstance(statement, DrawStmt) else statement.value
+    body = statement.distribution if isinstance(statement, s.DrawStmt) else statement.value
     where = [statement.target.where] if statement.target.where else []
     return [m for part in (body, *where) for m in mentions(part, bound)]

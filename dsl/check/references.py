@@ -1,29 +1,11 @@
-"""Which names an expression mentions, and with which indices: enough to see dependencies before any
-type is known.
-"""
-
-from __future__ import annotations
+"""Which names an expression mentions, with which indices: dependencies before types are known."""
 
 from collections.abc import Iterator
 
 from ..record import Record
 from ..source import Span
+from ..text import syntax as s
 from ..text.parser import children
-from ..text.syntax import (
-    Binary,
-    Binder,
-    Bound,
-    Comprehension,
-    Expr,
-    Group,
-    Index,
-    LoopExpr,
-    Name,
-    Node,
-    Number,
-    Reduction,
-    Target,
-)
 
 
 class Mention(Record):
@@ -31,40 +13,42 @@ class Mention(Record):
 
     name: str
     span: Span
-    indices: tuple[Expr, ...] | None = None
+    indices: tuple[s.Expr, ...] | None = None
 
 
-def mentions(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
-    if isinstance(node, Name):
+def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
+    if isinstance(node, s.Name):
         if node.name not in bound:
             yield Mention(node.name, node.span)
-    elif isinstance(node, Index) and isinstance(node.base, Name) and node.base.name not in bound:
+    elif (
+        isinstance(node, s.Index) and isinstance(node.base, s.Name) and node.base.name not in bound
+    ):
         yield Mention(node.base.name, node.base.span, node.indices)
         for index in node.indices:
             yield from mentions(index, bound)
-    elif isinstance(node, Reduction | Comprehension):
+    elif isinstance(node, s.Reduction | s.Comprehension):
         yield from _mentions_of(node, bound | binder_names(node.binders))
-    elif isinstance(node, LoopExpr):
+    elif isinstance(node, s.LoopExpr):
         yield from mentions(node.start, bound)
         inside = bound | {node.variable.name}
         for part in (node.condition, node.limit, node.body):
             yield from mentions(part, inside)
-    elif isinstance(node, Binder):
+    elif isinstance(node, s.Binder):
         yield from mentions(node.range, bound)
-    elif isinstance(node, Target):
+    elif isinstance(node, s.Target):
         for index_or_where in (*node.indices, *filter(None, [node.where])):
             yield from mentions(index_or_where, bound)
-    elif not isinstance(node, Bound):
+    elif not isinstance(node, s.Bound):
         yield from _mentions_of(node, bound)
 
 
-def _mentions_of(node: Node, bound: frozenset[str]) -> Iterator[Mention]:
+def _mentions_of(node: s.Node, bound: frozenset[str]) -> Iterator[Mention]:
     for child in children(node):
         yield from mentions(child, bound)
 
 
-def binder_names(indices: tuple[Binder | Expr, ...]) -> frozenset[str]:
-    return frozenset(i.name.name for i in indices if isinstance(i, Binder))
+def binder_names(indices: tuple[s.Binder | s.Expr, ...]) -> frozenset[str]:
+    return frozenset(i.name.name for i in indices if isinstance(i, s.Binder))
 
 
 class Offset(Record):
@@ -74,18 +58,42 @@ class Offset(Record):
     value: int
 
 
-def read_offset(expr: Expr) -> Offset | None:
+def read_offset(expr: s.Expr) -> Offset | None:
     """`t`, `t - 1`, `t + 2` and `0` can be read; anything else is None."""
-    if isinstance(expr, Group):
+    if isinstance(expr, s.Group):
         return read_offset(expr.inner)
-    if isinstance(expr, Name):
+    if isinstance(expr, s.Name):
         return Offset(expr.name, 0)
-    if isinstance(expr, Number) and isinstance(expr.value, int):
+    if isinstance(expr, s.Number) and isinstance(expr.value, int):
         return Offset(None, expr.value)
-    if isinstance(expr, Binary) and expr.operator in "+-" and isinstance(expr.right, Number):
+    if isinstance(expr, s.Binary) and expr.operator in "+-" and isinstance(expr.right, s.Number):
         base = read_offset(expr.left)
         if base and isinstance(expr.right.value, int):
-            return Offset(
-                base.binder, base.value + (1 if expr.operator == "+" else -1) * expr.right.value
-            )
+            sign = 1 if expr.operator == "+" else -1
+            return Offset(base.binder, base.value + sign * expr.right.value)
     return None
+
+
+# ---- how many steps back a statement looks along each axis, as it is written
+
+
+def lags_of(target: s.Target, mention: Mention) -> tuple[int | None, ...]:
+    if mention.indices is None:
+        return ()
+    pairs = zip(target.indices, mention.indices, strict=False)
+    return tuple(_lag(index, read_offset(used)) for index, used in pairs)
+
+
+def _lag(index: s.Binder | s.Expr, used: Offset | None) -> int | None:
+    if used is None:
+        return None
+    if isinstance(index, s.Binder):
+        if used.binder == index.name.name:
+            return -used.value
+        low = index.range.low.value if index.range.low else 0
+        is_earlier = used.binder is None and isinstance(low, int) and low > used.value
+        return int(low) - used.value if is_earlier else None
+    fixed = read_offset(index)
+    if fixed is None or fixed.binder is not None or used.binder is not None:
+        return None
+    return fixed.value - used.value

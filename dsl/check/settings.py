@@ -1,8 +1,4 @@
-"""Annotations against their table: known names, in the right place, with options that make
-sense.
-"""
-
-from __future__ import annotations
+"""Annotations against their table: known names, in the right place, with sensible options."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +6,11 @@ from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph.typed import Scalar, Setting
 from ..graph.types import Bool, Int, Real, Type
-from ..library.annotations import ANNOTATIONS, AnnotationRow, Method, grad_method
+from ..library.annotations import ANNOTATIONS, AnnotationRow, MethodRow, grad_method
 from ..library.distributions import DISTRIBUTIONS, names_with
 from ..library.rows import Distribution
 from ..source import Span
-from ..text.syntax import Annotation, Argument, Array, Call, Expr, Name
+from ..text import syntax as s
 from .context import Context
 from .expressions import infer
 
@@ -22,11 +18,12 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 
 def check_settings(
-    annotations: Iterable[Annotation], soft: tuple[Argument, ...] | None, kind: str, ctx: Context
+    annotations: Iterable[s.Annotation],
+    soft: tuple[s.Argument, ...] | None,
+    kind: str,
+    ctx: Context,
 ) -> tuple[Setting, ...]:
-    """The statement's own annotations, and the soft block around it unless the statement has its
-    own.
-    """
+    """The statement's own annotations, and the soft block around it unless it has its own."""
     found: dict[str, Setting] = {}
     for annotation in annotations:
         setting = _check_annotation(annotation, kind, ctx)
@@ -35,51 +32,37 @@ def check_settings(
         if setting:
             found[annotation.name] = setting
     if soft is not None and "soft" not in found:
-        found |= {s.name: s for s in check_soft(soft, ctx)}
+        found |= {own.name: own for own in check_soft(soft, ctx)}
     return tuple(found.values())
 
 
-def check_soft(arguments: tuple[Argument, ...], ctx: Context) -> Iterable[Setting]:
+def check_soft(arguments: tuple[s.Argument, ...], ctx: Context) -> Iterable[Setting]:
     span = arguments[0].span.to(arguments[-1].span) if arguments else Span(0, 0)
     setting = _check_method(ROWS["soft"], *_split_call(arguments), span, ctx)
     return [setting] if setting else []
 
 
-def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Setting | None:
+def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Setting | None:
     row = ROWS.get(annotation.name)
     if row is None:
         help = did_you_mean(annotation.name, ROWS) or f"annotations are {', '.join(sorted(ROWS))}"
-        ctx.error(
-            "E0701", f"there is no annotation `{annotation.name}`", annotation.span, help=help
-        )
+        ctx.error("E0701", f"there is no annotation `{annotation.name}`", annotation.span, help)
         return None
     if kind not in row.on:
         places = " or ".join(_PLACES[place] for place in sorted(row.on))
-        ctx.error(
-            "E0701",
-            f"`{row.name}` cannot stand here",
-            annotation.span,
-            help=f"it goes with {places}",
-        )
+        help = f"it goes with {places}"
+        ctx.error("E0701", f"`{row.name}` cannot stand here", annotation.span, help)
         return None
     if not row.methods:
         if annotation.value or annotation.arguments is not None:
-            ctx.error(
-                "E0702",
-                f"`{row.name}` takes no value",
-                annotation.span,
-                help=f"write `with {row.name}`",
-            )
+            help = f"write `with {row.name}`"
+            ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help)
         return Setting(row.name)
     if row.call != (annotation.value is None):
         meant = _written_method(annotation) or row.methods[0].name
         form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
-        ctx.error(
-            "E0702",
-            f"`{row.name}` is not written like this",
-            annotation.span,
-            help=f"write `with {form}`",
-        )
+        help = f"write `with {form}`"
+        ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
     method, options = (
         _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
@@ -87,55 +70,54 @@ def _check_annotation(annotation: Annotation, kind: str, ctx: Context) -> Settin
     return _check_method(row, method, options, annotation.span, ctx)
 
 
-def _written_method(annotation: Annotation) -> str:
+def _written_method(annotation: s.Annotation) -> str:
     """The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this."""
     first = annotation.arguments[0].value if annotation.arguments else annotation.value
-    return first.name if isinstance(first, Name) else ""
+    return first.name if isinstance(first, s.Name) else ""
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
 
 
-def _split_call(arguments: tuple[Argument, ...]) -> tuple[Expr | None, tuple[Argument, ...]]:
+def _split_call(arguments: tuple[s.Argument, ...]) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
     """soft(logistic, scale=0.1): the first argument is the method."""
     if arguments and arguments[0].name is None:
         return arguments[0].value, arguments[1:]
     return None, arguments
 
 
-def _split_value(value: Expr | None) -> tuple[Expr | None, tuple[Argument, ...]]:
+def _split_value(value: s.Expr | None) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
     """grad=rloo(samples=16): the function is the method."""
-    return (value.function, value.arguments) if isinstance(value, Call) else (value, ())
+    return (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
 
 
 def _check_method(
-    row: AnnotationRow, method: Expr | None, options: tuple[Argument, ...], span: Span, ctx: Context
+    row: AnnotationRow,
+    method: s.Expr | None,
+    options: tuple[s.Argument, ...],
+    span: Span,
+    ctx: Context,
 ) -> Setting | None:
     methods = {m.name: m for m in row.methods}
-    if not isinstance(method, Name) or method.name not in methods:
-        written = method.name if isinstance(method, Name) else ""
+    if not isinstance(method, s.Name) or method.name not in methods:
+        written = method.name if isinstance(method, s.Name) else ""
         help = did_you_mean(written, methods) or f"choose one of {', '.join(methods)}"
-        message = (
-            f"there is no method `{written}` of `{row.name}`"
-            if written
-            else f"`{row.name}` needs a method"
-        )
+        message = f"there is no method `{written}` of `{row.name}`"
+        if not written:
+            message = f"`{row.name}` needs a method"
         ctx.error("E0702", message, method.span if method else span, help=help)
         return None
     checked = [_check_option(methods[method.name], option, ctx) for option in options]
     return Setting(row.name, method.name, tuple(pair for found in checked for pair in found))
 
 
-def _check_option(method: Method, option: Argument, ctx: Context) -> list[tuple[str, Scalar]]:
-    """The option with its value, with each of its values where it takes several, and nothing where
-    it is wrong.
-    """
+def _check_option(method: MethodRow, option: s.Argument, ctx: Context) -> list[tuple[str, Scalar]]:
+    """The option with its value, or with each of several values; nothing where it is wrong."""
     if option.name not in method.options:
         takes = ", ".join(f"{name}=" for name in method.options)
         help = f"it takes {takes}" if takes else "it takes no options"
-        ctx.error(
-            "E0702", f"`{method.name}` has no option `{option.name or ''}`", option.span, help=help
-        )
+        message = f"`{method.name}` has no option `{option.name or ''}`"
+        ctx.error("E0702", message, option.span, help)
         return []
     wanted = method.options[option.name]
     reported = len(ctx.facts.report)
@@ -158,31 +140,25 @@ _OPTION_VALUES = {
 }
 
 
-def _option_values(value: Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
+def _option_values(value: s.Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
     if wanted in ("name", "names"):
-        return _option_names(value, ctx) if wanted == "names" or isinstance(value, Name) else []
-    found = (
-        _option_word(value, wanted)
-        if isinstance(wanted, tuple)
-        else _option_number(value, wanted, ctx)
-    )
+        return _option_names(value, ctx) if wanted == "names" or isinstance(value, s.Name) else []
+    if isinstance(wanted, tuple):
+        return [value.name] if isinstance(value, s.Name) and value.name in wanted else []
+    found = _option_number(value, wanted, ctx)
     return [] if found is None else [found]
 
 
-def _option_names(value: Expr, ctx: Context) -> list[Scalar]:
+def _option_names(value: s.Expr, ctx: Context) -> list[Scalar]:
     """Each name as the whole program knows it; an unknown one is reported as in any expression."""
-    items = value.items if isinstance(value, Array) else (value,)
+    items = value.items if isinstance(value, s.Array) else (value,)
     for item in items:
         infer(item, ctx)
-    symbols = [ctx.symbol(item.name) if isinstance(item, Name) else None for item in items]
+    symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
     return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
 
 
-def _option_word(value: Expr, words: tuple[str, ...]) -> Scalar | None:
-    return value.name if isinstance(value, Name) and value.name in words else None
-
-
-def _option_number(value: Expr, word: str, ctx: Context) -> Scalar | None:
+def _option_number(value: s.Expr, word: str, ctx: Context) -> Scalar | None:
     core = infer(value, ctx.replace(closed="options are constants"))
     if word == "real":
         return _signed_number(core)
@@ -206,7 +182,7 @@ def smoothed(body: c.Core, settings: tuple[Setting, ...]) -> c.Core:
     return body
 
 
-def check_law_settings(
+def check_distribution_settings(
     law: c.Law, settings: tuple[Setting, ...], binders: Sequence[c.Bind], span: Span, ctx: Context
 ) -> None:
     """Annotations that only some distributions can honour."""
@@ -215,19 +191,16 @@ def check_law_settings(
         help = f"it is for {', '.join(names_with('location_scale'))}"
         ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
     if "ordered" in by_name and law.type.whole:
-        ctx.error(
-            "E0703",
-            f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered",
-            span,
-        )
+        message = f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered"
+        ctx.error("E0703", message, span)
     if "ordered" in by_name:
-        _check_same_law(law, binders, span, ctx)
+        _check_exchangeable(law, binders, span, ctx)
     grad = by_name.get("grad")
     if grad:
         _check_method_fits(grad_method(grad.method), law, span, ctx)
 
 
-def _check_method_fits(method: Method, law: c.Law, span: Span, ctx: Context) -> None:
+def _check_method_fits(method: MethodRow, law: c.Law, span: Span, ctx: Context) -> None:
     row = law.facts
     if method.fits(row):
         return
@@ -248,23 +221,13 @@ def _fitting(row: Distribution) -> str:
     return "`grad=enumerate` fits" if row.finite else "`grad=rloo` fits"
 
 
-def _check_same_law(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
+def _check_exchangeable(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
     """Draws can be told in order only if they are exchangeable along their last binder."""
     if not binders:
-        ctx.error(
-            "E0703",
-            "`ordered` needs a binder to keep the draws in order along",
-            span,
-            help="`x[k in K] ~ ...`",
-        )
+        help = "`x[k in K] ~ ...`"
+        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help)
     elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
-        message = (
-            f"`ordered` needs one distribution for all of `{binders[-1].dim}`, but this "
-            f"depends on `{binders[-1].name}`"
-        )
-        ctx.error(
-            "E0703",
-            message,
-            span,
-            help="keep the order with a cumulative sum of positive steps instead",
-        )
+        wanted = f"`ordered` needs one distribution for all of `{binders[-1].dim}`"
+        message = f"{wanted}, but this depends on `{binders[-1].name}`"
+        help = "keep the order with a cumulative sum of positive steps instead"
+        ctx.error("E0703", message, span, help)

@@ -1,6 +1,4 @@
-"""Statements with `smooth` and `soft`: whether they can be smoothed as asked, and what in them
-stays hard.
-"""
+"""Statements with `smooth` and `soft`: can they be smoothed as asked, and what stays hard?"""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ SELECTIONS = frozenset({"argmax", "argmin"})
 LISTS = frozenset({"get", "set", "insert"})
 
 
-class _Report:
+class _SmoothingReport:
     """What is known of the whole program, and where the diagnostics go."""
 
     def __init__(self, typed: Typed, report: list[Diagnostic]):
@@ -38,13 +36,13 @@ class _Report:
     def say(self, code: str, message: str, span: Span, help: str) -> None:
         self.report.append(Diagnostic(code, message, self.source, span, help=help))
 
-    def within(self, source: Source) -> _Report:
+    def within(self, source: Source) -> _SmoothingReport:
         self.source = source
         return self
 
 
 def report_smoothing(typed: Typed, report: list[Diagnostic]) -> None:
-    context = _Report(typed, report)
+    context = _SmoothingReport(typed, report)
     for definition in context.definitions:
         for piece in definition.pieces:
             _report_piece(piece, context.within(definition.source))
@@ -57,7 +55,7 @@ def report_smoothing(typed: Typed, report: list[Diagnostic]) -> None:
             _report_variances(function.body, False, context)
 
 
-def _report_piece(piece: Piece, context: _Report) -> None:
+def _report_piece(piece: Piece, context: _SmoothingReport) -> None:
     by_name = {setting.name: setting for setting in piece.settings}
     if "smooth" in by_name and isinstance(piece.body, c.Core):
         _report_options(by_name["smooth"], piece.body, context)
@@ -70,20 +68,18 @@ def _report_piece(piece: Piece, context: _Report) -> None:
 # ---- smooth
 
 
-def _report_options(setting: Setting, body: c.Core, context: _Report) -> None:
+def _report_options(setting: Setting, body: c.Core, context: _SmoothingReport) -> None:
     given = dict(setting.options)
     if "samples" in given and "panels" in given:
         help = "leave out `samples` for an integral, or `panels` for a mean of samples"
-        context.say(
-            "E0702", "`panels` and `samples` are two ways to take one mean", body.span, help
-        )
+        message = "`panels` and `samples` are two ways to take one mean"
+        context.say("E0702", message, body.span, help)
     if "seed" in given and "samples" not in given:
-        context.say(
-            "E0702", "`seed` is for `samples`", body.span, "an integral over noise draws nothing"
-        )
+        help = "an integral over noise draws nothing"
+        context.say("E0702", "`seed` is for `samples`", body.span, help)
 
 
-def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
+def _report_noise(setting: Setting, body: c.Core, context: _SmoothingReport) -> None:
     names = noisy_names(body, setting)
     mentioned = {ref.name: ref.type for ref, _ in reads(body)}
     before = len(context.report)
@@ -92,39 +88,29 @@ def _report_noise(setting: Setting, body: c.Core, context: _Report) -> None:
         context.say("E0704", "a label has no mean, so this cannot be smoothed", body.span, help)
     for name in names:
         if name not in mentioned:
-            context.say(
-                "E0704", f"this statement does not mention `{name}`", body.span, _over_help(body)
-            )
+            help = _over_help(body)
+            context.say("E0704", f"this statement does not mention `{name}`", body.span, help)
         elif not isinstance(mentioned[name].domain, Real):
             help = "noise goes to real variables"
-            context.say(
-                "E0704", f"`{name}` is {mentioned[name]}, so it cannot be noisy", body.span, help
-            )
+            message = f"`{name}` is {mentioned[name]}, so it cannot be noisy"
+            context.say("E0704", message, body.span, help)
     if not names:
-        context.say(
-            "E0704",
-            "there is no real variable here that could be noisy",
-            body.span,
-            "leave `smooth` out",
-        )
+        help = "leave `smooth` out"
+        context.say("E0704", "there is no real variable here that could be noisy", body.span, help)
     if len(context.report) == before:
         _report_dimension(setting, body, names, context)
         _report_lost_derivatives(body, names, context)
 
 
 def _over_help(body: c.Core) -> str:
-    return (
-        "it mentions "
-        f"{', '.join(dict.fromkeys(ref.name for ref, _ in reads(body))) or 'no variable'}"
-    )
+    names = dict.fromkeys(ref.name for ref, _ in reads(body))
+    return f"it mentions {', '.join(names) or 'no variable'}"
 
 
 def _report_dimension(
-    setting: Setting, body: c.Core, names: tuple[str, ...], context: _Report
+    setting: Setting, body: c.Core, names: tuple[str, ...], context: _SmoothingReport
 ) -> None:
-    """One or two numbers are integrated over; more need samples, and their number is for the user
-    to say.
-    """
+    """One or two numbers are integrated over; more need samples, whose number the user says."""
     inputs = noisy_inputs(body, names)
     if "samples" not in dict(setting.options) and (
         len(inputs) > 2 or any(i.type.shape for i in inputs)
@@ -132,34 +118,26 @@ def _report_dimension(
         help = (
             "say `over=x` to let fewer be noisy, or `samples=1000` for a mean of that many samples"
         )
-        message = (
-            f"this is a mean over noise in {', '.join(f'`{n}`' for n in names)}: more than "
-            "two numbers"
-        )
+        shown = ", ".join(f"`{n}`" for n in names)
+        message = f"this is a mean over noise in {shown}: more than two numbers"
         context.say("E0704", message, body.span, help)
 
 
-def _report_lost_derivatives(body: c.Core, names: tuple[str, ...], context: _Report) -> None:
-    """The derivative of the mean by what is not noisy is the mean of a derivative, which misses
-    moving jumps.
-    """
-    lost = [
-        n
-        for n in dict.fromkeys(_moves_jumps(body, context))
-        if n in context.moving and n not in names
-    ]
-    for name in lost:
-        help = (
-            f"let `{name}` be noisy too, or compute what is compared as a value of its own and "
-            "put the noise there"
-        )
+def _report_lost_derivatives(
+    body: c.Core, names: tuple[str, ...], context: _SmoothingReport
+) -> None:
+    """The mean's derivative by what is not noisy is a mean of derivatives, which misses jumps."""
+    moving = context.moving.difference(names)
+    for name in (n for n in dict.fromkeys(_moves_jumps(body, context)) if n in moving):
+        apart = "compute what is compared as a value of its own and put the noise there"
+        help = f"let `{name}` be noisy too, or {apart}"
         message = (
             f"`{name}` decides where this jumps but is not noisy, so its derivative would be lost"
         )
         context.say("E0704", message, body.span, help)
 
 
-def _moves_jumps(body: c.Core, context: _Report) -> Iterator[str]:
+def _moves_jumps(body: c.Core, context: _SmoothingReport) -> Iterator[str]:
     """Real variables inside the hard operations of a statement."""
     for core in c.walk(body):
         calls_hard = isinstance(core, c.Call) and core.function in context.hard_functions
@@ -171,15 +149,9 @@ def _moves_jumps(body: c.Core, context: _Report) -> Iterator[str]:
 def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
     """Variables that derivatives are taken by, and all that is computed from them."""
     found = {d.name for d in definitions if d.kind in MOVING}
-    used = {
-        d.name: {ref.name for piece in d.pieces for ref, _ in reads(piece.body)}
-        for d in definitions
-    }
-    while more := {
-        d.name
-        for d in definitions
-        if d.kind == "let" and d.name not in found and used[d.name] & found
-    }:
+    lets = [d for d in definitions if d.kind == "let"]
+    used = {d.name: {ref.name for piece in d.pieces for ref, _ in reads(piece.body)} for d in lets}
+    while more := {name for name in used if name not in found and used[name] & found}:
         found |= more
     return frozenset(found)
 
@@ -188,14 +160,9 @@ def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
 
 
 def _selects(core: c.Core | c.Law) -> bool:
-    name = (
-        core.function
-        if isinstance(core, c.Apply)
-        else core.operator
-        if isinstance(core, c.Reduce)
-        else ""
-    )
-    return name in SELECTIONS
+    if isinstance(core, c.Reduce):
+        return core.operator in SELECTIONS
+    return isinstance(core, c.Apply) and core.function in SELECTIONS
 
 
 def _indices(core: c.Core | c.Law) -> tuple[c.Core, ...]:
@@ -207,7 +174,7 @@ def _indices(core: c.Core | c.Law) -> tuple[c.Core, ...]:
     return ()
 
 
-def _warn_hard(body: c.Core | c.Law, context: _Report) -> None:
+def _warn_hard(body: c.Core | c.Law, context: _SmoothingReport) -> None:
     smoothed = {id(index) for core in c.walk(body) for index in _indices(core) if _selects(index)}
     for core in c.walk(body):
         for index in _indices(core):
@@ -217,26 +184,20 @@ def _warn_hard(body: c.Core | c.Law, context: _Report) -> None:
             context.say("W0701", found[0], core.span, found[1])
 
 
-def _warn_named_index(index: c.Core, context: _Report) -> None:
+def _warn_named_index(index: c.Core, context: _SmoothingReport) -> None:
     ref = index.base if isinstance(index, c.At) else index
     if isinstance(ref, c.Ref) and ref.name in context.selections:
         help = f"write the selection here, in the place of `{ref.name}`: `v[argmax(x)]`"
-        context.say(
-            "W0701",
-            f"`{ref.name}` is computed elsewhere, so this index stays hard",
-            index.span,
-            help,
-        )
+        message = f"`{ref.name}` is computed elsewhere, so this index stays hard"
+        context.say("W0701", message, index.span, help)
 
 
-def _stays_hard(core: c.Core | c.Law, context: _Report) -> tuple[str, str] | None:
+def _stays_hard(core: c.Core | c.Law, context: _SmoothingReport) -> tuple[str, str] | None:
     """What to say of an operation that `soft` does not smooth, and what to do instead."""
     whole = "smooth the whole statement: `with smooth(gaussian, scale=0.1)`"
     if _selects(core):
-        return (
-            "an index by itself is whole, so this stays hard",
-            "use it as an index in this statement: `v[argmax(x)]`",
-        )
+        help = "use it as an index in this statement: `v[argmax(x)]`"
+        return "an index by itself is whole, so this stays hard", help
     if isinstance(core, c.Call) and core.function in context.hard_functions:
         return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
     if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
@@ -244,20 +205,17 @@ def _stays_hard(core: c.Core | c.Law, context: _Report) -> tuple[str, str] | Non
     return None
 
 
-def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _Report) -> None:
+def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _SmoothingReport) -> None:
     for core in c.walk(body):
         if isinstance(core, c.Apply) and core.function == "branch_variance":
             (_, inner), *_ = core.arguments
             if not is_soft:
                 help = "add `with soft(logistic, scale=0.1)`"
-                context.say(
-                    "E0705", "only a soft statement has weights on its branches", core.span, help
-                )
+                message = "only a soft statement has weights on its branches"
+                context.say("E0705", message, core.span, help)
             elif not isinstance(inner, c.If) and not (
                 isinstance(inner, c.At) and _selects(inner.indices[-1])
             ):
-                help = (
-                    "write `branch_variance(if ... then ... else ...)` or "
-                    "`branch_variance(v[argmax(x)])`"
-                )
+                form = "`branch_variance(if ... then ... else ...)`"
+                help = f"write {form} or `branch_variance(v[argmax(x)])`"
                 context.say("E0705", "this has no branches", inner.span, help)

@@ -1,55 +1,49 @@
-"""Who is called what: every name a program defines, once, with its kind and the statements that
-define it.
-"""
-
-from __future__ import annotations
+"""Every name a program defines, once, with its kind and the statements that define it."""
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..diagnostics import Diagnostic, Label
-from ..graph.types import Dim
+from ..graph.types import CONSTRAINT_RANK, Dim
 from ..limits import MAX_DIM
 from ..record import Record
 from ..source import Span
+from ..text import syntax as s
 from ..text.keywords import keywords
-from ..text.syntax import (
-    BrokenStmt,
-    DeclStmt,
-    DimStmt,
-    DrawStmt,
-    FactorStmt,
-    FnStmt,
-    ImportStmt,
-    LetStmt,
-    ModelStmt,
-    Name,
-    ObjectiveStmt,
-)
-from .flatten import Flat
+from .flatten import FlatStmt
 from .modules import Module
 
 NODE_KINDS = frozenset({"data", "observed", "param", "latent", "draw", "let", "factor"})
-TYPE_WORDS = frozenset({"real", "int", "bool", "simplex", "ordered", "positive_ordered", "unit_vector", "cholesky",
-                        "corr_cholesky", "covariance", "correlation"})  # fmt: skip
+TYPE_WORDS = frozenset({"real", "int", "bool", *CONSTRAINT_RANK})
+KINDS = {s.DrawStmt: "draw", s.LetStmt: "let", s.FactorStmt: "factor"}
+JOINING = {("draw", "draw"), ("let", "let"), ("observed", "draw")}
+DRAWN_TOO = {
+    "data": "declare it `observed {}` to give it a density",
+    "param": "a penalty on a param is a `factor`; a prior needs no `param`: remove the declaration",
+    "latent": "a drawn variable needs no `latent`: remove that declaration, or use a `factor`",
+}
 
 
 class Symbol(Record):
-    """`pieces` are the statements with `~`, `=` or `:=`; a recurrence has one for each base case
-    and one more.
-    """
+    """`pieces` are the statements with `~`, `=` or `:=`: of a recurrence, base cases and step."""
 
     name: str
     kind: str
     span: Span
     module: Module
-    declaration: DeclStmt | FnStmt | None = None
-    pieces: tuple[Flat, ...] = ()
+    declaration: s.DeclStmt | s.FnStmt | None = None
+    pieces: tuple[FlatStmt, ...] = ()
     dim: Dim | None = None
 
     @property
     def is_node(self) -> bool:
         return self.kind in NODE_KINDS
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether one of its statements has `:=`: then it is an output."""
+        return any(isinstance(let := p.statement, s.LetStmt) and let.kept for p in self.pieces)
 
 
 class Symbols:
@@ -62,8 +56,8 @@ class Symbols:
     def __init__(self) -> None:
         self.model: dict[str, Symbol] = {}
         self.guide: dict[str, Symbol] = {}
-        self.objectives: list[Flat] = []
-        self.title: ModelStmt | None = None
+        self.objectives: list[FlatStmt] = []
+        self.title: s.ModelStmt | None = None
         self.labels: dict[str, list[Dim]] = {}
         self.broken: set[str] = set()
 
@@ -74,251 +68,176 @@ class Symbols:
         return [symbol.dim for symbol in self.model.values() if symbol.dim]
 
 
-def collect_symbols(flats: list[Flat], report: list[Diagnostic]) -> Symbols:
-    symbols = Symbols()
+def collect_symbols(flats: list[FlatStmt], report: list[Diagnostic]) -> Symbols:
+    collector = _Collector(report)
     for flat in flats:
-        _COLLECT[type(flat.statement)](flat, symbols, report)
-    _refuse_sizes_by_name(flats, symbols, report)
-    return symbols
+        collector.collect(flat)
+    for flat in flats:
+        collector.refuse_size_by_name(flat)
+    return collector.symbols
 
 
-def _define(symbols: Symbols, symbol: Symbol, guide: bool, report: list[Diagnostic]) -> None:
-    space = symbols.space(guide)
-    local = symbol.name.removeprefix(symbol.module.prefix)
-    is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
-    if symbol.kind != "broken" and (local in TYPE_WORDS or (local in keywords() and not is_quoted)):
-        report.append(
-            Diagnostic(
-                "E0005",
-                f"`{local}` is a word of the language and cannot be a name",
-                symbol.module.source,
-                symbol.span,
-                help="choose another name"
-                + (", or put it between backquotes" if local not in TYPE_WORDS else ""),
+def _symbol(flat: FlatStmt, name: s.Name, kind: str, **more: Any) -> Symbol:
+    return Symbol(flat.module.prefix + name.name, kind, name.span, flat.module, **more)
+
+
+class _Collector:
+    def __init__(self, report: list[Diagnostic]):
+        self.symbols = Symbols()
+        self.report = report
+
+    def collect(self, flat: FlatStmt) -> None:
+        match flat.statement:
+            case s.ModelStmt() as statement:
+                self.model(flat, statement)
+            case s.ImportStmt(alias=alias):
+                self.define(_symbol(flat, alias, "alias"))
+            case s.DimStmt() as statement:
+                self.dim(flat, statement)
+            case s.DeclStmt() as statement:
+                self.declaration(flat, statement)
+            case s.FnStmt(name=name, body=body) as statement:
+                kind = "fn" if body else "extern"
+                self.define(_symbol(flat, name, kind, declaration=statement))
+            case s.DrawStmt() | s.LetStmt() | s.FactorStmt() as statement:
+                self.definition(flat, statement)
+            case s.ObjectiveStmt() as statement:
+                self.objective(flat, statement)
+            case s.BrokenStmt() as statement:
+                self.broken(flat, statement)
+
+    def define(self, symbol: Symbol, guide: bool = False) -> None:
+        space = self.symbols.space(guide)
+        known = space.get(symbol.name)
+        if symbol.kind == "broken":
+            space.setdefault(symbol.name, symbol)
+            return
+        self.refuse_word(symbol)
+        if known and known.kind != "broken":
+            _report_duplicate(known, symbol, self.report)
+        else:
+            space[symbol.name] = symbol
+
+    def refuse_word(self, symbol: Symbol) -> None:
+        local = symbol.name.removeprefix(symbol.module.prefix)
+        is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
+        if local in TYPE_WORDS or (local in keywords() and not is_quoted):
+            message = f"`{local}` is a word of the language and cannot be a name"
+            quoted = ", or put it between backquotes" if local not in TYPE_WORDS else ""
+            help = f"choose another name{quoted}"
+            symbol.module.error(self.report, "E0005", message, symbol.span, help)
+
+    def model(self, flat: FlatStmt, statement: s.ModelStmt) -> None:
+        if flat.module.prefix:
+            return
+        if self.symbols.title or flat.module.program.statements[0] is not statement:
+            message = "a second or late `model` line"
+            help = "`model NAME` stands once, at the top of the file"
+            flat.module.error(self.report, "E0508", message, statement.span, help)
+        self.symbols.title = self.symbols.title or statement
+
+    def dim(self, flat: FlatStmt, statement: s.DimStmt) -> None:
+        prefix, name = flat.module.prefix, statement.name.name
+        is_open = not statement.size and not statement.labels
+        same = self.symbols.model.get(name)
+        if prefix and is_open and same and same.dim:
+            self.symbols.model[prefix + name] = same
+            return
+        labels = tuple(label.name for label in statement.labels)
+        self.check_labels(flat, statement)
+        dim = Dim(prefix + name, self.size(flat, statement), labels, statement.name.span)
+        self.define(_symbol(flat, statement.name, "dim", dim=dim))
+        for label in dict.fromkeys(labels):
+            self.symbols.labels.setdefault(label, []).append(dim)
+
+    def size(self, flat: FlatStmt, statement: s.DimStmt) -> int | None:
+        if statement.labels or statement.size is None:
+            return len(statement.labels) or None
+        size, text = statement.size.value, statement.size.text[:30]
+        if isinstance(size, int) and 0 < size <= MAX_DIM:
+            return size
+        message = f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {text}"
+        help = f"leave the size out when it comes with the data: `dim {statement.name.name}`"
+        flat.module.error(self.report, "E0509", message, statement.size.span, help)
+        return None
+
+    def refuse_size_by_name(self, flat: FlatStmt) -> None:
+        """`dim T = N` would be a dim with the one label N: who has a variable N means its value."""
+        statement = flat.statement
+        if not isinstance(statement, s.DimStmt) or len(statement.labels) != 1:
+            return
+        label, own = statement.labels[0], f"dim {statement.name.name}"
+        known = self.symbols.model.get(flat.module.prefix + label.name)
+        if known and known.kind in NODE_KINDS | {"dim"}:
+            message = "the size of a dim is a number, not a name"
+            help = f"write `{own} = 10`, or `{own}` when it comes with the data"
+            flat.module.error(self.report, "E0509", message, label.span, help)
+
+    def check_labels(self, flat: FlatStmt, statement: s.DimStmt) -> None:
+        seen: dict[str, Span] = {}
+        for label in statement.labels:
+            if label.name in seen:
+                also = (Label(seen[label.name], "first written here"),)
+                message = f"the label `{label.name}` stands twice in `{statement.name.name}`"
+                flat.module.error(self.report, "E0102", message, label.span, also=also)
+            seen[label.name] = label.span
+
+    def declaration(self, flat: FlatStmt, statement: s.DeclStmt) -> None:
+        symbol = _symbol(flat, statement.name, statement.role, declaration=statement)
+        known = self.symbols.space(flat.guide).get(symbol.name)
+        if statement.role == "observed" and known and known.kind == "draw":
+            self.symbols.model[symbol.name] = symbol.replace(pieces=known.pieces)
+        else:
+            self.define(symbol, flat.guide)
+
+    def definition(self, flat: FlatStmt, statement: s.DrawStmt | s.LetStmt | s.FactorStmt) -> None:
+        """A second piece joins the first: whether they overlap is a question of coverage.py."""
+        kind = KINDS[type(statement)]
+        symbol = _symbol(flat, statement.target.name, kind, pieces=(flat,))
+        space = self.symbols.space(flat.guide)
+        known = space.get(symbol.name)
+        if known and (known.kind, kind) in JOINING:
+            space[symbol.name] = known.replace(pieces=(*known.pieces, flat))
+        else:
+            self.define(symbol, flat.guide)
+
+    def objective(self, flat: FlatStmt, statement: s.ObjectiveStmt) -> None:
+        if flat.module.prefix:
+            message = "an imported file cannot bring an objective"
+            help = "state the objective in the importing file"
+            flat.module.error(self.report, "E0603", message, statement.span, help)
+        elif self.symbols.objectives:
+            also = (Label(self.symbols.objectives[0].statement.span, "the first objective"),)
+            help = "a model has one objective: add the terms up"
+            flat.module.error(
+                self.report, "E0506", "a second objective", statement.span, help, also
             )
-        )
-    known = space.get(symbol.name)
-    if known and known.kind != "broken" and symbol.kind != "broken":
-        report.append(_duplicate(known, symbol))
-    elif symbol.name not in space or symbol.kind != "broken":
-        space[symbol.name] = symbol
+        else:
+            self.symbols.objectives.append(flat)
+
+    def broken(self, flat: FlatStmt, statement: s.BrokenStmt) -> None:
+        text = flat.module.source.text[statement.span.start : statement.span.end]
+        for name in _names_before_a_sign(text):
+            symbol = _symbol(flat, s.Name(statement.span, name), "broken")
+            self.symbols.broken.add(symbol.name)
+            self.define(symbol, flat.guide)
 
 
-def _duplicate(known: Symbol, again: Symbol) -> Diagnostic:
-    also = (
-        (Label(known.span, "first defined here"),)
-        if known.module.source is again.module.source
-        else ()
-    )
+def _report_duplicate(known: Symbol, again: Symbol, report: list[Diagnostic]) -> None:
+    is_in_file = known.module.source is again.module.source
+    also = (Label(known.span, "first defined here"),) if is_in_file else ()
     help = "names of dims, variables, factors and functions share one space: rename one of them"
     if {known.kind, again.kind} == {"draw", "let"}:
         help = "a variable has either a distribution (`~`) or a value (`=`), not both"
-    elif again.kind == "draw" and known.kind in ("data", "param", "latent"):
-        help = {
-            "data": f"declare it `observed {known.name}` to give it a density",
-            "param": (
-                "a penalty on a parameter is a `factor`; a prior needs no `param`: remove "
-                "that declaration"
-            ),
-            "latent": (
-                "a drawn variable needs no `latent`: remove that declaration, or use "
-                "`factor` for it"
-            ),
-        }[known.kind]
+    elif again.kind == "draw":
+        help = DRAWN_TOO.get(known.kind, help).format(known.name)
     message = f"`{again.name}` is defined twice"
-    return Diagnostic("E0101", message, again.module.source, again.span, help=help, also=also)
-
-
-def _collect_model(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, ModelStmt)
-    if flat.module.prefix:
-        return
-    if symbols.title or flat.module.program.statements[0] is not statement:
-        help = "`model NAME` stands once, at the top of the file"
-        report.append(
-            Diagnostic(
-                "E0508",
-                "a second or late `model` line",
-                flat.module.source,
-                statement.span,
-                help=help,
-            )
-        )
-    symbols.title = symbols.title or statement
-
-
-def _collect_import(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, ImportStmt)
-    _define(symbols, _symbol(flat, statement.alias, "alias"), False, report)
-
-
-def _collect_dim(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, DimStmt)
-    prefix, name = flat.module.prefix, statement.name.name
-    if (
-        prefix
-        and not statement.size
-        and not statement.labels
-        and name in symbols.model
-        and symbols.model[name].dim
-    ):
-        symbols.model[prefix + name] = symbols.model[name]
-        return
-    labels = tuple(label.name for label in statement.labels)
-    _check_labels(flat, statement, report)
-    size = _dim_size(flat, statement, report)
-    dim = Dim(prefix + name, size, labels, statement.name.span)
-    _define(symbols, _symbol(flat, statement.name, "dim").replace(dim=dim), False, report)
-    for label in dict.fromkeys(labels):
-        symbols.labels.setdefault(label, []).append(dim)
-
-
-def _dim_size(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> int | None:
-    if statement.labels:
-        return len(statement.labels)
-    if statement.size is None:
-        return None
-    size = statement.size.value
-    if isinstance(size, int) and 0 < size <= MAX_DIM:
-        return size
-    message = (
-        f"a dim has a whole number of members from 1 to {MAX_DIM:,}, not {statement.size.text[:30]}"
-    )
-    help = f"leave the size out when it comes with the data: `dim {statement.name.name}`"
-    report.append(Diagnostic("E0509", message, flat.module.source, statement.size.span, help=help))
-    return None
-
-
-def _refuse_sizes_by_name(flats: list[Flat], symbols: Symbols, report: list[Diagnostic]) -> None:
-    """`dim T = N` would be a dim with the one label N: who has a variable N means its value."""
-    for flat in flats:
-        statement = flat.statement
-        if not isinstance(statement, DimStmt) or len(statement.labels) != 1:
-            continue
-        known = symbols.model.get(flat.module.prefix + statement.labels[0].name)
-        if known and known.kind in NODE_KINDS | {"dim"}:
-            help = (
-                f"write `dim {statement.name.name} = 10`, or `dim {statement.name.name}` when "
-                "it comes with the data"
-            )
-            message = "the size of a dim is a number, not a name"
-            report.append(
-                Diagnostic(
-                    "E0509", message, flat.module.source, statement.labels[0].span, help=help
-                )
-            )
-
-
-def _check_labels(flat: Flat, statement: DimStmt, report: list[Diagnostic]) -> None:
-    seen: dict[str, Span] = {}
-    for label in statement.labels:
-        if label.name in seen:
-            also = (Label(seen[label.name], "first written here"),)
-            message = f"the label `{label.name}` stands twice in `{statement.name.name}`"
-            report.append(Diagnostic("E0102", message, flat.module.source, label.span, also=also))
-        seen[label.name] = label.span
-
-
-def _collect_declaration(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, DeclStmt)
-    symbol = _symbol(flat, statement.name, statement.role).replace(declaration=statement)
-    known = symbols.space(flat.guide).get(symbol.name)
-    if statement.role == "observed" and known and known.kind == "draw":
-        symbols.model[symbol.name] = symbol.replace(pieces=known.pieces)
-    else:
-        _define(symbols, symbol, flat.guide, report)
-
-
-def _collect_function(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, FnStmt)
-    kind = "fn" if statement.body else "extern"
-    _define(
-        symbols, _symbol(flat, statement.name, kind).replace(declaration=statement), False, report
-    )
-
-
-def _collect_definition(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    """A second piece joins the first: whether the pieces overlap is a question of coverage.py."""
-    statement = flat.statement
-    assert isinstance(statement, DrawStmt | LetStmt | FactorStmt)
-    kind = {DrawStmt: "draw", LetStmt: "let", FactorStmt: "factor"}[type(statement)]
-    symbol = _symbol(flat, statement.target.name, kind).replace(pieces=(flat,))
-    space = symbols.space(flat.guide)
-    known = space.get(symbol.name)
-    joins = known and (
-        known.kind == kind != "factor" or (known.kind == "observed" and kind == "draw")
-    )
-    if known and joins:
-        space[symbol.name] = known.replace(pieces=(*known.pieces, flat))
-    else:
-        _define(symbols, symbol, flat.guide, report)
-
-
-def _collect_objective(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    if flat.module.prefix:
-        message, help = (
-            "an imported file cannot bring an objective",
-            "state the objective in the importing file",
-        )
-        report.append(
-            Diagnostic("E0603", message, flat.module.source, flat.statement.span, help=help)
-        )
-    elif symbols.objectives:
-        also = (Label(symbols.objectives[0].statement.span, "the first objective"),)
-        help = "a model has one objective: add the terms up"
-        report.append(
-            Diagnostic(
-                "E0506",
-                "a second objective",
-                flat.module.source,
-                flat.statement.span,
-                help=help,
-                also=also,
-            )
-        )
-    else:
-        symbols.objectives.append(flat)
-
-
-def _collect_broken(flat: Flat, symbols: Symbols, report: list[Diagnostic]) -> None:
-    statement = flat.statement
-    assert isinstance(statement, BrokenStmt)
-    for name in _names_before_a_sign(
-        flat.module.source.text[statement.span.start : statement.span.end]
-    ):
-        symbol = _symbol(flat, Name(statement.span, name), "broken")
-        symbols.broken.add(symbol.name)
-        _define(symbols, symbol, flat.guide, report)
+    again.module.error(report, "E0101", message, again.span, help, also)
 
 
 def _names_before_a_sign(text: str) -> Iterator[str]:
-    """The names a text may define: what stands left of `~`, `=` and `:`, and all of a dim's
-    labels.
-    """
+    """The names a text may define: what stands left of `~`, `=` and `:`, and a dim's labels."""
     for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
         is_dim = part.lstrip().startswith("dim ")
         left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]
         yield from (name.strip("`") for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left))
-
-
-def _symbol(flat: Flat, name: Name, kind: str) -> Symbol:
-    return Symbol(flat.module.prefix + name.name, kind, name.span, flat.module)
-
-
-_COLLECT = {
-    ModelStmt: _collect_model,
-    ImportStmt: _collect_import,
-    DimStmt: _collect_dim,
-    DeclStmt: _collect_declaration,
-    FnStmt: _collect_function,
-    DrawStmt: _collect_definition,
-    LetStmt: _collect_definition,
-    FactorStmt: _collect_definition,
-    ObjectiveStmt: _collect_objective,
-    BrokenStmt: _collect_broken,
-}

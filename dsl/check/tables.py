@@ -1,7 +1,5 @@
 """Tables: labelled rows, each combination of the parents exactly once, columns in any order."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 
@@ -22,13 +20,9 @@ BERNOULLI_ROW = "Bernoulli(p: unit) -> bool"
 def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     """A number for every combination of the parents: `table a, b { yes, no => 1.5 ... }`."""
     if table.columns:
-        help = (
-            "write `x : D ~ table ...`; a table of values has no columns: `table a { yes => 1; "
-            "no => 2 }`"
-        )
-        ctx.error(
-            "E0407", "a table with columns is a distribution, not a value", table.span, help=help
-        )
+        values = "`table a { yes => 1; no => 2 }`"
+        help = f"write `x : D ~ table ...`; a table of values has no columns: {values}"
+        ctx.error("E0407", "a table with columns is a distribution, not a value", table.span, help)
         return unknown(table.span)
     parents, filled = _fill(table, 1, ctx)
     if filled is None:
@@ -38,13 +32,14 @@ def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     return c.Lookup(table.span, type_, parents, tuple(cores[id(row)] for row in filled))
 
 
-def infer_table_law(table: s.Table, expected: Axis | Bool | None, ctx: Context) -> c.Law | None:
+def infer_table_distribution(
+    table: s.Table, expected: Axis | Bool | None, ctx: Context
+) -> c.Law | None:
     """A Categorical whose probabilities are looked up by the parents' values."""
     if not table.columns:
         help = "name the columns: `table a => yes, no { ... }`"
-        ctx.error(
-            "E0407", "a table without columns is a value, not a distribution", table.span, help=help
-        )
+        message = "a table without columns is a value, not a distribution"
+        ctx.error("E0407", message, table.span, help)
         return None
     domain = _column_domain(table, expected, ctx)
     parents, filled = _fill(table, len(table.columns), ctx)
@@ -74,9 +69,8 @@ def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: C
     items = [infer(value, ctx) for value in row.values]
     for item in items:
         if item.type.known and (item.type.shape or not item.type.numeric):
-            ctx.error(
-                "E0408", f"an entry of a table is one number, but this is {item.type}", item.span
-            )
+            message = f"an entry of a table is one number, but this is {item.type}"
+            ctx.error("E0408", message, item.span)
             return unknown(row.span)
     axis = domain if not isinstance(domain, Bool) else None
     span = row.values[0].span.to(row.values[-1].span)
@@ -118,12 +112,8 @@ def _dim_with_labels(names: list[str], span: Span, ctx: Context) -> Axis | Bool 
     if len(dims) == 1:
         return dims[0]
     problem = "several dims have" if dims else "no dim has"
-    ctx.error(
-        "E0409",
-        f"{problem} exactly these labels",
-        span,
-        help="say which is meant: `x : Dim ~ table ...`",
-    )
+    help = "say which is meant: `x : Dim ~ table ...`"
+    ctx.error("E0409", f"{problem} exactly these labels", span, help)
     return None
 
 
@@ -177,36 +167,25 @@ def _match_rows(
             if domain is not None and not key.matches_any and key.text not in labels:
                 _report_label(key, domain, labels, ctx)
                 sound = False
-        options = [
-            labels if key.matches_any else (key.text,)
-            for key, labels in zip(row.keys, choices, strict=True)
-        ]
+        pairs = zip(row.keys, choices, strict=True)
+        options = [labels if key.matches_any else (key.text,) for key, labels in pairs]
         fresh = [combination for combination in product(*options) if combination not in taken]
         if not fresh:
             message = "this row is never used: rows above match all it matches"
             ctx.error("E0411", message, row.span, help="remove it, or move it up")
             sound = False
         taken.update(dict.fromkeys(fresh, row))
-    missing = (
-        [combination for combination in product(*choices) if combination not in taken]
-        if sound
-        else []
-    )
+    if not sound:
+        return None
+    missing = [combination for combination in product(*choices) if combination not in taken]
     if missing:
         shown = "; ".join(", ".join(m) for m in missing[:3]) + ("; ..." if len(missing) > 3 else "")
         help = f"add a row for: {shown}" if missing[0] else "add a row"
-        ctx.error(
-            "E0412",
-            (
-                f"{len(missing)} of {prod(map(len, choices))} combinations "
-                f"{'has' if len(missing) == 1 else 'have'} no row"
-            ),
-            table.span,
-            help=help,
-        )
-    return (
-        [taken[combination] for combination in product(*choices)] if sound and not missing else None
-    )
+        verb = "has" if len(missing) == 1 else "have"
+        message = f"{len(missing)} of {prod(map(len, choices))} combinations {verb} no row"
+        ctx.error("E0412", message, table.span, help)
+        return None
+    return [taken[combination] for combination in product(*choices)]
 
 
 def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
@@ -218,18 +197,15 @@ def _parent_domain(parent: c.Core, ctx: Context) -> Axis | Bool | None:
     if not parent.type.shape and isinstance(domain, IndexOf) and domain.dim.size is not None:
         return domain.dim
     help = "a parent is bool, or of a dim whose size or labels are in the file"
-    ctx.error(
-        "E0408", f"a table cannot have a parent of type {parent.type}", parent.span, help=help
-    )
+    ctx.error("E0408", f"a table cannot have a parent of type {parent.type}", parent.span, help)
     return None
 
 
 def _row_fits(row: s.Row, parents: int, width: int, ctx: Context) -> bool:
     if len(row.keys) != parents:
         message = f"this row has {_count(len(row.keys), 'key')} for {_count(parents, 'parent')}"
-        ctx.error(
-            "E0413", message, row.span, help="write one key for each parent; `_` matches any label"
-        )
+        help = "write one key for each parent; `_` matches any label"
+        ctx.error("E0413", message, row.span, help)
         return False
     if len(row.values) != width:
         message = f"this row has {_count(len(row.values), 'value')} for {_count(width, 'column')}"

@@ -1,18 +1,58 @@
 """What every code means: the text of `dpc explain`, and of docs/errors.md."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 
-from .entry import Code
+from ..record import Record
+
+
+class Code(Record):
+    """What a code means, and a program with the mistake and its mend, written as a difference.
+
+    Lines with `-` are the mistake and those with `+` the mend; all others belong to both programs.
+    `bad` must give exactly this code and `good` nothing at all: a test runs both.
+    """
+
+    head: str
+    text: str
+    program: str
+
+    @property
+    def code(self) -> str:
+        return self.head.partition(": ")[0]
+
+    @property
+    def title(self) -> str:
+        return self.head.partition(": ")[2]
+
+    @property
+    def bad(self) -> str:
+        return self._lines_without("+")
+
+    @property
+    def good(self) -> str:
+        return self._lines_without("-")
+
+    def _lines_without(self, mark: str) -> str:
+        lines = self.program.strip("\n").split("\n")
+        return "".join(f"{line[2:]}\n" for line in lines if not line.startswith(mark))
+
+
+def format_code(code: Code) -> str:
+    programs = f"This is wrong:\n\n{_indent(code.bad)}\n\nThis is right:\n\n{_indent(code.good)}"
+    return f"{code.head}\n\n{code.text}\n\n{programs}"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
 
 CHAPTERS = {
     "syntax": "Reading the text",
     "names": "Names",
     "types": "Types and shapes",
     "indices": "Indices and ranges",
-    "laws": "Distributions and tables",
+    "distributions": "Distributions and tables",
     "structure": "The model as a whole",
     "files": "Imports, guides and objectives",
     "settings": "Annotations",

@@ -12,8 +12,9 @@ from .typed import Definition, Function, Objective, Piece, Setting, Typed
 from .types import LAST, Dim, Place, Type
 
 INFIX = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@", "and": "and", "or": "or",
-    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@",
+    "and": "and", "or": "or", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..library.bodies.numpy_bodies import numpy_body
 from ..library.functions import functions_by_text
-from ..lower.mass import LOGITS, mass_at
+from ..lower.distributions import LOGITS, mass_at
 from . import core as c
 from .types import FIRST, LAST, Axis, Bool, Place
 

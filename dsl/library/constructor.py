@@ -1,8 +1,4 @@
-"""The `numpyro` expression of a row, read once for every use: as code for JAX (dsl/lower), as a
-density in NumPy, as the arguments of an exponential family.
-"""
-
-from __future__ import annotations
+"""The `numpyro` expression of a row, read once: for JAX (dsl/lower), NumPy densities, families."""
 
 import ast
 import operator

@@ -5,8 +5,6 @@ Each takes the arguments of the constructor and gives a function of the value; o
 support it is minus infinity. What is not here is None, and the caller takes the compiled way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

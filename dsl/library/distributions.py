@@ -18,8 +18,6 @@ A parameter's name says what it is:
     cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -36,9 +34,7 @@ _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
 
 
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
-    """Rows of one name are alternatives: the first takes positional arguments, others are told by
-    name.
-    """
+    """Rows of one name: the first takes positional arguments, the others are chosen by name."""
     return _BY_NAME
 
 

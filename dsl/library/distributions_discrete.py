@@ -1,191 +1,179 @@
 """Distributions of truth values, labels, whole numbers and vectors of counts."""
 
-from __future__ import annotations
-
-from .rows import Distribution, Update
+from .rows import Distribution, Update, distribution
 
 LABELS = (
-    Distribution(
+    distribution(
         "Bernoulli(p: unit) -> bool",
         "Bernoulli(probs=p)",
         "true with probability p",
-        measure_split=True,
-        relaxed=True,
+        "measure_split relaxed closed_divergence",
         family="Bernoulli",
-        closed_divergence=True,
         updates={"p": Update.CHANCE},
     ),
-    Distribution(
+    distribution(
         "Bernoulli(logits: real) -> bool",
         "Bernoulli(logits=logits)",
         "true with odds exp(logits)",
-        measure_split=True,
-        relaxed=True,
+        "measure_split relaxed closed_divergence",
         family="Bernoulli",
-        closed_divergence=True,
         natural="logits",
     ),
-    Distribution(
+    distribution(
         "Categorical(p: simplex[N]) -> index[N]",
         "Categorical(probs=p)",
         "a label or index with these probabilities",
-        measure_split=True,
-        relaxed=True,
+        "measure_split relaxed closed_divergence",
         family="Categorical",
-        closed_divergence=True,
         updates={"p": Update.PROBABILITIES},
         moments=False,
     ),
-    Distribution(
+    distribution(
         "Categorical(logits: real[N]) -> index[N]",
         "Categorical(logits=logits)",
         "a label or index with probabilities softargmax(logits)",
-        measure_split=True,
-        relaxed=True,
+        "measure_split relaxed closed_divergence",
         family="Categorical",
-        closed_divergence=True,
         natural="logits",
         moments=False,
     ),
-    Distribution(
+    distribution(
         "OrderedLogistic(predictor: real, cutpoints: ordered[N]) -> index[N+1]",
         "OrderedLogistic(predictor=predictor, cutpoints=cutpoints)",
         "one of ordered levels: P(x > k) = logistic(predictor - cutpoints[k])",
-        relaxed=True,
+        "relaxed",
         moments=False,
     ),
 )
 
 COUNTS = (
-    Distribution(
+    distribution(
         "Binomial(n: count, p: unit) -> count",
         "Binomial(total_count=n, probs=p)",
         "the number of successes in `n` trials of probability p",
+        "measure_split",
         highest="n",
-        measure_split=True,
         family="Binomial",
         updates={"p": Update.CHANCE},
     ),
-    Distribution(
+    distribution(
         "Binomial(n: count, logits: real) -> count",
         "Binomial(total_count=n, logits=logits)",
         "the number of successes in `n` trials of odds exp(logits)",
+        "measure_split",
         highest="n",
-        measure_split=True,
         family="Binomial",
         natural="logits",
     ),
-    Distribution(
+    distribution(
         "BetaBinomial(n: count, a: positive, b: positive) -> count",
         "BetaBinomial(concentration1=a, concentration0=b, total_count=n)",
         "a Binomial whose probability is Beta(a, b)",
         highest="n",
     ),
-    Distribution(
+    distribution(
         "BetaBinomial(n: count, p: unit, concentration: positive) -> count",
         "BetaBinomial(concentration * p, concentration * (1 - p), total_count=n)",
         "a Binomial whose probability is Beta(mean=p, concentration); the mean is n * p",
         highest="n",
     ),
-    Distribution(
+    distribution(
         "Poisson(rate: nonnegative) -> count",
         "Poisson(rate=rate)",
         "the number of independent events when `rate` are expected",
-        cdf=True,
-        measure_split=True,
+        "cdf measure_split",
         family="Poisson",
         updates={"rate": Update.RATE},
     ),
-    Distribution(
+    distribution(
         "Poisson(log_rate: real) -> count",
         "Poisson(rate=exp(log_rate))",
         "the number of independent events when exp(log_rate) are expected",
-        cdf=True,
-        measure_split=True,
+        "cdf measure_split",
         family="Poisson",
         natural="log_rate",
     ),
-    Distribution(
+    distribution(
         "Geometric(p: unit) -> count",
         "Geometric(probs=p)",
         "the number of failures before the first success of probability p",
-        measure_split=True,
+        "measure_split",
         family="Geometric",
         updates={"p": Update.CHANCE},
     ),
-    Distribution(
+    distribution(
         "Geometric(logits: real) -> count",
         "Geometric(logits=logits)",
         "the number of failures before the first success of odds exp(logits)",
-        measure_split=True,
+        "measure_split",
         family="Geometric",
     ),
-    Distribution(
+    distribution(
         "NegativeBinomial(mean: positive, concentration: positive) -> count",
         "NegativeBinomial2(mean=mean, concentration=concentration)",
         "a Poisson with a Gamma rate; the variance is mean + mean^2 / concentration",
-        cdf=True,
+        "cdf",
     ),
-    Distribution(
+    distribution(
         "NegativeBinomial(log_mean: real, concentration: positive) -> count",
         "NegativeBinomial2(mean=exp(log_mean), concentration=concentration)",
         "NegativeBinomial(exp(log_mean), concentration)",
-        cdf=True,
+        "cdf",
     ),
-    Distribution(
+    distribution(
         "NegativeBinomial(shape: positive, rate: positive) -> count",
         "GammaPoisson(concentration=shape, rate=rate)",
         "a Poisson whose rate is Gamma(shape, rate); the mean is shape / rate",
-        cdf=True,
+        "cdf",
     ),
-    Distribution(
+    distribution(
         "NegativeBinomial(n: positive, p: unit) -> count",
         "NegativeBinomial(total_count=n, probs=1 - p)",
         "the number of failures before the n-th success of probability p; the mean is n * (1 - p) "
         "/ p",
-        cdf=True,
+        "cdf",
     ),
-    Distribution(
+    distribution(
         "ZeroInflatedPoisson(p_zero: unit, rate: positive) -> count",
         "ZeroInflatedPoisson(gate=p_zero, rate=rate)",
         "0 with probability p_zero, else Poisson(rate)",
     ),
-    Distribution(
+    distribution(
         "ZeroInflatedNegativeBinomial(p_zero: unit, rate: positive, concentration: positive) -> "
         "count",
         "ZeroInflatedNegativeBinomial2(mean=rate, concentration=concentration, gate=p_zero)",
         "0 with probability p_zero, else NegativeBinomial(mean=rate, concentration)",
     ),
-    Distribution(
+    distribution(
         "ZeroInflatedBinomial(p_zero: unit, n: count, p: unit) -> count",
         "ZeroInflatedDistribution(Binomial(total_count=n, probs=p), gate=p_zero)",
         "0 with probability p_zero, else Binomial(n, p)",
         highest="n",
     ),
-    Distribution(
+    distribution(
         "DiscreteUniform(lower: int, upper: int) -> int",
         "DiscreteUniform(low=lower, high=upper)",
         "a whole number from `lower` to `upper`, both included",
+        "quantile",
         edges=("lower", "upper"),
-        quantile=True,
     ),
 )
 
 COUNT_VECTORS = (
-    Distribution(
+    distribution(
         "Multinomial(n: count, p: simplex[N]) -> count[N]",
         "Multinomial(total_count=n, probs=p)",
         "how often each label comes up in `n` draws with these probabilities",
         family="Multinomial",
         updates={"p": Update.PROBABILITIES},
     ),
-    Distribution(
+    distribution(
         "Multinomial(n: count, logits: real[N]) -> count[N]",
         "Multinomial(total_count=n, logits=logits)",
         "how often each label comes up in `n` draws with probabilities softargmax(logits)",
         family="Multinomial",
     ),
-    Distribution(
+    distribution(
         "DirichletMultinomial(n: count, concentration: positive[N]) -> count[N]",
         "DirichletMultinomial(concentration=concentration, total_count=n)",
         "a Multinomial whose probabilities are Dirichlet(concentration)",

@@ -6,8 +6,6 @@ They never differ in bounds alone: what is only known as real may be positive, s
 would take it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from keyword import iskeyword
@@ -17,41 +15,41 @@ from .functions_arrays import CONSTRUCTORS, LINEAR_ALGEBRA, LISTS, REDUCTIONS
 from .functions_elementary import ELEMENTARY
 from .functions_smooth import SMOOTH
 from .notation import parse_signature
-from .rows import Function
+from .rows import FunctionRow
 
 __all__ = [
     "FUNCTIONS",
-    "Function",
+    "FunctionRow",
     "add_function",
     "all_functions",
     "functions_by_name",
     "functions_by_text",
 ]
 
-FUNCTIONS: tuple[Function, ...] = (
+FUNCTIONS: tuple[FunctionRow, ...] = (
     ELEMENTARY + REDUCTIONS + SMOOTH + CONSTRUCTORS + LINEAR_ALGEBRA + LISTS
 )
 
 
-_ADDED: list[Function] = []
+_ADDED: list[FunctionRow] = []
 
 
-def all_functions() -> tuple[Function, ...]:
+def all_functions() -> tuple[FunctionRow, ...]:
     """The rows of the language, and those that were added from outside."""
     return FUNCTIONS + tuple(_ADDED)
 
 
 @cache
-def functions_by_name() -> dict[str, tuple[Function, ...]]:
+def functions_by_name() -> dict[str, tuple[FunctionRow, ...]]:
     """Rows of one name are alternatives, tried in order."""
-    table: dict[str, tuple[Function, ...]] = {}
+    table: dict[str, tuple[FunctionRow, ...]] = {}
     for row in all_functions():
         table[row.name] = (*table.get(row.name, ()), row)
     return table
 
 
 @cache
-def functions_by_text() -> dict[str, Function]:
+def functions_by_text() -> dict[str, FunctionRow]:
     return {row.text: row for row in all_functions()}
 
 
@@ -77,7 +75,7 @@ def add_function(
     if name in helpers() or not name.isidentifier() or iskeyword(name):
         raise ValueError(f"a function cannot be called `{name}`: choose another name")
     _ADDED.append(
-        Function(signature, doc or f"added from Python: {name}", jax, numpy, jumps, kinks)
+        FunctionRow(signature, doc or f"added from Python: {name}", jax, numpy, jumps, kinks)
     )
     functions_by_name.cache_clear()
     functions_by_text.cache_clear()

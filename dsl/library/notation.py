@@ -8,8 +8,6 @@ name of a dim, `*D: dim` one or more; in the result these stand for their axes (
 out.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

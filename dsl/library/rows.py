@@ -5,8 +5,6 @@ estimators/), under the name of the row's NumPyro constructor. A fact that a row
 empty, and `why_not` says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal
@@ -18,7 +16,7 @@ STEPWISE = frozenset({"int", "count", "bool", "index", "dim"})
 """The domains of arguments that have no neighbours."""
 
 
-class Row(Record):
+class LibraryRow(Record):
     """One form of something that can be called, as its signature is written."""
 
     text: str
@@ -32,7 +30,7 @@ class Row(Record):
         return parse_signature(self.text)
 
 
-class Function(Row):
+class FunctionRow(LibraryRow):
     """`jax` and `numpy` name its bodies: a path such as `jnp.exp`, or a helper of `bodies`, by
     default the one that has the row's name; without a body for NumPy it is that for JAX, read with
     NumPy. One that was added from outside has callables there.
@@ -88,7 +86,7 @@ class Update(Enum):
     NEWTON = "Newton's method"
 
 
-class Distribution(Row):
+class Distribution(LibraryRow):
     """One way of giving the parameters of a distribution.
 
     Arguments and their domains stand in the signature, and so does the type of a draw; `numpyro` is
@@ -98,13 +96,11 @@ class Distribution(Row):
     numpyro: str
     doc: str
     reparametrised: bool = False
-    """A draw is a differentiable function of the arguments and of noise that does not depend on
-    them."""
+    """A draw is a differentiable function of the arguments and of noise without them."""
     edges: tuple[str, ...] = ()
     """Arguments that move an end of the support: a score leaves out what happens there."""
     kinked: tuple[str, ...] = ()
-    """Arguments in which the log density has a kink: a second derivative leaves out what happens
-    there."""
+    """Arguments in which the log density has a kink: a second derivative misses what is there."""
     location_scale: tuple[str, ...] = ()
     """The arguments m and s, where a draw is m + s * noise (s a matrix: chol(s) @ noise)."""
     of_logarithm: bool = False
@@ -112,8 +108,7 @@ class Distribution(Row):
     symmetric: Literal["", "smooth", "kinked"] = ""
     """The density is the same on both sides of its location, and is or is not smooth."""
     on_the_line: bool = False
-    """The density formula holds on the whole line and falls to 0 at its ends: there is no support
-    to check."""
+    """The density formula holds on the whole line and falls to 0: there is no support to check."""
     cdf: bool = False
     quantile: bool = False
     """Whether NumPyro has the distribution function, and its inverse (which implies it)."""
@@ -164,6 +159,12 @@ class Distribution(Row):
     def has(self, fact: str) -> bool:
         value = getattr(self, fact)
         return value is not Update.NEWTON and bool(value)
+
+
+def distribution(text: str, numpyro: str, doc: str, facts: str = "", **more: Any) -> Distribution:
+    """A row whose plain facts are given as words: `"reparametrised quantile"`."""
+    plain: Any = dict.fromkeys(facts.split(), True)
+    return Distribution(text, numpyro, doc, **plain, **more)
 
 
 REASONS: dict[str, str] = {

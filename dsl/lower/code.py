@@ -4,8 +4,6 @@ Names, labels and paths of a model enter a tree as constants, or as identifiers 
 there is no text to break out of. Nodes are never changed, so they may stand in several places.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

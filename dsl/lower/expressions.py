@@ -1,8 +1,4 @@
-"""From core expressions to Python code over whole arrays: plates become axes, `x[t-1]` becomes a
-slice.
-"""
-
-from __future__ import annotations
+"""From core expressions to code over whole arrays: plates become axes, `x[t-1]` a slice."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +12,7 @@ from .indexing import lower_at
 from .names import free_name
 from .reductions import lower_build, lower_reduce
 from .scope import Scope, range_code, size_code
-from .shapes import as_array, as_number, cast, full, mapped
+from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
 from .tables import lower_lookup, lower_stack
 from .value import Value, align, joint_axes
@@ -73,7 +69,7 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         return _lower_infix(core, values, scope)
     if core.function == "negate":
         operand = as_number(lower(values[0], scope), values[0].type, core.type)
-        return Value(negative(operand.code), operand.axes, operand.rank)
+        return operand.replace(code=negative(operand.code))
     if core.function == "not":
         operand = lower(values[0], scope)
         return Value(inverted(operand.code), operand.axes, operand.rank)
@@ -167,29 +163,23 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
         else:
             value = lower(v, scope)
             lowered.append(cast(value, "float") if _needs_float(core, v) else value)
-    axes = joint_axes(lowered, scope.order)
     rank = len(core.type.shape)
-    if not axes:
+    if not joint_axes(lowered, scope.order):
         return Value(_call(path, core, lowered), (), rank)
-    return Value(call(mapped(path, lowered, axes), *(v.code for v in lowered)), axes, rank)
+    return call_mapped(path, lowered, rank, scope)
 
 
 def _needs_float(core: c.Apply, value: c.Core) -> bool:
-    return (
-        isinstance(core.type.domain, Real)
-        and isinstance(value.type.domain, Int | Bool)
-        and bool(value.type.shape)
-    )
+    is_whole = isinstance(value.type.domain, Int | Bool)
+    return is_whole and isinstance(core.type.domain, Real) and bool(value.type.shape)
 
 
 def _lower_call(core: c.Call, scope: Scope) -> Value:
     lowered = [lower(argument, scope) for argument in core.arguments]
-    axes = joint_axes(lowered, scope.order)
     path = scope.names[core.function]
     if core.function in scope.needs.vectorized:
-        return Value(call(path, *(align(v, axes, 0).code for v in lowered)), axes, 0)
-    code = call(mapped(path, lowered, axes), *(v.code for v in lowered))
-    return Value(code, axes, len(core.type.shape))
+        return call_aligned(path, lowered, 0, scope)
+    return call_mapped(path, lowered, len(core.type.shape), scope)
 
 
 # ---- control flow
@@ -201,10 +191,7 @@ def _lower_if(core: c.If, scope: Scope) -> Value:
     )
     then = as_number(then, core.then.type, core.type)
     otherwise = as_number(otherwise, core.otherwise.type, core.type)
-    axes = joint_axes([condition, then, otherwise], scope.order)
-    rank = len(core.type.shape)
-    parts = [align(v, axes, rank).code for v in (condition, then, otherwise)]
-    return Value(call("jnp.where", *parts), axes, rank)
+    return call_aligned("jnp.where", [condition, then, otherwise], len(core.type.shape), scope)
 
 
 def _lower_loop(core: c.Loop, scope: Scope) -> Value:
@@ -236,22 +223,10 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     return Value(code, axes, rank)
 
 
-def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
-    from .density import lower_log_density  # which lowers the arguments of laws with this module
+def _lower_distribution(core: c.Core, scope: Scope) -> Value:
+    from .distributions import LOWERINGS  # which lower the arguments with this module
 
-    return lower_log_density(core, scope)
-
-
-def _lower_moment(core: c.Moment, scope: Scope) -> Value:
-    from .density import lower_moment
-
-    return lower_moment(core, scope)
-
-
-def _lower_divergence(core: c.Divergence, scope: Scope) -> Value:
-    from .density import lower_divergence
-
-    return lower_divergence(core, scope)
+    return LOWERINGS[type(core)](core, scope)
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
@@ -267,7 +242,7 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
-    c.LogDensity: _lower_log_density,
-    c.Moment: _lower_moment,
-    c.Divergence: _lower_divergence,
+    c.LogDensity: _lower_distribution,
+    c.Moment: _lower_distribution,
+    c.Divergence: _lower_distribution,
 }

@@ -1,19 +1,13 @@
 """Indexing whole arrays at once: binders become slices, values become gathers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 from ..diagnostics import InternalError
 from ..graph import core as c
 from ..graph.dependence import offset_of
 from ..graph.types import Bool
 from .code import ALL, Code, call, const, index, infix, without_tail
 from .scope import Carried, Scope, length_code, range_code, slice_code
-from .shapes import as_array
+from .shapes import Lower, as_array
 from .value import Value, align, joint_axes
-
-Lower = Callable[[c.Core, Scope], Value]
 
 
 def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
@@ -50,9 +44,7 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
 
 
 def _slice(core: c.Core, scope: Scope) -> tuple[str, Code] | None:
-    """The binder and the slice it takes, or no binder and a fixed place; None for anything that
-    must be gathered.
-    """
+    """The binder and its slice, or no binder and a fixed position; None for what is gathered."""
     offset = offset_of(core)
     if offset is None or (isinstance(core, c.Var) and core.name in scope.scalars):
         return None

@@ -1,8 +1,4 @@
-"""Names of the model as names of a Python program: the same wherever Python allows it, and always
-distinct.
-"""
-
-from __future__ import annotations
+"""Names of the model as Python names: the same wherever Python allows it, always distinct."""
 
 import builtins
 import keyword
@@ -47,9 +43,7 @@ def dim_key(name: str) -> str:
 
 
 def _identifier(name: str) -> str:
-    """Letters of ASCII, digits and underscores. Names that begin with two underscores mean
-    something to Python.
-    """
+    """ASCII letters, digits, underscores; not two in front, which mean something to Python."""
     text = "".join(map(_plain, unicodedata.normalize("NFKC", name)))
     return f"_{text}" if text[:1].isdigit() or not text else re.sub("^__+", "_", text)
 

@@ -1,8 +1,4 @@
-"""Nodes as Python statements: values of function nodes, log densities of draws and factors,
-ancestral draws.
-"""
-
-from __future__ import annotations
+"""Nodes as Python statements: values of functions, log densities, ancestral draws."""
 
 from collections.abc import Sequence
 from math import inf
@@ -11,23 +7,9 @@ from ..graph import core as c
 from ..graph.graph import Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, IndexOf, Real, Type
-from .code import (
-    Code,
-    Statement,
-    assign,
-    call,
-    const,
-    index,
-    infix,
-    method,
-    name,
-    pack,
-    set_at,
-    without_tail,
-)
+from . import code as py
+from .distributions import expanded, has_mass, lower_density, lower_distribution, lower_log_mass
 from .expressions import lower
-from .laws import expanded, lower_density, lower_law
-from .mass import has_mass, lower_log_mass
 from .scope import Scope, length_code, size_code, slice_code
 from .shapes import as_array, as_number, full
 from .smooth import lower_smooth
@@ -49,20 +31,18 @@ def own_axes(piece: Piece, scope: Scope) -> tuple[str, ...]:
     )
 
 
-def places_of(piece: Piece) -> list[Code]:
-    """The part of the variable that a piece defines, as a Python index; empty when it is all of
-    it.
-    """
-    return without_tail(place_along(piece, axis) for axis in range(len(piece.indices)))
+def places_of(piece: Piece) -> list[py.Code]:
+    """The part of the variable that a piece defines, as a Python index; empty when it is all."""
+    return py.without_tail(place_along(piece, axis) for axis in range(len(piece.indices)))
 
 
-def place_along(piece: Piece, axis: int) -> Code:
+def place_along(piece: Piece, axis: int) -> py.Code:
     """The places of a piece along one axis."""
     found = piece.indices[axis]
     if isinstance(found, c.Bind):
         return slice_code(found)
     assert isinstance(found, c.Const)
-    return const(int(found.value))
+    return py.const(int(found.value))
 
 
 # ---- values
@@ -85,26 +65,26 @@ def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
     )
 
 
-def value_statements(node: Node, scope: Scope) -> list[Statement]:
+def value_statements(node: Node, scope: Scope) -> list[py.Statement]:
     """One assignment, or one for each piece when there are several."""
     values = [lower_piece(piece, node, scope).code for piece in node.pieces]
     return piece_statements(node, values, scope)
 
 
-def piece_statements(node: Node, values: Sequence[Code], scope: Scope) -> list[Statement]:
+def piece_statements(node: Node, values: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
     """The variable, given the value of each of its pieces."""
     own = scope.names[node.name]
     if len(values) == 1:
-        return [assign(own, values[0])]
-    lines = [assign(own, empty_array(node.type, scope))]
+        return [py.assign(own, values[0])]
+    lines = [py.assign(own, empty_array(node.type, scope))]
     for piece, value in zip(node.pieces, values, strict=True):
-        lines.append(set_at(own, places_of(piece), value))
+        lines.append(py.set_at(own, places_of(piece), value))
     return lines
 
 
-def empty_array(type_: Type, scope: Scope) -> Code:
+def empty_array(type_: Type, scope: Scope) -> py.Code:
     sizes = [size_code(axis, scope.names) for axis in type_.shape]
-    return call("jnp.zeros", pack(sizes), name(dtype_of(type_)))
+    return py.call("jnp.zeros", py.pack(sizes), py.name(dtype_of(type_)))
 
 
 def dtype_of(type_: Type) -> str:
@@ -116,17 +96,14 @@ def dtype_of(type_: Type) -> str:
 # ---- densities
 
 
-def density_terms(node: Node, scope: Scope) -> list[Code]:
+def density_terms(node: Node, scope: Scope) -> list[py.Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    return [
-        _draw_term(node, piece, scope)
-        if isinstance(piece.body, c.Law)
-        else _factor_term(node, piece, scope)
-        for piece in node.pieces
-    ]
+    is_draw = [isinstance(piece.body, c.Law) for piece in node.pieces]
+    terms = [_draw_term if each else _factor_term for each in is_draw]
+    return [term(node, piece, scope) for term, piece in zip(terms, node.pieces, strict=True)]
 
 
-def _draw_term(node: Node, piece: Piece, scope: Scope) -> Code:
+def _draw_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
     assert isinstance(piece.body, c.Law)
     inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
@@ -138,9 +115,9 @@ def _draw_term(node: Node, piece: Piece, scope: Scope) -> Code:
     return _ordered_term(term, value, axes, inside) if is_ordered(piece) else term
 
 
-def value_of(node: Node, piece: Piece, scope: Scope) -> Code:
+def value_of(node: Node, piece: Piece, scope: Scope) -> py.Code:
     """The part of the variable that a piece defines, as distributions take it."""
-    part = index(name(scope.names[node.name]), *places_of(piece))
+    part = py.index(py.name(scope.names[node.name]), *places_of(piece))
     return as_array(part, "int") if isinstance(node.type.domain, Bool) else part
 
 
@@ -148,36 +125,34 @@ def is_ordered(piece: Piece) -> bool:
     return any(setting.name == "ordered" for setting in piece.settings)
 
 
-def _ordered_term(term: Code, value: Code, axes: tuple[str, ...], scope: Scope) -> Code:
-    """K draws of one law, told in order, have K! times the density wherever they increase, and none
-    elsewhere.
-    """
+def _ordered_term(term: py.Code, value: py.Code, axes: tuple[str, ...], scope: Scope) -> py.Code:
+    """K draws in order have K! times the density of one where they increase, and none elsewhere."""
     *outer, size = [length_code(scope.bind(axis), scope.names) for axis in axes]
-    gaps = call("jnp.diff", value, axis=const(len(axes) - 1))
-    rising = call("jnp.all", infix(gaps, ">", const(0)))
-    orders = call("jax.scipy.special.gammaln", infix(size, "+", const(1.0)))
+    gaps = py.call("jnp.diff", value, axis=py.const(len(axes) - 1))
+    rising = py.call("jnp.all", py.infix(gaps, ">", py.const(0)))
+    orders = py.call("jax.scipy.special.gammaln", py.infix(size, "+", py.const(1.0)))
     for length in outer:
-        orders = infix(orders, "*", length)
-    return call("jnp.where", rising, infix(term, "+", orders), const(-inf))
+        orders = py.infix(orders, "*", length)
+    return py.call("jnp.where", rising, py.infix(term, "+", orders), py.const(-inf))
 
 
-def _masked_sum(code: Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> Code:
+def _masked_sum(code: py.Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> py.Code:
     code = masked(code, axes, piece, scope)
-    return call("jnp.sum", code) if axes else code
+    return py.call("jnp.sum", code) if axes else code
 
 
-def masked(code: Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> Code:
+def masked(code: py.Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> py.Code:
     """Zero where the statement does not hold."""
     if piece.where is None:
         return code
-    return call("jnp.where", mask_of(piece.where, axes, scope), code, const(0.0))
+    return py.call("jnp.where", mask_of(piece.where, axes, scope), code, py.const(0.0))
 
 
-def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> Code:
+def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> py.Code:
     return align(lower(where, scope.replace(soft=None)), axes, 0).code
 
 
-def _factor_term(node: Node, piece: Piece, scope: Scope) -> Code:
+def _factor_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
     inside = piece_scope(node, piece, scope)
     axes = own_axes(piece, scope)
     value = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
@@ -187,23 +162,61 @@ def _factor_term(node: Node, piece: Piece, scope: Scope) -> Code:
 # ---- draws
 
 
-def drawn_value(node: Node, piece: Piece, key: Code, scope: Scope) -> Code:
+def drawn_value(node: Node, piece: Piece, key: py.Code, scope: Scope) -> py.Code:
     """A draw for every place of the piece, independent given the parents."""
     assert isinstance(piece.body, c.Law)
     axes = own_axes(piece, scope)
     inside = piece_scope(node, piece, scope)
-    law = expanded(lower_law(piece.body, axes, inside), axes, inside)
-    found = as_domain(method(law, "sample", key), node.type)
-    return call("jnp.sort", found, axis=const(len(axes) - 1)) if is_ordered(piece) else found
+    law = expanded(lower_distribution(piece.body, axes, inside), axes, inside)
+    found = as_domain(py.method(law, "sample", key), node.type)
+    return py.call("jnp.sort", found, axis=py.const(len(axes) - 1)) if is_ordered(piece) else found
 
 
-def as_domain(code: Code, type_: Type) -> Code:
+def as_domain(code: py.Code, type_: Type) -> py.Code:
     """NumPyro draws truth values as integers and some counts as floats."""
     if isinstance(type_.domain, Bool):
         return as_array(code, "bool")
     return code if isinstance(type_.domain, Real | IndexOf) else as_array(code, "int")
 
 
-def draw_statements(node: Node, keys: Sequence[Code], scope: Scope) -> list[Statement]:
+def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
     pairs = zip(node.pieces, keys, strict=True)
     return piece_statements(node, [drawn_value(node, *pair, scope) for pair in pairs], scope)
+
+
+# ---- starting values of parameters: those of the file, which may use the data, or plain ones
+
+
+def starting_value(node: Node, scope: Scope) -> py.Code:
+    sizes = [size_code(axis, scope.names) for axis in node.type.shape]
+    shape = py.pack(sizes)
+    if node.default is not None:
+        value = lower(node.default, scope.replace(owner=node.name)).code
+        return _filled(shape, value) if sizes and not node.default.type.shape else _real(value)
+    if node.type.constraint == "simplex":
+        return py.call("jnp.full", shape, py.infix(py.const(1), "/", sizes[-1]))
+    if node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
+        return py.call("jnp.broadcast_to", py.call("jnp.eye", sizes[-1]), shape)
+    if "ordered" in node.type.constraint:
+        rising = py.infix(py.const(1.0), "+", py.call("jnp.arange", sizes[-1]))
+        return py.call("jnp.broadcast_to", rising, shape)
+    if node.type.constraint == "unit_vector":
+        return py.call("jnp.full", shape, py.infix(sizes[-1], "**", py.const(-0.5)))
+    value = py.const(_inside(node.type))
+    return _filled(shape, value) if sizes else _real(value)
+
+
+def _filled(shape: py.Code, value: py.Code) -> py.Code:
+    return py.call("jnp.full", shape, value, py.name("float"))
+
+
+def _real(value: py.Code) -> py.Code:
+    return as_array(value, "float")
+
+
+def _inside(type_: Type) -> float:
+    """A number within the bounds of a type."""
+    low, high = (bound if abs(bound) < 1e300 else None for bound in type_.bounds)
+    if low is not None and high is not None:
+        return (low + high) / 2
+    return low + 1.0 if low is not None else high - 1.0 if high is not None else 0.0

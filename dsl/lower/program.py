@@ -1,8 +1,4 @@
-"""A graph as one Python module: functions of parameters, values and data, with jax and numpyro the
-only imports.
-"""
-
-from __future__ import annotations
+"""A graph as one Python module: functions of parameters, values and data."""
 
 from ast import FunctionDef
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,26 +10,8 @@ from ..graph.typed import Function, Piece
 from ..graph.types import Dim
 from ..library.bodies.source import with_uses
 from ..record import Record
-from .code import (
-    Code,
-    Statement,
-    add_to,
-    assign,
-    attribute,
-    call,
-    const,
-    define,
-    entry,
-    give_back,
-    index,
-    name,
-    names_bound,
-    names_read,
-    number,
-    record,
-)
+from . import code as py
 from .expressions import lower
-from .initial import starting_value
 from .names import dim_key, parameter_names, python_names
 from .nodes import (
     density_terms,
@@ -41,6 +19,7 @@ from .nodes import (
     drawn_value,
     dtype_of,
     lower_piece,
+    starting_value,
     value_statements,
 )
 from .recurrences import ValueOf, recurrence_statements
@@ -49,13 +28,13 @@ from .shapes import as_array, as_number
 from .value import Value
 
 
-class Program(Record):
+class LoweredProgram(Record):
     """Dims and functions, and the helpers and constants that they use.
 
     `names` are the program's names of what the model has, by `python_names`.
     """
 
-    dims: list[Statement]
+    dims: list[py.Statement]
     functions: list[FunctionDef]
     helpers: tuple[str, ...]
     constants: dict[str, object]
@@ -66,7 +45,7 @@ class Program(Record):
         return frozenset(function.name for function in self.functions)
 
 
-class Writer:
+class ProgramWriter:
     def __init__(self, graph: Graph, reserved: frozenset[str]):
         self.graph = graph
         self.needs = Needs(reserved)
@@ -76,43 +55,50 @@ class Writer:
 
     # ---- pieces of functions
 
-    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, Statement]]:
+    def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, py.Statement]]:
         """Every dim without a size in the file is read off the first array that has it."""
         for dim in self.graph.dims:
             if dim.size is None:
                 own = self.names[dim_key(dim.name)]
-                yield own, assign(own, self._size_source(dim, sources))
+                yield own, py.assign(own, self._size_source(dim, sources))
 
-    def _size_source(self, dim: Dim, sources: dict[str, str]) -> Code:
+    def _size_source(self, dim: Dim, sources: dict[str, str]) -> py.Code:
         for kind in ("data", "params", "values"):
             for node in self.graph.nodes:
                 if sources.get(node.name) == kind and dim in node.type.shape:
-                    shape = attribute(entry(kind, node.name), "shape")
-                    return index(shape, const(node.type.shape.index(dim)))
-        return entry("data", dim.name)
+                    shape = py.attribute(py.entry(kind, node.name), "shape")
+                    return py.index(shape, py.const(node.type.shape.index(dim)))
+        return py.entry("data", dim.name)
 
-    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[Statement]:
+    def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[py.Statement]:
         for node in self.graph.nodes:
             if node.name in sources and node.name in wanted:
-                yield assign(self.names[node.name], entry(sources[node.name], node.name))
+                yield py.assign(self.names[node.name], py.entry(sources[node.name], node.name))
 
-    def pairs(self, names: Iterable[str]) -> Code:
+    def pairs(self, names: Iterable[str]) -> py.Code:
         """The values of nodes, under their names."""
-        return record((each, name(self.names[each])) for each in names)
+        return py.record((each, py.name(self.names[each])) for each in names)
 
-    def computed(self, nodes: list[Node]) -> Iterator[Statement]:
-        """Function nodes in order; those that depend on each other are one scan."""
-        functions = [n for n in nodes if n.kind is Kind.FUNCTION]
-        groups = self.groups([n.name for n in functions])
+    def computed(self, nodes: list[Node]) -> Iterator[py.Statement]:
+        """The function nodes among these."""
+        return self.sampled([n for n in nodes if n.kind is Kind.FUNCTION])
+
+    def sampled(self, nodes: list[Node]) -> Iterator[py.Statement]:
+        """Nodes in order, draws drawn; those that depend on each other are one scan."""
+        groups = self.groups([n.name for n in nodes])
         by_member = {name: group for group in groups for name in group.members}
+        keys = draw_keys(nodes)
         seen: set[str] = set()
-        for node in functions:
+        for node in nodes:
             group = by_member.get(node.name)
-            if group is None:
+            if group is None and node.kind is Kind.DRAW:
+                yield from draw_statements(node, keys[node.name], self.scope)
+            elif group is None:
                 yield from value_statements(node, self.scope)
             elif node.name not in seen:
                 seen |= set(group.members)
-                yield from recurrence_statements(group, self.graph.by_name, self.scope, _value_of)
+                value_of = drawn_with(keys)
+                yield from recurrence_statements(group, self.graph.by_name, self.scope, value_of)
 
     def groups(self, names: list[str]) -> list[Recurrence]:
         edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
@@ -122,15 +108,14 @@ class Writer:
 
     def function(self, function: Function) -> FunctionDef:
         names = parameter_names(function, self.scope.taken)
-        scalars = {
-            key: Value(name(names[key]), (), len(type_.shape)) for key, type_ in function.parameters
-        }
+        ranks = {key: len(type_.shape) for key, type_ in function.parameters}
+        scalars = {key: Value(py.name(names[key]), (), rank) for key, rank in ranks.items()}
         assert function.body is not None
         body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
         decorators = ["jnp.vectorize"] if function.name in self.needs.vectorized else []
         own = self.names[function.name]
-        return define(own, [*names.values()], [give_back(body.code)], decorators=decorators)
+        return py.define(own, [*names.values()], [py.give_back(body.code)], decorators=decorators)
 
     def sources(self, sampled: bool = False) -> dict[str, str]:
         """Where each given node is read from."""
@@ -145,11 +130,9 @@ class Writer:
         return found
 
     def definition(
-        self, head: str, doc: str, targets: list[str], tail: Sequence[Statement]
+        self, head: str, doc: str, targets: list[str], tail: Sequence[py.Statement]
     ) -> FunctionDef:
-        """A function that reads what is given, computes what the targets need, and ends with
-        `tail`.
-        """
+        """A function that reads what is given, computes what the targets need, ends with `tail`."""
         sources = self.sources()
         direct = [parent for target in targets for parent in self.graph[target].parents]
         wanted = self.graph.ancestors([*targets, *direct], set(sources))
@@ -158,40 +141,40 @@ class Writer:
         return self.finish(head, doc, sources, body)
 
     def finish(
-        self, head: str, doc: str, sources: dict[str, str], body: list[Statement]
+        self, head: str, doc: str, sources: dict[str, str], body: list[py.Statement]
     ) -> FunctionDef:
         """Sizes that the body mentions come first."""
-        mentioned = names_read(body)
+        mentioned = py.names_read(body)
         sizes = [line for own, line in self.sizes(sources) if own in mentioned]
         types, result = SIGNATURES[head]
-        return define(head, list(types), [*sizes, *body], doc, types, result)
+        return py.define(head, list(types), [*sizes, *body], doc, types, result)
+
+    def scored(self) -> list[Node]:
+        """The draws and factors that the log density sums up."""
+        kinds = (Kind.DRAW, Kind.FACTOR)
+        return [node for node in self.graph.nodes if node.kind in kinds and node.pieces]
 
     def log_prob(self) -> FunctionDef:
-        nodes = [
-            n
-            for n in self.graph.nodes
-            if (n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR
-        ]
-        tail = [assign("total", const(0.0))]
+        nodes = self.scored()
+        tail = [py.assign("total", py.const(0.0))]
         for node in nodes:
-            tail += [add_to("total", term) for term in density_terms(node, self.scope)]
+            tail += [py.add_to("total", term) for term in density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
-        doc = "Log density of all draws" + (
-            " plus all log potentials, not normalised." if has_factors else "."
-        )
+        more = " plus all log potentials, not normalised" if has_factors else ""
+        doc = f"Log density of all draws{more}."
         targets = [n.name for n in nodes]
-        return self.definition("log_prob", doc, targets, [*tail, give_back(name("total"))])
+        return self.definition("log_prob", doc, targets, [*tail, py.give_back(py.name("total"))])
 
     def evaluate(self) -> FunctionDef:
         names = [n.name for n in self.graph.nodes if n.kind is Kind.FUNCTION]
         doc = "Values of all computed nodes."
-        return self.definition("evaluate", doc, names, [give_back(self.pairs(names))])
+        return self.definition("evaluate", doc, names, [py.give_back(self.pairs(names))])
 
     def objective(self) -> FunctionDef:
         (node,) = self.graph.of_kind(Kind.COST)
         value = lower_piece(node.pieces[0], node, self.scope)
         doc = f"What the model is to {node.name}, given the values of its draws."
-        return self.definition("objective", doc, [node.name], [give_back(value.code)])
+        return self.definition("objective", doc, [node.name], [py.give_back(value.code)])
 
     def sample(self) -> FunctionDef:
         draws = [n for n in self.graph.nodes if n.kind is Kind.DRAW]
@@ -202,7 +185,7 @@ class Writer:
             *self.reads(sources, wanted),
             split_keys(sum(len(n.pieces) for n in draws)),
             *self.sampled(nodes),
-            give_back(self.pairs(n.name for n in draws)),
+            py.give_back(self.pairs(n.name for n in draws)),
         ]
         doc = "One draw of every random variable, parents before children."
         return self.finish("sample", doc, sources, body)
@@ -210,29 +193,10 @@ class Writer:
     def init(self) -> FunctionDef:
         nodes = self.graph.parameters
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
-        start = record((n.name, starting_value(n, self.scope)) for n in nodes)
+        start = py.record((n.name, starting_value(n, self.scope)) for n in nodes)
         reads = self.reads(given, {name for node in nodes for name in nodes_read(node.default)})
         doc = "Starting values of the parameters."
-        return self.finish("init", doc, given, [*reads, give_back(start)])
-
-    def sampled(self, nodes: list[Node]) -> Iterator[Statement]:
-        groups = {
-            name: group for group in self.groups([n.name for n in nodes]) for name in group.members
-        }
-        keys = draw_keys(nodes)
-        seen: set[str] = set()
-        for node in nodes:
-            group = groups.get(node.name)
-            if group is not None:
-                if node.name not in seen:
-                    seen |= set(group.members)
-                    yield from recurrence_statements(
-                        group, self.graph.by_name, self.scope, drawn_with(keys)
-                    )
-            elif node.kind is Kind.DRAW:
-                yield from draw_statements(node, keys[node.name], self.scope)
-            else:
-                yield from value_statements(node, self.scope)
+        return self.finish("init", doc, given, [*reads, py.give_back(start)])
 
 
 def _is_scalar(function: Function) -> bool:
@@ -240,43 +204,39 @@ def _is_scalar(function: Function) -> bool:
     return bool(function.parameters) and not any(shapes)
 
 
-def split_keys(count: int) -> Statement:
-    return assign("keys", call("jax.random.split", name("key"), const(max(1, count))))
+def split_keys(count: int) -> py.Statement:
+    return py.assign("keys", py.call("jax.random.split", py.name("key"), py.const(max(1, count))))
 
 
-def draw_keys(nodes: list[Node]) -> dict[str, list[Code]]:
+def draw_keys(nodes: list[Node]) -> dict[str, list[py.Code]]:
     """One of `keys` for each piece of each draw."""
-    found: dict[str, list[Code]] = {}
+    found: dict[str, list[py.Code]] = {}
     count = 0
     for node in nodes:
         if node.kind is Kind.DRAW:
             places = range(count, count + len(node.pieces))
-            found[node.name] = [index(name("keys"), const(place)) for place in places]
+            found[node.name] = [py.index(py.name("keys"), py.const(place)) for place in places]
             count += len(node.pieces)
     return found
 
 
-def _value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
-    """A plain number gets the type of the node, because a scan does not change the types that it
-    carries.
-    """
+def _value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
+    """A plain number gets the node's type, because a scan keeps the types that it carries."""
     code = lower_piece(piece, node, scope).code
-    return code if number(code) is None else as_array(code, dtype_of(node.type))
+    return code if py.number(code) is None else as_array(code, dtype_of(node.type))
 
 
-def drawn_with(keys: dict[str, list[Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
-    """Draws of every step have keys of their own; everything else is computed. Frozen draws have no
-    derivatives.
-    """
+def drawn_with(keys: dict[str, list[py.Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
+    """Draws of each step have their own keys, the rest is computed; frozen ones no gradient."""
 
-    def value_of(node: Node, piece: Piece, numbers: tuple[Code, ...], scope: Scope) -> Code:
+    def value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
         if node.kind is not Kind.DRAW:
             return _value_of(node, piece, numbers, scope)
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for step in numbers:
-            key = call("jax.random.fold_in", key, step)
+            key = py.call("jax.random.fold_in", key, step)
         drawn = drawn_value(node, piece, key, scope)
-        return call("lax.stop_gradient", drawn) if node.name in frozen else drawn
+        return py.call("lax.stop_gradient", drawn) if node.name in frozen else drawn
 
     return value_of
 
@@ -290,40 +250,35 @@ SIGNATURES: dict[str, tuple[dict[str, str], str]] = {
     "init": ({"data": "Arrays"}, "Arrays"),
 }
 
-Parts = Callable[["Writer"], list[FunctionDef]]
+Parts = Callable[["ProgramWriter"], list[FunctionDef]]
 
 
 def lower_program(
     graph: Graph, parts: Parts | None = None, reserved: frozenset[str] = frozenset()
-) -> Program:
-    """Helpers and constants are known when all is lowered. Where a variable has taken the name of
-    one, all is lowered again with those names reserved.
-    """
+) -> LoweredProgram:
+    """Lowered again where a variable took the name of a helper or constant, now reserved."""
     program = _lower(graph, parts or standard_parts, reserved)
     fixed = frozenset({*with_uses(program.helpers), *program.constants})
-    if fixed & names_bound([*program.dims, *program.functions]):
+    if fixed & py.names_bound([*program.dims, *program.functions]):
         return _lower(graph, parts or standard_parts, reserved | fixed)
     return program
 
 
-def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> Program:
-    writer = Writer(graph, reserved)
+def _lower(graph: Graph, parts: Parts, reserved: frozenset[str]) -> LoweredProgram:
+    writer = ProgramWriter(graph, reserved)
     functions = [writer.function(f) for f in graph.functions if f.body is not None]
     functions += parts(writer)
-    dims = [
-        assign(writer.names[dim_key(d.name)], const(d.size))
-        for d in graph.dims
-        if d.size is not None
-    ]
+    sized = [dim for dim in graph.dims if dim.size is not None]
+    dims = [py.assign(writer.names[dim_key(d.name)], py.const(d.size)) for d in sized]
     needs = writer.needs
-    return Program(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
+    return LoweredProgram(dims, functions, tuple(needs.helpers), needs.constants, writer.names)
 
 
-def standard_parts(writer: Writer) -> list[FunctionDef]:
+def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
     """The functions of the printed program, each where the model has something for it to do."""
     graph = writer.graph
     parts = []
-    if any((n.kind is Kind.DRAW and n.pieces) or n.kind is Kind.FACTOR for n in graph.nodes):
+    if writer.scored():
         parts.append(writer.log_prob())
     if graph.of_kind(Kind.FUNCTION):
         parts.append(writer.evaluate())
@@ -336,6 +291,5 @@ def standard_parts(writer: Writer) -> list[FunctionDef]:
 
 def _has_bound(graph: Graph) -> bool:
     (cost,) = graph.of_kind(Kind.COST)
-    return any(
-        isinstance(x, c.Apply) and x.function in c.BOUNDS for x in c.walk(cost.pieces[0].body)
-    )
+    parts = c.walk(cost.pieces[0].body)
+    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)

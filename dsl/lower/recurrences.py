@@ -1,5 +1,4 @@
-"""Recurrences as scans: single steps are written out, every longer stretch of steps is one
-`lax.scan`.
+"""Recurrences as scans: single steps are written out, every longer range is one `lax.scan`.
 
 x[0] = a; x[t] = f(x[t-1]) for t = 1, 2, ... becomes a carry that holds the last values of every
 member, however long the axis: the program and its compile time do not grow with it. Where a member
@@ -7,55 +6,38 @@ is given by several ranges, the scans follow one another, each starting from wha
 left.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences, lag_along, offset_of
 from ..graph.graph import Node
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
-from ..record import Record
-from .code import (
-    Code,
-    Statement,
-    assign,
-    assign_second,
-    call,
-    const,
-    define,
-    give_back,
-    name,
-    pack,
-    set_at,
-)
+from ..record import NOTHING, Record
+from . import code as py
 from .names import free_name
 from .nodes import dtype_of, places_of
-from .scope import Carried, Scope, size_code
-from .stretches import (
+from .ranges import (
     Done,
-    Stretch,
+    StepRange,
     back_code,
     covers,
     cut_code,
     fixed_code,
     joined_code,
+    step_ranges,
     steps_code,
-    stretches,
 )
+from .scope import Carried, Scope, size_code
 from .value import Value
 
-ValueOf = Callable[[Node, Piece, tuple[Code, ...], Scope], Code]
-"""The value of one piece of a node; the third argument are the numbers of the steps, for keys of
-random draws.
-"""
+ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
+"""The value of one piece of a node; the third argument are the step numbers, for random keys."""
 
 
 class Part(Record):
-    """A member with the indices that are still open: those of outer steps are gone from its pieces
-    and axes. `variable` is what the program calls it.
-    """
+    """A member with the indices still open: outer steps are gone from its pieces and axes."""
 
     node: Node
     variable: str
@@ -67,34 +49,49 @@ class Part(Record):
         return self.node.name
 
 
-class _Frame(Record):
-    """The steps along one axis. `outer` are the members as seen from steps around these, `numbers`
-    those steps.
-    """
+class _ScanFrame(Record):
+    """The steps along one axis. `outer`: members seen from steps around these, the `numbers`."""
 
-    axis: int
-    reverse: bool
+    group: Recurrence
     parts: list[Part]
-    counter: str
     scope: Scope
-    outer: dict[str, Carried] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
-    numbers: tuple[Code, ...] = ()
+    outer: Mapping[str, Carried] = NOTHING
+    numbers: tuple[py.Code, ...] = ()
+
+    @property
+    def axis(self) -> int:
+        return self.group.axis
+
+    @property
+    def reverse(self) -> bool:
+        return self.group.reverse
 
     @property
     def along(self) -> Axis:
         return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
 
     @property
-    def size(self) -> Code:
+    def size(self) -> py.Code:
         return size_code(self.along, self.scope.names)
 
+    @cached_property
+    def counter(self) -> str:
+        """The step is called what its binder is called, unless something else has that name."""
+        own, others = "t", set(self.scope.scalars) | self.scope.taken
+        for piece in (piece for part in self.parts for piece in part.pieces):
+            for number, index in enumerate(piece.indices):
+                if isinstance(index, c.Bind) and number != self.axis:
+                    others.add(index.name)
+                elif isinstance(index, c.Bind):
+                    own = index.name
+            others |= set(_bound_inside(piece.body))
+        return free_name(own, others)
 
-class _Step(Record):
-    """One step, or each step of a stretch: the pieces that hold there, and what they look back
-    to.
-    """
 
-    stretch: Stretch
+class _ScanStep(Record):
+    """One step, or each step of a range: the pieces that hold there, and what they look back to."""
+
+    steps: StepRange
     parts: list[Part]
     lags: dict[str, set[int]]
     fixed: dict[str, set[int]]
@@ -105,43 +102,12 @@ Past = dict[str, list[Done]]
 
 def recurrence_statements(
     group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf
-) -> list[Statement]:
+) -> list[py.Statement]:
     parts = [
         Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
         for node in (nodes[name] for name in group.members)
     ]
-    return _Writer(value_of, scope).write(_frame(group, parts, scope))
-
-
-def _frame(
-    group: Recurrence,
-    parts: list[Part],
-    scope: Scope,
-    outer: dict[str, Carried] | None = None,
-    numbers: tuple[Code, ...] = (),
-) -> _Frame:
-    return _Frame(
-        group.axis,
-        group.reverse,
-        parts,
-        _counter(parts, group.axis, scope),
-        scope,
-        outer or {},
-        numbers,
-    )
-
-
-def _counter(parts: list[Part], axis: int, scope: Scope) -> str:
-    """The step is called what its binder is called, unless something else has that name."""
-    own, others = "t", set(scope.scalars) | scope.taken
-    for piece in (piece for part in parts for piece in part.pieces):
-        for number, index in enumerate(piece.indices):
-            if isinstance(index, c.Bind) and number != axis:
-                others.add(index.name)
-            elif isinstance(index, c.Bind):
-                own = index.name
-        others |= set(_bound_inside(piece.body))
-    return free_name(own, others)
+    return _RecurrenceWriter(value_of, scope).write(_ScanFrame(group, parts, scope))
 
 
 def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
@@ -152,7 +118,7 @@ def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
             yield core.variable
 
 
-class _Writer:
+class _RecurrenceWriter:
     def __init__(self, value_of: ValueOf, scope: Scope):
         self.value_of = value_of
         self.taken = scope.taken
@@ -161,97 +127,101 @@ class _Writer:
         """A name of the program that no variable of the model has."""
         return free_name("_".join(map(str, words)), self.taken)
 
-    def write(self, frame: _Frame) -> list[Statement]:
+    def write(self, frame: _ScanFrame) -> list[py.Statement]:
         """The statements that define every part, whole along the axis of the frame."""
         past: Past = {part.name: [] for part in frame.parts}
         pieces = [piece for part in frame.parts for piece in part.pieces]
-        lines: list[Statement] = []
+        lines: list[py.Statement] = []
         scans = 0
-        for stretch in stretches(pieces, frame.axis, frame.along.size, frame.reverse):
-            scans += stretch.place is None
-            lines += (
-                self.scan(frame, stretch, past, scans)
-                if stretch.place is None
-                else self.one(frame, stretch, past)
-            )
+        for steps in step_ranges(pieces, frame.axis, frame.along.size, frame.reverse):
+            scans += steps.place is None
+            if steps.place is None:
+                lines += self.scan(frame, steps, past, scans)
+            else:
+                lines += self.one(frame, steps, past)
         for part in frame.parts:
             whole = joined_code(past[part.name], frame.reverse)
             if frame.axis:
-                whole = call("jnp.moveaxis", whole, const(0), const(frame.axis))
-            lines.append(assign(part.variable, whole))
+                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.axis))
+            lines.append(py.assign(part.variable, whole))
         return lines
 
-    def one(self, frame: _Frame, stretch: Stretch, past: Past) -> list[Statement]:
-        label = f"{'last' if stretch.low[0] else ''}{abs(stretch.low[1])}"
+    def one(self, frame: _ScanFrame, steps: StepRange, past: Past) -> list[py.Statement]:
+        label = f"{'last' if steps.low[0] else ''}{abs(steps.low[1])}"
         here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
-        step = _step(frame, stretch, here)
+        step = _step(frame, steps, here)
         seen = {
             member: {lag: back_code(past[member], lag, frame.reverse) for lag in lags if lag > 0}
             for member, lags in step.lags.items()
         }
         lines = self.step(frame, step, past, seen)
         for member, variable in here.items():
-            past[member] = [*past[member], Done(stretch, name(variable))]
+            past[member] = [*past[member], Done(steps, py.name(variable))]
         return lines
 
-    def scan(self, frame: _Frame, stretch: Stretch, past: Past, count: int) -> list[Statement]:
+    def scan(
+        self, frame: _ScanFrame, steps: StepRange, past: Past, count: int
+    ) -> list[py.Statement]:
         suffix = (count,) if count > 1 else ()
         now = {part.name: self.fresh(part.variable, "now") for part in frame.parts}
-        step = _step(frame, stretch, now)
+        step = _step(frame, steps, now)
         carried = [
             (part, lag)
             for part in frame.parts
             for lag in range(1, max(step.lags[part.name], default=0) + 1)
         ]
         back = {(part.name, lag): self.fresh(part.variable, lag, "back") for part, lag in carried}
-        seen: dict[str, dict[int, Code]] = {part.name: {} for part in frame.parts}
+        seen: dict[str, dict[int, py.Code]] = {part.name: {} for part in frame.parts}
         for (member, lag), variable in back.items():
-            seen[member][lag] = name(variable)
-        body = [assign(list(back.values()), name("carry"))] if carried else []
+            seen[member][lag] = py.name(variable)
+        body = [py.assign(list(back.values()), py.name("carry"))] if carried else []
         body += self.step(frame, step, past, seen)
         following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
-        body.append(give_back(pack([_variables(following), _variables(now.values())])))
+        body.append(py.give_back(py.pack([_variables(following), _variables(now.values())])))
         first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
         rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
-        steps = steps_code(stretch, frame.along, frame.size)
-        backwards = {"reverse": const(True)} if frame.reverse else {}
+        numbers = steps_code(steps, frame.along, frame.size)
+        backwards = {"reverse": py.const(True)} if frame.reverse else {}
         for member, variable in rests.items():
-            past[member] = [*past[member], Done(stretch, name(variable))]
-        scanned = call("lax.scan", name(function), pack(first), steps, **backwards)
+            past[member] = [*past[member], Done(steps, py.name(variable))]
+        scanned = py.call("lax.scan", py.name(function), py.pack(first), numbers, **backwards)
         return [
-            define(function, ["carry", frame.counter], body),
-            assign_second(list(rests.values()), scanned),
+            py.define(function, ["carry", frame.counter], body),
+            py.assign_second(list(rests.values()), scanned),
         ]
 
     def step(
-        self, frame: _Frame, step: _Step, past: Past, seen: dict[str, dict[int, Code]]
-    ) -> list[Statement]:
+        self, frame: _ScanFrame, step: _ScanStep, past: Past, seen: dict[str, dict[int, py.Code]]
+    ) -> list[py.Statement]:
         """All members at one step, each after those it uses within the step."""
-        place = step.stretch.place
-        number = (
-            name(frame.counter)
-            if place is None
-            else cut_code(step.stretch.low, frame.along, frame.size)
-        )
+        place = step.steps.place
+        number = py.name(frame.counter)
+        if place is not None:
+            number = cut_code(step.steps.low, frame.along, frame.size)
         here = {part.name: self.view(frame, step, part, past, seen) for part in step.parts}
         outer = _nested(frame.outer, here)
         scope = frame.scope.with_scalars(**{frame.counter: Value(number)})
         numbers = (*frame.numbers, number)
         edges = [edge for part in step.parts for edge in _edges(part, frame, outer)]
         inner = {frozenset(group.members): group for group in find_recurrences(here, edges)[0]}
-        lines: list[Statement] = []
+        lines: list[py.Statement] = []
         for names in components(here, edges):
             members = [part for part in step.parts if part.name in names]
             group = inner.get(frozenset(names))
             if group:
-                lines += self.write(_frame(group, members, scope, outer, numbers))
+                lines += self.write(_ScanFrame(group, members, scope, outer, numbers))
             else:
                 lines += self.assign(members[0], scope.replace(carried=outer), numbers)
         return lines
 
     def view(
-        self, frame: _Frame, step: _Step, part: Part, past: Past, seen: dict[str, dict[int, Code]]
+        self,
+        frame: _ScanFrame,
+        step: _ScanStep,
+        part: Part,
+        past: Past,
+        seen: dict[str, dict[int, py.Code]],
     ) -> Carried:
         """A member as the other members see it at this step."""
         fixed = {
@@ -260,32 +230,25 @@ class _Writer:
             )
             for value in step.fixed[part.name]
         }
-        back: dict[int, Code | Carried] = {0: name(part.variable), **seen.get(part.name, {})}
-        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.stretch))
+        back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
+        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.steps))
 
-    def assign(self, part: Part, scope: Scope, numbers: tuple[Code, ...]) -> list[Statement]:
+    def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
         if len(values) == 1:
-            return [assign(part.variable, values[0])]
-        sizes = pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
-        zeros = call("jnp.zeros", sizes, name(dtype_of(part.node.type)))
-        lines = [assign(part.variable, zeros)]
+            return [py.assign(part.variable, values[0])]
+        sizes = py.pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
+        zeros = py.call("jnp.zeros", sizes, py.name(dtype_of(part.node.type)))
+        lines = [py.assign(part.variable, zeros)]
         for piece, value in zip(part.pieces, values, strict=True):
-            lines.append(set_at(part.variable, places_of(piece), value))
+            lines.append(py.set_at(part.variable, places_of(piece), value))
         return lines
 
 
-def _nested(outer: dict[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
-    """Within a step of an outer recurrence, the value of this very step is found along the inner
-    one.
-    """
-    return {
-        **outer,
-        **{
-            name: _deepen(outer[name], view) if name in outer else view
-            for name, view in inner.items()
-        },
-    }
+def _nested(outer: Mapping[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
+    """Within a step of an outer recurrence, the value of this step is found along the inner one."""
+    deepened = {n: _deepen(outer[n], view) if n in outer else view for n, view in inner.items()}
+    return {**outer, **deepened}
 
 
 def _deepen(around: Carried, inner: Carried) -> Carried:
@@ -297,14 +260,14 @@ def _deepen(around: Carried, inner: Carried) -> Carried:
 # ---- what a step looks back to
 
 
-def _step(frame: _Frame, stretch: Stretch, here: dict[str, str]) -> _Step:
-    step = _Step(
-        stretch,
-        [_slice_part(part, frame, stretch, here[part.name]) for part in frame.parts],
+def _step(frame: _ScanFrame, steps: StepRange, here: dict[str, str]) -> _ScanStep:
+    step = _ScanStep(
+        steps,
+        [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts],
         {part.name: set() for part in frame.parts},
         {part.name: set() for part in frame.parts},
     )
-    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(stretch))
+    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(steps))
     for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):
             for indices in _uses(piece, member, frame.outer.get(member)):
@@ -317,11 +280,13 @@ def _step(frame: _Frame, stretch: Stretch, here: dict[str, str]) -> _Step:
     return step
 
 
-def _number(stretch: Stretch) -> int | None:
-    return stretch.place.offset if stretch.place is not None else None
+def _number(steps: StepRange) -> int | None:
+    return steps.place.offset if steps.place is not None else None
 
 
-def _uses(piece: Piece, member: str, around: Code | Carried | None) -> Iterator[tuple[c.Core, ...]]:
+def _uses(
+    piece: Piece, member: str, around: py.Code | Carried | None
+) -> Iterator[tuple[c.Core, ...]]:
     """The open indices of every use of a member within the same outer steps."""
     for use in c.walk(piece.body):
         if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == member:
@@ -331,7 +296,7 @@ def _uses(piece: Piece, member: str, around: Code | Carried | None) -> Iterator[
 
 
 def _open_indices(
-    indices: tuple[c.Core, ...], around: Code | Carried | None
+    indices: tuple[c.Core, ...], around: py.Code | Carried | None
 ) -> tuple[c.Core, ...] | None:
     while isinstance(around, Carried):
         if around.lag(offset_of(indices[around.axis])) != 0:
@@ -341,27 +306,24 @@ def _open_indices(
     return indices
 
 
-def _edges(part: Part, frame: _Frame, seen: dict[str, Carried]) -> Iterator[Edge]:
+def _edges(part: Part, frame: _ScanFrame, seen: dict[str, Carried]) -> Iterator[Edge]:
     """Who must come first within one step, with the lags along the axes that are still open."""
     for piece in part.pieces:
         for other in frame.parts:
             for indices in _uses(piece, other.name, seen[other.name]):
-                lags = tuple(
-                    lag_along(own, used) for own, used in zip(piece.indices, indices, strict=False)
-                )
+                pairs = zip(piece.indices, indices, strict=False)
+                lags = tuple(lag_along(own, used) for own, used in pairs)
                 yield Edge(part.name, other.name, piece.span, lags)
 
 
-def _slice_part(part: Part, frame: _Frame, stretch: Stretch, variable: str) -> Part:
-    """The pieces that hold at these steps, without their index; all call the step by the name of
-    the counter.
-    """
-    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, stretch)]
+def _slice_part(part: Part, frame: _ScanFrame, steps: StepRange, variable: str) -> Part:
+    """The pieces that hold at these steps, without their index; the step is called the counter."""
+    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, steps)]
     axes = part.axes[: frame.axis] + part.axes[frame.axis + 1 :]
     return Part(part.node, variable, tuple(pieces), axes)
 
 
-def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
+def _slice_piece(piece: Piece, frame: _ScanFrame) -> Piece:
     index = piece.indices[frame.axis]
     rest = piece.indices[: frame.axis] + piece.indices[frame.axis + 1 :]
     if not isinstance(index, c.Bind):
@@ -369,5 +331,5 @@ def _slice_piece(piece: Piece, frame: _Frame) -> Piece:
     return piece.replace(indices=rest, body=c.rename(piece.body, index.name, frame.counter))
 
 
-def _variables(variables: Iterable[str]) -> Code:
-    return pack(map(name, variables))
+def _variables(variables: Iterable[str]) -> py.Code:
+    return py.pack(map(py.name, variables))

@@ -1,8 +1,4 @@
-"""Reductions and comprehensions: the binders are axes, which a reduction sums over and a
-comprehension keeps.
-"""
-
-from __future__ import annotations
+"""Reductions and comprehensions: binders are axes, reduced over or kept."""
 
 from math import inf
 

@@ -1,7 +1,5 @@
 """Running the functions of a program, which is a tree of code."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,13 +12,13 @@ from jax import lax
 from ..execute import execute
 from ..graph.graph import Graph
 from ..library.bodies.source import resolve
-from .program import Program, lower_program
+from .program import LoweredProgram, lower_program
 
 MODULES = {"jax": jax, "jnp": jnp, "lax": lax, "dist": dist, "Arrays": dict[str, jax.Array]}
 
 
 def run_program(
-    program: Program,
+    program: LoweredProgram,
     externs: Mapping[str, Callable[..., Any]],
     given: Mapping[str, Any] | None = None,
 ) -> dict[str, Callable[..., Any]]:

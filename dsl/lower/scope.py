@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ast import Name
+from collections.abc import Mapping
 
 from ..graph import core as c
 from ..graph.typed import Setting
 from ..graph.types import Dim, Fixed, Place
-from ..record import Record
+from ..record import NOTHING, Record
 from .code import ALL, Code, call, const, infix, name, nested, span
 from .names import dim_key, free_name
 from .value import Value
@@ -61,9 +62,7 @@ class Needs:
         self.constants: dict[str, object] = {}
 
     def helper(self, name: str) -> str:
-        """The name as the program writes it: jax paths are there already, others are printed into
-        it.
-        """
+        """The name as the program writes it: jax paths are there already, others are printed."""
         if "." not in name:
             self.helpers.setdefault(name)
         return name
@@ -96,8 +95,8 @@ class Scope(Record):
     names: dict[str, str]
     needs: Needs
     binders: tuple[c.Bind, ...] = ()
-    scalars: dict[str, Value] = {}  # noqa: RUF012  (records are frozen, and this one is never changed)
-    carried: dict[str, Carried] = {}  # noqa: RUF012
+    scalars: Mapping[str, Value] = NOTHING
+    carried: Mapping[str, Carried] = NOTHING
     soft: Setting | None = None
     owner: str = ""
 

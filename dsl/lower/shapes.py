@@ -1,8 +1,4 @@
-"""Values made to fit one another: numbers of the right kind, functions mapped over axes, axes at
-full length.
-"""
-
-from __future__ import annotations
+"""Values made to fit: numbers of the right kind, functions mapped over axes, full axes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,15 +7,13 @@ from ..graph import core as c
 from ..graph.types import Bool, Int, Real, Type
 from .code import Code, call, const, name, number, pack
 from .scope import Scope, length_code, size_code
-from .value import Value, align
+from .value import Value, align, joint_axes
 
 Lower = Callable[[c.Core, Scope], Value]
 
 
 def as_number(value: Value, type_: Type, wanted: Type) -> Value:
-    """Truth values and positions take part in arithmetic as numbers; JAX is told, never left to
-    guess.
-    """
+    """Truth values and positions are numbers in arithmetic; JAX is told, never left to guess."""
     if isinstance(wanted.domain, Real) and not isinstance(type_.domain, Real):
         return cast(value, "float")
     if isinstance(wanted.domain, Int) and isinstance(type_.domain, Bool):
@@ -56,6 +50,18 @@ def mapped(function: str | Code, values: Sequence[Value], axes: tuple[str, ...])
         else:
             found = call("jax.vmap", found, in_axes=pack(map(const, places)))
     return found
+
+
+def call_mapped(function: str | Code, values: Sequence[Value], rank: int, scope: Scope) -> Value:
+    """A function of values without binders, for every position of those that they depend on."""
+    axes = joint_axes(values, scope.order)
+    return Value(call(mapped(function, values, axes), *(v.code for v in values)), axes, rank)
+
+
+def call_aligned(path: str, values: Sequence[Value], rank: int, scope: Scope) -> Value:
+    """An elementwise function of values that are made to fit one another."""
+    axes = joint_axes(values, scope.order)
+    return Value(call(path, *(align(v, axes, rank).code for v in values)), axes, rank)
 
 
 def full(

@@ -1,8 +1,4 @@
-"""The mean of a whole statement over noise in its inputs, where it is `with smooth(...)` (CF17,
-CV10).
-"""
-
-from __future__ import annotations
+"""The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +13,12 @@ from .shapes import full
 from .value import Value, joint_axes
 
 PANELS = 16
+NOISE = {
+    # log density, the ends beyond which lies less than 1e-17 of it, a sampler; all have mean 0
+    "gaussian": ("log_density_gaussian", (-9.0, 9.0), "jax.random.normal"),
+    "logistic": ("log_density_logistic", (-40.0, 40.0), "jax.random.logistic"),
+    "gumbel": ("log_density_gumbel", (-4.5, 40.0), "centred_gumbel"),
+}
 
 
 class _Input:
@@ -33,9 +35,7 @@ class _Input:
 
 
 def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
-    """A call of the mean over noise: of one or two inputs by an integral, of any number by
-    samples.
-    """
+    """The mean over noise: an integral over one or two inputs, samples for any number."""
     options = dict(setting.options)
     inputs = list(_inputs(body, setting, scope))
     body = substitute(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
@@ -51,14 +51,18 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     mean = of_inputs(body)
     centres = pack(full(i.centre, axes, i.rank, scope, i.core.type.shape).code for i in inputs)
     scale = const(options.get("scale", 1.0))
+    density, ends, draw = NOISE[setting.method]
+    log_density = name(scope.needs.helper(density))
     if "samples" in options:
+        path, sampler = scope.needs.helper("mean_of_samples"), name(scope.needs.helper(draw))
         counts = const(options["samples"]), const(options.get("seed", 0))
-        path = scope.needs.helper(f"sample_{setting.method}")
-        return Value(call(path, mean, centres, const(len(axes)), scale, *counts), axes, rank)
-    tests = pack(of_inputs(test) for test in _tests(body, inputs))
-    panels = const(options.get("panels", PANELS))
-    path = scope.needs.helper(f"smooth_{setting.method}")
-    return Value(call(path, mean, tests, centres, scale, panels), axes, rank)
+        given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts]
+    else:
+        path = scope.needs.helper("integrated_mean")
+        tests = pack(of_inputs(test) for test in _tests(body, inputs))
+        panels = const(options.get("panels", PANELS))
+        given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
+    return Value(call(path, *given), axes, rank)
 
 
 def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
@@ -72,9 +76,7 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
 
 
 def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[str, ...]:
-    """All binders that the inputs or the statement depend on: each place of them is a mean of its
-    own.
-    """
+    """All binders that the inputs or the statement depend on: each position is its own mean."""
     centres = [i.centre for i in inputs]
     axes = joint_axes(centres, scope.order)
     inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
@@ -82,9 +84,7 @@ def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[
 
 
 def _tests(body: c.Core, inputs: Sequence[_Input]) -> Iterator[c.Core]:
-    """Hard operations on the inputs: each has its own jumps, which are told apart however close
-    they are.
-    """
+    """Hard operations on the inputs: each has its own jumps, kept apart however close they are."""
     names = {i.name for i in inputs}
     for core in dict.fromkeys(_hard_parts(body)):
         if any(isinstance(x, c.Var) and x.name in names for x in c.walk(core)):

@@ -1,7 +1,5 @@
 """The smoothed meaning of hard operations, where a statement is `with soft(...)`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..graph import core as c
@@ -9,16 +7,16 @@ from ..graph.types import Bool, Real
 from .code import Code, call, const, function, infix, name, negative, number, summed
 from .indexing import lower_at
 from .scope import Scope
-from .shapes import as_array, full, is_whole, mapped
+from .shapes import Lower, as_array, call_aligned, call_mapped, full, is_whole, mapped
 from .value import Value, align, joint_axes
-
-Lower = Callable[[c.Core, Scope], Value]
 
 FLIPPED = {"less": "greater", "less_equal": "greater"}
 
 
 def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     """None where softness changes nothing."""
+    if isinstance(core, c.Apply) and core.function == "branch_variance":
+        return _variance(core.arguments[0][1], scope, lower)
     if isinstance(core, c.Apply) and core.function in _APPLY:
         return _APPLY[core.function](core, scope, lower)
     if isinstance(core, c.If):
@@ -64,7 +62,7 @@ def _operands(core: c.Apply, scope: Scope, lower: Lower) -> tuple[list[Code], tu
 
 
 def _real(value: Value) -> Value:
-    return Value(as_array(value.code, "float"), value.axes, value.rank)
+    return value.replace(code=as_array(value.code, "float"))
 
 
 def _soft_comparison(core: c.Apply, scope: Scope, lower: Lower) -> Value:
@@ -115,37 +113,24 @@ def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
-    return _of_branches(
-        "soft_if", [lower(part, scope) for part in c.parts(core)], len(core.type.shape), scope
-    )
-
-
-def _of_branches(helper: str, values: list[Value], rank: int, scope: Scope) -> Value:
-    """A helper of a weight and two branches."""
-    axes = joint_axes(values, scope.order)
-    parts = [align(v, axes, rank).code for v in values]
-    return Value(call(scope.needs.helper(helper), *parts), axes, rank)
-
-
-def _branch_variance(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    return _variance(core.arguments[0][1], scope, lower)
+    values = [lower(part, scope) for part in c.parts(core)]
+    return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
 
 
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
-    """Var = E[Var of the branch] + Var[mean of the branch]; what has no branches has none (CF16,
-    CF20).
-    """
+    """Var = E[Var of the branch] + Var[mean of the branch]; 0 without branches (CF16, CF20)."""
     if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
         return _at_weights(core, "soft_get_variance", scope, lower)
     if not isinstance(core, c.If):
         return Value(const(0.0))
     rank = len(core.type.shape)
     weight, *means = (lower(part, scope) for part in c.parts(core))
-    between = _of_branches("soft_if_variance", [weight, *means], rank, scope)
+    path = scope.needs.helper("soft_if_variance")
+    between = call_aligned(path, [weight, *means], rank, scope)
     inner = [_variance(part, scope, lower) for part in (core.then, core.otherwise)]
     if all(number(value.code) == 0 for value in inner):
         return between
-    within = _of_branches("soft_if", [weight, *inner], rank, scope)
+    within = call_aligned(scope.needs.helper("soft_if"), [weight, *inner], rank, scope)
     axes = joint_axes([between, within], scope.order)
     parts = (align(value, axes, rank).code for value in (within, between))
     return Value(summed([*parts]), axes, rank)
@@ -173,10 +158,9 @@ def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
 
 def _is_soft_index(index: c.Core) -> bool:
     """An index that is the best of several: softly, a distribution over all of them."""
-    best = ("argmax", "argmin")
-    if isinstance(index, c.Apply):
-        return index.function in best
-    return isinstance(index, c.Reduce) and index.operator in best
+    if isinstance(index, c.Reduce):
+        return index.operator in ("argmax", "argmin")
+    return isinstance(index, c.Apply) and index.function in ("argmax", "argmin")
 
 
 def _weights(index: c.Core, scope: Scope, lower: Lower) -> Value:
@@ -217,38 +201,28 @@ def _at_weights(core: c.At, helper: str, scope: Scope, lower: Lower) -> Value:
         core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope
     )
     rank = len(core.type.shape)
-    base = base.replace(rank=rank + 1)
-    axes = joint_axes([base, weights], scope.order)
-    path = scope.needs.helper(helper)
-    code = call(mapped(path, [base, weights], axes), base.code, weights.code)
-    return Value(code, axes, rank)
+    values = [base.replace(rank=rank + 1), weights]
+    return call_mapped(scope.needs.helper(helper), values, rank, scope)
 
 
 def _soft_list(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
     """get, set and insert at a soft index are means over the index (DS04-DS06)."""
-    arguments = dict(core.arguments)
-    place = next((name for name, value in core.arguments if _is_soft_index(value)), None)
-    if place is None:
+    arguments = [value for _, value in core.arguments]
+    soft = next((value for value in arguments if _is_soft_index(value)), None)
+    if soft is None:
         return None
-    values = [
-        _weights(v, scope, lower) if name == place else lower(v, scope)
-        for name, v in arguments.items()
-    ]
-    axes = joint_axes(values, scope.order)
-    helper = scope.needs.helper(f"soft_{core.function}")
-    code = call(mapped(helper, values, axes), *(v.code for v in values))
-    return Value(code, axes, len(core.type.shape))
+    values = [_weights(v, scope, lower) if v is soft else lower(v, scope) for v in arguments]
+    path = scope.needs.helper(f"soft_{core.function}")
+    return call_mapped(path, values, len(core.type.shape), scope)
 
 
 def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     """The value of the nearest key becomes a mean weighted by a kernel of the distances (DS10)."""
     values = [lower(v, scope) for _, v in core.arguments]
-    axes = joint_axes(values, scope.order)
     given = ("keys", "values", "key")
     helper = scope.needs.helper("soft_lookup")
     one = function(given, call(helper, *map(name, given), _scale(scope)))
-    code = call(mapped(one, values, axes), *(v.code for v in values))
-    return Value(code, axes, len(core.type.shape))
+    return call_mapped(one, values, len(core.type.shape), scope)
 
 
 _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
@@ -262,5 +236,4 @@ _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
     "sign": _soft_step,
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
-    "branch_variance": _branch_variance,
 }

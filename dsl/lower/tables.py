@@ -1,8 +1,4 @@
-"""Arrays written out in the program, and lookups in them: numbers alone become one constant of the
-program.
-"""
-
-from __future__ import annotations
+"""Arrays written out in the program, and lookups: numbers alone become one constant."""
 
 from typing import Any
 
@@ -49,12 +45,9 @@ def _literal(core: c.Core) -> Numbers | None:
     """Numbers alone, as nested lists; None where anything is computed."""
     if isinstance(core, c.Const):
         return core.value
-    if (
-        isinstance(core, c.Apply)
-        and core.function == "negate"
-        and isinstance(core.arguments[0][1], c.Const)
-    ):
-        return -core.arguments[0][1].value
+    if isinstance(core, c.Apply) and core.function == "negate":
+        inner = core.arguments[0][1]
+        return -inner.value if isinstance(inner, c.Const) else None
     if not isinstance(core, c.Stack):
         return None
     items = [_literal(item) for item in core.items]
@@ -87,13 +80,9 @@ def _position(value: Value, core: c.Core) -> Value:
 
 def _parent_size(parent: c.Core) -> int:
     domain = parent.type.domain
-    return (
-        2
-        if isinstance(domain, Bool)
-        else domain.dim.size or 0
-        if isinstance(domain, IndexOf)
-        else 0
-    )
+    if isinstance(domain, Bool):
+        return 2
+    return domain.dim.size or 0 if isinstance(domain, IndexOf) else 0
 
 
 def _nested(entries: list[Any], sizes: list[int]) -> Numbers:

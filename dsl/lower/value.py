@@ -5,7 +5,7 @@ the binders that it depends on, outermost first, and after them come the `rank` 
 itself.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
 from ..record import Record
 from .code import ALL, NEW_AXIS, Code, call, const, index, pack, without_tail
@@ -21,16 +21,14 @@ class Value(Record):
         return not self.axes and not self.rank
 
 
-def joint_axes(values: list[Value], order: tuple[str, ...]) -> tuple[str, ...]:
+def joint_axes(values: Sequence[Value], order: tuple[str, ...]) -> tuple[str, ...]:
     """All axes that any of the values has, in the order of the binders."""
     used = {axis for value in values for axis in value.axes}
     return tuple(axis for axis in order if axis in used)
 
 
 def align(value: Value, axes: tuple[str, ...], rank: int) -> Value:
-    """The same value with an axis of length one for every axis that it lacks; plain numbers stay as
-    they are.
-    """
+    """The value with an axis of length one for each axis that it lacks; plain numbers stay."""
     if value.is_number or (value.axes == axes and value.rank == rank):
         return value
     value = _reorder(value, axes)

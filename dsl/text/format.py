@@ -1,11 +1,9 @@
 """The formatter: one way to write each program. It proves itself by reading back what it wrote."""
 
-from __future__ import annotations
-
 from ..diagnostics import DpError, InternalError
 from ..limits import MAX_SOURCE
 from ..source import Source
-from .formatting.layout import Layout
+from .formatting.layout import BlockWriter
 from .formatting.statements import StatementBuilder
 from .keywords import quote_name
 from .parser import parse_program
@@ -15,15 +13,11 @@ __all__ = ["format_program", "format_source", "quote_name"]
 
 
 def format_program(program: Program) -> str:
-    """The text of a program, with its comments; layout that means something is taken from its
-    source.
-    """
-    elements = StatementBuilder(program).block(
-        None, program.statements, len(program.source.text) + 1
-    )
-    layout = Layout()
-    layout.block(elements, 0)
-    return layout.writer.result()
+    """The text of a program, with its comments; layout with a meaning is kept from its source."""
+    end = len(program.source.text) + 1
+    writer = BlockWriter()
+    writer.block(StatementBuilder(program).block(None, program.statements, end), 0)
+    return writer.result()
 
 
 def format_source(source: Source) -> str:
@@ -41,7 +35,6 @@ def _verify_same(program: Program, formatted: Source) -> None:
         raise DpError(diagnostics)
     if again.statements != program.statements or diagnostics:
         raise InternalError("formatting would change what the program says")
-    if [comment.text for comment in again.comments] != [
-        comment.text for comment in program.comments
-    ]:
+    before, after = ([comment.text for comment in p.comments] for p in (program, again))
+    if before != after:
         raise InternalError("formatting would change the comments")

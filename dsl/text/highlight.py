@@ -1,19 +1,28 @@
 """Pygments colours for .dp files: `pygmentize -l dp model.dp`, and code blocks in documentation."""
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
-from typing import ClassVar
-
+from pygments import token as k
 from pygments.lexer import RegexLexer, bygroups, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from .keywords import CONSTANTS, DECLARATIONS, WORD_OPERATORS, keywords, reducers
+from .keywords import CONSTANTS, WORD_OPERATORS, declaration_words, keywords, reducers
 
 _NAME = r"[^\W\d]\w*"
 _LABEL = rf"(?:{_NAME}|`[^`\n]+`)"
 _dim_with_labels = bygroups(
-    Keyword.Declaration, Whitespace, Name.Class, Whitespace, Operator, Whitespace, Name.Constant
+    k.Keyword.Declaration,
+    k.Whitespace,
+    k.Name.Class,
+    k.Whitespace,
+    k.Operator,
+    k.Whitespace,
+    k.Name.Constant,
 )
+
+
+def _words(kind: Iterable[str]) -> Any:
+    return words(sorted(kind), prefix=r"\b", suffix=r"\b")
 
 
 class DpLexer(RegexLexer):  # type: ignore[misc]
@@ -24,36 +33,39 @@ class DpLexer(RegexLexer):  # type: ignore[misc]
 
     tokens: ClassVar = {
         "root": [
-            (r"\s+", Whitespace),
-            (r"#\s*dpc:.*", Comment.Special),
-            (r"#.*", Comment.Single),
-            (r'"[^"\n]*"', String),
-            (r"`[^`\n]+`", Name),
-            (rf"(\|)(\s*)({_LABEL})", bygroups(Operator, Whitespace, Name.Constant)),
+            (r"\s+", k.Whitespace),
+            (r"#\s*dpc:.*", k.Comment.Special),
+            (r"#.*", k.Comment.Single),
+            (r'"[^"\n]*"', k.String),
+            (r"`[^`\n]+`", k.Name),
+            (rf"(\|)(\s*)({_LABEL})", bygroups(k.Operator, k.Whitespace, k.Name.Constant)),
             (rf"\b(dim)([ \t]+)({_LABEL})([ \t]*)(=)([ \t]*)({_LABEL})", _dim_with_labels),
             (
                 rf"\b(model|dim)(\s+)({_NAME})",
-                bygroups(Keyword.Declaration, Whitespace, Name.Class),
+                bygroups(k.Keyword.Declaration, k.Whitespace, k.Name.Class),
             ),
-            (rf"\b(fn)(\s+)({_NAME})", bygroups(Keyword.Declaration, Whitespace, Name.Function)),
-            (rf"\b(with)(\s+)({_NAME})", bygroups(Keyword, Whitespace, Name.Decorator)),
+            (
+                rf"\b(fn)(\s+)({_NAME})",
+                bygroups(k.Keyword.Declaration, k.Whitespace, k.Name.Function),
+            ),
+            (rf"\b(with)(\s+)({_NAME})", bygroups(k.Keyword, k.Whitespace, k.Name.Decorator)),
             (
                 words(sorted(reducers()), prefix=r"\b", suffix=rf"(?=\s*\[\s*{_LABEL}\s+in\b)"),
-                Keyword.Reserved,
+                k.Keyword.Reserved,
             ),
-            (r"max(?=\()", Name.Function),
-            (rf"{_NAME}(?==(?![=>]))", Name.Attribute),
-            (words(sorted(CONSTANTS), prefix=r"\b", suffix=r"\b"), Keyword.Constant),
-            (words(sorted(WORD_OPERATORS), prefix=r"\b", suffix=r"\b"), Operator.Word),
-            (words(sorted(DECLARATIONS), prefix=r"\b", suffix=r"\b"), Keyword.Declaration),
-            (words(sorted(keywords()), prefix=r"\b", suffix=r"\b"), Keyword),
-            (words(("real", "int", "bool"), prefix=r"\b", suffix=r"\b"), Keyword.Type),
-            (r"[A-Z]\w*(?=\()", Name.Class),
-            (rf"{_NAME}(?=\()", Name.Function),
-            (_NAME, Name),
-            (r"\d[\d_]*(\.\d+)?[eE][+-]?\d+|\d[\d_]*\.\d+", Number.Float),
-            (r"\d[\d_]*", Number.Integer),
-            (r":=|==|!=|<=|>=|=>|->|\.\.|[~=<>+\-*/@^|]", Operator),
-            (r"[()\[\]{},;:.]", Punctuation),
+            (r"max(?=\()", k.Name.Function),
+            (rf"{_NAME}(?==(?![=>]))", k.Name.Attribute),
+            (_words(CONSTANTS), k.Keyword.Constant),
+            (_words(WORD_OPERATORS), k.Operator.Word),
+            (_words(declaration_words()), k.Keyword.Declaration),
+            (_words(keywords()), k.Keyword),
+            (_words({"real", "int", "bool"}), k.Keyword.Type),
+            (r"[A-Z]\w*(?=\()", k.Name.Class),
+            (rf"{_NAME}(?=\()", k.Name.Function),
+            (_NAME, k.Name),
+            (r"\d[\d_]*(\.\d+)?[eE][+-]?\d+|\d[\d_]*\.\d+", k.Number.Float),
+            (r"\d[\d_]*", k.Number.Integer),
+            (r":=|==|!=|<=|>=|=>|->|\.\.|[~=<>+\-*/@^|]", k.Operator),
+            (r"[()\[\]{},;:.]", k.Punctuation),
         ]
     }

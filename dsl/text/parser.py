@@ -1,27 +1,32 @@
-"""From text to syntax tree. A file with mistakes still gives a tree of the statements that could be
-read.
-"""
+"""From text to syntax tree. A file with mistakes gives a tree of the statements that are right."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 from functools import cache
 
 from ..diagnostics import Diagnostic
 from ..limits import MAX_DEPTH, MAX_ERRORS, MAX_SOURCE
 from ..source import Source, Span
-from .lalr import Automaton
-from .recovery import split_statements
+from .keywords import statement_words
+from .lalr import Automaton, TooDeep, Unexpected
 from .syntax import BrokenStmt, Comment, Node, Program, Statement
 from .syntax_errors import describe_syntax_error
 from .tables import tables
-from .tokens import TooDeep, Unexpected
-from .tree import TreeBuilder
+from .tree import MAKERS
+
+_NAME = r"(?:[^\W\d]\w*|`[^`\n]+`)"
+_DEFINITION_START = re.compile(
+    rf"{_NAME}\s*(?:\[[^\]\n]*\])?\s*(?::\s*{_NAME}[^~=\n]*)?(?:~|:=|=(?![=>]))"
+)
+_ENDS_OPEN = re.compile(r"(?:[-+*/^@,=~<>|]|\b(?:and|or|not|then|else|do|while|with))\s*$")
+_STARTS_OPEN = re.compile(r"\s+(?:[-+*/^@,<>=|]|(?:and|or|then|else|with)\b)")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_QUIET = re.compile(r"#[^\n]*|\"[^\"\n]*\"|`[^`\n]*`")
 
 
 @cache
 def _automaton() -> Automaton:
-    return Automaton(tables(), TreeBuilder())
+    return Automaton(tables(), MAKERS.__getitem__)
 
 
 def _parse(text: str, span: Span) -> tuple[tuple[Statement, ...], tuple[Comment, ...]]:
@@ -51,17 +56,17 @@ def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
     statements: list[Statement] = []
     comments: list[Comment] = []
     found: list[Diagnostic] = []
-    for chunk in split_statements(source.text):
+    for span in split_statements(source.text):
         try:
-            parsed, beside = _parse(source.text, chunk.span)
+            parsed, beside = _parse(source.text, span)
             comments += beside
             if any(_depth_exceeds(s, MAX_DEPTH) for s in parsed):
                 found.append(_too_deep(source, parsed[0].span))
             else:
                 statements += parsed
         except Unexpected as error:
-            found.append(describe_syntax_error(error, source, chunk.span))
-            statements.append(BrokenStmt(chunk.span, chunk.name))
+            found.append(describe_syntax_error(error, source, span))
+            statements.append(BrokenStmt(span))
         except TooDeep as error:
             found.append(_too_deep(source, error.span))
         if len(found) == MAX_ERRORS:
@@ -95,20 +100,48 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def _too_deep(source: Source, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "E0007",
-        f"this statement is nested more than {MAX_DEPTH} levels deep",
-        source,
-        Span(span.start, span.start + 1),
-        help="give the inner parts names of their own, or use `sum[...]` for a long sum",
-    )
+    message = f"this statement is nested more than {MAX_DEPTH} levels deep"
+    help = "give the inner parts names of their own, or use `sum[...]` for a long sum"
+    return Diagnostic("E0007", message, source, Span(span.start, span.start + 1), help=help)
 
 
 def _too_large(source: Source) -> Diagnostic:
-    return Diagnostic(
-        "E0006",
-        f"the file is {len(source.text):,} characters long; a model may have {MAX_SOURCE:,}",
-        source,
-        Span(0, 0),
-        help="large tables belong in a data file: declare them with `data name[Dim, ...] : real`",
+    message = f"the file is {len(source.text):,} characters long; a model may have {MAX_SOURCE:,}"
+    help = "large tables belong in a data file: declare them with `data name[Dim, ...] : real`"
+    return Diagnostic("E0006", message, source, Span(0, 0), help=help)
+
+
+# ---- where statements start in a text that does not parse: one mistake spoils one statement
+
+
+def split_statements(text: str) -> Iterator[Span]:
+    """A statement starts on a new line outside brackets, or on a line that can only be a start."""
+    start = offset = depth = 0
+    previous = ""
+    for line in _LINE.findall(text):
+        is_next = depth <= 0 and not _continues(previous, line)
+        if offset > start and (is_next or _starts_statement(line)):
+            yield Span(start, offset)
+            start, depth = offset, 0
+        depth += _bracket_balance(line)
+        offset += len(line)
+        previous = line
+    yield Span(start, offset)
+
+
+def _starts_statement(line: str) -> bool:
+    """Only at the left margin: an indented line may belong to an open block."""
+    word = re.match(r"\w*", line)
+    return bool(word and word[0] in statement_words()) or bool(_DEFINITION_START.match(line))
+
+
+def _continues(previous: str, line: str) -> bool:
+    """An indented line continues a statement that visibly is not over: one mistake, one report."""
+    return line[:1].isspace() and bool(
+        _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
     )
+
+
+def _bracket_balance(line: str) -> int:
+    code = _QUIET.sub("", line)
+    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))

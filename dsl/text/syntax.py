@@ -1,6 +1,4 @@
-"""The syntax tree: what was written, with exact spans and every comment. One class for each rule of
-the grammar.
-"""
+"""The syntax tree: what was written, with spans and comments. One class for each grammar rule."""
 
 from __future__ import annotations
 
@@ -107,9 +105,7 @@ class Bound(Node):
 
 
 class Range(Node):
-    """A dim, or the part of it from `low` up to but without `high`; negative bounds count from the
-    end.
-    """
+    """A dim, or its part from `low` up to and without `high`; negative bounds are from the end."""
 
     dim: Name
     whole: bool
@@ -274,11 +270,7 @@ class ObjectiveStmt(Statement):
 
 
 class BrokenStmt(Statement):
-    """A statement that could not be read. The name it seems to define stays known: one mistake is
-    one report.
-    """
-
-    name: str | None
+    """A statement that could not be read; the names it seems to define stay known."""
 
 
 class Comment(Node):

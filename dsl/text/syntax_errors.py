@@ -1,6 +1,4 @@
-"""What to say about a text that does not parse: rules on the token, what was allowed there, and the
-source line.
-"""
+"""What to say about a text that does not parse: rules on the token, what was allowed, the line."""
 
 from __future__ import annotations
 
@@ -10,8 +8,9 @@ from collections.abc import Callable
 from ..diagnostics import Diagnostic, Label, did_you_mean
 from ..record import Record
 from ..source import Source, Span
-from .keywords import keywords
-from .tokens import Unexpected
+from .keywords import keywords, reducers, roles, statement_words
+from .lalr import Unexpected
+from .tables import tables
 
 WORDS = {
     "NAME": "a name",
@@ -21,21 +20,14 @@ WORDS = {
     "QUANTIFIER": "a reduction",
     "COMPARE": "a comparison",
     "NEWLINE": "the end of the statement",
-    "SEMICOLON": "`;`",
     "$END": "the end of the file",
-    "ANY": "`_`",
 }
-SIGNS = {
-    "DEFINE": ":=", "EQUALS": "=", "TILDE": "~", "ARROW": "->", "FATARROW": "=>", "DOTS": "..", "DOT": ".",
-    "COLON": ":", "COMMA": ",", "BAR": "|", "PLUS": "+", "MINUS": "-", "STAR": "*", "SLASH": "/", "AT": "@",
-    "CARET": "^", "LPAR": "(", "RPAR": ")", "LBRACKET": "[", "RBRACKET": "]", "LBRACE": "{", "RBRACE": "}",
-}  # fmt: skip
 EXPRESSION_START = {"NAME", "NUMBER", "LPAR", "MINUS", "IF"}
-STATEMENT_WORDS = {"model", "import", "dim", "data", "observed", "param", "latent", "factor", "guide", "extern",
-                   "minimize", "maximize"}  # fmt: skip
 CLOSING = {")": "(", "]": "[", "}": "{"}
 OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "AT", "CARET", "COMPARE", "AND", "OR"}
 AFTER_OPERAND = OPERATORS | {"LBRACKET", "LPAR", "DOT", "EQUALS", "WITH"}
+OPERAND_START = {"NAME", "NUMBER", "LPAR", "STRING", "REDUCER", "TRUE", "FALSE"}
+ENDS = ("$END", "NEWLINE")
 OPERATORS_OF_OTHERS = {
     "**": "powers are written `a ^ b`",
     "&&": "write `and`",
@@ -94,27 +86,31 @@ class Mishap(Record):
     def rest(self) -> str:
         return self.source.text[self.span.start : self.chunk.end]
 
-    def report(self, code: str, message: str, help: str = "", label: str = "") -> Diagnostic:
-        return Diagnostic(code, message, self.source, self.span, label, help)
+    def at_head(self, start: int, end: int) -> Mishap:
+        """The same mishap, seen in a part of its statement before it."""
+        first = self.span.start - len(self.head)
+        return self.replace(span=Span(first + start, first + end))
+
+    def report(
+        self, code: str, message: str, help: str = "", also: tuple[Label, ...] = ()
+    ) -> Diagnostic:
+        return Diagnostic(code, message, self.source, self.span, help=help, also=also)
+
+
+Rule = Callable[[Mishap], Diagnostic | None]
 
 
 def describe_syntax_error(error: Unexpected, source: Source, chunk: Span) -> Diagnostic:
-    mishap = _mishap(error, source, chunk)
+    token = error.token
+    at_end = token.type in ENDS
+    start = _end_of_code(source.text, chunk, token.start) if at_end else token.start
+    span = Span(start, start + max(1, len(token.text) * (not at_end)))
+    mishap = Mishap(source, chunk, span, token.type, token.text, error.allowed)
     return next(found for rule in RULES if (found := rule(mishap)))
 
 
-def _mishap(error: Unexpected, source: Source, chunk: Span) -> Mishap:
-    token = error.token
-    at_end = token.type in ("$END", "NEWLINE")
-    start = _end_of_code(source.text, chunk, token.start) if at_end else token.start
-    span = Span(start, start + max(1, len(token.text) * (not at_end)))
-    return Mishap(source, chunk, span, token.type, token.text, error.allowed)
-
-
 def _end_of_code(text: str, chunk: Span, position: int) -> int:
-    """The end of the last thing that is not blank or comment: where what is missing would have
-    stood.
-    """
+    """The end of the last thing that is not blank or comment: where what is missing belongs."""
     code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text[chunk.start : position])
     return chunk.start + len(code.rstrip())
 
@@ -122,58 +118,52 @@ def _end_of_code(text: str, chunk: Span, position: int) -> int:
 # ---- rules, the most telling first; the last always speaks
 
 
+def _when(tokens: str, allowed: str, code: str, message: str, help: str) -> Rule:
+    """One of these tokens, where the allowed one could stand."""
+
+    def rule(m: Mishap) -> Diagnostic | None:
+        applies = m.token in tokens.split() and allowed in m.allowed
+        return m.report(code, message, help) if applies else None
+
+    return rule
+
+
 def _unclosed_string(m: Mishap) -> Diagnostic | None:
     if m.text != '"':
         return None
-    end = m.source.text.find("\n", m.span.start)
-    span = Span(m.span.start, len(m.source.text) if end < 0 else end)
-    return Diagnostic(
-        "E0004", 'this `"` is never closed', m.source, span, help='put a `"` at the end of the path'
-    )
+    line = m.source.text[m.span.start :].partition("\n")[0]
+    whole = m.replace(span=Span(m.span.start, m.span.start + len(line)))
+    return whole.report("E0004", 'this `"` is never closed', 'put a `"` at the end of the path')
 
 
 def _brackets(m: Mishap) -> Diagnostic | None:
     """Finds the bracket that is not closed, or not closed by its own kind."""
-    if m.text not in ("]", ")", "}") and m.token not in ("$END", "NEWLINE"):
+    if m.text not in CLOSING and m.token not in ENDS:
         return None
-    opened: list[tuple[str, int]] = []
+    opened: list[tuple[str, Span]] = []
     for found in re.finditer(r"#[^\n]*|\"[^\"\n]*\"|`[^`\n]*`|[()\[\]{}]", m.before):
         if found[0] in "([{":
-            opened.append((found[0], m.chunk.start + found.start()))
+            start = m.chunk.start + found.start()
+            opened.append((found[0], Span(start, start + 1)))
         elif found[0] in CLOSING and opened:
             opened.pop()
-    if m.text in CLOSING and (not opened or opened[-1][0] != CLOSING[m.text]):
-        also = tuple(Label(Span(place, place + 1), "opened here") for _, place in opened[-1:])
-        message = (
-            f"`{m.text}` closes nothing"
-            if not opened
-            else f"`{opened[-1][0]}` is closed by `{m.text}`"
-        )
-        return Diagnostic(
-            "E0004",
-            message,
-            m.source,
-            m.span,
-            also=also,
-            help="check the brackets of this statement",
-        )
+    sign, span = opened[-1] if opened else ("", m.span)
+    if m.text in CLOSING and sign != CLOSING[m.text]:
+        also = (Label(span, "opened here"),) if opened else ()
+        message = f"`{sign}` is closed by `{m.text}`" if opened else f"`{m.text}` closes nothing"
+        return m.report("E0004", message, "check the brackets of this statement", also)
     if m.text in CLOSING or not opened:
         return None
-    sign, place = opened[-1]
-    return Diagnostic("E0004", f"this `{sign}` is never closed", m.source, Span(place, place + 1))
+    return m.replace(span=span).report("E0004", f"this `{sign}` is never closed")
 
 
 def _operator_of_another_language(m: Mishap) -> Diagnostic | None:
     for start in (m.span.start, m.span.start - 1):
         for sign, help in OPERATORS_OF_OTHERS.items():
-            if (
-                m.source.text.startswith(sign, max(start, m.chunk.start))
-                and start + len(sign) > m.span.start
-            ):
-                span = Span(start, start + len(sign))
-                return Diagnostic(
-                    "E0010", f"`{sign}` is not part of the language", m.source, span, help=help
-                )
+            is_here = m.source.text.startswith(sign, max(start, m.chunk.start))
+            if is_here and start + len(sign) > m.span.start:
+                whole = m.replace(span=Span(start, start + len(sign)))
+                return whole.report("E0010", f"`{sign}` is not part of the language", help)
     return None
 
 
@@ -181,82 +171,57 @@ def _incomplete_number(m: Mishap) -> Diagnostic | None:
     around = m.source.text[max(m.span.start - 1, 0) : m.span.end + 1]
     if m.text != "." or not re.search(r"\d", around):
         return None
-    return m.report(
-        "E0001", "a number needs digits on both sides of its point", help="write `1.0` or `0.5`"
-    )
+    message = "a number needs digits on both sides of its point"
+    return m.report("E0001", message, "write `1.0` or `0.5`")
 
 
 def _unexpected_character(m: Mishap) -> Diagnostic | None:
     if m.token or not m.text:
         return None
     shown = f"`{m.text}`" if m.text.isprintable() else f"the character U+{ord(m.text):04X}"
-    help = "it looks like a blank: write a common one" if m.text.isspace() else ""
-    help = help or "names are letters, digits and `_`; others go between backquotes: `net income`"
-    return m.report("E0003", f"{shown} does not belong here", help=help)
+    help = "names are letters, digits and `_`; others go between backquotes: `net income`"
+    if m.text.isspace():
+        help = "it looks like a blank: write a common one"
+    return m.report("E0003", f"{shown} does not belong here", help)
 
 
 def _reserved_word(m: Mishap) -> Diagnostic | None:
     if "NAME" not in m.allowed or not m.text.isidentifier() or m.token in ("NAME", ""):
         return None
     if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
-        return m.report(
-            "E0001",
-            f"an `{m.text}` inside an operation needs parentheses",
-            help=f"write `({m.text} ...)`",
-        )
-    return _reserved(m)
+        message = f"an `{m.text}` inside an operation needs parentheses"
+        return m.report("E0001", message, f"write `({m.text} ...)`")
+    return _reserved(m, m.text)
 
 
-def _reserved(m: Mishap) -> Diagnostic:
-    message = f"`{m.text}` is a word of the language and cannot be a name"
-    return m.report("E0005", message, help="choose another name, or put it between backquotes")
-
-
-def _if_without_else(m: Mishap) -> Diagnostic | None:
-    if "ELSE" not in m.allowed or m.token not in ("NEWLINE", "$END", "RBRACE", "WITH", "RPAR"):
-        return None
-    return m.report(
-        "E0008",
-        "this `if` has no `else`",
-        help="an `if` is a value: say what it is otherwise, `else 0`",
-    )
+def _reserved(m: Mishap, word: str) -> Diagnostic:
+    message = f"`{word}` is a word of the language and cannot be a name"
+    return m.report("E0005", message, "choose another name, or put it between backquotes")
 
 
 def _if_without_then(m: Mishap) -> Diagnostic | None:
     if "THEN" not in m.allowed or m.token == "EQUALS" or not re.search(r"\bif\b", m.before):
         return None
-    return m.report("E0008", "this `if` has no `then`", help="write `if c then a else b`")
-
-
-def _if_behind(m: Mishap) -> Diagnostic | None:
-    if m.token != "IF" or "PLUS" not in m.allowed:
-        return None
-    return m.report("E0008", "the condition comes first", help="write `if c then a else b`")
+    return m.report("E0008", "this `if` has no `then`", "write `if c then a else b`")
 
 
 def _elif(m: Mishap) -> Diagnostic | None:
-    if m.text in ("elif", "elseif") and "ELSE" in m.allowed:
-        return m.report(
-            "E0008",
-            f"`{m.text}` is written `else if`",
-            help="write `else if ... then ... else ...`",
-        )
-    return None
+    if m.text not in ("elif", "elseif") or "ELSE" not in m.allowed:
+        return None
+    help = "write `else if ... then ... else ...`"
+    return m.report("E0008", f"`{m.text}` is written `else if`", help)
 
 
 def _declaration_without_type(m: Mishap) -> Diagnostic | None:
-    found = re.match(r"(data|observed|param|latent)\s+\S+", m.before)
-    if (
-        not found
-        or "COLON" not in m.allowed
-        or m.token not in ("NEWLINE", "$END", "EQUALS", "TILDE", "NAME")
-    ):
+    found = re.match(rf"({_ROLES})\s+\S+", m.before)
+    may_follow = (*ENDS, "EQUALS", "TILDE", "NAME")
+    if not found or "COLON" not in m.allowed or m.token not in may_follow:
         return None
     help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
     if m.token == "TILDE":
         help = f"write `{found[0]} : real`, and the `~` in a statement of its own"
         help = help if found[1] == "observed" else f"what is drawn needs no `{found[1]}`: remove it"
-    return m.report("E0009", f"this `{found[1]}` needs a type", help=help)
+    return m.report("E0009", f"this `{found[1]}` needs a type", help)
 
 
 def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
@@ -264,15 +229,7 @@ def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
     if m.token != "EQUALS" or not m.before.endswith("="):
         return None
     both = m.replace(span=Span(m.span.start - 1, m.span.end))
-    return both.report(
-        "E0001", "`==` compares", help="write `=` for a value, `~` for a distribution"
-    )
-
-
-def _comparison_by_definition(m: Mishap) -> Diagnostic | None:
-    if m.token == "EQUALS" and "COMPARE" in m.allowed:
-        return m.report("E0001", "`=` defines, it does not compare", help="write `==` to compare")
-    return None
+    return both.report("E0001", "`==` compares", "write `=` for a value, `~` for a distribution")
 
 
 def _habit(m: Mishap) -> Diagnostic | None:
@@ -281,173 +238,48 @@ def _habit(m: Mishap) -> Diagnostic | None:
         here = found and re.match(at, m.rest)
         if found and here:
             parts = found.groupdict(default="") | here.groupdict(default="")
-            span = _marked(m, found) if "mark" in parts else m.span
-            return m.replace(span=span).report(
-                "E0001", message.format(**parts), help=help.format(**parts)
-            )
+            place = m.at_head(*found.span("mark")) if "mark" in parts else m
+            return place.report("E0001", message.format(**parts), help.format(**parts))
     return None
-
-
-def _marked(m: Mishap, found: re.Match[str]) -> Span:
-    start = m.span.start - len(m.head)
-    return Span(start + found.start("mark"), start + found.end("mark"))
 
 
 def _keyword_as_name(m: Mishap) -> Diagnostic | None:
     word = m.head.strip()
     if word not in keywords() or m.token not in ("TILDE", "EQUALS", "DEFINE"):
         return None
-    start = m.span.start - len(m.head)
-    return _reserved(m.replace(span=Span(start, start + len(word)), text=word))
+    return _reserved(m.at_head(0, len(word)), word)
 
 
 def _misspelt_word(m: Mishap) -> Diagnostic | None:
     """`minimise loss`: a word at the start of a statement that is nearly one of the language."""
     word = m.head.strip()
-    help = (
-        did_you_mean(word, sorted(STATEMENT_WORDS))
-        if word.isidentifier() and "TILDE" in m.allowed
-        else ""
-    )
-    if (
-        not help
-        or word in keywords()
-        or m.token not in ("NAME", "NUMBER", "STRING", "LPAR", "COLON")
-    ):
+    is_word = word.isidentifier() and word not in keywords() and "TILDE" in m.allowed
+    help = did_you_mean(word, sorted(statement_words())) if is_word else ""
+    if not help or m.token not in ("NAME", "NUMBER", "STRING", "LPAR", "COLON"):
         return None
-    start = m.span.start - len(m.head)
-    wrong = m.replace(span=Span(start, start + len(word)))
-    return wrong.report("E0001", f"no statement starts with `{word}`", help=help)
-
-
-def _row_of_a_table(m: Mishap) -> Diagnostic | None:
-    if "FATARROW" not in m.allowed or m.token not in ("COLON", "ARROW", "EQUALS", "BAR"):
-        return None
-    return m.report(
-        "E0001", "a row of a table is written with `=>`", help="as in `yes, no => 0.9, 0.1`"
-    )
+    return m.at_head(0, len(word)).report("E0001", f"no statement starts with `{word}`", help)
 
 
 def _two_operands(m: Mishap) -> Diagnostic | None:
     """`2x`, `Normal(0 1)`: an operand where an operator could stand."""
-    if "PLUS" not in m.allowed or m.token not in (
-        "NAME",
-        "NUMBER",
-        "LPAR",
-        "STRING",
-        "REDUCER",
-        "TRUE",
-        "FALSE",
-    ):
+    if "PLUS" not in m.allowed or m.token not in OPERAND_START:
         return None
     number = re.search(r"[\d.]+$", m.before)
     if number and m.token in ("NAME", "LPAR"):
-        return m.report(
-            "E0001", "a product is written with `*`", help=f"write `{number[0]} * {m.text}`"
-        )
-    return m.report(
-        "E0001",
-        f"something is missing before `{m.text}`",
-        help="write an operator, or `,` between items",
-    )
+        help = f"write `{number[0]} * {m.text}`"
+        return m.report("E0001", "a product is written with `*`", help)
+    help = "write an operator, or `,` between items"
+    return m.report("E0001", f"something is missing before `{m.text}`", help)
 
 
 def _anything(m: Mishap) -> Diagnostic:
-    if m.token in ("NEWLINE", "$END"):
-        continues = re.search(r"[-+*/^@,<>]$|\b(and|or|then|else)$", m.before.rstrip())
-        help = (
-            "a statement runs over several lines inside parentheses"
-            if continues
-            else _expectation(m)
-        )
-        return m.report("E0001", "the statement ends too early", help=help)
-    return m.report("E0001", f"`{m.text}` does not belong here", help=_expectation(m))
-
-
-_NAME = r"(?P<name>[^\W\d]\w*)"
-_ROLE = r"^(?P<role>data|observed|param|latent)\s+"
-_TYPE = r"(?P<mark>real|int|bool|float|vector|row_vector|matrix|array|simplex|ordered|cov_matrix|corr_matrix)\b"
-_BINDER = "declare `dim D = 10` and write `in D`, or a part of it, `in D[1..]`"
-_COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a sum"
-
-HABITS = (
-    # what stands before in the statement, what stands here, the message, the help
-    (r"^for", r"\(", "the binder of a `for` has no parentheses", "write `for i in D {{ ... }}`"),
-    (r"^(?P<word>for|soft|guide)\b[^=~]*", r":", ("a block stands between " "braces"), ("write " "`{word} ... {{ ... }}`")),
-    (r"\bin", r"[\d(\[]", "a binder runs over a dim", _BINDER),
-    (r"\bin\s+\w+", r"\(", "a binder runs over a dim", _BINDER),
-    (r"", r"for\b", "the binder comes first", _COMPREHENSION),
-    (r"\(\s*\w+", r"in\b", "a binder stands in brackets", _COMPREHENSION),
-    (rf"\b(?P<mark>sum|prod|mean|max|min|argmax|argmin|logsumexp|all|any)\s*\[\s*{_NAME}\s*\]?", r"\]|\w|\(",
-     "a reduction binds an index", "write `{mark}[i in {name}] ...`"),
-    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r"(?P<size>\d+)", "an axis is a dim",
-     "declare `dim D = {size}` and write `{name}[D]`"),
-    (_ROLE + rf"{_NAME}\s*\[\s*\w+", r"in\s+(?P<dim>\w+)", ("a declaration names its dims, without " "binders"),
-     "write `{role} {name}[{dim}] : ...`"),
-    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r":", "the bracket before this is not closed", "write `]`"),
-    (_ROLE + _TYPE + r".*", r"", ("the type stands after the " "name"), ("write `{role} x : real`, " "`{role} x[D] : int`")),
-    (_ROLE + r".*:\s*(?P<type>real|int)", r"<", ("bounds stand in " "parentheses"), ("write " "`{type}(lower=0)`")),
-    (r"^(?P<mark>data|param|latent)\s.*:.*", r"~", ("what is drawn needs no " "`{mark}`"), ("write " "`x ~ ...` alone")),
-    (_ROLE + _NAME + r".*:.*", r"~", "a declaration and a distribution are two statements",
-     "write the `~` of `{name}` in a statement of its own"),
-    (r"^(data|parameters|model|transformed|generated|functions|quantities)", r"\{|data\b", ("a " "model has no such blocks"),
-     "write its statements one after another: `data x : real`, `mu ~ Normal(0, 1)`"),
-    (r"^" + _TYPE + r".*", r"", "a declaration starts with its role",
-     ("write `data x : real` or `param x : real`; what is drawn needs no declaration: `x ~ " "Normal(0, 1)`")),
-    (r"^(?P<mark>let|var|val|const)", _NAME, ("a definition needs no " "`{mark}`"), ("write " "`{name} = ...`")),
-    (r"^(?P<mark>def|function)", _NAME, ("a function is written with " "`fn`"), ("write `fn " "{name}(x: real) -> real = ...`")),
-    (rf"^{_NAME}(\[.*\])?", r"(?P<law>[A-Z]\w*)\s*\(", ("a `~` is " "missing"), ("write `{name} ~ " "{law}(...)`")),
-    (r"^(?P<mark>if)\b.*", r"", ("`if` is a value, not a " "statement"), ("write `x = if c then a " "else b`")),
-    (r"^(?P<mark>while|loop)\b.*", r"", "`loop` is a value, not a statement",
-     "write `x = loop s = 1.0 while s < 9 max 100 do 2 * s`"),
-    (r"[-+*/^@<>=]\s*(?P<mark>if|loop)\b", r"", "an `{mark}` inside an operation needs parentheses",
-     "write `({mark} ...)`"),
-    (r"^import", r"(?P<path>\w+)", ("the path of an import is " "quoted"), ("write `import " "\"{path}.dp\" as {path}`")),
-    (r"^import\s*(?P<path>\"[^\"]*\")", r"", ("an import needs a " "name"), ("write `import {path} " "as lib`")),
-    (rf"^dim\s+{_NAME}\s*=\s*\d+", r"\|", ("a label is a " "name"), ("write `dim {name} = 2` for " "the numbers 0 and 1")),
-    (rf"^dim\s+{_NAME}\s*=[^=]*", r"\"", ("labels need no " "quotes"), ("write `dim {name} = low | " "high`")),
-    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[\[{,]", "the labels of a dim are separated by `|`",
-     "write `dim {name} = low | high`"),
-    (rf"^dim\s+{_NAME}\s*=[^=]*", r"[-+*/^(.]", "the size of a dim is a number",
-     "leave it out when it comes with the data: `dim {name}`"),
-    (rf"^dim\s+{_NAME}", r",", ("one dim to a " "statement"), ("write `dim {name}`, and the next " "dim on the next line")),
-    (rf"^dim\s+{_NAME}", r"[\[(:]", ("the size of a dim is written with " "`=`"), ("write `dim " "{name} = 3`")),
-    (r"^(extern\s+)?fn\s.*\(.*\b(real|int|bool)", r"\w", "the type stands after the name",
-     "as in `fn f(x: real) -> real = ...`"),
-    (r"^(extern\s+)?fn\s.*\([^)]*", r"[,)=]", ("a parameter needs a " "type"), ("as in `fn f(x: " "real) -> real = ...`")),
-    (r"^fn\s.*\)", r"[={:]", ("a function names the type of its " "result"), ("as in `fn f(x: " "real) -> real = ...`")),
-    (r"^fn\s.*->[^=]*", r"[{:]", ("the body of a function stands after " "`=`"), ("as in `fn f(x: " "real) -> real = x^2`")),
-    (r"^factor", r":", "a factor needs a name", "write `factor name : ...`"),
-    (r"^factor\s.*", r"[=~]|\s*(#|$)", "a factor is written with `:`", "write `factor name : ...`"),
-    (rf"^{_NAME}(\[.*\])?\s*:\s*\w.*", r"\s*(#|;|$)", "a declaration starts with its role",
-     "write `data {name} : ...` or `param {name} : ...`; what is drawn needs no declaration"),
-    (r"(?P<mark>,)", r"[)\]]", "nothing follows this `,`", "remove it"),
-    (rf"^{_NAME}", r",", ("one variable to a " "statement"), ("write `{name} ~ ...` on a line of " "its own")),
-    (rf"^{_NAME}", r"[(+*/^@<>-]", ("a statement defines " "something"), ("give the value a name: " "`y = {name} ...`")),
-    (r"\[[^\]]*", r":|\.\.", ("a part of an array is taken by a " "binder"), ("write `[i in " "D[1..3]] x[i]`")),
-)  # fmt: skip
-
-RULES: tuple[Callable[[Mishap], Diagnostic | None], ...] = (
-    _unclosed_string,
-    _elif,
-    _if_without_else,
-    _brackets,
-    _operator_of_another_language,
-    _incomplete_number,
-    _definition_by_comparison,
-    _unexpected_character,
-    _if_behind,
-    _if_without_then,
-    _row_of_a_table,
-    _keyword_as_name,
-    _misspelt_word,
-    _habit,
-    _comparison_by_definition,
-    _reserved_word,
-    _declaration_without_type,
-    _two_operands,
-    _anything,
-)
+    if m.token not in ENDS:
+        return m.report("E0001", f"`{m.text}` does not belong here", _expectation(m))
+    continues = re.search(r"[-+*/^@,<>]$|\b(and|or|then|else)$", m.before.rstrip())
+    inside = "a statement runs over several lines inside parentheses"
+    return m.report(
+        "E0001", "the statement ends too early", inside if continues else _expectation(m)
+    )
 
 
 def _expectation(m: Mishap) -> str:
@@ -456,11 +288,126 @@ def _expectation(m: Mishap) -> str:
         return "expected an expression"
     operator = ["an operator"] * (allowed >= OPERATORS)
     allowed -= AFTER_OPERAND if operator else set()
-    words = operator + sorted(
-        {WORDS.get(name) or f"`{SIGNS.get(name) or name.lower()}`" for name in allowed}
-    )
+    words = operator + sorted({WORDS.get(name) or _sign(name) for name in allowed})
     if not words or len(words) > 6:
         return ""
-    return "expected " + (
-        " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
-    )
+    others = ", ".join(words[:-1])
+    return f"expected {others} or {words[-1]}" if others else f"expected {words[-1]}"
+
+
+def _sign(terminal: str) -> str:
+    """A terminal as it is written, from its pattern: `\\+` or `model\\b`."""
+    pattern = dict(tables().terminals)[terminal]
+    return f"`{pattern.removesuffix(chr(92) + 'b').replace(chr(92), '')}`"
+
+
+_ROLES = "|".join(sorted(roles()))
+_NAME = r"(?P<name>[^\W\d]\w*)"
+_ROLE = rf"^(?P<role>{_ROLES})\s+"
+_TYPES = "real|int|bool|float|vector|row_vector|matrix|array|simplex|ordered|cov_matrix|corr_matrix"
+_TYPE = rf"(?P<mark>{_TYPES})\b"
+_DIM = rf"^dim\s+{_NAME}"
+_BLOCKS = r"^(data|parameters|model|transformed|generated|functions|quantities)"
+_FN_FORM = "as in `fn f(x: real) -> real = ...`"
+_BINDER = "declare `dim D = 10` and write `in D`, or a part of it, `in D[1..]`"
+_COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a sum"
+
+HABITS = (
+    # what stands before in the statement, what stands here, the message, the help
+    (r"^for", r"\(", "the binder of a `for` has no parentheses", "write `for i in D {{ ... }}`"),
+    (r"^(?P<word>for|soft|guide)\b[^=~]*", r":",
+     "a block stands between braces", "write `{word} ... {{ ... }}`"),
+    (r"\bin", r"[\d(\[]", "a binder runs over a dim", _BINDER),
+    (r"\bin\s+\w+", r"\(", "a binder runs over a dim", _BINDER),
+    (r"", r"for\b", "the binder comes first", _COMPREHENSION),
+    (r"\(\s*\w+", r"in\b", "a binder stands in brackets", _COMPREHENSION),
+    (rf"\b(?P<mark>{'|'.join(sorted(reducers()))})\s*\[\s*{_NAME}\s*\]?", r"\]|\w|\(",
+     "a reduction binds an index", "write `{mark}[i in {name}] ...`"),
+    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r"(?P<size>\d+)",
+     "an axis is a dim", "declare `dim D = {size}` and write `{name}[D]`"),
+    (_ROLE + rf"{_NAME}\s*\[\s*\w+", r"in\s+(?P<dim>\w+)",
+     "a declaration names its dims, without binders", "write `{role} {name}[{dim}] : ...`"),
+    (_ROLE + rf"{_NAME}\s*\[[^\]]*", r":", "the bracket before this is not closed", "write `]`"),
+    (_ROLE + _TYPE + r".*", r"",
+     "the type stands after the name", "write `{role} x : real`, `{role} x[D] : int`"),
+    (_ROLE + r".*:\s*(?P<type>real|int)", r"<",
+     "bounds stand in parentheses", "write `{type}(lower=0)`"),
+    (r"^(?P<mark>data|param|latent)\s.*:.*", r"~",
+     "what is drawn needs no `{mark}`", "write `x ~ ...` alone"),
+    (_ROLE + _NAME + r".*:.*", r"~", "a declaration and a distribution are two statements",
+     "write the `~` of `{name}` in a statement of its own"),
+    (_BLOCKS, r"\{|data\b", "a model has no such blocks",
+     "write its statements one after another: `data x : real`, `mu ~ Normal(0, 1)`"),
+    (r"^" + _TYPE + r".*", r"", "a declaration starts with its role",
+     "write `data x : real` or `param x : real`; "
+     "what is drawn needs no declaration: `x ~ Normal(0, 1)`"),
+    (r"^(?P<mark>let|var|val|const)", _NAME,
+     "a definition needs no `{mark}`", "write `{name} = ...`"),
+    (r"^(?P<mark>def|function)", _NAME,
+     "a function is written with `fn`", "write `fn {name}(x: real) -> real = ...`"),
+    (rf"^{_NAME}(\[.*\])?", r"(?P<distribution>[A-Z]\w*)\s*\(",
+     "a `~` is missing", "write `{name} ~ {distribution}(...)`"),
+    (r"^(?P<mark>if)\b.*", r"",
+     "`if` is a value, not a statement", "write `x = if c then a else b`"),
+    (r"^(?P<mark>while|loop)\b.*", r"", "`loop` is a value, not a statement",
+     "write `x = loop s = 1.0 while s < 9 max 100 do 2 * s`"),
+    (r"[-+*/^@<>=]\s*(?P<mark>if|loop)\b", r"",
+     "an `{mark}` inside an operation needs parentheses", "write `({mark} ...)`"),
+    (r"^import", r"(?P<path>\w+)",
+     "the path of an import is quoted", "write `import \"{path}.dp\" as {path}`"),
+    (r"^import\s*(?P<path>\"[^\"]*\")", r"",
+     "an import needs a name", "write `import {path} as lib`"),
+    (_DIM + r"\s*=\s*\d+", r"\|",
+     "a label is a name", "write `dim {name} = 2` for the numbers 0 and 1"),
+    (_DIM + r"\s*=[^=]*", r"\"", "labels need no quotes", "write `dim {name} = low | high`"),
+    (_DIM + r"\s*=[^=]*", r"[\[{,]",
+     "the labels of a dim are separated by `|`", "write `dim {name} = low | high`"),
+    (_DIM + r"\s*=[^=]*", r"[-+*/^(.]", "the size of a dim is a number",
+     "leave it out when it comes with the data: `dim {name}`"),
+    (_DIM, r",", "one dim to a statement", "write `dim {name}`, and the next dim on the next line"),
+    (_DIM, r"[\[(:]", "the size of a dim is written with `=`", "write `dim {name} = 3`"),
+    (r"^(extern\s+)?fn\s.*\(.*\b(real|int|bool)", r"\w",
+     "the type stands after the name", _FN_FORM),
+    (r"^(extern\s+)?fn\s.*\([^)]*", r"[,)=]", "a parameter needs a type", _FN_FORM),
+    (r"^fn\s.*\)", r"[={:]", "a function names the type of its result", _FN_FORM),
+    (r"^fn\s.*->[^=]*", r"[{:]",
+     "the body of a function stands after `=`", "as in `fn f(x: real) -> real = x^2`"),
+    (r"^factor", r":", "a factor needs a name", "write `factor name : ...`"),
+    (r"^factor\s.*", r"[=~]|\s*(#|$)", "a factor is written with `:`", "write `factor name : ...`"),
+    (rf"^{_NAME}(\[.*\])?\s*:\s*\w.*", r"\s*(#|;|$)", "a declaration starts with its role",
+     "write `data {name} : ...` or `param {name} : ...`; what is drawn needs no declaration"),
+    (r"(?P<mark>,)", r"[)\]]", "nothing follows this `,`", "remove it"),
+    (rf"^{_NAME}", r",",
+     "one variable to a statement", "write `{name} ~ ...` on a line of its own"),
+    (rf"^{_NAME}", r"[(+*/^@<>-]",
+     "a statement defines something", "give the value a name: `y = {name} ...`"),
+    (r"\[[^\]]*", r":|\.\.",
+     "a part of an array is taken by a binder", "write `[i in D[1..3]] x[i]`"),
+)  # fmt: skip
+
+_NO_ELSE = ("this `if` has no `else`", "an `if` is a value: say what it is otherwise, `else 0`")
+_IF_BEHIND = ("the condition comes first", "write `if c then a else b`")
+_TABLE_ROW = ("a row of a table is written with `=>`", "as in `yes, no => 0.9, 0.1`")
+_DEFINES = ("`=` defines, it does not compare", "write `==` to compare")
+
+RULES: tuple[Rule, ...] = (
+    _unclosed_string,
+    _elif,
+    _when("NEWLINE $END RBRACE WITH RPAR", "ELSE", "E0008", *_NO_ELSE),
+    _brackets,
+    _operator_of_another_language,
+    _incomplete_number,
+    _definition_by_comparison,
+    _unexpected_character,
+    _when("IF", "PLUS", "E0008", *_IF_BEHIND),
+    _if_without_then,
+    _when("COLON ARROW EQUALS BAR", "FATARROW", "E0001", *_TABLE_ROW),
+    _keyword_as_name,
+    _misspelt_word,
+    _habit,
+    _when("EQUALS", "COMPARE", "E0001", *_DEFINES),
+    _reserved_word,
+    _declaration_without_type,
+    _two_operands,
+    _anything,
+)

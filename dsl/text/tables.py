@@ -1,27 +1,25 @@
-"""What Lark makes of grammar.lark, as plain data: the words to tell apart, and the table of its
-LALR(1) automaton.
+"""What Lark makes of grammar.lark, as plain data: its terminals, and its LALR(1) table.
 
 `python -m dpc.dsl.text.tables` writes Lark's findings to grammar.json, which is shipped beside the
 grammar: no run needs Lark, none writes to the user's folders, and reading the file runs no code. A
 test keeps it fresh.
 """
 
-from __future__ import annotations
-
 import json
-from functools import cache
+import re
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from ..record import Record
-from .keywords import grammar_text
 
+GRAMMAR = Path(__file__).with_name("grammar.lark")
 TABLES = Path(__file__).with_name("grammar.json")
 LARK_OPTIONS = {"parser": "lalr", "keep_all_tokens": True, "maybe_placeholders": False}
 Rule = tuple[str, str | None, tuple[bool, ...]]
 
 
-class Tables(Record):
+class ParseTables(Record):
     """A state maps terminals to what to do, the next state or ~rule, and the names of rules to the
     next state.
 
@@ -38,18 +36,29 @@ class Tables(Record):
     start: int
     end: int
 
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """The terminals that are one word, such as /model\\b/, by their words."""
+        found = ((name, re.fullmatch(r"(\w+)\\b", regexp)) for name, regexp in self.terminals)
+        return {match[1]: name for name, match in found if match}
+
 
 @cache
-def tables() -> Tables:
+def grammar_text() -> str:
+    return GRAMMAR.read_text(encoding="utf-8")
+
+
+@cache
+def tables() -> ParseTables:
     """As shipped; made anew, and not kept, where somebody has just changed the grammar."""
     grammar = grammar_text()
     content = json.loads(TABLES.read_text(encoding="utf-8"))
     return _from_json(content) if content["grammar"] == grammar else analyse(grammar)
 
 
-def _from_json(content: dict[str, Any]) -> Tables:
+def _from_json(content: dict[str, Any]) -> ParseTables:
     """JSON has no tuples."""
-    return Tables(
+    return ParseTables(
         [(name, regexp) for name, regexp in content["terminals"]],
         content["ignored"],
         content["states"],
@@ -70,7 +79,7 @@ def emit_json(grammar: str) -> str:
 # ---- the analysis, by Lark
 
 
-def analyse(grammar: str) -> Tables:
+def analyse(grammar: str) -> ParseTables:
     from lark import Lark
 
     lark = Lark(grammar, **LARK_OPTIONS)
@@ -87,7 +96,7 @@ def analyse(grammar: str) -> Tables:
         for state in order
     ]
     terminals = sorted(lark.terminals, key=_first_tried)
-    return Tables(
+    return ParseTables(
         [(terminal.name, terminal.pattern.to_regexp()) for terminal in terminals],
         sorted(lark.ignore_tokens),
         states,
@@ -98,9 +107,7 @@ def analyse(grammar: str) -> Tables:
 
 
 def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """States numbered as they are reached from the start, so that every run of Lark gives one
-    table: its own numbers change with the seed of Python's hashes.
-    """
+    """States numbered as reached from the start: Lark's own numbers change with the hash seed."""
     order = {start: 0}
     waiting = [start]
     for state in waiting:

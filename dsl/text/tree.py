@@ -1,51 +1,101 @@
-"""From the parser's rules to the syntax tree. Rule `draw_stmt` and class `DrawStmt` are one thing
-seen twice.
+"""From the parser's rules to the syntax tree. Rule `draw_stmt` and class `DrawStmt` are one thing.
 
-The automaton calls these methods bottom up, so no program is too deep to build; every child list
-holds all tokens of the rule, so a node's span runs from its first child to its last.
+The automaton makes values bottom up, so no program is too deep to build. A rule's children hold all
+its tokens, so a node's span runs from its first child to its last. `MAKERS` says for each rule what
+it becomes, and where among the children every field is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
 
-from ..source import Span
 from . import syntax as s
-from .tokens import Token
+from .lalr import Token
 
-Child = Any
-NodeType = TypeVar("NodeType")
-
-
-def span_of(child: Child) -> Span:
-    span: Span = child.span
-    return span
+Pick = Callable[[list[Any]], Any]
 
 
-def _span(children: Sequence[Child]) -> Span:
-    return span_of(children[0]).to(span_of(children[-1]))
+class _List(s.Node):
+    """A bracketed list on its way to the node that owns it."""
+
+    rule: str
+    items: tuple[Any, ...]
 
 
-def _of(children: Sequence[Child], kind: type[NodeType]) -> tuple[NodeType, ...]:
-    return tuple(child for child in children if isinstance(child, kind))
+def _node(kind: type[s.Node], *fields: Pick) -> Pick:
+    def make(children: list[Any]) -> s.Node:
+        span = children[0].span.to(children[-1].span)
+        return kind(span, *[pick(children) for pick in fields])
+
+    return make
 
 
-def _first(children: Sequence[Child], kind: type[NodeType]) -> NodeType | None:
-    return next(iter(_of(children, kind)), None)
+# ---- where a field is found among the children
 
 
-def _after(children: Sequence[Child], *types: str) -> Child:
+def _all(kind: Any, start: int = 0) -> Pick:
+    return lambda children: tuple(x for x in children[start:] if isinstance(x, kind))
+
+
+def _first(kind: Any) -> Pick:
+    return lambda children: next((x for x in children if isinstance(x, kind)), None)
+
+
+def _after(*types: str) -> Pick:
     """The child that follows the first token of one of these types."""
-    places = (
-        i for i, child in enumerate(children) if isinstance(child, Token) and child.type in types
-    )
-    place = next(places, None)
-    return None if place is None else children[place + 1]
+
+    def pick(children: list[Any]) -> Any:
+        for i, child in enumerate(children):
+            if isinstance(child, Token) and child.type in types:
+                return children[i + 1]
+        return None
+
+    return pick
 
 
-def _has(children: Sequence[Child], type_: str) -> bool:
-    return any(isinstance(child, Token) and child.type == type_ for child in children)
+def _has(type_: str) -> Pick:
+    return lambda children: any(isinstance(x, Token) and x.type == type_ for x in children)
+
+
+def _tokens(type_: str, make: Callable[[Token], Any], start: int = 0) -> Pick:
+    def pick(children: list[Any]) -> tuple[Any, ...]:
+        found = (x for x in children[start:] if isinstance(x, Token) and x.type == type_)
+        return tuple(map(make, found))
+
+    return pick
+
+
+def _items(rule: str, default: tuple[Any, ...] | None = ()) -> Pick:
+    """What stands in the list that this rule has read."""
+
+    def pick(children: list[Any]) -> tuple[Any, ...] | None:
+        for child in children:
+            if isinstance(child, _List) and child.rule == rule:
+                return child.items
+        return default
+
+    return pick
+
+
+def _list(rule: str, kind: type[s.Node]) -> Pick:
+    return _node(_List, lambda children: rule, _all(kind))
+
+
+def _only(pick: Pick) -> Pick:
+    return lambda children: next(iter(pick(children)), None)
+
+
+def _text(position: int) -> Pick:
+    return lambda children: children[position].text
+
+
+def _name(position: int) -> Pick:
+    return lambda children: _name_of(children[position])
+
+
+# ---- names and numbers
 
 
 def name_text(text: str) -> str:
@@ -53,234 +103,109 @@ def name_text(text: str) -> str:
     return text[1:-1] if text.startswith("`") else text
 
 
-def _name(token: Token) -> s.Name:
-    return s.Name(span_of(token), name_text(token.text))
+def _name_of(token: Token) -> s.Name:
+    return s.Name(token.span, name_text(token.text))
 
 
-def _names(children: Sequence[Child]) -> tuple[s.Name, ...]:
-    return tuple(_name(c) for c in children if isinstance(c, Token) and c.type == "NAME")
+def _number_of(token: Token) -> s.Number:
+    return s.Number(token.span, token.text)
 
 
-class _List(s.Node):
-    """A bracketed list on its way to the node that owns it."""
-
-    items: tuple[Child, ...]
+def _string_of(token: Token) -> s.String:
+    return s.String(token.span, token.text[1:-1])
 
 
-class _Dims(_List):
-    pass
+def _qualified(children: list[Any]) -> str:
+    return ".".join(name_text(token.text) for token in children if token.type == "NAME")
 
 
-class _Arguments(_List):
-    pass
+def _bound(children: list[Any]) -> int | float:
+    value = _number_of(children[-1]).value
+    return -value if len(children) == 2 else value
 
 
-class _Annotations(_List):
-    pass
+def _low(children: list[Any]) -> s.Bound | None:
+    return next((x for x in children[2:3] if isinstance(x, s.Bound)), None)
 
 
-class _Parameters(_List):
-    pass
+def _high(children: list[Any]) -> s.Bound | None:
+    found = _after("DOTS")(children)
+    return found if isinstance(found, s.Bound) else None
 
 
-class _Block(_List):
-    pass
+def _argument_name(children: list[Any]) -> str | None:
+    return name_text(children[0].text) if len(children) == 3 else None
 
 
-class _Where(_List):
-    pass
+_one, _two, _last = itemgetter(0), itemgetter(1), itemgetter(-1)
+_where, _binders = _only(_items("where")), _all(s.Binder)
+_dims, _arguments, _block = _items("dims"), _items("arguments"), _items("block")
+_annotations, _parameters = _items("annotations"), _items("parameters")
+_size = _only(_tokens("NUMBER", _number_of))
 
-
-def _items(children: Sequence[Child], kind: type[_List]) -> tuple[Child, ...]:
-    found = _first(children, kind)
-    return found.items if found else ()
-
-
-def _where(children: Sequence[Child]) -> s.Expr | None:
-    return next(iter(_items(children, _Where)), None)
-
-
-class TreeBuilder:
-    def start(self, c: list[Child]) -> tuple[s.Statement, ...]:
-        return _of(c, s.Statement)
-
+MAKERS: dict[str, Pick] = {
+    "start": _all(s.Statement),
     # ---- declarations
-
-    def model_stmt(self, c: list[Child]) -> s.ModelStmt:
-        return s.ModelStmt(_span(c), _name(c[1]))
-
-    def import_stmt(self, c: list[Child]) -> s.ImportStmt:
-        return s.ImportStmt(_span(c), self.string([c[1]]), _name(c[3]))
-
-    def dim_stmt(self, c: list[Child]) -> s.DimStmt:
-        size = self.number(c[3:]) if _has(c, "NUMBER") else None
-        return s.DimStmt(_span(c), _name(c[1]), size, _names(c[3:]))
-
-    def role(self, c: list[Child]) -> Token:
-        token: Token = c[0]
-        return token
-
-    def decl_stmt(self, c: list[Child]) -> s.DeclStmt:
-        type_ = _after(c, "COLON")
-        value = _after(c, "EQUALS")
-        return s.DeclStmt(
-            _span(c),
-            c[0].text,
-            _name(c[1]),
-            _items(c, _Dims),
-            type_,
-            value,
-            _items(c, _Annotations),
-        )
-
-    def dims(self, c: list[Child]) -> _Dims:
-        return _Dims(_span(c), _of(c, s.Name))
-
-    def type(self, c: list[Child]) -> s.TypeExpr:
-        return s.TypeExpr(_span(c), c[0], _items(c, _Arguments), _items(c, _Dims))
-
-    def qualified(self, c: list[Child]) -> s.Name:
-        return s.Name(_span(c), ".".join(name_text(t.text) for t in c if t.type == "NAME"))
-
-    def fn_stmt(self, c: list[Child]) -> s.FnStmt:
-        return s.FnStmt(
-            _span(c), _name(c[1]), _items(c, _Parameters), _after(c, "ARROW"), _after(c, "EQUALS")
-        )
-
-    def extern_stmt(self, c: list[Child]) -> s.FnStmt:
-        return s.FnStmt(_span(c), _name(c[2]), _items(c, _Parameters), _after(c, "ARROW"), None)
-
-    def parameters(self, c: list[Child]) -> _Parameters:
-        return _Parameters(_span(c), _of(c, s.Parameter))
-
-    def parameter(self, c: list[Child]) -> s.Parameter:
-        return s.Parameter(_span(c), _name(c[0]), _items(c, _Dims), c[-1])
-
+    "model_stmt": _node(s.ModelStmt, _name(1)),
+    "import_stmt": _node(s.ImportStmt, _only(_tokens("STRING", _string_of)), _name(3)),
+    "dim_stmt": _node(s.DimStmt, _name(1), _size, _tokens("NAME", _name_of, 3)),
+    "role": _one,
+    "decl_stmt": _node(
+        s.DeclStmt, _text(0), _name(1), _dims, _after("COLON"), _after("EQUALS"), _annotations
+    ),
+    "dims": _list("dims", s.Name),
+    "type": _node(s.TypeExpr, _one, _arguments, _dims),
+    "qualified": _node(s.Name, _qualified),
+    "fn_stmt": _node(s.FnStmt, _name(1), _parameters, _after("ARROW"), _after("EQUALS")),
+    "extern_stmt": _node(s.FnStmt, _name(2), _parameters, _after("ARROW"), _after("EQUALS")),
+    "parameters": _list("parameters", s.Parameter),
+    "parameter": _node(s.Parameter, _name(0), _dims, _last),
     # ---- the model
-
-    def draw_stmt(self, c: list[Child]) -> s.DrawStmt:
-        return s.DrawStmt(
-            _span(c), c[0], _first(c, s.TypeExpr), _after(c, "TILDE"), _items(c, _Annotations)
-        )
-
-    def let_stmt(self, c: list[Child]) -> s.LetStmt:
-        value = _after(c, "EQUALS", "DEFINE")
-        return s.LetStmt(
-            _span(c), c[0], _first(c, s.TypeExpr), _has(c, "DEFINE"), value, _items(c, _Annotations)
-        )
-
-    def factor_stmt(self, c: list[Child]) -> s.FactorStmt:
-        return s.FactorStmt(_span(c), c[1], _after(c, "COLON"), _items(c, _Annotations))
-
-    def objective_stmt(self, c: list[Child]) -> s.ObjectiveStmt:
-        return s.ObjectiveStmt(_span(c), c[0].type == "MINIMIZE", c[1], _items(c, _Annotations))
-
-    def target(self, c: list[Child]) -> s.Target:
-        indices = tuple(x for x in c[1:] if isinstance(x, s.Binder | s.Expr))
-        return s.Target(_span(c), _name(c[0]), indices, _where(c))
-
-    def binder(self, c: list[Child]) -> s.Binder:
-        return s.Binder(_span(c), _name(c[0]), c[2])
-
-    def range(self, c: list[Child]) -> s.Range:
-        low = next((x for x in c[2:3] if isinstance(x, s.Bound)), None)
-        return s.Range(_span(c), c[0], len(c) == 1, low, _bound_after_dots(c))
-
-    def bound(self, c: list[Child]) -> s.Bound:
-        value = self.number(c[-1:]).value
-        return s.Bound(_span(c), -value if len(c) == 2 else value)
-
-    def where(self, c: list[Child]) -> _Where:
-        return _Where(_span(c), (c[1],))
-
-    def for_stmt(self, c: list[Child]) -> s.ForStmt:
-        return s.ForStmt(_span(c), _of(c, s.Binder), _where(c), _items(c, _Block))
-
-    def soft_stmt(self, c: list[Child]) -> s.SoftStmt:
-        return s.SoftStmt(_span(c), _items(c, _Arguments), _items(c, _Block))
-
-    def guide_stmt(self, c: list[Child]) -> s.GuideStmt:
-        return s.GuideStmt(_span(c), _items(c, _Block))
-
-    def block(self, c: list[Child]) -> _Block:
-        return _Block(_span(c), _of(c, s.Statement))
-
-    def annotations(self, c: list[Child]) -> _Annotations:
-        return _Annotations(_span(c), _of(c, s.Annotation))
-
-    def annotation(self, c: list[Child]) -> s.Annotation:
-        arguments = _first(c, _Arguments)
-        return s.Annotation(
-            _span(c),
-            name_text(c[0].text),
-            _after(c, "EQUALS"),
-            arguments.items if arguments else None,
-        )
-
+    "draw_stmt": _node(s.DrawStmt, _one, _first(s.TypeExpr), _after("TILDE"), _annotations),
+    "let_stmt": _node(
+        s.LetStmt,
+        _one,
+        _first(s.TypeExpr),
+        _has("DEFINE"),
+        _after("EQUALS", "DEFINE"),
+        _annotations,
+    ),
+    "factor_stmt": _node(s.FactorStmt, _two, _after("COLON"), _annotations),
+    "objective_stmt": _node(s.ObjectiveStmt, _has("MINIMIZE"), _two, _annotations),
+    "target": _node(s.Target, _name(0), _all(s.Binder | s.Expr, 1), _where),
+    "binder": _node(s.Binder, _name(0), itemgetter(2)),
+    "range": _node(s.Range, _one, lambda children: len(children) == 1, _low, _high),
+    "bound": _node(s.Bound, _bound),
+    "where": _list("where", s.Expr),
+    "for_stmt": _node(s.ForStmt, _binders, _where, _block),
+    "soft_stmt": _node(s.SoftStmt, _arguments, _block),
+    "guide_stmt": _node(s.GuideStmt, _block),
+    "block": _list("block", s.Statement),
+    "annotations": _list("annotations", s.Annotation),
+    "annotation": _node(
+        s.Annotation,
+        lambda children: name_text(children[0].text),
+        _after("EQUALS"),
+        _items("arguments", None),
+    ),
     # ---- expressions
-
-    def if_expr(self, c: list[Child]) -> s.IfExpr:
-        return s.IfExpr(_span(c), c[1], c[3], c[5])
-
-    def loop_expr(self, c: list[Child]) -> s.LoopExpr:
-        return s.LoopExpr(_span(c), _name(c[1]), c[3], c[5], c[7], c[9])
-
-    def comprehension(self, c: list[Child]) -> s.Comprehension:
-        return s.Comprehension(_span(c), _of(c, s.Binder), _where(c), c[-1])
-
-    def reduction(self, c: list[Child]) -> s.Reduction:
-        return s.Reduction(_span(c), c[0].text, _of(c, s.Binder), _where(c), c[-1])
-
-    def binary(self, c: list[Child]) -> s.Binary:
-        return s.Binary(_span(c), c[1].text, c[0], c[2])
-
-    def unary(self, c: list[Child]) -> s.Unary:
-        return s.Unary(_span(c), c[0].text, c[1])
-
-    def index(self, c: list[Child]) -> s.Index:
-        return s.Index(_span(c), c[0], _of(c[1:], s.Expr))
-
-    def number(self, c: list[Child]) -> s.Number:
-        return s.Number(span_of(c[0]), c[0].text)
-
-    def boolean(self, c: list[Child]) -> s.Boolean:
-        return s.Boolean(span_of(c[0]), c[0].type == "TRUE")
-
-    def string(self, c: list[Child]) -> s.String:
-        return s.String(span_of(c[0]), c[0].text[1:-1])
-
-    def name(self, c: list[Child]) -> s.Name:
-        name: s.Name = c[0]
-        return name
-
-    def call(self, c: list[Child]) -> s.Call:
-        return s.Call(_span(c), c[0], c[1].items)
-
-    def group(self, c: list[Child]) -> s.Group:
-        return s.Group(_span(c), c[1])
-
-    def array(self, c: list[Child]) -> s.Array:
-        return s.Array(_span(c), _of(c, s.Expr))
-
-    def arguments(self, c: list[Child]) -> _Arguments:
-        return _Arguments(_span(c), _of(c, s.Argument))
-
-    def argument(self, c: list[Child]) -> s.Argument:
-        return s.Argument(_span(c), name_text(c[0].text) if len(c) == 3 else None, c[-1])
-
-    def table(self, c: list[Child]) -> s.Table:
-        return s.Table(_span(c), _of(c, s.Expr), _of(c, s.Key), _of(c, s.Row))
-
-    def row(self, c: list[Child]) -> s.Row:
-        return s.Row(_span(c), _of(c, s.Key), _of(c, s.Expr))
-
-    def key(self, c: list[Child]) -> s.Key:
-        return s.Key(span_of(c[0]), name_text(c[0].text))
-
-
-def _bound_after_dots(children: Sequence[Child]) -> s.Bound | None:
-    after: Iterator[Child] = iter(children)
-    for child in after:
-        if isinstance(child, Token) and child.type == "DOTS":
-            return next((x for x in after if isinstance(x, s.Bound)), None)
-    return None
+    "if_expr": _node(s.IfExpr, _two, itemgetter(3), itemgetter(5)),
+    "loop_expr": _node(s.LoopExpr, _name(1), *map(itemgetter, (3, 5, 7, 9))),
+    "comprehension": _node(s.Comprehension, _binders, _where, _last),
+    "reduction": _node(s.Reduction, _text(0), _binders, _where, _last),
+    "binary": _node(s.Binary, _text(1), _one, itemgetter(2)),
+    "unary": _node(s.Unary, _text(0), _two),
+    "index": _node(s.Index, _one, _all(s.Expr, 1)),
+    "number": _node(s.Number, _text(0)),
+    "boolean": _node(s.Boolean, _has("TRUE")),
+    "string": lambda children: _string_of(children[0]),
+    "name": _one,
+    "call": _node(s.Call, _one, _arguments),
+    "group": _node(s.Group, _two),
+    "array": _node(s.Array, _all(s.Expr)),
+    "arguments": _list("arguments", s.Argument),
+    "argument": _node(s.Argument, _argument_name, _last),
+    "table": _node(s.Table, _all(s.Expr), _all(s.Key), _all(s.Row)),
+    "row": _node(s.Row, _all(s.Key), _all(s.Expr)),
+    "key": _node(s.Key, lambda children: name_text(children[0].text)),
+}

@@ -1,14 +1,10 @@
-"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of one uniform u for each
-element:
+"""Antithetic pairs of Bernoullis, b = [u > 1 - p] and b' = [u < p] of a uniform u per element.
 
 ARM: d E[f(b)] / d logit_i = E[(f(b) - f(b')) (u_i - 1/2)]. DisARM: the same with E[u_i - 1/2 | b_i,
-b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2.
-
-Each point is boxed with its own law, given which u_i is lo + (hi - lo) v with the interval's ends
-functions of p.
+b'_i] = (b_i - b'_i) p (1 - p) / (2 min(p, 1 - p)) in the place of u_i - 1/2. Each point is boxed
+with its own distribution, given which u_i is lo + (hi - lo) v with the interval's ends functions of
+p.
 """
-
-from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -19,62 +15,62 @@ import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
-from .elements import everywhere, together
-from .laws import BERNOULLI, element_log_prob, log_odds, refuse_unless, yes_probability
+from .distributions import (
+    BERNOULLI,
+    element_log_prob,
+    everywhere,
+    log_odds,
+    refuse_unless,
+    together,
+    yes_probability,
+)
 from .method import Method, Points
+
+Array = jax.Array
+Axes = tuple[int, ...]
 
 
 class _Pairs(Method):
-    """Two points, whose weights are 1/2 and have the slopes of the method."""
+    """Two points, whose weights are 1/2 and have the gradients of the method."""
 
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        yes = yes_probability(law)
+    def points(self, key: Array, dist: Distribution, local: Axes) -> Points:
+        yes = yes_probability(dist)
         fixed = jax.lax.stop_gradient(yes)
         uniform = jax.random.uniform(key, yes.shape, yes.dtype)
         pair = jnp.asarray(jnp.stack([uniform > 1 - fixed, uniform < fixed]), jnp.result_type(int))
         weights = [
-            1 / 2 + together(lean(log_odds(law), slope), local)
-            for slope in (
-                self.slope(law, uniform, pair[0], pair[1], local),
-                self.slope(law, 1 - uniform, pair[1], pair[0], local),
+            1 / 2 + together(lean(log_odds(dist), gradient), local)
+            for gradient in (
+                self.gradient(dist, uniform, pair[0], pair[1], local),
+                self.gradient(dist, 1 - uniform, pair[1], pair[0], local),
             )
         ]
         return Points(pair, weights=jnp.stack(weights))
 
     @abstractmethod
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
-        """The slope of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
+        """The gradient of a point's weight to each logit; the point is own = [uniform > 1 - p]."""
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, BERNOULLI, "Bernoulli")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, BERNOULLI, "Bernoulli")
 
 
 @dataclass(frozen=True)
 class Arm(_Pairs):
     name: ClassVar[str] = "arm"
 
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
-        yes = yes_probability(law)
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
+        yes = yes_probability(dist)
         low, high = jnp.where(own > 0, 1 - yes, 0), jnp.where(own > 0, 1, 1 - yes)
         moving = low + (high - low) * jax.lax.stop_gradient((uniform - low) / (high - low))
-        log_prob = element_log_prob(law, own)
+        log_prob = element_log_prob(dist, own)
         box = magic_box(together(log_prob, local))
         return (moving - 1 / 2) * everywhere(box, log_prob.ndim, local)
 
@@ -83,21 +79,14 @@ class Arm(_Pairs):
 class DisArm(_Pairs):
     name: ClassVar[str] = "disarm"
 
-    def slope(
-        self,
-        law: Distribution,
-        uniform: jax.Array,
-        own: jax.Array,
-        other: jax.Array,
-        local: tuple[int, ...],
-    ) -> jax.Array:
-        """The pair of an element has the probability min(p, 1 - p), its mass times the slope is +-
-        p (1 - p) / 2.
-        """
-        yes = yes_probability(law)
+    def gradient(
+        self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
+    ) -> Array:
+        """A pair has probability min(p, 1 - p); that times the gradient is +- p (1 - p) / 2."""
+        yes = yes_probability(dist)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
         sign = jnp.asarray(own - other, yes.dtype)
         own_slope = sign * yes * (1 - yes) / (2 * jnp.where(mass > 0, mass, 1))
-        log_prob = element_log_prob(law, own)
+        log_prob = element_log_prob(dist, own)
         others = everywhere(together(log_prob, local), log_prob.ndim, local) - log_prob
         return own_slope * magic_box(others)

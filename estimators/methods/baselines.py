@@ -1,35 +1,37 @@
-"""What is subtracted from the costs before they weigh a score: anything that does not depend on the
-sample itself.
+"""What is subtracted from costs without changing their mean: baselines and control variates.
 
-E[(f(x) - b) d log p(x)] = E[f(x) d log p(x)] for every b that is independent of x.
+E[(f(x) - b) d log p(x)] = E[f(x) d log p(x)] for every b that is independent of x, and
+E[f - a (h - E[h])] = E[f] for every a that is independent of h (DI14).
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 
+class SeenCosts(NamedTuple):
+    """Costs with the samples along `axis`, their squared scores if wanted, what is remembered."""
+
+    costs: jax.Array
+    axis: int | None
+    squares: jax.Array | None
+    state: Any
+
+
 @dataclass(frozen=True)
 class Baseline(ABC):
-    """`needs`: how many samples it takes at least. `spread`: it wants the squared scores.
-
-    `start`: what it remembers before the first costs, where it remembers anything.
-    """
+    """`needs` so many samples; `squares`: wants the squared scores; `start`: its first memory."""
 
     needs: ClassVar[int] = 1
-    spread: ClassVar[bool] = False
+    squares: ClassVar[bool] = False
     start: ClassVar[float | None] = None
 
     @abstractmethod
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        """One number for each sample, broadcast against the costs; the samples are along `axis`."""
+    def values(self, seen: SeenCosts) -> jax.Array:
+        """One number for each sample, broadcast against the costs."""
 
     def update(self, costs: jax.Array, state: Any) -> Any:
         """The state after these costs have been seen."""
@@ -40,10 +42,8 @@ class Baseline(ABC):
 class Constant(Baseline):
     value: float = 0.0
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        return jnp.full_like(costs, self.value)
+    def values(self, seen: SeenCosts) -> jax.Array:
+        return jnp.full_like(seen.costs, self.value)
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ class Moving(Baseline):
     decay: float = 0.9
     start: ClassVar[float | None] = 0.0
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        return jnp.broadcast_to(jnp.asarray(state, costs.dtype), costs.shape)
+    def values(self, seen: SeenCosts) -> jax.Array:
+        return jnp.broadcast_to(jnp.asarray(seen.state, seen.costs.dtype), seen.costs.shape)
 
     def update(self, costs: jax.Array, state: Any) -> Any:
         return self.decay * state + (1 - self.decay) * jnp.mean(costs)
@@ -68,28 +66,50 @@ class LeaveOneOut(Baseline):
 
     needs: ClassVar[int] = 2
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
-        assert axis is not None
-        count = costs.shape[axis]
-        return (jnp.sum(costs, axis, keepdims=True) - costs) / (count - 1)
+    def values(self, seen: SeenCosts) -> jax.Array:
+        assert seen.axis is not None
+        total = jnp.sum(seen.costs, seen.axis, keepdims=True)
+        return (total - seen.costs) / (seen.costs.shape[seen.axis] - 1)
 
 
 @dataclass(frozen=True)
 class Optimal(Baseline):
-    """b_i = sum_j s_j f_j / sum_j s_j over the other samples j, s = |d log p|^2: the constant of
-    least variance.
-    """
+    """b_i = sum_j s_j f_j / sum_j s_j over the others j, s = |d log p|^2: least variance."""
 
     needs: ClassVar[int] = 2
-    spread: ClassVar[bool] = True
+    squares: ClassVar[bool] = True
 
-    def values(
-        self, costs: jax.Array, axis: int | None, spread: jax.Array | None, state: Any
-    ) -> jax.Array:
+    def values(self, seen: SeenCosts) -> jax.Array:
+        costs, axis, squares, _ = seen
         assert axis is not None
-        assert spread is not None
-        total = jnp.sum(spread * costs, axis, keepdims=True) - spread * costs
-        weight = jnp.sum(spread, axis, keepdims=True) - spread
+        assert squares is not None
+        total = jnp.sum(squares * costs, axis, keepdims=True) - squares * costs
+        weight = jnp.sum(squares, axis, keepdims=True) - squares
         return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1.0), 0.0)
+
+
+def control_variate(
+    cost: jax.Array, variate: jax.Array, mean: jax.Array, coefficient: jax.Array | float
+) -> jax.Array:
+    return cost - coefficient * (variate - mean)
+
+
+def leave_one_out_coefficient(costs: jax.Array, variates: jax.Array, axis: int = 0) -> jax.Array:
+    """a_i = cov(f, h) / var(h) over the other samples, of least variance; 0 if h is constant."""
+    count = costs.shape[axis]
+    if count < 3:
+        raise ValueError(
+            "a coefficient without one's own sample takes at least 3 samples, and there are "
+            f"{count}"
+        )
+    f, h = jax.lax.stop_gradient((costs - jnp.mean(costs, axis, keepdims=True), variates))
+    h = h - jnp.mean(h, axis, keepdims=True)
+    joint = _without_own(f, h, axis)
+    own = _without_own(h, h, axis)
+    return jnp.where(own > 0, joint / jnp.where(own > 0, own, 1), 0)
+
+
+def _without_own(f: jax.Array, h: jax.Array, axis: int) -> jax.Array:
+    """sum_{j != i} (f_j - mean f)(h_j - mean h) with means over j != i, for centred f and h."""
+    count = f.shape[axis]
+    return jnp.sum(f * h, axis, keepdims=True) - f * h * count / (count - 1)

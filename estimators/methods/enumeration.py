@@ -1,10 +1,14 @@
-"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for laws of finite support (DI03)."""
+"""Enumeration: E[f(x)] = sum_x p(x) f(x), exactly, for finite supports (DI03).
 
-from __future__ import annotations
+Along a recurrence, where all that is below looks at one step at a time, the marginals of each step
+are enough: for z[0] ~ p and z[t] ~ P[t](z[t-1]) they are m[0] = p, m[t] = m[t-1] P[t], T K^2
+numbers. Elsewhere the sum is over all K^T paths.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +16,12 @@ import numpy as np
 from numpyro.distributions import Distribution
 
 from ..errors import EstimatorError
-from .elements import distant
-from .laws import (
+from ..program import Path
+from .distributions import (
     BERNOULLI,
     CATEGORICAL,
     class_probabilities,
+    distant,
     element_log_prob,
     element_shape,
     peeled,
@@ -29,37 +34,35 @@ LOG2_WAYS = 24
 
 @dataclass(frozen=True)
 class Enumeration(Method):
-    """Along local axes all elements go through the support at once; others are enumerated
-    jointly.
-    """
+    """Along local axes all elements go through the support at once; others jointly."""
 
     name: ClassVar[str] = "enumerate"
     single: ClassVar[bool] = False
     free: ClassVar[bool] = True
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        shape = element_shape(law)
-        support = jnp.reshape(peeled(law).enumerate_support(expand=False), -1)
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        shape = element_shape(dist)
+        support = jnp.reshape(peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        mass = element_mass(law, values)
+        mass = element_mass(dist, values)
         return Points(
             values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)])
         )
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return "" if law.has_enumerate_support else "its support is not finite"
+    def refusal(cls, dist: Distribution) -> str:
+        return "" if dist.has_enumerate_support else "its support is not finite"
 
 
-def element_mass(law: Distribution, values: jax.Array) -> jax.Array:
-    """The probability of each element, whose slopes are right where it is zero."""
-    if isinstance(peeled(law), BERNOULLI):
-        yes = yes_probability(law)
+def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
+    """The probability of each element, whose gradients are right where it is zero."""
+    if isinstance(peeled(dist), BERNOULLI):
+        yes = yes_probability(dist)
         return jnp.where(values > 0, yes, 1 - yes)
-    if isinstance(peeled(law), CATEGORICAL):
-        return _chosen(class_probabilities(law), values)
-    return jnp.exp(element_log_prob(law, values))
+    if isinstance(peeled(dist), CATEGORICAL):
+        return _chosen(class_probabilities(dist), values)
+    return jnp.exp(element_log_prob(dist, values))
 
 
 def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
@@ -69,16 +72,48 @@ def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
-    """Every way to choose a value for each element that is not along a local axis: (ways, *shape),
-    local axes 1.
-    """
+    """Every choice of values for the elements along distant axes: (ways, *shape), local axes 1."""
     shape = tuple(1 if axis in local else length for axis, length in enumerate(shape))
     elements = math.prod(shape)
     if elements * math.log2(size) > LOG2_WAYS:
         raise EstimatorError(
-            f"{elements} elements of {size} values each have {size}^{elements} joint values, too many to enumerate: "
-            "sample some of them, with `rloo` for one"
+            f"{elements} elements of {size} values each have {size}^{elements} joint values, too "
+            "many to enumerate: sample some of them, with `rloo` for one"
         )
     return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
         -1, *shape
     )
+
+
+def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
+    """What is summed over, (points, *shape); along local axes all elements at once."""
+    places = joint_places(step.shape, step.support, local)
+    return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
+
+
+def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> jax.Array:
+    """The probability of each point, for every place along the axes that are local."""
+    points = path_points(step, local)
+    if step.axis in local:
+        mass = jnp.take_along_axis(_marginals(step, given), points, 0)
+    else:
+        mass = jax.vmap(lambda path: step.mass({**given, step.name: path}, path))(points)
+    return jnp.prod(mass, [1 + axis for axis in distant(len(step.shape), local)])
+
+
+def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:
+    """The probability of every value at every place: (support, *shape)."""
+    values = jnp.arange(step.support)
+
+    def after(before: jax.Array) -> jax.Array:
+        known = {**given, step.name: jnp.full(step.shape, before)}
+        return jax.vmap(lambda value: step.mass(known, jnp.full(step.shape, value)))(values)
+
+    links = jnp.moveaxis(jax.vmap(after)(values), 2 + step.axis, 0)
+    _, found = jax.lax.scan(_follow, links[0, 0], links[1:])
+    return jnp.moveaxis(jnp.concatenate([links[:1, 0], found]), 0, 1 + step.axis)
+
+
+def _follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
+    after = jnp.sum(before[:, None] * link, 0)
+    return after, after

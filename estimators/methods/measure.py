@@ -1,12 +1,9 @@
-"""Measure-valued derivatives: d E_p[f(x)] / d theta = c (E_p+[f(x)] - E_p-[f(x)]), where d p / d
-theta = c (p+ - p-).
+"""Measure-valued derivatives: d E_p[f] / d theta = c (E_p+[f] - E_p-[f]), d p = c (p+ - p-).
 
-One element at a time is changed into a draw of p+ or of p-, along local axes all at once. The two
-are made of the same noise. Whatever was drawn on the way is boxed in the slope, whose derivatives
-are those of c E_p+[f] and c E_p-[f].
+One element at a time is changed into a draw of p+ or of p-, along local axes all at once, of the
+same noise. What was drawn on the way is boxed in the gradient, whose derivatives are those of c
+E_p+[f] and c E_p-[f].
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,16 +29,23 @@ from numpyro.distributions import (
 )
 
 from ..box import lean, magic_box
-from .elements import apart, everywhere, replaced, together
-from .laws import class_probabilities, element_log_prob, element_shape, peeled, yes_probability
+from .distributions import (
+    apart,
+    class_probabilities,
+    element_log_prob,
+    element_shape,
+    everywhere,
+    peeled,
+    replaced,
+    sample,
+    together,
+    yes_probability,
+)
 from .method import Method, Points
-from .sampling import sample
 
 
 class Side(NamedTuple):
-    """One of the two measures: `size` is c or -c. Without a value of its own it is the law itself,
-    at the draw.
-    """
+    """One of the two measures, of `size` c or -c; without a value, the distribution itself."""
 
     parameter: jax.Array
     size: jax.Array
@@ -57,10 +61,10 @@ class MeasureValued(Method):
     name: ClassVar[str] = "mvd"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        draw, sides = SPLITS[type(peeled(law))](key, law)
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        draw, sides = SPLITS[type(peeled(dist))](key, dist)
         draw = jax.lax.stop_gradient(draw)
-        own = element_log_prob(law, draw)
+        own = element_log_prob(dist, draw)
         total = everywhere(together(own, local), own.ndim, local)
         first = jnp.ones_like(together(own, local))
         values, weights = [draw[None]], []
@@ -76,20 +80,18 @@ class MeasureValued(Method):
         return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
+    def refusal(cls, dist: Distribution) -> str:
         names = (
             "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
         )
-        return (
-            ""
-            if type(peeled(law)) in SPLITS
-            else f"no pair of measures is known for it; there is one for {names}"
-        )
+        if type(peeled(dist)) in SPLITS:
+            return ""
+        return f"no pair of measures is known for it; there is one for {names}"
 
 
-def _bernoulli(key: jax.Array, law: Distribution) -> Split:
+def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
-    draw, yes = sample(law, key), yes_probability(law)
+    draw, yes = sample(dist, key), yes_probability(dist)
     sure = jnp.zeros_like(yes)
     one = jnp.ones_like(yes)
     return draw, [
@@ -98,9 +100,9 @@ def _bernoulli(key: jax.Array, law: Distribution) -> Split:
     ]
 
 
-def _categorical(key: jax.Array, law: Distribution) -> Split:
-    """d p / d p_k = [x = k]: the slopes of all p_k add up to none."""
-    draw, table = sample(law, key), class_probabilities(law)
+def _categorical(key: jax.Array, dist: Distribution) -> Split:
+    """d p / d p_k = [x = k]: the gradients of all p_k add up to none."""
+    draw, table = sample(dist, key), class_probabilities(dist)
     sure = jnp.zeros(draw.shape, table.dtype)
     sides = [
         Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure)
@@ -109,9 +111,9 @@ def _categorical(key: jax.Array, law: Distribution) -> Split:
     return draw, sides
 
 
-def _binomial(key: jax.Array, law: Distribution) -> Split:
+def _binomial(key: jax.Array, dist: Distribution) -> Split:
     """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
-    base, shape = peeled(law), element_shape(law)
+    base, shape = peeled(dist), element_shape(dist)
     probs = jnp.broadcast_to(base.probs, shape)
     count = jnp.broadcast_to(base.total_count, shape)
     fewer = BinomialProbs(probs, jnp.maximum(count - 1, 0))
@@ -126,43 +128,39 @@ def _binomial(key: jax.Array, law: Distribution) -> Split:
     ]
 
 
-def _geometric(key: jax.Array, law: Distribution) -> Split:
-    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p, counting the
-    failures.
-    """
-    probs = jnp.broadcast_to(peeled(law).probs, element_shape(law))
+def _geometric(key: jax.Array, dist: Distribution) -> Split:
+    """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
+    probs = jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
     first, second = jax.random.split(key)
-    draw = sample(law, first)
-    longer = draw + sample(law, second) + 1
+    draw = sample(dist, first)
+    longer = draw + sample(dist, second) + 1
     log_prob = jnp.log(longer) + 2 * jnp.log(probs) + xlog1py(longer - 1, -probs)
     return draw, [Side(probs, 1 / probs), Side(probs, -1 / probs, longer, log_prob)]
 
 
-def _poisson(key: jax.Array, law: Distribution) -> Split:
+def _poisson(key: jax.Array, dist: Distribution) -> Split:
     """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
-    rate = jnp.broadcast_to(peeled(law).rate, element_shape(law))
-    draw = sample(law, key)
+    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
+    draw = sample(dist, key)
     one = jnp.ones_like(rate)
-    return draw, [Side(rate, -one), Side(rate, one, draw + 1, element_log_prob(law, draw))]
+    return draw, [Side(rate, -one), Side(rate, one, draw + 1, element_log_prob(dist, draw))]
 
 
-def _exponential(key: jax.Array, law: Distribution) -> Split:
+def _exponential(key: jax.Array, dist: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
-    rate = jnp.broadcast_to(peeled(law).rate, element_shape(law))
-    draw, longer = _and_one_more(key, law, rate)
+    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
+    draw, longer = _and_one_more(key, dist, rate)
     return draw, [
         Side(rate, 1 / rate),
         Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer)),
     ]
 
 
-def _gamma(key: jax.Array, law: Distribution) -> Split:
-    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; that to a is the
-    score itself.
-    """
-    base, shape = peeled(law), element_shape(law)
+def _gamma(key: jax.Array, dist: Distribution) -> Split:
+    """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
+    base, shape = peeled(dist), element_shape(dist)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
-    draw, longer = _and_one_more(key, law, rate)
+    draw, longer = _and_one_more(key, dist, rate)
     score = jnp.log(rate) - digamma(a) + jnp.log(draw)
     return draw, [
         Side(a, score),
@@ -172,24 +170,22 @@ def _gamma(key: jax.Array, law: Distribution) -> Split:
 
 
 def _and_one_more(
-    key: jax.Array, law: Distribution, rate: jax.Array
+    key: jax.Array, dist: Distribution, rate: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
-    draw = sample(law, first)
+    draw = sample(dist, first)
     return draw, jax.lax.stop_gradient(
         draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate
     )
 
 
-def _normal(key: jax.Array, law: Distribution) -> Split:
-    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), R Rayleigh; d N / d sd =
-    (mean + sd M - N) / sd.
-
-    M is Maxwell of both signs. Three normal numbers a, b, c make all: the first is the draw, R =
-    |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
+def _normal(key: jax.Array, dist: Distribution) -> Split:
+    """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), d N / d sd = (mean + sd M -
+    N) / sd: R Rayleigh, M Maxwell of both signs. Three normal numbers a, b, c make all: the first
+    is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
-    base, shape = peeled(law), element_shape(law)
+    base, shape = peeled(dist), element_shape(dist)
     mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)
     a, b, c = jax.random.normal(key, (3, *shape), jnp.result_type(mean, sd))
     fixed = jax.lax.stop_gradient

@@ -1,11 +1,8 @@
-"""What an estimator is: how a draw becomes weighted points whose weights and values carry all
-derivatives.
+"""What an estimator is: how a draw becomes weighted points that carry all derivatives.
 
 E[f(x)] is estimated by sum over points of weight * f(value). The value of that sum must be an
 unbiased estimate, and so must its derivatives, up to the `order` that the method claims.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,27 +15,23 @@ from .baselines import Baseline
 
 
 class Points(NamedTuple):
-    """`values[m]` is a draw of all elements. `weights[m]` has the axes of the draw that are local,
-    or is None for 1.
-
-    `log_prob[m]`, element by element, is boxed: the weight of an element is multiplied by its magic
-    box. `spread` is the squared length of the score of each element, for baselines that ask for it.
+    """`values[m]` is a draw of all elements; `weights[m]` has the draw's local axes (None for 1).
+    The weight of an element is multiplied by the magic box of its `log_prob[m]`. `squares` is the
+    squared length of its score, for baselines that ask for it.
     """
 
     values: Any
     weights: jax.Array | None = None
     log_prob: jax.Array | None = None
-    spread: jax.Array | None = None
+    squares: jax.Array | None = None
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """One way to differentiate a draw.
-
-    `single`: there is one point, with no axis for points. `free`: the values of the points do not
-    depend on the law's parameters, so that they are the same for all parents. `order`: up to which
-    derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`: values are
-    real numbers where the draw has truth values, vectors on the simplex where it has an index.
+    """One way to differentiate a draw. `single`: there is one point, with no axis for points.
+    `free`: the values do not depend on the parameters, so are the same for all parents. `order`: up
+    to which derivative the estimate is unbiased; 0 where it is biased, as `bias` says. `relaxed`:
+    values are real where the draw has truth values, on the simplex where it has an index.
     """
 
     name: ClassVar[str]
@@ -50,12 +43,10 @@ class Method(ABC):
     baseline: ClassVar[Baseline | None] = None
 
     @abstractmethod
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        """Points of one draw; `local` are the batch axes along which all that is downstream is
-        element by element.
-        """
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        """Points of one draw; along the batch axes `local` all downstream is elementwise."""
 
     @classmethod
     @abstractmethod
-    def refusal(cls, law: Distribution) -> str:
-        """Why the method is not for this law; empty when it is."""
+    def refusal(cls, dist: Distribution) -> str:
+        """Why the method is not for this distribution; empty when it is."""

@@ -1,15 +1,29 @@
-"""Pathwise: x = g(theta, noise), so d E[f(x)] = E[f'(x) d g] (DI20, DI23); implicit where NumPyro's
-samplers are.
+"""Pathwise: x = g(theta, noise), d E[f(x)] = E[f'(x) d g] (DI20, DI23); NumPyro's samplers.
+
+Mirrored pairs of a symmetric distribution have an odd part without variance: E[f(x)] =
+E[(f(x) + f(2 centre - x)) / 2]. `antithetic` differentiates the pair's path; `es`, evolution
+strategies (CV14), weighs it with its score and needs no derivative of f.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 import jax
-from numpyro.distributions import Distribution
+import jax.numpy as jnp
+from numpyro.distributions import (
+    Cauchy,
+    Distribution,
+    Laplace,
+    Logistic,
+    MultivariateNormal,
+    Normal,
+    StudentT,
+    Uniform,
+)
 
+from .distributions import element_shape, log_prob, peeled
 from .method import Method, Points
 
 
@@ -17,11 +31,70 @@ from .method import Method, Points
 class Pathwise(Method):
     name: ClassVar[str] = "pathwise"
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(jax.tree.map(lambda x: x[None], law.rsample(key)))
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        return Points(jax.tree.map(lambda x: x[None], dist.rsample(key)))
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
+    def refusal(cls, dist: Distribution) -> str:
         return (
-            "" if law.has_rsample else "its draws are no differentiable function of its parameters"
+            "" if dist.has_rsample else "its draws are no differentiable function of its parameters"
         )
+
+
+CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
+    Normal: attrgetter("loc"),
+    Logistic: attrgetter("loc"),
+    Cauchy: attrgetter("loc"),
+    StudentT: attrgetter("loc"),
+    MultivariateNormal: attrgetter("loc"),
+    Laplace: attrgetter("loc"),
+    Uniform: lambda dist: (dist.low + dist.high) / 2,
+}
+"""What a symmetric distribution is symmetric about; `add_distribution` adds to it."""
+
+KINKED = {Laplace, Uniform}
+"""Symmetric, with a density that is not smooth: a score leaves out what happens there."""
+
+
+@dataclass(frozen=True)
+class Antithetic(Method):
+    name: ClassVar[str] = "antithetic"
+    single: ClassVar[bool] = False
+
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        values = _pair(dist.rsample(key), dist)
+        return Points(values, weights=_halves(dist, local, values.dtype))
+
+    @classmethod
+    def refusal(cls, dist: Distribution) -> str:
+        return "" if type(peeled(dist)) in CENTRES else "it is not symmetric about a known centre"
+
+
+@dataclass(frozen=True)
+class EvolutionStrategies(Method):
+    name: ClassVar[str] = "es"
+    single: ClassVar[bool] = False
+
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        values = jax.lax.stop_gradient(_pair(dist.sample(key), dist))
+        return Points(
+            values,
+            weights=_halves(dist, local, values.dtype),
+            log_prob=jnp.stack([log_prob(dist, values[0]), log_prob(dist, values[1])]),
+        )
+
+    @classmethod
+    def refusal(cls, dist: Distribution) -> str:
+        if type(peeled(dist)) in CENTRES.keys() - KINKED:
+            return ""
+        return "its density is not both smooth and symmetric about a known centre"
+
+
+def _pair(draw: jax.Array, dist: Distribution) -> jax.Array:
+    base = peeled(dist)
+    centre = CENTRES[type(base)](base)
+    return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(dist)) - draw])
+
+
+def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+    return jnp.full((2, *(dist.batch_shape[axis] for axis in local)), 1 / 2, dtype)

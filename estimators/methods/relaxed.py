@@ -1,18 +1,34 @@
-"""Relaxations: x = softargmax((logits + Gumbel noise) / temperature) in the place of a one-hot
-index (CV25), and sigmoid((logit + logistic noise) / temperature) in the place of a truth value.
-Biased: f is averaged over other points.
+"""Relaxations, and estimators that have a relaxed control variate.
+
+x = softargmax((logits + Gumbel noise) / temperature) in the place of a one-hot index (CV25), and
+sigmoid((logit + logistic noise) / temperature) in the place of a truth value, are biased: f is
+averaged over other points. REBAR and RELAX, box(log p(b)) (f(b) - scale c(z')) + scale c(z), are
+not: z are logits with noise, b = [z > 0] or argmax z is the draw, z' is z given b, and c(z) =
+f(relaxed(z)). E[c(z)] and E[box(log p(b)) c(z')] are the same function of the parameters, so the
+estimate is right to every order. z' is drawn given b, and z is the same number with the
+derivative of logits + noise.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import ClassVar
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpyro.distributions import Distribution
 
-from .laws import BERNOULLI, CATEGORICAL, class_log_probabilities, log_odds, peeled, refuse_unless
+from .distributions import (
+    BERNOULLI,
+    CATEGORICAL,
+    class_log_probabilities,
+    log_odds,
+    log_prob,
+    peeled,
+    refuse_unless,
+    sample,
+)
 from .method import Method, Points
 
 FINITE = (*BERNOULLI, *CATEGORICAL)
@@ -29,12 +45,12 @@ class GumbelSoftmax(Method):
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(softened(noisy(key, law), law, self.temperature)[None])
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        return Points(softened(noisy(key, dist), dist, self.temperature)[None])
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, FINITE, "Bernoulli and Categorical")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -50,37 +66,153 @@ class StraightThrough(Method):
     relaxed: ClassVar[bool] = True
     temperature: float | jax.Array = 0.5
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        noise = noisy(key, law)
-        soft = softened(noise, law, self.temperature)
-        return Points((hardened(noise, law) + (soft - jax.lax.stop_gradient(soft)))[None])
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        noise = noisy(key, dist)
+        soft = softened(noise, dist, self.temperature)
+        return Points((hardened(noise, dist) + (soft - jax.lax.stop_gradient(soft)))[None])
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return refuse_unless(law, FINITE, "Bernoulli and Categorical")
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
-def noisy(key: jax.Array, law: Distribution) -> jax.Array:
-    """Logits with noise, whose sign or whose greatest entry is a draw of the law."""
-    if isinstance(peeled(law), BERNOULLI):
-        odds = log_odds(law)
+def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
+    """Logits with noise, whose sign or whose greatest entry is a draw of the distribution."""
+    if isinstance(peeled(dist), BERNOULLI):
+        odds = log_odds(dist)
         return odds + jax.random.logistic(key, odds.shape, odds.dtype)
-    logits = class_log_probabilities(law)
+    logits = class_log_probabilities(dist)
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
-def softened(noise: jax.Array, law: Distribution, temperature: float | jax.Array) -> jax.Array:
+def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
+    if isinstance(peeled(dist), BERNOULLI):
+        return jax.nn.sigmoid(noise / heat)
+    return jax.nn.softmax(noise / heat, -1)
+
+
+def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:
+    """The draw of logits with noise, as a real number or a one-hot vector."""
+    if isinstance(peeled(dist), BERNOULLI):
+        return jnp.asarray(noise > 0, noise.dtype)
+    return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
+
+
+class _Controlled(Method):
+    """Three points: b, relaxed(z) and relaxed(z')."""
+
+    single: ClassVar[bool] = False
+    relaxed: ClassVar[bool] = True
+    scale: float | jax.Array
+
+    @abstractmethod
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        """Relaxed values of noise of the distribution."""
+
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        first, second = jax.random.split(key)
+        draw = sample(dist, first)
+        given, free, hard = _noises(second, dist, draw)
+        box = log_prob(dist, draw)
+        scale = jnp.asarray(self.scale, box.dtype)
+        weights = jnp.stack([jnp.ones_like(scale), scale, -scale])
+        shape = (3, *(dist.batch_shape[axis] for axis in local))
+        return Points(
+            jnp.stack([hard, self.soften(free, dist), self.soften(given, dist)]),
+            weights=jnp.broadcast_to(jnp.expand_dims(weights, range(1, len(shape))), shape),
+            log_prob=jnp.stack([box, jnp.zeros_like(box), box]),
+        )
+
+    @classmethod
+    def refusal(cls, dist: Distribution) -> str:
+        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+
+
+@dataclass(frozen=True)
+class Rebar(_Controlled):
+    """Temperature and scale are fixed, or tuned by `tuning.variance_gradient`."""
+
+    name: ClassVar[str] = "rebar"
+    temperature: float | jax.Array = 0.5
+    scale: float | jax.Array = 1.0
+
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        return softened(noise, dist, self.temperature)
+
+
+def bend_parameters(width: int) -> dict[str, jax.Array]:
+    """What `bend` begins with: nothing is bent, and its gradients to all the weights differ."""
+    places = jnp.linspace(-2.0, 2.0, width)
+    return {"temperature": jnp.asarray(0.5), "weights": jnp.zeros(width), "places": places}
+
+
+def bend(parameters: Any, noise: jax.Array) -> jax.Array:
+    """z / temperature + sum_h weight_h tanh(z - place_h), for each z alone."""
+    heat, weights, places = (
+        jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
+    )
     return (
-        jax.nn.sigmoid(noise / heat)
-        if isinstance(peeled(law), BERNOULLI)
-        else jax.nn.softmax(noise / heat, -1)
+        noise / heat
+        + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
     )
 
 
-def hardened(noise: jax.Array, law: Distribution) -> jax.Array:
-    """The draw of logits with noise, as a real number or a one-hot vector."""
-    if isinstance(peeled(law), BERNOULLI):
-        return jnp.asarray(noise > 0, noise.dtype)
-    return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
+@dataclass(frozen=True)
+class Relax(_Controlled):
+    """The noise goes through a function of one's own before it is squashed."""
+
+    name: ClassVar[str] = "relax"
+    parameters: Any = field(default_factory=lambda: bend_parameters(4))
+    function: Callable[[Any, jax.Array], jax.Array] = bend
+    scale: float | jax.Array = 1.0
+
+    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+        return softened(self.function(self.parameters, noise), dist, 1.0)
+
+
+def _noises(
+    key: jax.Array, dist: Distribution, draw: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
+    if isinstance(peeled(dist), BERNOULLI):
+        logits = log_odds(dist)
+        given = _logistic_given(key, logits, draw)
+        hard = jnp.asarray(draw, logits.dtype)
+    else:
+        logits = class_log_probabilities(dist)
+        logits = jnp.maximum(logits, float(np.log(np.finfo(logits.dtype).tiny)) / 2)
+        hard = jax.nn.one_hot(draw, logits.shape[-1], dtype=logits.dtype)
+        given = _gumbels_given(key, logits, hard)
+    return given, logits + jax.lax.stop_gradient(given - logits), hard
+
+
+def _logistic_given(key: jax.Array, logits: jax.Array, draw: jax.Array) -> jax.Array:
+    """s softplus(noise + softplus(s logit)): the logit with logistic noise, given its sign s."""
+    sign = 2 * jnp.asarray(draw, logits.dtype) - 1
+    noise = jax.random.logistic(key, logits.shape, logits.dtype)
+    return sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
+
+
+def _gumbels_given(key: jax.Array, logits: jax.Array, hard: jax.Array) -> jax.Array:
+    """-log(e_b + e_k / p_k), -log(e_b) for k = b: logits with Gumbel noise, given the greatest."""
+    exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
+    greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
+    others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
+    return -jnp.log(greatest + others)
+
+
+Tunables = TypeVar("Tunables")
+
+
+def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:
+    """An estimate of d E|g|^2 / d tunables from one estimate g at fixed draws."""
+
+    def squared_length(tunables: Tunables) -> jax.Array:
+        return jnp.asarray(
+            sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient_of(tunables)))
+        )
+
+    found: Tunables = jax.grad(squared_length)(tunables)
+    return found

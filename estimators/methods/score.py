@@ -1,8 +1,4 @@
-"""The score function: d E[f(x)] = E[f(x) d log p(x)] (DI06), with a baseline that does not depend
-on x (DI12, DI13).
-"""
-
-from __future__ import annotations
+"""The score function: d E[f] = E[f d log p] (DI06), less a baseline free of x (DI12, DI13)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -17,9 +13,8 @@ from numpyro.distributions.truncated import (
 )
 
 from .baselines import Baseline, LeaveOneOut
-from .laws import log_prob, peeled
+from .distributions import log_prob, peeled, sample
 from .method import Method, Points
-from .sampling import sample
 
 MOVING_ENDS: list[type] = [
     Uniform,
@@ -36,22 +31,22 @@ class ScoreFunction(Method):
     name: ClassVar[str] = "sfe"
     baseline: Baseline | None = None  # type: ignore[misc]
 
-    def points(self, key: jax.Array, law: Distribution, local: tuple[int, ...]) -> Points:
-        value = sample(law, key)
-        spread = squared_score(law, value)[None] if self.baseline and self.baseline.spread else None
+    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        value = sample(dist, key)
+        squares = (
+            squared_score(dist, value)[None] if self.baseline and self.baseline.squares else None
+        )
         return Points(
             jax.tree.map(lambda x: x[None], value),
-            log_prob=log_prob(law, value)[None],
-            spread=spread,
+            log_prob=log_prob(dist, value)[None],
+            squares=squares,
         )
 
     @classmethod
-    def refusal(cls, law: Distribution) -> str:
-        return (
-            "its ends move with its parameters, which no score sees"
-            if isinstance(peeled(law), tuple(MOVING_ENDS))
-            else ""
-        )
+    def refusal(cls, dist: Distribution) -> str:
+        if isinstance(peeled(dist), tuple(MOVING_ENDS)):
+            return "its ends move with its parameters, which no score sees"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -62,17 +57,15 @@ class LeaveOneOutScore(ScoreFunction):
     baseline: Baseline | None = field(default_factory=LeaveOneOut)  # type: ignore[misc]
 
 
-def squared_score(law: Distribution, value: jax.Array) -> jax.Array:
-    """|d log p(x) / d parameters|^2 along the batch axes; elements that share a parameter share its
-    slopes.
-    """
-    slopes = jax.grad(lambda law: jnp.sum(log_prob(law, value)), allow_int=True)(law)
+def squared_score(dist: Distribution, value: jax.Array) -> jax.Array:
+    """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
+    gradients = jax.grad(lambda dist: jnp.sum(log_prob(dist, value)), allow_int=True)(dist)
     rank = len(
-        law.base_dist.batch_shape if isinstance(law, ExpandedDistribution) else law.batch_shape
+        dist.base_dist.batch_shape if isinstance(dist, ExpandedDistribution) else dist.batch_shape
     )
-    total = jnp.zeros(law.batch_shape)
-    for slope in jax.tree.leaves(slopes):
-        if jnp.issubdtype(slope.dtype, jnp.inexact):
-            square = jnp.sum(jnp.square(slope), tuple(range(rank, slope.ndim)))
-            total += jnp.broadcast_to(square, law.batch_shape)
+    total = jnp.zeros(dist.batch_shape)
+    for gradient in jax.tree.leaves(gradients):
+        if jnp.issubdtype(gradient.dtype, jnp.inexact):
+            square = jnp.sum(jnp.square(gradient), tuple(range(rank, gradient.ndim)))
+            total += jnp.broadcast_to(square, dist.batch_shape)
     return total

@@ -1,21 +1,16 @@
-"""All the estimators by name: adding a class is the whole change, and the conformance suite runs
-over them.
+"""All the estimators by name; the conformance suite runs over them.
 
-What they are in a sentence and which options a file may give stands in the language's row of the
-same name (dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
+Their sentence and options stand in the language's row of the same name
+(dpc.dsl.library.annotations); for which distributions one is, its `refusal` says.
 """
 
-from __future__ import annotations
-
-from .antithetic import Antithetic, EvolutionStrategies
 from .arm import Arm, DisArm
 from .baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal
 from .enumeration import Enumeration
 from .measure import MeasureValued
 from .method import Method
-from .pathwise import Pathwise
-from .rebar import Rebar, Relax
-from .relaxed import GumbelSoftmax, StraightThrough
+from .pathwise import Antithetic, EvolutionStrategies, Pathwise
+from .relaxed import GumbelSoftmax, Rebar, Relax, StraightThrough
 from .score import LeaveOneOutScore, ScoreFunction
 
 METHODS: dict[str, type[Method]] = {

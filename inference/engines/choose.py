@@ -1,8 +1,4 @@
-"""Which engine answers: scans for chains and for slices, the compiled contraction tree for
-everything else.
-"""
-
-from __future__ import annotations
+"""Which engine answers: scans for chains and slices, the contraction tree for the rest."""
 
 from collections.abc import Iterable
 
@@ -21,9 +17,7 @@ def choose_engine(
     memory: int | None = None,
     domain: Domain = "auto",
 ) -> Engine:
-    """`layouts` are ways to tell the step of every variable, the most promising first; `domain` is
-    for scans.
-    """
+    """`layouts` are the step of every variable, the most promising first; `domain` is of scans."""
     slices = (find_slices(structure, steps, domain) for steps in layouts)
     found = find_paths(structure, domain) or next(filter(None, slices), None)
     return found or compile_structure(structure, memory=memory)

@@ -3,11 +3,9 @@
 P(v = s) = d log Z / d evidence[v, s],    P(scope) = d log Z / d tables,    H = log Z - E[score]
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +14,16 @@ Array = Any
 Tables = Sequence[Array]
 
 
-class Engine(ABC):
-    """Answers for one structure, as pure functions that jit, vmap and grad accept.
+class Decoded(NamedTuple):
+    """States, and the sum of log-potentials there: -inf where nothing is possible."""
 
-    Tables are log-potentials, one array [factors or 1, states...] for each group; evidence is
-    [variables, most states] of log-likelihoods.
+    states: Array
+    score: Array
+
+
+class Engine(ABC):
+    """Answers for one structure, as pure functions that jit, vmap and grad accept. Tables are
+    log-potentials, [factors or 1, states...] a group; evidence [variables, most states].
     """
 
     @abstractmethod
@@ -28,14 +31,14 @@ class Engine(ABC):
         """log Z; minus infinity, with gradient zero, where nothing is possible."""
 
     @abstractmethod
-    def mode(self, tables: Tables, log_evidence: Array) -> Any:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         """One most probable configuration, and its log-score."""
 
     @abstractmethod
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         """Exact joint samples (sample, variable); they mean nothing where log Z is -infinity."""
 
-    def in_any_range(self) -> Engine:
+    def in_any_range(self) -> Self:
         """The engine itself, or one whose log Z is never NaN where potentials are too wide."""
         return self
 

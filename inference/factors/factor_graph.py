@@ -1,11 +1,10 @@
-"""A factor is an array of log-potentials with named axes; a factor graph is sizes and factors. -inf
-is a zero.
+"""A factor is an array of log-potentials with named axes; a graph is sizes and factors.
+
+Evidence is a state (sliced away), a likelihood (one more factor), or a set of states (a mask).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InferenceError
+from ..errors import ImpossibleEvidenceError, InferenceError
 
 Name = Hashable
 Array = Any
@@ -23,9 +22,7 @@ NORMALISED_TO = 1e-6
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Factor:
-    """`log_values[i, j, ...]` at the states of `variables`; `child` says that the rest are parents
-    of a conditional.
-    """
+    """`log_values` at the states of `variables`; a `child` has the others as its parents."""
 
     variables: tuple[Name, ...]
     log_values: Array
@@ -38,10 +35,8 @@ def factor_of_values(variables: Iterable[Name], values: Array, child: Name | Non
         return Factor(tuple(variables), np.log(np.asarray(values, dtype=np.float64)), child)
 
 
-class Table(NamedTuple):
-    """exp(log_values - log_scale), so that the largest entry is one; non-zero entries are at least
-    exp(low).
-    """
+class ScaledTable(NamedTuple):
+    """exp(log_values - log_scale), the largest entry one; non-zero ones at least exp(low)."""
 
     values: Floats
     log_scale: float
@@ -50,9 +45,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactorGraph:
-    """exp of the sum of the factors, up to normalisation; a variable without a factor is
-    uniform.
-    """
+    """exp of the sum of the factors, up to a constant; without a factor, uniform."""
 
     sizes: Mapping[Name, int]
     factors: tuple[Factor, ...]
@@ -61,7 +54,7 @@ class FactorGraph:
         verify_graph(self)
 
     @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[ScaledTable, ...]:
         """Each factor in the real domain, scaled by its largest entry; made once per graph."""
         logs = [np.asarray(f.log_values, dtype=np.float64) for f in self.factors]
         if not logs:
@@ -80,7 +73,10 @@ class FactorGraph:
             starts.tolist(), ends.tolist(), logs, scales.tolist(), lows.tolist(), strict=True
         )
         return tuple(
-            [Table(flat[a:b].reshape(log.shape), scale, low) for a, b, log, scale, low in bounds]
+            [
+                ScaledTable(flat[a:b].reshape(log.shape), scale, low)
+                for a, b, log, scale, low in bounds
+            ]
         )
 
     @cached_property
@@ -89,9 +85,7 @@ class FactorGraph:
 
     @cached_property
     def conditionals(self) -> frozenset[int]:
-        """Positions of the factors that are tables of a child given its parents; verified to sum to
-        one.
-        """
+        """Positions of the tables of a child given its parents; verified to sum to one."""
         directed = [i for i, f in enumerate(self.factors) if f.child is not None]
         for i in directed:
             verify_conditional(self.factors[i], self.tables[i])
@@ -143,7 +137,7 @@ def verify_values(graph: FactorGraph, highs: Floats, flat: Floats) -> None:
         raise InferenceError("a factor holds NaN")
 
 
-def verify_conditional(factor: Factor, table: Table) -> None:
+def verify_conditional(factor: Factor, table: ScaledTable) -> None:
     totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(table.log_scale)
     error = np.abs(totals - 1.0).max(initial=0.0)
     if error > NORMALISED_TO:
@@ -161,3 +155,80 @@ def log_score(factors: Iterable[Factor], states: Mapping[Name, Array]) -> Floats
 
 def variables_of(scopes: Iterable[tuple[Name, ...]]) -> set[Name]:
     return set(chain.from_iterable(scopes))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What was given, sorted by kind: `hard` states and `soft` likelihoods (not logarithms)."""
+
+    hard: dict[Name, int] = field(default_factory=dict)
+    soft: dict[Name, Floats] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        states = [f"{name}={state}" for name, state in self.hard.items()]
+        vectors = [f"{name}~{np.round(v, 6).tolist()}" for name, v in self.soft.items()]
+        return ", ".join(states + vectors) or "nothing"
+
+
+Given = Mapping[Any, Any] | Evidence | None
+"""By variable; names are any hashable values."""
+
+
+def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
+    """Evidence of known variables with states in range; raises where it contradicts itself."""
+    if isinstance(given, Evidence):
+        return given
+    evidence = Evidence()
+    for name, value in (given or {}).items():
+        if name not in sizes:
+            raise InferenceError(f"evidence on {name!r}, which is not a variable of the graph")
+        if isinstance(value, int | np.integer):
+            evidence.hard[name] = check_state(name, int(value), sizes[name])
+        elif isinstance(value, set | frozenset):
+            evidence.soft[name] = check_set(name, value, sizes[name])
+        else:
+            evidence.soft[name] = check_likelihood(
+                name, np.asarray(value, dtype=np.float64), sizes[name]
+            )
+    return evidence
+
+
+def check_state(name: Name, state: int, size: int) -> int:
+    if not 0 <= state < size:
+        raise InferenceError(f"evidence {name!r} = {state}, but its states are 0 to {size - 1}")
+    return state
+
+
+def check_set(name: Name, states: set[int] | frozenset[int], size: int) -> Floats:
+    mask = np.zeros(size)
+    for state in states:
+        mask[check_state(name, int(state), size)] = 1.0
+    if not states:
+        raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
+    return mask
+
+
+def check_likelihood(name: Name, likelihood: Floats, size: int) -> Floats:
+    if likelihood.shape != (size,):
+        raise InferenceError(
+            f"the likelihood of {name!r} has shape {likelihood.shape}, needs ({size},)"
+        )
+    if not (np.isfinite(likelihood).all() and (likelihood >= 0).all()):
+        raise InferenceError(
+            f"the likelihood of {name!r} must be finite and not negative: {likelihood.tolist()}"
+        )
+    if not likelihood.any():
+        raise ImpossibleEvidenceError(
+            f"the likelihood of {name!r} is zero in every state: impossible evidence"
+        )
+    return likelihood
+
+
+def impossible(evidence: object) -> ImpossibleEvidenceError:
+    if isinstance(evidence, Evidence) and not (evidence.hard or evidence.soft):
+        return ImpossibleEvidenceError(
+            "every configuration of the graph has potential zero: nothing can be inferred"
+        )
+    return ImpossibleEvidenceError(
+        f"the evidence is impossible, it has probability zero: {evidence}"
+    )

@@ -8,8 +8,6 @@ expectation) take `event` trailing axes. The last argument of every operation is
 namespace, numpy or jax.numpy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -62,9 +60,7 @@ def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
 
 
 def log_sum_exp(x: Array, axes: Axes, xp: Namespace = np) -> Array:
-    """log sum exp(x) (GM24); minus infinity, with gradient zero, where every term is minus
-    infinity.
-    """
+    """log sum exp(x) (GM24); -inf, with gradient zero, where every term is -inf."""
     top = no_gradient(xp.max(x, axis=axes, keepdims=True), xp)
     top = xp.where(xp.isfinite(top), top, 0.0)
     mass = xp.sum(xp.exp(x - top), axis=axes)
@@ -155,9 +151,7 @@ BOOLEAN = Semiring(
 
 
 def lift_count(x: Array, xp: Namespace) -> Array:
-    """One where the potential is not zero: Python integers in NumPy, so that no count is rounded;
-    floats in JAX.
-    """
+    """One where the potential is not zero: in NumPy Python integers, so nothing is rounded."""
     alive = x > -xp.inf
     return np.where(alive, 1, 0).astype(object) if xp is np else xp.where(alive, 1.0, 0.0)
 
@@ -166,9 +160,7 @@ COUNTING = Semiring("counting", plus, times, 0, 1, total, lift_count)
 
 
 def smoothed_max(temperature: float) -> Semiring:
-    """max-plus softened: temperature * log sum exp(x / temperature); 1 is log, 0+ is max-plus
-    (GM28, GM31).
-    """
+    """temperature * log sum exp(x / temperature); 1 is log, 0+ is max-plus (GM28, GM31)."""
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
         return temperature * log_sum_exp(x / temperature, axes, xp)
@@ -179,9 +171,7 @@ def smoothed_max(temperature: float) -> Semiring:
 
 
 def k_best(k: int) -> Semiring:
-    """The k largest scores, in descending order along a last axis; minus infinity where there are
-    fewer.
-    """
+    """The k largest scores, in descending order along a last axis; -inf where there are fewer."""
 
     def top(x: Array, xp: Namespace) -> Array:
         return -xp.sort(-x, axis=-1)[..., :k]
@@ -251,9 +241,7 @@ def with_value(weight: Array, value: Array, xp: Namespace = np) -> Array:
 
 
 def with_values(weight: Array, first: Array, second: Array, xp: Namespace = np) -> Array:
-    """The element (p, p r, p s, p r s), for the expectation of the product of two additive
-    functions.
-    """
+    """The element (p, p r, p s, p r s), for E of the product of two additive functions."""
     return xp.stack([weight, weight * first, weight * second, weight * first * second], axis=-1)
 
 
@@ -263,9 +251,7 @@ def choose_first(log_weights: Array, uniforms: Array) -> Array:
 
 
 def choose_at_random(log_weights: Array, uniforms: Array) -> Array:
-    """A position in each row, with probability in proportion to its weight, from one uniform
-    each.
-    """
+    """A position in each row, in proportion to its weight, from one uniform each."""
     weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
     heights = np.cumsum(weights, axis=-1)
     return np.argmax(heights > (uniforms * heights[..., -1])[..., None], axis=-1)
@@ -292,9 +278,7 @@ def user_semiring(
     one: Any,
     lift: Callable[[Array], Array] = lambda x: x,
 ) -> Semiring:
-    """A semiring from two functions and two units; sums fold `add`. Check its laws with
-    `verify_laws`.
-    """
+    """A semiring from two functions and two units; sums fold `add`. See `verify_laws`."""
 
     def add_in(a: Array, b: Array, xp: Namespace) -> Array:
         return add(a, b)

@@ -1,3 +1,1 @@
-"""Exponential families (PL15 to PL22): one family to a row, one file to a kind; `table.py` lists
-them.
-"""
+"""Exponential families (PL15 to PL22): one family to a row; `table.py` lists them."""

@@ -1,10 +1,4 @@
-"""Families of indices and counts: Bernoulli, Binomial, Categorical, Multinomial, Poisson,
-Geometric.
-
-A simplex of k probabilities has k - 1 natural parameters, the log-odds against its last entry.
-"""
-
-from __future__ import annotations
+"""Families of indices and counts. A simplex of k has the log-odds against its last entry."""
 
 from dataclasses import replace
 
@@ -12,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, gammaln
 
-from .family import Array, Conjugate, Family, Usual
+from .family import Array, ConjugatePrior, Family, positive_first, zero_like
 from .special import mean_log_factorial
 
 
@@ -38,20 +32,17 @@ def binomial(total_count: int) -> Family:
     return Family(
         name="Binomial",
         support=f"whole numbers from 0 to {n}",
-        event_ndim=0,
-        statistic=lambda x: x[None],
         log_base=log_base,
         mean_log_base=mean_log_base,
         contains=lambda x: is_count(x) & (x <= n),
         log_partition=lambda theta: n * jax.nn.softplus(theta[0]),
-        in_domain=lambda theta: jnp.isfinite(theta[0]),
         slack=lambda mean: jnp.where(mean[0] > 0, 1 - mean[0] / n, 0),
         from_usual=lambda probs: jax.scipy.special.logit(probs)[None],
         to_usual=lambda theta: {"probs": jax.nn.sigmoid(theta[0])},
         usual_ndims={"probs": 0},
         examples=({"probs": 0.3}, {"probs": 0.95}),
         natural_of_mean=lambda mean: jnp.log(mean) - jnp.log(n - mean),
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Beta",
             of="probs",
             pieces=lambda theta: n * jax.nn.softplus(theta),
@@ -94,7 +85,6 @@ def multinomial(total_count: int, size: int) -> Family:
         mean_log_base=mean_log_base,
         contains=lambda x: is_count(x).all() & (x.sum() == n),
         log_partition=lambda theta: n * jax.nn.logsumexp(with_zero(theta)),
-        in_domain=lambda theta: jnp.isfinite(theta).all(),
         slack=lambda mean: simplex_slack(mean / n),
         from_usual=log_odds,
         to_usual=lambda theta: {"probs": jax.nn.softmax(with_zero(theta))},
@@ -111,13 +101,9 @@ def categorical(size: int) -> Family:
     return Family(
         name="Categorical",
         support=f"whole numbers from 0 to {size - 1}",
-        event_ndim=0,
         statistic=lambda x: (x == jnp.arange(size - 1, dtype=x.dtype)).astype(x.dtype),
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=lambda x: is_count(x) & (x < size),
         log_partition=lambda theta: jax.nn.logsumexp(with_zero(theta)),
-        in_domain=lambda theta: jnp.isfinite(theta).all(),
         slack=simplex_slack,
         from_usual=log_odds,
         to_usual=lambda theta: {"probs": jax.nn.softmax(with_zero(theta))},
@@ -146,14 +132,14 @@ def simplex_examples(size: int) -> tuple[dict[str, list[float]], ...]:
     return {"probs": [1 / size] * size}, {"probs": [k / sum(weights) for k in weights]}
 
 
-def dirichlet_prior(n: int) -> Conjugate:
+def dirichlet_prior(n: int) -> ConjugatePrior:
     def concentration(chi: Array, nu: Array) -> Array:
         return jnp.append(chi, n * nu - chi.sum())
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         return gammaln(concentration(chi, nu)).sum() - gammaln(n * nu[0])
 
-    return Conjugate(
+    return ConjugatePrior(
         name="Dirichlet",
         of="probs",
         pieces=lambda theta: n * jax.nn.logsumexp(with_zero(theta))[None],
@@ -171,7 +157,7 @@ def bernoulli() -> Family:
         name="Bernoulli",
         support="0 and 1",
         log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
+        mean_log_base=zero_like,
         known={},
     )
 
@@ -186,20 +172,17 @@ def poisson() -> Family:
     return Family(
         name="Poisson",
         support="whole numbers from 0",
-        event_ndim=0,
-        statistic=lambda x: x[None],
         log_base=lambda x: -gammaln(x + 1),
         mean_log_base=mean_log_base,
         contains=is_count,
         log_partition=lambda theta: jnp.exp(theta[0]),
-        in_domain=lambda theta: jnp.isfinite(theta[0]),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda rate: jnp.log(rate)[None],
         to_usual=lambda theta: {"rate": jnp.exp(theta[0])},
         usual_ndims={"rate": 0},
         examples=({"rate": 0.2}, {"rate": 3.5}, {"rate": 40.0}),
         natural_of_mean=jnp.log,
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Gamma",
             of="rate",
             pieces=jnp.exp,
@@ -212,33 +195,24 @@ def poisson() -> Family:
 
 
 def geometric() -> Family:
-    """exp(theta x + log(1 - exp theta)) for x failures before the first success, theta = log(1 -
-    probs).
-    """
+    """exp(theta x + log(1 - exp theta)), x failures before a success, theta = log(1 - probs)."""
 
     def log_partition(theta: Array) -> Array:
         return -jnp.log(-jnp.expm1(theta[0]))
 
-    def usual(theta: Array) -> Usual:
-        return {"probs": -jnp.expm1(theta[0])}
-
     return Family(
         name="Geometric",
         support="whole numbers from 0",
-        event_ndim=0,
-        statistic=lambda x: x[None],
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=is_count,
         log_partition=log_partition,
         in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda probs: jnp.log1p(-probs)[None],
-        to_usual=usual,
+        to_usual=lambda theta: {"probs": -jnp.expm1(theta[0])},
         usual_ndims={"probs": 0},
         examples=({"probs": 0.15}, {"probs": 0.8}),
         natural_of_mean=lambda mean: -jnp.log1p(1 / mean),
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Beta",
             of="probs",
             pieces=lambda theta: log_partition(theta)[None],

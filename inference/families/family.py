@@ -6,24 +6,23 @@ leading axes. Every row is minimal: its statistics are affinely independent, so 
 parameters are unique and the Hessian of A is positive definite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import jax.numpy as jnp
+
+from ..errors import InferenceError
 
 Array = Any
 Usual = dict[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Conjugate:
-    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) on the natural parameters,
-    where sum_j A_j = A.
-
-    With more than one piece A_j the family of priors is larger than the canonical one and is
-    updated just as easily. The normaliser is that of the density of the natural parameters, not of
-    the usual ones.
+class ConjugatePrior:
+    """The prior exp(<theta, statistic> - sum_j counts_j A_j(theta)) of theta, sum_j A_j = A. With
+    more than one piece A_j it is larger than the canonical family and updated as easily. The
+    normaliser is that of the density of the natural parameters, not of the usual ones.
     """
 
     name: str
@@ -35,31 +34,61 @@ class Conjugate:
     usual_ndims: Mapping[str, int]
 
 
+def positive_first(mean: Array) -> Array:
+    """The slack of a family whose only mean is any positive number."""
+    return (mean[0] > 0).astype(mean.dtype)
+
+
+def only_itself(x: Array) -> Array:
+    return x[None]
+
+
+def zero_like(theta: Array) -> Array:
+    return jnp.zeros((), theta.dtype)
+
+
+def all_finite(theta: Array) -> Array:
+    return jnp.isfinite(theta).all()
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A row. `slack(mean)` is positive inside the set of means and zero or less on its boundary, in
-    relative terms.
-
-    Either `natural_of_mean` is the inverse of the gradient of A in closed form, or it is None and
-    `start(mean)` is where Newton's method begins. `examples` are usual parameters on which the laws
-    of the row are tested.
+    """A row. `slack(mean)`, relative, is positive inside the set of means and not on its boundary.
+    `natural_of_mean` inverts the gradient of A, or `start(mean)` is where Newton's method begins.
+    `examples` are usual parameters on which the identities of the row are tested.
     """
 
     name: str
     support: str
-    event_ndim: int
-    statistic: Callable[[Array], Array]
-    log_base: Callable[[Array], Array]
-    mean_log_base: Callable[[Array], Array]
     contains: Callable[[Array], Array]
     log_partition: Callable[[Array], Array]
-    in_domain: Callable[[Array], Array]
     slack: Callable[[Array], Array]
     from_usual: Callable[..., Array]
     to_usual: Callable[[Array], Usual]
     usual_ndims: Mapping[str, int]
     examples: tuple[Mapping[str, Any], ...]
+    event_ndim: int = 0
+    statistic: Callable[[Array], Array] = only_itself
+    log_base: Callable[[Array], Array] = jnp.zeros_like
+    mean_log_base: Callable[[Array], Array] = zero_like
+    in_domain: Callable[[Array], Array] = all_finite
     natural_of_mean: Callable[[Array], Array] | None = None
     start: Callable[[Array], Array] | None = None
-    conjugate: Conjugate | None = None
+    conjugate: ConjugatePrior | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+
+
+class NoMaximumError(InferenceError):
+    """The mean of the statistics is not inside the set of means: no maximum exists."""
+
+
+class OutsideSupportError(InferenceError):
+    """An observation that has density zero whatever the parameters."""
+
+
+class NotConvergedError(InferenceError):
+    """Newton's method stopped without a certificate."""
+
+
+class NoClosedFormError(InferenceError):
+    """The conjugate prior of this family has no normaliser in closed form."""

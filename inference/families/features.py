@@ -1,10 +1,8 @@
-"""What follows from the log-partition A alone (PL18 to PL20), over leading axes and under jit, vmap
-and grad.
-"""
+"""What follows from the log-partition A alone (PL18 to PL20), over leading axes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +15,20 @@ compiled = partial(jax.jit, static_argnums=0)
 
 def from_usual(family: Family, **usual: Array) -> Array:
     """The natural parameters of the parameters that NumPyro takes."""
-    names = tuple(family.usual_ndims)
+    return by_name(family.from_usual, family.usual_ndims, usual, family.name)
+
+
+def by_name(
+    function: Callable[..., Any], ndims: Mapping[str, int], usual: Usual, whose: str
+) -> Any:
+    """A function of these parameters, which have so many axes of their own, over leading axes."""
+    names = tuple(ndims)
     if set(usual) != set(names):
-        raise TypeError(
-            f"{family.name} takes {', '.join(names)}, not {', '.join(usual) or 'nothing'}"
-        )
-    arguments = [(floats(usual[name]), family.usual_ndims[name]) for name in names]
+        given = ", ".join(usual) or "nothing"
+        raise TypeError(f"{whose} takes {', '.join(names)}, not {given}")
+    arguments = [(floats(usual[name]), ndims[name]) for name in names]
     return over_leading(
-        lambda *values: family.from_usual(**dict(zip(names, values, strict=True))), *arguments
+        lambda *values: function(**dict(zip(names, values, strict=True))), *arguments
     )
 
 
@@ -90,9 +94,7 @@ def fisher(family: Family, natural: Array) -> Array:
 
 @compiled
 def entropy(family: Family, natural: Array) -> Array:
-    """H = A(natural) - <natural, grad A(natural)> - E log h(X), in nats; differential for
-    continuous values.
-    """
+    """H = A(natural) - <natural, grad A> - E log h(X), in nats; differential if continuous."""
 
     def of_one(theta: Array) -> Array:
         value, mu = jax.value_and_grad(family.log_partition)(theta)

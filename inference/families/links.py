@@ -1,8 +1,4 @@
-"""Families with one natural parameter eta in NumPy, for regressions in which nothing is compiled:
-the A of the rows of `table.py`, with its derivatives. Normal is that of scale one.
-"""
-
-from __future__ import annotations
+"""Families of one natural parameter eta in NumPy, for regressions that compile nothing."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,6 +23,7 @@ def _softplus(eta: Array, p: Array) -> Array:
     return np.asarray(np.maximum(eta, 0) - np.log(np.maximum(p, 1 - p)))
 
 
+# Normal is that of scale one
 LINKS = {
     "Bernoulli": Link(_softplus, expit, lambda p: p * (1 - p), np.zeros_like),
     "Poisson": Link(lambda _, mean: mean, np.exp, lambda mean: mean, lambda y: gammaln(y + 1)),

@@ -1,6 +1,4 @@
-"""Normal families: of known scale, of unknown scale, multivariate."""
-
-from __future__ import annotations
+"""Normal families (of known scale, of unknown scale, multivariate) and Wishart."""
 
 import math
 from typing import Any
@@ -8,16 +6,14 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, multigammaln
 
-from .family import Array, Conjugate, Family, Usual
+from .family import Array, ConjugatePrior, Family, Usual
 from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, lower, symmetric
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 def normal_of_known_scale(scale: Any) -> Family:
-    """exp(-(x / scale)^2 / 2) / (sqrt(2 pi) scale) exp(theta x / scale - theta^2 / 2), theta = loc
-    / scale.
-    """
+    """exp(theta x / scale - theta^2 / 2) N(x; 0, scale), theta = loc / scale."""
 
     def log_base(x: Array) -> Array:
         return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
@@ -25,20 +21,18 @@ def normal_of_known_scale(scale: Any) -> Family:
     return Family(
         name="Normal",
         support="real numbers",
-        event_ndim=0,
         statistic=lambda x: x[None] / scale,
         log_base=log_base,
         mean_log_base=lambda theta: -(1 + theta[0] ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2,
         contains=jnp.isfinite,
         log_partition=lambda theta: theta[0] ** 2 / 2,
-        in_domain=lambda theta: jnp.isfinite(theta[0]),
         slack=lambda mean: jnp.ones_like(mean[0]),
         from_usual=lambda loc: loc[None] / scale,
         to_usual=lambda theta: {"loc": theta[0] * scale},
         usual_ndims={"loc": 0},
         examples=({"loc": 0.0}, {"loc": -3.2}),
         natural_of_mean=lambda mean: mean,
-        conjugate=Conjugate(
+        conjugate=ConjugatePrior(
             name="Normal",
             of="loc",
             pieces=lambda theta: theta**2 / 2,
@@ -78,7 +72,6 @@ def normal() -> Family:
     return Family(
         name="Normal",
         support="real numbers",
-        event_ndim=0,
         statistic=lambda x: jnp.stack([x, x**2]),
         log_base=lambda x: jnp.full_like(x, -LOG_2PI / 2),
         mean_log_base=lambda theta: jnp.full_like(theta[0], -LOG_2PI / 2),
@@ -102,7 +95,7 @@ def normal_pieces(theta: Array) -> Array:
     return jnp.stack([-(theta[0] ** 2) / (4 * theta[1]), -jnp.log(-2 * theta[1]) / 2])
 
 
-def normal_gamma() -> Conjugate:
+def normal_gamma() -> ConjugatePrior:
     """precision ~ Gamma(concentration, rate), loc ~ Normal(loc, 1 / sqrt(count precision))."""
 
     def to_usual(chi: Array, nu: Array) -> Usual:
@@ -122,7 +115,7 @@ def normal_gamma() -> Conjugate:
         return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
 
     ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
-    return Conjugate(
+    return ConjugatePrior(
         "NormalGamma",
         "loc, 1 / scale^2",
         normal_pieces,
@@ -134,10 +127,8 @@ def normal_gamma() -> Conjugate:
 
 
 def multivariate_normal(size: int) -> Family:
-    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P =
-    covariance^-1.
-
-    Symmetric matrices are packed by their lower triangle (`special.py`).
+    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P
+    the precision; symmetric matrices are packed by their lower triangle (`special.py`).
     """
 
     def statistic(x: Array) -> Array:
@@ -213,10 +204,8 @@ def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
     )
 
 
-def normal_wishart(size: int) -> Conjugate:
-    """precision ~ Wishart(concentration, scale_matrix), loc ~ MultivariateNormal(loc, (count
-    precision)^-1).
-    """
+def normal_wishart(size: int) -> ConjugatePrior:
+    """precision ~ Wishart(concentration, scale_matrix), loc ~ Normal(loc, (count precision)^-1)."""
 
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]
@@ -240,7 +229,7 @@ def normal_wishart(size: int) -> Conjugate:
         return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
 
     ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
-    return Conjugate(
+    return ConjugatePrior(
         name="NormalWishart",
         of="loc, covariance_matrix^-1",
         pieces=lambda theta: multivariate_pieces(theta, size),
@@ -249,3 +238,66 @@ def normal_wishart(size: int) -> Conjugate:
         to_usual=to_usual,
         usual_ndims=ndims,
     )
+
+
+def wishart(size: int) -> Family:
+    """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration -
+    size - 1) / 2); symmetric matrices are packed by their lower triangle (`special.py`).
+    """
+
+    def half_count(theta: Array) -> Array:
+        return theta[-1] + (size + 1) / 2
+
+    def log_partition(theta: Array) -> Array:
+        half = half_count(theta)
+        return multigammaln(half, size) - half * log_det(-dual_symmetric(theta[:-1]))
+
+    def in_domain(theta: Array) -> Array:
+        return (
+            jnp.isfinite(theta).all()
+            & (theta[-1] > -1)
+            & is_positive_definite(-dual_symmetric(theta[:-1]))
+        )
+
+    def from_usual(concentration: Array, scale_matrix: Array) -> Array:
+        return jnp.append(dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2)
+
+    def to_usual(theta: Array) -> Usual:
+        return {
+            "concentration": 2 * half_count(theta),
+            "scale_matrix": inverse(-2 * dual_symmetric(theta[:-1])),
+        }
+
+    def slack(mean: Array) -> Array:
+        """log |E X| - E log |X|, positive by Jensen's inequality."""
+        return jnp.nan_to_num(log_det(symmetric(mean[:-1])) - mean[-1])
+
+    def start(mean: Array) -> Array:
+        """log |E X| - E log |X| is about size (size + 1) / 2 / concentration."""
+        count = size - 1 + size * (size + 1) / 2 / slack(mean)
+        return from_usual(count, symmetric(mean[:-1]) / count)
+
+    return Family(
+        name="Wishart",
+        support=f"positive definite matrices of {size} rows",
+        event_ndim=2,
+        statistic=lambda x: jnp.append(lower(x), log_det(x)),
+        log_base=lambda x: jnp.zeros_like(x[0, 0]),
+        contains=lambda x: is_positive_definite(x) & (x == x.T).all(),
+        log_partition=log_partition,
+        in_domain=in_domain,
+        slack=slack,
+        from_usual=from_usual,
+        to_usual=to_usual,
+        usual_ndims={"concentration": 0, "scale_matrix": 2},
+        examples=wishart_examples(size),
+        start=start,
+    )
+
+
+def wishart_examples(size: int) -> tuple[dict[str, Any], ...]:
+    near = [[0.5 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
+    return {"concentration": size + 0.5, "scale_matrix": near}, {
+        "concentration": size + 9.0,
+        "scale_matrix": near,
+    }

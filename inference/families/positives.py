@@ -1,20 +1,14 @@
-"""Families of positive numbers, and the Laplace family, whose distance from its location is one:
-Exponential, Gamma.
-"""
-
-from __future__ import annotations
+"""Families of positive numbers, proportions and angles; Laplace by its distance from loc."""
 
 import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import gammaln
 
-from .family import Array, Conjugate, Family
-
-
-def is_positive(x: Array) -> Array:
-    return (x > 0) & jnp.isfinite(x)
+from .family import Array, ConjugatePrior, Family, positive_first
+from .special import log_bessel
 
 
 def exponential() -> Family:
@@ -22,14 +16,10 @@ def exponential() -> Family:
     return Family(
         name="Exponential",
         support="positive numbers",
-        event_ndim=0,
-        statistic=lambda x: x[None],
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
         contains=lambda x: (x >= 0) & jnp.isfinite(x),
         log_partition=lambda theta: -jnp.log(-theta[0]),
         in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda rate: -rate[None],
         to_usual=lambda theta: {"rate": -theta[0]},
         usual_ndims={"rate": 0},
@@ -44,14 +34,13 @@ def laplace_of_known_location(loc: Any) -> Family:
     return Family(
         name="Laplace",
         support="real numbers",
-        event_ndim=0,
         statistic=lambda x: jnp.abs(x - loc)[None],
         log_base=lambda x: jnp.full_like(x, -math.log(2)),
         mean_log_base=lambda theta: jnp.full_like(theta[0], -math.log(2)),
         contains=jnp.isfinite,
         log_partition=lambda theta: -jnp.log(-theta[0]),
         in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=lambda mean: (mean[0] > 0).astype(mean.dtype),
+        slack=positive_first,
         from_usual=lambda scale: -1 / scale[None],
         to_usual=lambda theta: {"scale": -1 / theta[0]},
         usual_ndims={"scale": 0},
@@ -62,9 +51,9 @@ def laplace_of_known_location(loc: Any) -> Family:
     )
 
 
-def rate_prior(name: str, of: str) -> Conjugate:
+def rate_prior(name: str, of: str) -> ConjugatePrior:
     """-theta ~ Gamma(concentration, rate)."""
-    return Conjugate(
+    return ConjugatePrior(
         name=name,
         of=of,
         pieces=lambda theta: -jnp.log(-theta),
@@ -90,11 +79,8 @@ def gamma() -> Family:
     return Family(
         name="Gamma",
         support="positive numbers",
-        event_ndim=0,
         statistic=lambda x: jnp.stack([jnp.log(x), x]),
-        log_base=jnp.zeros_like,
-        mean_log_base=lambda theta: jnp.zeros((), theta.dtype),
-        contains=is_positive,
+        contains=lambda x: (x > 0) & jnp.isfinite(x),
         log_partition=log_partition,
         in_domain=lambda theta: jnp.isfinite(theta).all() & (theta[0] > -1) & (theta[1] < 0),
         slack=lambda mean: jnp.nan_to_num(jnp.log(mean[1]) - mean[0], nan=0.0),
@@ -102,5 +88,105 @@ def gamma() -> Family:
         to_usual=lambda theta: {"concentration": theta[0] + 1, "rate": -theta[1]},
         usual_ndims={"concentration": 0, "rate": 0},
         examples=({"concentration": 0.7, "rate": 0.5}, {"concentration": 6.0, "rate": 3.0}),
+        start=start,
+    )
+
+
+def log_partition(theta: Array) -> Array:
+    """log of the multivariate beta function of theta + 1."""
+    return gammaln(theta + 1).sum() - gammaln((theta + 1).sum())
+
+
+def in_domain(theta: Array) -> Array:
+    return (jnp.isfinite(theta) & (theta > -1)).all()
+
+
+def slack(mean: Array) -> Array:
+    """E log x_k is what it can be when sum exp E log x_k < 1, by Jensen's inequality."""
+    return 1 - jnp.exp(mean).sum()
+
+
+def start(mean: Array) -> Array:
+    """Stirling's approximation where proportions hardly vary, -1 / E log x_k near 0 or 1."""
+    centre = jnp.exp(mean) / jnp.exp(mean).sum()
+    total = (mean.size - 1) / (-2 * jnp.log(jnp.exp(mean).sum()))
+    return total * centre + 1 / (1 - mean) - 1
+
+
+def beta() -> Family:
+    """exp(theta_1 log x + theta_2 log(1 - x) - A), theta = (a - 1, b - 1)."""
+    return Family(
+        name="Beta",
+        support="numbers between 0 and 1",
+        statistic=lambda x: jnp.stack([jnp.log(x), jnp.log1p(-x)]),
+        contains=lambda x: (x > 0) & (x < 1),
+        log_partition=log_partition,
+        in_domain=in_domain,
+        slack=slack,
+        from_usual=lambda concentration1, concentration0: jnp.stack(
+            [concentration1 - 1, concentration0 - 1]
+        ),
+        to_usual=lambda theta: {"concentration1": theta[0] + 1, "concentration0": theta[1] + 1},
+        usual_ndims={"concentration1": 0, "concentration0": 0},
+        examples=(
+            {"concentration1": 1.5, "concentration0": 4.0},
+            {"concentration1": 30.0, "concentration0": 20.0},
+        ),
+        start=start,
+    )
+
+
+def dirichlet(size: int) -> Family:
+    """exp(sum_k theta_k log x_k - A), theta = concentration - 1, a density of all but the last."""
+    return Family(
+        name="Dirichlet",
+        support=f"{size} positive numbers that sum to 1",
+        event_ndim=1,
+        statistic=jnp.log,
+        log_base=lambda x: jnp.zeros_like(x[0]),
+        contains=lambda x: (
+            (x > 0).all() & (jnp.abs(x.sum() - 1) < 8 * size * float(np.finfo(x.dtype).eps))
+        ),
+        log_partition=log_partition,
+        in_domain=in_domain,
+        slack=slack,
+        from_usual=lambda concentration: concentration - 1,
+        to_usual=lambda theta: {"concentration": theta + 1},
+        usual_ndims={"concentration": 1},
+        examples=(
+            {"concentration": [2.0] * size},
+            {"concentration": [1.5 + 2.0 * k for k in range(size)]},
+        ),
+        start=start,
+    )
+
+
+def von_mises() -> Family:
+    """exp(theta . (cos x, sin x) - log I0(|theta|)) / 2 pi, theta = kappa (cos loc, sin loc)."""
+
+    def start(mean: Array) -> Array:
+        """Banerjee's approximation of the concentration."""
+        square = mean @ mean
+        return mean * (2 - square) / (1 - square)
+
+    def from_usual(loc: Array, concentration: Array) -> Array:
+        return concentration * jnp.stack([jnp.cos(loc), jnp.sin(loc)])
+
+    return Family(
+        name="VonMises",
+        support="angles",
+        statistic=lambda x: jnp.stack([jnp.cos(x), jnp.sin(x)]),
+        log_base=lambda x: jnp.full_like(x, -math.log(2 * math.pi)),
+        mean_log_base=lambda theta: jnp.full_like(theta[0], -math.log(2 * math.pi)),
+        contains=jnp.isfinite,
+        log_partition=lambda theta: log_bessel(theta @ theta),
+        slack=lambda mean: 1 - mean @ mean,
+        from_usual=from_usual,
+        to_usual=lambda theta: {
+            "loc": jnp.arctan2(theta[1], theta[0]),
+            "concentration": jnp.linalg.norm(theta),
+        },
+        usual_ndims={"loc": 0, "concentration": 0},
+        examples=({"loc": 0.3, "concentration": 0.01}, {"loc": -2.0, "concentration": 8.0}),
         start=start,
     )

@@ -1,48 +1,31 @@
-"""Conjugate priors: observing adds the statistics and the counts, and all else is a difference of
-normalisers.
+"""Conjugate priors: observing adds statistics and counts, all else is a difference of normalisers.
 
-The prior has log density <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts) in
-theta = natural.
+The log density of theta is <theta, statistic> - sum_j counts_j A_j(theta) - B(statistic, counts).
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from .errors import NoClosedFormError
-from .family import Array, Conjugate, Family, Usual
-from .features import compiled, in_domain, log_partition, statistic
+from .family import Array, ConjugatePrior, Family, NoClosedFormError, Usual
+from .features import by_name, compiled, in_domain, log_partition, statistic
 from .special import floats, over_leading
 
 
 class Prior(NamedTuple):
-    """What was seen before: the sum of the statistics and the number of observations, one for each
-    piece of A.
-    """
+    """What was seen before: the sum of the statistics, and a count for each piece of A."""
 
     statistic: Array
     counts: Array
 
 
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
-    """The prior in its usual parameters, those of NumPyro where it has that distribution
-    (`conjugate.name`).
-    """
+    """The prior in its usual parameters, NumPyro's where it has `conjugate.name`."""
     conjugate = closed(family)
-    names = tuple(conjugate.usual_ndims)
-    if set(usual) != set(names):
-        raise TypeError(
-            f"the {conjugate.name} prior takes {', '.join(names)}, not "
-            f"{', '.join(usual) or 'nothing'}"
-        )
-    arguments = [(floats(usual[name]), conjugate.usual_ndims[name]) for name in names]
-
-    def of_one(*values: Array) -> tuple[Array, Array]:
-        return conjugate.from_usual(**dict(zip(names, values, strict=True)))
-
-    return Prior(*over_leading(of_one, *arguments))
+    found = by_name(
+        conjugate.from_usual, conjugate.usual_ndims, usual, f"the {conjugate.name} prior"
+    )
+    return Prior(*found)
 
 
 @compiled
@@ -53,9 +36,8 @@ def prior_to_usual(family: Family, prior: Prior) -> Usual:
 
 @compiled
 def update(family: Family, prior: Prior, values: Array, weights: Array | None = None) -> Prior:
-    """The posterior: (statistic + sum_i w_i T(x_i), counts + sum_i w_i).
-
-    The last axis before those of one value counts the observations.
+    """The posterior (statistic + sum_i w_i T(x_i), counts + sum_i w_i), i the last axis but a
+    value's.
     """
     statistics = statistic(family, values)
     shares = (
@@ -74,17 +56,14 @@ def added(x: Array, y: Array) -> Array:
 
 @compiled
 def log_density(family: Family, prior: Prior, natural: Array) -> Array:
-    """The log density of the natural parameters; up to a constant if the normaliser has no closed
-    form.
-    """
+    """The log density of the natural parameters; up to a constant without a closed form."""
     natural = floats(natural)
 
     def of_one(theta: Array, chi: Array, nu: Array) -> Array:
-        pieces = (
-            family.conjugate.pieces(theta)
-            if family.conjugate
-            else log_partition(family, theta)[None]
-        )
+        if family.conjugate:
+            pieces = family.conjugate.pieces(theta)
+        else:
+            pieces = log_partition(family, theta)[None]
         constant = family.conjugate.log_normaliser(chi, nu) if family.conjugate else 0.0
         return jnp.where(in_domain(family, theta), theta @ chi - nu @ pieces - constant, -jnp.inf)
 
@@ -93,9 +72,7 @@ def log_density(family: Family, prior: Prior, natural: Array) -> Array:
 
 @compiled
 def log_normaliser(family: Family, prior: Prior) -> Array:
-    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) over the
-    natural parameters.
-    """
+    """B = log of the integral of exp(<theta, statistic> - sum_j counts_j A_j(theta)) d theta."""
     return over_leading(closed(family).log_normaliser, *with_axes(prior))
 
 
@@ -122,10 +99,10 @@ def with_axes(prior: Prior) -> tuple[tuple[Array, int], tuple[Array, int]]:
     return (floats(prior.statistic), 1), (floats(prior.counts), 1)
 
 
-def closed(family: Family) -> Conjugate:
+def closed(family: Family) -> ConjugatePrior:
     if family.conjugate is None:
         raise NoClosedFormError(
-            f"the conjugate prior of {family.name} has no normaliser in closed form: update it by `update`, "
-            f"and sample or integrate its unnormalised `log_density`"
+            f"the conjugate prior of {family.name} has no normaliser in closed form: update it by "
+            "`update`, and sample or integrate its unnormalised `log_density`"
         )
     return family.conjugate

@@ -1,8 +1,4 @@
-"""Functions that several rows need: over leading axes, packed symmetric matrices, expected
-log-factorials, log I0.
-"""
-
-from __future__ import annotations
+"""What rows share: leading axes, packed symmetric matrices, E log X!, log I0."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,24 +20,16 @@ def floats(x: Any) -> Array:
 
 
 def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) -> Any:
-    """The function of one point carried over leading axes; each argument comes with its number of
-    own axes.
-    """
+    """The function of one point over leading axes; each argument has so many axes of its own."""
     arrays = [(jnp.asarray(x), ndim) for x, ndim in arguments]
     lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x, ndim in arrays))
     if not lead:
         return function(*(x for x, _ in arrays))
-    flat = [spread(x, lead, ndim) for x, ndim in arrays]
+    flat = []
+    for x, ndim in arrays:
+        own = x.shape[x.ndim - ndim :]
+        flat.append(jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own)))
     return jax.tree.map(lambda y: y.reshape((*lead, *y.shape[1:])), jax.vmap(function)(*flat))
-
-
-def spread(x: Array, lead: tuple[int, ...], ndim: int) -> Array:
-    own = x.shape[x.ndim - ndim :]
-    return (
-        jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own))
-        if own
-        else jnp.broadcast_to(x, lead).reshape(-1)
-    )
 
 
 def lower(matrix: Array) -> Array:

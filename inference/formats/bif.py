@@ -9,8 +9,6 @@ A `table` lists all numbers, the child's state moving slowest. Comments are // a
 hold blanks or punctuation stand between double quotes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from .network import Floats, FormatError, Network, Table, Variable, normalise_rows
+from .network import Floats, FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
 
 _TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\];|]|[^\s{}()\[\];|",]+')
 _COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -29,9 +27,7 @@ _PLAIN = re.compile(r"[^\s{}()\[\];|\",]+")
 
 @dataclass
 class _Block:
-    """A probability block as written: rows by parents' states, the whole table, the default; and
-    where in the text.
-    """
+    """A probability block as written: rows by parents' states, table, default; and where."""
 
     place: int
     scope: list[str] = field(default_factory=list)
@@ -101,9 +97,7 @@ class _Reader:
         return found
 
     def numbers(self) -> list[float]:
-        """Read straight from the text up to the next semicolon: tables of half a million numbers
-        are common.
-        """
+        """Straight from the text up to a semicolon: half a million numbers are common."""
         end = self.text.find(";", self.place)
         if end < 0:
             raise self.error("the numbers before this are not ended by `;`")
@@ -133,7 +127,7 @@ class _Reader:
 
     def network(self) -> Network:
         name, properties = "unknown", []
-        variables: dict[str, Variable] = {}
+        variables: dict[str, NetworkVariable] = {}
         blocks: list[_Block] = []
         while self.token:
             place = self.place
@@ -166,7 +160,7 @@ class _Reader:
         self.advance()
         return found
 
-    def _variable(self) -> Variable:
+    def _variable(self) -> NetworkVariable:
         name = self.word("the name of a variable")
         states: list[str] = []
         properties = []
@@ -182,7 +176,7 @@ class _Reader:
         self.advance()
         if not states:
             raise self.error(f"the variable `{name}` has no `type`")
-        return Variable(name, tuple(states), tuple(properties))
+        return NetworkVariable(name, tuple(states), tuple(properties))
 
     def _states(self, name: str) -> list[str]:
         if self.word("`discrete`") != "discrete":
@@ -199,7 +193,7 @@ class _Reader:
             raise self.error(f"`{name}` lists a state twice")
         return states
 
-    def _probability(self, variables: dict[str, Variable]) -> _Block:
+    def _probability(self, variables: dict[str, NetworkVariable]) -> _Block:
         block = _Block(self.place)
         self.take("(")
         child = self.word("the name of a variable")
@@ -266,7 +260,9 @@ class _Reader:
 
     # ---- tables
 
-    def _verify_one_table_each(self, variables: dict[str, Variable], blocks: list[_Block]) -> None:
+    def _verify_one_table_each(
+        self, variables: dict[str, NetworkVariable], blocks: list[_Block]
+    ) -> None:
         seen: set[str] = set()
         for block in blocks:
             child = block.scope[-1]
@@ -277,14 +273,13 @@ class _Reader:
         if missing:
             raise self.error(f"`{missing[0]}` has no table", len(self.text.rstrip()))
 
-    def _table(self, block: _Block, variables: dict[str, Variable]) -> Table:
+    def _table(self, block: _Block, variables: dict[str, NetworkVariable]) -> NetworkTable:
         states = [variables[name].states for name in block.scope]
         shape = tuple(map(len, states))
-        values = (
-            self._rows(block, states, shape)
-            if block.table is None
-            else self._whole_table(block, shape)
-        )
+        if block.table is None:
+            values = self._rows(block, states, shape)
+        else:
+            values = self._whole_table(block, shape)
         values, wrong = normalise_rows(values)
         if wrong is not None:
             key = tuple(names[place] for names, place in zip(states, wrong, strict=False))
@@ -294,7 +289,7 @@ class _Reader:
                 f"{float(values[wrong].sum()):g}"
             )
             raise self.error(reason, block.row_places.get(key, block.place))
-        return Table(tuple(block.scope), values, tuple(block.properties))
+        return NetworkTable(tuple(block.scope), values, tuple(block.properties))
 
     def _whole_table(self, block: _Block, shape: tuple[int, ...]) -> Floats:
         assert block.table is not None
@@ -354,13 +349,13 @@ def _properties(properties: tuple[str, ...]) -> str:
     return "".join(f"  property {text};\n" for text in properties)
 
 
-def _variable_text(variable: Variable) -> str:
+def _variable_text(variable: NetworkVariable) -> str:
     states = ", ".join(map(_quoted, variable.states))
     kind = f"  type discrete [ {len(variable.states)} ] {{ {states} }};\n"
     return f"variable {_quoted(variable.name)} {{\n{kind}{_properties(variable.properties)}}}\n"
 
 
-def _table_text(table: Table, network: Network) -> str:
+def _table_text(table: NetworkTable, network: Network) -> str:
     parents = [network.by_name[name] for name in table.parents]
     given = f" | {', '.join(_quoted(p.name) for p in parents)}" if parents else ""
     lines = []

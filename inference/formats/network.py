@@ -1,7 +1,5 @@
 """A network as files hold it: variables with labelled states, and tables over them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,17 +28,15 @@ class FormatError(Exception):
 
 
 @dataclass(frozen=True)
-class Variable:
+class NetworkVariable:
     name: str
     states: tuple[str, ...]
     properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """`values` has one axis for each name of `scope`: probabilities of the last given the others,
-    or potentials.
-    """
+class NetworkTable:
+    """One axis for each name of `scope`: p(last | others), or potentials."""
 
     scope: tuple[str, ...]
     values: Floats
@@ -60,42 +56,29 @@ class Network:
     """A Bayesian network has one table for each variable, its own; a Markov network any tables."""
 
     name: str
-    variables: tuple[Variable, ...]
-    tables: tuple[Table, ...]
+    variables: tuple[NetworkVariable, ...]
+    tables: tuple[NetworkTable, ...]
     is_bayesian: bool
     properties: tuple[str, ...] = ()
 
     @cached_property
-    def by_name(self) -> Mapping[str, Variable]:
+    def by_name(self) -> Mapping[str, NetworkVariable]:
         return {variable.name: variable for variable in self.variables}
 
     def factor_graph(self) -> FactorGraph:
         sizes: dict[Any, int] = {variable.name: len(variable.states) for variable in self.variables}
         return FactorGraph(sizes, tuple(self._factor(table) for table in self.tables))
 
-    def _factor(self, table: Table) -> Factor:
+    def _factor(self, table: NetworkTable) -> Factor:
         return factor_of_values(
             table.scope, table.values, table.child if self.is_bayesian else None
         )
 
 
 def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:
-    """Rows along the last axis that sum to exactly one, and the place of a row that is no
-    distribution, if any.
-    """
+    """Rows that sum to exactly one, and the index of one that is no distribution, if any."""
     totals = values.sum(-1)
     wrong = (np.abs(totals - 1) > ROUNDED) | (values < 0).any(-1)
     if wrong.any():
         return values, tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     return values / totals[..., None], None
-
-
-def same_network(a: Network, b: Network, tolerance: float = 0.0) -> bool:
-    """The same variables in the same order, and the same tables; used to prove round trips."""
-    heads = [(n.name, n.variables, n.is_bayesian, n.properties, len(n.tables)) for n in (a, b)]
-    return heads[0] == heads[1] and all(
-        x.scope == y.scope
-        and x.properties == y.properties
-        and np.allclose(x.values, y.values, rtol=tolerance, atol=0)
-        for x, y in zip(a.tables, b.tables, strict=True)
-    )

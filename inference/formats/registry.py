@@ -1,7 +1,5 @@
 """The formats of network files, by their endings. Adding one is adding a row."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from .xmlbif import read_xmlbif, write_xmlbif
 
 
 @dataclass(frozen=True)
-class Format:
+class NetworkFormat:
     name: str
     ending: str
     read: Callable[[str, str], Network]
@@ -23,14 +21,14 @@ class Format:
 
 
 FORMATS = (
-    Format("BIF", ".bif", read_bif, write_bif, True),
-    Format("XMLBIF", ".xmlbif", read_xmlbif, write_xmlbif, True),
-    Format("XMLBIF", ".xml", read_xmlbif, write_xmlbif, True),
-    Format("UAI", ".uai", read_uai, write_uai, False),
+    NetworkFormat("BIF", ".bif", read_bif, write_bif, True),
+    NetworkFormat("XMLBIF", ".xmlbif", read_xmlbif, write_xmlbif, True),
+    NetworkFormat("XMLBIF", ".xml", read_xmlbif, write_xmlbif, True),
+    NetworkFormat("UAI", ".uai", read_uai, write_uai, False),
 )
 
 
-def format_of(path: str) -> Format | None:
+def format_of(path: str) -> NetworkFormat | None:
     ending = Path(path.removesuffix(".gz")).suffix.lower()
     return next((row for row in FORMATS if row.ending == ending), None)
 

@@ -1,17 +1,14 @@
-"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then one table
-after another.
+"""UAI, the format of the inference competitions: BAYES or MARKOV, sizes, scopes, then tables.
 
-Variables have numbers and no names: they are called x0, x1 and so on, and their states 0, 1 and so
-on. Evidence files list a count and then pairs of a variable and its state.
+Variables have numbers and no names: they are called x0, x1 and so on, their states 0, 1 and so on.
+Evidence files list a count and then pairs of a variable and its state.
 """
-
-from __future__ import annotations
 
 from math import prod
 
 import numpy as np
 
-from .network import FormatError, Network, Table, Variable, normalise_rows
+from .network import FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
 
 KINDS = {"BAYES": True, "MARKOV": False}
 
@@ -73,7 +70,7 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
     if KINDS[kind]:
         _verify_one_table_each(numbers, scopes, len(sizes))
     variables = tuple(
-        Variable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
+        NetworkVariable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
     )
     return Network("unknown", variables, tables, KINDS[kind])
 
@@ -95,7 +92,9 @@ def _scope(numbers: _Numbers, count: int) -> tuple[int, ...]:
     return scope
 
 
-def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool) -> Table:
+def _table(
+    numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool
+) -> NetworkTable:
     shape = tuple(sizes[v] for v in scope)
     count = numbers.whole("the number of entries of a table")
     if count != prod(shape):
@@ -109,7 +108,7 @@ def _table(numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayes
         values, wrong = normalise_rows(values)
         if wrong is not None:
             raise numbers.error(f"a row of the table of variable {scope[-1]} does not sum to one")
-    return Table(tuple(f"x{v}" for v in scope), values)
+    return NetworkTable(tuple(f"x{v}" for v in scope), values)
 
 
 def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:
@@ -123,9 +122,7 @@ def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], cou
 
 
 def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
-    """The states of observed variables. Some files of the competitions start with the number of
-    samples, always one.
-    """
+    """The states of observed variables; some files start with the number of samples, one."""
     numbers = _Numbers(text, path)
     if not numbers.words:
         return {}

@@ -1,8 +1,4 @@
-"""XMLBIF 0.3: BIF in XML. The numbers of a table are listed with the child's state moving
-fastest.
-"""
-
-from __future__ import annotations
+"""XMLBIF 0.3: BIF in XML. A table lists its numbers with the child's state moving fastest."""
 
 from html import escape
 from math import prod
@@ -10,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .network import FormatError, Network, Table, Variable, normalise_rows
+from .network import FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
 
 
 def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
@@ -51,15 +47,17 @@ def _properties(element: ElementTree.Element) -> tuple[str, ...]:
     return tuple((child.text or "").strip() for child in element.findall("PROPERTY"))
 
 
-def _variable(element: ElementTree.Element, path: str) -> Variable:
+def _variable(element: ElementTree.Element, path: str) -> NetworkVariable:
     name = _text(element, "NAME")
     states = tuple((child.text or "").strip() for child in element.findall("OUTCOME"))
     if not name or not states or len(set(states)) < len(states):
         raise FormatError(path, None, f"the variable `{name}` needs a name and different outcomes")
-    return Variable(name, states, _properties(element))
+    return NetworkVariable(name, states, _properties(element))
 
 
-def _table(element: ElementTree.Element, variables: dict[str, Variable], path: str) -> Table:
+def _table(
+    element: ElementTree.Element, variables: dict[str, NetworkVariable], path: str
+) -> NetworkTable:
     child = _text(element, "FOR")
     scope = (*((given.text or "").strip() for given in element.findall("GIVEN")), child)
     for name in scope:
@@ -80,7 +78,7 @@ def _table(element: ElementTree.Element, variables: dict[str, Variable], path: s
     if wrong is not None:
         key = ", ".join(variables[name].states[i] for name, i in zip(scope, wrong, strict=False))
         raise FormatError(path, None, f"the row ({key}) of `{child}` is no distribution")
-    return Table(scope, values, _properties(element))
+    return NetworkTable(scope, values, _properties(element))
 
 
 # ---- writing

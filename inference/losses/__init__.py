@@ -1,3 +1,1 @@
-"""Losses in place of a likelihood whose log-partition is too wide: scalar functions of a
-structure's tables.
-"""
+"""Losses in place of a likelihood that is too wide: scalar functions of tables."""

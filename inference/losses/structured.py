@@ -1,18 +1,14 @@
-"""Fenchel-Young losses over the configurations of a structure: conditional random fields,
-perceptron, SparseMAP.
+"""Fenchel-Young losses over the configurations of a structure: CRF, perceptron, SparseMAP.
 
 theta are the tables laid end to end and y the indicator of the entries that a configuration reads,
 so that <theta, y> is its score; Omega is minus the entropy of the joint distribution (CRF), nothing
-(perceptron), or |mu|^2 / 2 over the marginals of the factors (SparseMAP). The convex hull of the y
-is the marginal polytope.
+(perceptron), or |mu|^2 / 2 over the marginals of the factors (SparseMAP).
 
-SparseMAP projects theta onto it by Wolfe's active sets: the mode at theta - mu joins the
-configurations that mu mixes, weights are solved for on their affine hull, and those that would turn
-negative leave. The gap, the largest of <theta - mu, y - mu>, bounds the distance to the optimum and
-ends it. For one variable it is sparsemax. Its tables are finite.
+SparseMAP projects theta onto the hull of the y, the marginal polytope, by Wolfe's active sets: the
+mode at theta - mu joins the configurations that mu mixes, weights are solved for on their affine
+hull, and those that would turn negative leave. The gap, the largest of <theta - mu, y - mu>, bounds
+the distance to the optimum and ends it. For one variable it is sparsemax.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -22,10 +18,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..engines.engine import Tables
 from ..engines.tree.structure import Structure
-from ..optimise.certificate import eps_of
-from ..optimise.method import Array
-from .scores import Tables, places, score, verify_tables
+from ..optimise.method import Array, eps_of
+from .fields import places, score, verify_tables
 
 Solve = Callable[[Tables], Array]
 CLOSE = 1e3  # roundings of theta that the gap may be
@@ -35,24 +31,18 @@ ROUNDS = 8  # for each configuration of the limit
 def crf_loss(
     structure: Structure, log_partition: Callable[[Tables], Array], tables: Tables, states: Array
 ) -> Array:
-    """log Z - score of each row: the negative log-likelihood, its gradient marginals less
-    indicators.
-    """
+    """log Z - score of each row: minus the log-likelihood."""
     return log_partition(tables) - score(structure, tables, states)
 
 
 def perceptron_loss(structure: Structure, mode: Solve, tables: Tables, states: Array) -> Array:
-    """max_x score(x) - score of each row; `mode` gives the states of one, whose indicator is the
-    subgradient.
-    """
+    """max_x score(x) - score of each row; `mode` gives the states of a maximum."""
     best = jax.lax.stop_gradient(mode([jax.lax.stop_gradient(table) for table in tables]))
     return score(structure, tables, best) - score(structure, tables, states)
 
 
 class SparseMap(NamedTuple):
-    """Marginals like the tables, the configurations that they mix with their weights (zero if
-    unused), the gap.
-    """
+    """Marginals like the tables, the configurations that they mix, their weights, the gap."""
 
     marginals: tuple[Array, ...]
     states: Array
@@ -84,11 +74,9 @@ def sparsemap_loss(
 
 
 def sparsemap(structure: Structure, mode: Solve, tables: Tables, limit: int = 32) -> SparseMap:
-    """argmax over the marginal polytope of <theta, mu> - |mu|^2 / 2, with at most `limit`
-    configurations.
-
-    The derivative is exact where the configurations in use do not change: a projection onto their
-    affine hull.
+    """argmax over the marginal polytope of <theta, mu> - |mu|^2 / 2, of at most `limit`
+    configurations; its derivative, a projection onto their affine hull, is exact where they do not
+    change.
     """
     verify_tables(structure, tables)
     theta = flat(tables)
@@ -146,9 +134,7 @@ def join(active: Active, states: Array, atom: Array) -> Active:
 
 
 def settle(active: Active, theta: Array) -> Active:
-    """Towards the best weights on the affine hull, stopping where one reaches zero, which then
-    leaves.
-    """
+    """Towards the best weights on the affine hull; one that reaches zero leaves."""
 
     def move(carried: tuple[Active, Array]) -> tuple[Active, Array]:
         active, _ = carried

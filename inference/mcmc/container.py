@@ -1,12 +1,14 @@
-"""Draws in ArviZ's layout: groups of xarray Datasets, as an InferenceData (ArviZ 0.x) or a DataTree
-(ArviZ 1.x).
-"""
+"""Draws in ArviZ's layout, an InferenceData (ArviZ 0.x) or a DataTree (1.x), and what it measures.
 
-from __future__ import annotations
+Pareto-smoothed importance sampling (Vehtari, Simpson, Gelman, Yao, Gabry 2024): the largest of S
+weights follow a generalised Pareto distribution with shape k; they are replaced by its quantiles,
+and k says how far the estimates can be trusted: below 0.7 they can.
+"""
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,16 +16,16 @@ import numpy as np
 import xarray as xr
 
 with warnings.catch_warnings():
-    warnings.simplefilter(
-        "ignore", FutureWarning
-    )  # ArviZ 0.x announces 1.x once a day, and both are served here
+    # ArviZ 0.x announces 1.x once a day, and both are served here
+    warnings.simplefilter("ignore", FutureWarning)
     import arviz
 
 az: Any = arviz  # of either version, which have different functions
 SAMPLE = ("chain", "draw")
+Array = np.ndarray[Any, Any]
 
 
-class Labels(NamedTuple):
+class Coordinates(NamedTuple):
     """The dims of every variable, and the coordinates of every dim."""
 
     dims: Mapping[str, tuple[str, ...]]
@@ -31,7 +33,7 @@ class Labels(NamedTuple):
 
 
 def dataset(
-    arrays: Mapping[str, Any], labels: Labels, sample: tuple[str, ...] = SAMPLE
+    arrays: Mapping[str, Any], labels: Coordinates, sample: tuple[str, ...] = SAMPLE
 ) -> xr.Dataset:
     """`sample` are the dims that come before those of the variable."""
     variables = {}
@@ -80,9 +82,9 @@ def has_group(found: Any, name: str) -> bool:
 # ---- what ArviZ measures of chains
 
 
-def rhat(draws: xr.Dataset) -> xr.Dataset:
-    found: xr.Dataset = az.rhat(draws)
-    return found
+Measure = Callable[[xr.Dataset], xr.Dataset]
+rhat: Measure = az.rhat
+mcse: Measure = az.mcse  # the standard error of the mean
 
 
 def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
@@ -91,7 +93,34 @@ def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
     return found
 
 
-def mcse(draws: xr.Dataset) -> xr.Dataset:
-    """The standard error of the mean."""
-    found: xr.Dataset = az.mcse(draws)
-    return found
+TRUSTED = 0.7
+EQUAL = 1e-6
+
+
+class SmoothedWeights(NamedTuple):
+    """`log_weights` add up to one."""
+
+    log_weights: Array
+    k: float
+
+    @property
+    def effective(self) -> float:
+        """1 / sum of squared weights."""
+        return float(1 / np.sum(np.exp(2 * self.log_weights)))
+
+
+def smooth_weights(log_ratios: Array) -> SmoothedWeights:
+    """Equal weights have no tail; where no weight is above zero, none can be trusted."""
+    level = np.full(len(log_ratios), -np.log(len(log_ratios)))
+    if not np.isfinite(np.max(log_ratios)):
+        return SmoothedWeights(level, np.inf)
+    logs = np.asarray(log_ratios, float) - np.max(log_ratios)
+    if np.min(logs) > -EQUAL:
+        return SmoothedWeights(level, -np.inf)
+    with np.errstate(over="ignore"):  # a shape whose weight is 1 / infinity has none
+        if az.__version__.startswith("0."):
+            weights, k = az.psislw(logs)
+        else:
+            # Version 1 takes log likelihoods, whose inverses are the ratios of leave-one-out.
+            weights, k = import_module("arviz_stats.base").array_stats.psislw(-logs)
+    return SmoothedWeights(np.asarray(weights), float(k))

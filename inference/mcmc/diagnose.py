@@ -1,15 +1,12 @@
 """Whether a posterior can be trusted, in words: what is wrong, where, and what to try."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from .container import ess, group, has_group, rhat
-from .pareto import TRUSTED
+from .container import TRUSTED, ess, group, has_group, rhat
 
 RHAT = 1.01
 ESS_PER_CHAIN = 100
@@ -27,7 +24,7 @@ class Advice(NamedTuple):
         return f"{self.what}: {self.remedy}"
 
 
-class Facts(NamedTuple):
+class RunFacts(NamedTuple):
     """`centred` are draws whose scale is itself drawn, and that are not `noncentered`."""
 
     posterior: xr.Dataset
@@ -39,7 +36,7 @@ class Facts(NamedTuple):
 def diagnose(found: Any, centred: Collection[str] = (), max_tree_depth: int = 10) -> list[Advice]:
     """All that the numbers of a run speak against; nothing when all is well."""
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else None
-    facts = Facts(_real_part(group(found, "posterior")), stats, tuple(centred), max_tree_depth)
+    facts = RunFacts(_real_part(group(found, "posterior")), stats, tuple(centred), max_tree_depth)
     return [advice for check in CHECKS for advice in check(facts)]
 
 
@@ -50,7 +47,7 @@ def _real_part(posterior: xr.Dataset) -> xr.Dataset:
     ]
 
 
-def _divergences(facts: Facts) -> Iterator[Advice]:
+def _divergences(facts: RunFacts) -> Iterator[Advice]:
     count = _total(facts, "diverging")
     if not count:
         return
@@ -62,15 +59,14 @@ def _divergences(facts: Facts) -> Iterator[Advice]:
         higher = next(
             (a for a in ACCEPT if a > facts.posterior.attrs.get("target_accept", 0.0)), None
         )
-        remedy = (
-            f"take smaller steps (`target_accept={higher}`)"
-            if higher
-            else "write the model in other parameters"
-        )
+        if higher:
+            remedy = f"take smaller steps (`target_accept={higher}`)"
+        else:
+            remedy = "write the model in other parameters"
         yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
-def _mixing(facts: Facts) -> Iterator[Advice]:
+def _mixing(facts: RunFacts) -> Iterator[Advice]:
     if facts.posterior.sizes["chain"] < 2:
         return
     worst = _by_element(rhat(facts.posterior))
@@ -88,7 +84,7 @@ def _mixing(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, tuple(names), remedy)
 
 
-def _effective(facts: Facts) -> Iterator[Advice]:
+def _effective(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "tree_depth" not in facts.stats:
         return
     least = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
@@ -108,12 +104,12 @@ def _effective(facts: Facts) -> Iterator[Advice]:
             yield Advice(what, tuple(names), f"{remedy} so that parameters are less correlated")
 
 
-def _energy(facts: Facts) -> Iterator[Advice]:
+def _energy(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "energy" not in facts.stats or facts.stats.sizes["draw"] < 10:
         return
     energy = facts.stats["energy"].values
-    spread = np.var(energy, axis=1, ddof=1)
-    low = np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.where(spread > 0, spread, np.inf)
+    variance = np.var(energy, axis=1, ddof=1)
+    low = np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.where(variance > 0, variance, np.inf)
     bad = [int(chain) for chain in np.flatnonzero(low < BFMI)]
     if bad:
         what = (
@@ -127,7 +123,7 @@ def _energy(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _depth(facts: Facts) -> Iterator[Advice]:
+def _depth(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "tree_depth" not in facts.stats:
         return
     count = int(np.sum(facts.stats["tree_depth"].values >= facts.max_tree_depth))
@@ -140,7 +136,7 @@ def _depth(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, (), f"parameters differ in scale or are correlated: {remedy}")
 
 
-def _tail(facts: Facts) -> Iterator[Advice]:
+def _tail(facts: RunFacts) -> Iterator[Advice]:
     k = facts.posterior.attrs.get("pareto_k")
     if k is not None and not k < TRUSTED:
         what = (
@@ -150,7 +146,7 @@ def _tail(facts: Facts) -> Iterator[Advice]:
         yield Advice(what, (), "use `method='nuts'`")
 
 
-CHECKS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
+CHECKS: tuple[Callable[[RunFacts], Iterator[Advice]], ...] = (
     _divergences,
     _mixing,
     _effective,
@@ -160,15 +156,13 @@ CHECKS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
 )
 
 
-def _total(facts: Facts, name: str) -> int:
-    return (
-        0
-        if facts.stats is None or name not in facts.stats
-        else int(np.sum(facts.stats[name].values))
-    )
+def _total(facts: RunFacts, name: str) -> int:
+    if facts.stats is None or name not in facts.stats:
+        return 0
+    return int(np.sum(facts.stats[name].values))
 
 
-def _draws(facts: Facts) -> int:
+def _draws(facts: RunFacts) -> int:
     return int(facts.posterior.sizes["chain"] * facts.posterior.sizes["draw"])
 
 
@@ -181,7 +175,7 @@ def _by_element(found: Any, least: bool = False) -> dict[str, float]:
     }
 
 
-def _longer(facts: Facts) -> str:
+def _longer(facts: RunFacts) -> str:
     """Twice what was asked for."""
     warmup = facts.posterior.attrs.get("warmup")
     draws = f"`draws={2 * facts.posterior.sizes['draw']}`"

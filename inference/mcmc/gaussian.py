@@ -1,8 +1,4 @@
-"""A Gaussian in unconstrained space, standing for the posterior: at its mode (Laplace), or closest
-to it (SVI).
-"""
-
-from __future__ import annotations
+"""A Gaussian in unconstrained space for the posterior: at its mode, or closest (SVI)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +9,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from .start import find_starts
-from .target import Target
+from .target import TargetDensity, find_starts
 
 ITERATIONS = 500
 SMALL = 1e-6
@@ -39,7 +34,7 @@ class Gaussian(NamedTuple):
     factor: jax.Array
 
 
-class Flat(NamedTuple):
+class FlatTarget(NamedTuple):
     """The target as a function of one vector."""
 
     potential: Callable[[jax.Array], jax.Array]
@@ -47,10 +42,10 @@ class Flat(NamedTuple):
     start: jax.Array
 
 
-def flatten(target: Target, key: Any) -> Flat:
+def flatten(target: TargetDensity, key: Any) -> FlatTarget:
     (start,) = find_starts(target, key[None])
     vector, unravel = ravel_pytree(start.raw)
-    return Flat(lambda x: target.potential(unravel(x)), unravel, vector)
+    return FlatTarget(lambda x: target.potential(unravel(x)), unravel, vector)
 
 
 # ---- Laplace
@@ -60,19 +55,20 @@ class Local(NamedTuple):
     """The potential at a point, its gradient and its Hessian."""
 
     value: Array
-    slope: Array
+    gradient: Array
     curvature: Array
 
 
-def fit_laplace(flat: Flat) -> Gaussian:
+def fit_laplace(flat: FlatTarget) -> Gaussian:
     """mean = argmin potential, covariance = inverse of its Hessian there."""
     mode, found = _minimise(flat)
     values, vectors = np.linalg.eigh(found.curvature)
-    is_level = values[0] > 0 and np.sum((vectors.T @ found.slope) ** 2 / values) < SMALL
+    is_level = values[0] > 0 and np.sum((vectors.T @ found.gradient) ** 2 / values) < SMALL
     if not is_level or _is_flat(flat, mode, found):
         raise NoMode(
-            "no mode was found: the density grows without end, or is flat, in some direction of unconstrained space. "
-            "A scale that may shrink to zero does that; `method='nuts'` has no such trouble"
+            "no mode was found: the density grows without end, or is flat, in some direction of "
+            "unconstrained space. A scale that may shrink to zero does that; `method='nuts'` has "
+            "no such trouble"
         )
     lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
     return Gaussian(
@@ -80,12 +76,9 @@ def fit_laplace(flat: Flat) -> Gaussian:
     )
 
 
-def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
-    """Whether the potential fails to rise a standard deviation away, where that of a Gaussian rises
-    by a half.
-
-    Rounding makes the curvature along a ridge positive, and a plateau has some that vanishes as
-    slowly as its slope.
+def _is_flat(flat: FlatTarget, mode: jax.Array, found: Local) -> bool:
+    """Whether the potential fails to rise a standard deviation away (a Gaussian's by a half):
+    rounding makes the curvature along a ridge positive, and a plateau has some that vanishes.
     """
     values, vectors = np.linalg.eigh(found.curvature)
     away = (vectors / np.sqrt(values)).T
@@ -94,21 +87,19 @@ def _is_flat(flat: Flat, mode: jax.Array, found: Local) -> bool:
     return bool(np.any(there - found.value < LEAST_RISE))
 
 
-def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
-    """Newton's method with |eigenvalues| + damping for curvature: always downhill, and quadratic
-    near the end.
-    """
+def _minimise(flat: FlatTarget) -> tuple[jax.Array, Local]:
+    """Newton's method with |eigenvalues| + damping as curvature: downhill, quadratic at last."""
 
-    def look(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        value, slope = jax.value_and_grad(flat.potential)(point)
-        return value, slope, jax.hessian(flat.potential)(point)
+    def evaluate(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        value, gradient = jax.value_and_grad(flat.potential)(point)
+        return value, gradient, jax.hessian(flat.potential)(point)
 
-    compiled = jax.jit(look)
+    compiled = jax.jit(evaluate)
     point, damping = flat.start, 1.0
     here = Local(*map(np.asarray, compiled(point)))
     for _ in range(ITERATIONS):
         values, vectors = np.linalg.eigh(here.curvature)
-        along = vectors.T @ here.slope
+        along = vectors.T @ here.gradient
         if (values[0] > 0 and np.sum(along**2 / values) < 1e-3 * SMALL) or damping > MOST_DAMPING:
             break
         step = vectors @ (along / (np.abs(values) + damping))
@@ -124,11 +115,9 @@ def _minimise(flat: Flat) -> tuple[jax.Array, Local]:
 
 
 def fit_svi(
-    flat: Flat, key: Any, steps: int, rate: float = 0.01, particles: int = 8
+    flat: FlatTarget, key: Any, steps: int, rate: float = 0.01, particles: int = 8
 ) -> tuple[Gaussian, Array]:
-    """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|; the losses
-    come along.
-    """
+    """Adam on an estimate of -ELBO = E[potential(mean + factor noise)] - log |factor|."""
     size = len(flat.start)
     is_full = size <= MOST_FULL
     optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps))
@@ -144,9 +133,9 @@ def fit_svi(
 
     def step(carried: Any, k: Any) -> Any:
         raw, state = carried
-        value, slope = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, k))
-        slope = jax.tree.map(lambda part: jnp.where(jnp.isfinite(part), part, 0.0), slope)
-        change, state = optimizer.update(slope, state, raw)
+        value, gradient = jax.value_and_grad(loss)(raw, jax.random.fold_in(key, k))
+        gradient = jax.tree.map(lambda part: jnp.where(jnp.isfinite(part), part, 0.0), gradient)
+        change, state = optimizer.update(gradient, state, raw)
         return (optax.apply_updates(raw, change), state), value
 
     below = jnp.zeros((size, size) if is_full else ())
@@ -160,20 +149,20 @@ def fit_svi(
 
 
 class Weighted(NamedTuple):
-    """Points of unconstrained space and log density(point) - log proposal(point), up to a
-    constant.
-    """
+    """Points of unconstrained space and log density - log proposal, up to a constant."""
 
     points: jax.Array
     log_ratios: Array
 
 
-def draw_gaussian(flat: Flat, gaussian: Gaussian, key: Any, count: int) -> Weighted:
+def draw_gaussian(flat: FlatTarget, gaussian: Gaussian, key: Any, count: int) -> Weighted:
     noise = jax.random.normal(key, (count, len(gaussian.mean)))
     return _weighted(flat, gaussian, noise, -0.5 * jnp.sum(noise**2, axis=-1))
 
 
-def draw_student(flat: Flat, gaussian: Gaussian, key: Any, count: int, df: float = 5.0) -> Weighted:
+def draw_student(
+    flat: FlatTarget, gaussian: Gaussian, key: Any, count: int, df: float = 5.0
+) -> Weighted:
     """Tails like |x|^-(df + size), so that few weights get out of hand."""
     size = len(gaussian.mean)
     first, second = jax.random.split(key)
@@ -186,7 +175,7 @@ def draw_student(flat: Flat, gaussian: Gaussian, key: Any, count: int, df: float
 
 
 def _weighted(
-    flat: Flat, gaussian: Gaussian, noise: jax.Array, log_proposal: jax.Array
+    flat: FlatTarget, gaussian: Gaussian, noise: jax.Array, log_proposal: jax.Array
 ) -> Weighted:
     points = gaussian.mean + noise @ gaussian.factor.T
     potentials = jax.jit(lambda p: jax.lax.map(flat.potential, p, batch_size=100))(points)

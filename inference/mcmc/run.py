@@ -1,11 +1,8 @@
-"""NUTS in stretches: warm-up and draws of several chains, each a pure function of the state before.
+"""NUTS in chunks: warm-up and draws of several chains, each a pure function of the state before.
 
-A state is arrays alone, every draw is made from the key in it, and all stretches run one compiled
-program. A run that continues from the state after any stretch is therefore the same run, bit for
-bit.
+A state is arrays alone, every draw is made from the key in it, and all chunks run one compiled
+program: a run that continues from any state is the same run, bit for bit.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Callable
@@ -19,10 +16,29 @@ import numpy as np
 from numpyro.infer import NUTS
 from numpyro.infer.util import ParamInfo
 
-from .start import Start, find_starts
-from .target import Target, Values
+from .target import Start, TargetDensity, Values, find_starts
 
-STRETCH = 100
+PORTION = 100
+
+
+def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = None) -> Any:
+    """function(values of one draw), or with a key of its own too, as [chain, draw, ...]."""
+    chains, draws = next(iter(values.values())).shape[:2]
+    flat = {
+        name: jnp.reshape(value, (chains * draws, *value.shape[2:]))
+        for name, value in values.items()
+    }
+    if key is None:
+        found = jax.jit(lambda v: jax.lax.map(function, v, batch_size=PORTION))(flat)
+    else:
+        keys = jax.random.split(key, chains * draws)
+        found = jax.jit(
+            lambda v, k: jax.lax.map(lambda pair: function(*pair), (v, k), batch_size=PORTION)
+        )(flat, keys)
+    return jax.tree.map(lambda x: np.asarray(x).reshape(chains, draws, *x.shape[1:]), found)
+
+
+CHUNK = 100
 PURPOSES = {"run": 0, "fit": 1, "groups": 2}
 APART = 10**6
 """Keys that are split or counted off from a seed have smaller numbers than this."""
@@ -33,7 +49,7 @@ def key_for(purpose: str, seed: int) -> Any:
     return jax.random.fold_in(jax.random.PRNGKey(seed), APART + PURPOSES[purpose])
 
 
-class Plan(NamedTuple):
+class NutsPlan(NamedTuple):
     """How to run; the number of draws is not part of it, a run can always be made longer."""
 
     warmup: int = 1000
@@ -44,19 +60,15 @@ class Plan(NamedTuple):
     dense_mass: bool = False
 
 
-class State(NamedTuple):
-    """After `step` steps, warm-up included: the kernel's state, every array with the chains along
-    its first axis.
-    """
+class NutsState(NamedTuple):
+    """After `step` steps, warm-up included: the kernel's state, chains along first axes."""
 
     step: int
     kernel: Any
 
 
 class Draws(NamedTuple):
-    """[chain, draw, ...] of every latent and deterministic site, and of what the sampler says about
-    each draw.
-    """
+    """[chain, draw, ...] of every latent and deterministic site, and of sampler statistics."""
 
     values: dict[str, np.ndarray[Any, Any]]
     stats: dict[str, np.ndarray[Any, Any]]
@@ -67,18 +79,18 @@ class Draws(NamedTuple):
 
 
 Seen = Callable[[int, Draws], None]
-"""Told of a chain and its newest [draw, ...]; called from the chain's own thread."""
+"""Given a chain and its newest [draw, ...]; called from the chain's own thread."""
 
 
 def join(parts: list[Draws]) -> Draws:
-    """Stretches one after the other."""
+    """Chunks one after the other."""
     found: Draws = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *parts)
     return found
 
 
-class Run:
-    def __init__(self, model: Callable[[], None], plan: Plan):
-        self.target = Target(model)
+class NutsRun:
+    def __init__(self, model: Callable[[], None], plan: NutsPlan):
+        self.target = TargetDensity(model)
         self.plan = plan
         self.kernel = NUTS(
             potential_fn=self.target.potential,
@@ -87,7 +99,7 @@ class Run:
             dense_mass=plan.dense_mass,
         )
 
-    def start(self) -> State:
+    def start(self) -> NutsState:
         """Before the first step; raises NoStart. The program of the steps is compiled meanwhile."""
         _ = self._program
         keys = jax.random.split(key_for("run", self.plan.seed), 2 * self.plan.chains)
@@ -96,7 +108,7 @@ class Run:
         states = [
             init(key, start) for key, start in zip(keys[self.plan.chains :], starts, strict=True)
         ]
-        return State(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
+        return NutsState(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
 
     def _init(self, key: Any, start: Start) -> Any:
         return self.kernel.init(key, self.plan.warmup, ParamInfo(*start), (), {})
@@ -107,15 +119,13 @@ class Run:
         raw = {name: jnp.zeros(shape) for name, shape in self.target.shapes.items()}
         return jax.eval_shape(self._init, jax.random.PRNGKey(0), Start(raw, jnp.zeros(()), raw))
 
-    def blank(self) -> State:
+    def blank(self) -> NutsState:
         """A state without numbers, to put kept ones in."""
-        return State(0, self._blank)
+        return NutsState(0, self._blank)
 
     @cached_property
     def _program(self) -> Future[Any]:
-        """Traced here, since threads know nothing of the precision that the caller has set;
-        compiled in a thread.
-        """
+        """Traced here, as threads do not know the caller's precision; compiled in a thread."""
         lowered = jax.jit(self._steps).lower(self._blank, jnp.asarray(0))
         pool = ThreadPoolExecutor(1)
         program = pool.submit(lowered.compile)
@@ -123,28 +133,26 @@ class Run:
         return program
 
     def advance(
-        self, state: State, count: int, seen: Seen = lambda chain, draws: None
-    ) -> tuple[State, Draws]:
-        """`count` more steps; those of the warm-up are no draws. `seen` is called by every chain
-        after its stretch.
-        """
+        self, state: NutsState, count: int, seen: Seen = lambda chain, draws: None
+    ) -> tuple[NutsState, Draws]:
+        """`count` more steps, draws after the warm-up; chains call `seen` after each chunk."""
         parts: list[Draws] = []
         end = state.step + count
         while state.step < end:
             until_draws = self.plan.warmup - state.step
-            steps = min(STRETCH, end - state.step, until_draws if until_draws > 0 else STRETCH)
-            state, draws = self._stretch(state, steps, seen)
+            steps = min(CHUNK, end - state.step, until_draws if until_draws > 0 else CHUNK)
+            state, draws = self._advance_chunk(state, steps, seen)
             parts.append(draws if until_draws <= 0 else _none_of(draws))
         return state, join(parts) if parts else self._no_draws(state)
 
-    def _no_draws(self, state: State) -> Draws:
+    def _no_draws(self, state: NutsState) -> Draws:
         _, draws = jax.eval_shape(self._steps, _part(state.kernel, 0), 0)
         nothing: Draws = jax.tree.map(
             lambda leaf: np.zeros((self.plan.chains, 0, *leaf.shape[1:]), leaf.dtype), draws
         )
         return nothing
 
-    def _stretch(self, state: State, steps: int, seen: Seen) -> tuple[State, Draws]:
+    def _advance_chunk(self, state: NutsState, steps: int, seen: Seen) -> tuple[NutsState, Draws]:
         """Every chain in a thread of its own: JAX runs them side by side on the cores there are."""
         kernel = jax.tree.map(jnp.asarray, state.kernel)
         chains = [_part(kernel, k) for k in range(self.plan.chains)]
@@ -159,14 +167,12 @@ class Run:
         with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
             found = list(pool.map(run, range(self.plan.chains)))
         kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
-        return State(state.step + steps, kernel), jax.tree.map(
+        return NutsState(state.step + steps, kernel), jax.tree.map(
             lambda *own: np.stack(own), *(d for _, d in found)
         )
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
-        """Up to STRETCH steps of one chain; how many is an argument, so that all stretches run the
-        same program.
-        """
+        """Up to CHUNK steps of one chain, as an argument, so that one program serves all."""
 
         def step(k: Any, carried: Any) -> Any:
             state, raw, stats = carried
@@ -176,7 +182,7 @@ class Run:
             return state, raw, stats
 
         empty = jax.tree.map(
-            lambda x: jnp.zeros((STRETCH, *x.shape), x.dtype), (state.z, _stats(state))
+            lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), (state.z, _stats(state))
         )
         state, raw, stats = jax.lax.fori_loop(0, steps, step, (state, *empty))
         return state, Draws(jax.vmap(self.target.constrain)(raw), stats)

@@ -1,3 +1,1 @@
-"""Learning without a language: minimise a function of arrays, with a certificate, and losses worth
-minimising.
-"""
+"""Learning without a language: minimise a function of arrays, with a certificate."""

@@ -1,12 +1,9 @@
 """Expectation-maximisation: raw' = maximise(raw, expected(raw)); the log-likelihood never falls.
 
-The caller brings both halves: `expect(raw, data)` the log-likelihood, or with a prior the
-log-posterior, and whatever `maximise(raw, expected, data)` needs of the latent variables. The
-gradient of the log-likelihood comes from the first half by differentiation (by Fisher's identity it
-is that of the expected complete log-likelihood).
+`expect(raw, data)` gives the log-likelihood (or with a prior the log-posterior) and whatever
+`maximise(raw, expected, data)` needs of the latent variables. The gradient comes from the first by
+differentiation (by Fisher's identity that of the expected complete log-likelihood).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,30 +15,36 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .certificate import asked_of, largest, rounding, tolerance_for
-from .method import Array, Method, State, Verdict, norm_of, not_finite
+from .method import (
+    Array,
+    Minimiser,
+    State,
+    Verdict,
+    asked_of,
+    largest,
+    norm_of,
+    not_finite,
+    rounding,
+    tolerance_for,
+)
 
 Expect = Callable[[Any, Any], tuple[Array, Any]]
 Maximise = Callable[[Any, Any, Any], Any]
 
 
 class Expected(NamedTuple):
-    """What is expected of the latent variables here, and how much the last step lowered the
-    value.
-    """
+    """What is expected of the latent variables, and how much the last step gained."""
 
     of_latents: Any
     fall: Array
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectationMaximisation(Method):
-    """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, and a small
-    gradient.
-
-    The value is minus the log-likelihood. `maximise` must give finite parameters: where the best
-    are on the boundary, its caller bounds them or brings a prior. Where the log-likelihood is NaN
-    `otherwise` is asked in place of `expect`.
+class ExpectationMaximisation(Minimiser):
+    """Certifies a stationary point of the log-likelihood: no fall beyond tolerance, a small
+    gradient. The value is minus the log-likelihood. `maximise` must give finite parameters: its
+    caller bounds them or brings a prior. Where the value is NaN `otherwise` is asked in place of
+    `expect`.
     """
 
     expect: Expect

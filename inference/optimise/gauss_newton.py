@@ -1,5 +1,4 @@
-"""Damped Gauss-Newton: raw' = raw - (J' H J + damping)^-1 g, J of the outputs, H of a convex
-likelihood of them (SO02).
+"""Damped Gauss-Newton: raw' = raw - (J' H J + damping)^-1 g, H of a convex likelihood (SO02).
 
 Where the outputs are the natural parameters of an exponential family, loss = sum_i A(f_i) - <f_i,
 T_i>, H is the covariance of T and J' H J the Fisher information, so that the step is the natural
@@ -8,8 +7,6 @@ canonical links), it is Newton's, which is iteratively reweighted least squares.
 formed: products with J, H and J' feed conjugate gradients (SO09). The damping follows Levenberg and
 Marquardt: less where the quadratic model predicts the fall of the loss, more where it does not.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,17 +17,23 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    not_finite,
     rounding,
+    stuck,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
 
 LEAST, MOST = 1e-8, 1e8  # damping other than none, relative to the curvature along the gradient
 POOR, GOOD, CHANGE = 0.25, 0.75, 4.0
@@ -38,9 +41,7 @@ INNER_TOLERANCE = 1e-12
 
 
 class Damped(NamedTuple):
-    """The gradient, the next step, the fall that the quadratic model predicts for it, the damping
-    it was made with.
-    """
+    """The gradient, the next step, the fall that the quadratic model predicts, the damping."""
 
     gradient: Array
     step: Array
@@ -50,12 +51,10 @@ class Damped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewton(Method):
-    """`likelihood(outputs(raw, data), data)` is minimised; convex in the outputs, which are any
-    pytree.
-
-    A convex penalty on raw belongs to the likelihood, with raw as one of the outputs. `damping` is
-    that of the first step, relative to the curvature along the gradient; `inner_steps` bounds the
+class GaussNewton(Minimiser):
+    """`likelihood(outputs(raw, data), data)` is minimised, convex in the outputs, which are any
+    pytree; a convex penalty on raw belongs to it, with raw as one of the outputs. `damping` is that
+    of the first step, relative to the curvature along the gradient; `inner_steps` bounds the
     conjugate gradients of one step.
     """
 
@@ -71,13 +70,8 @@ class GaussNewton(Method):
         flat, _ = ravel_pytree(raw)
         value = jnp.full((), jnp.inf, flat.dtype)
         damping = jnp.full((), self.damping, flat.dtype)
-        memory = Damped(
-            jnp.zeros_like(flat),
-            jnp.zeros_like(flat),
-            jnp.zeros_like(value),
-            damping,
-            no_drift(flat),
-        )
+        zeros = jnp.zeros_like(flat)
+        memory = Damped(zeros, zeros, jnp.zeros_like(value), damping, no_drift(flat))
         return self.advance(State(jnp.full((), -1, jnp.int32), raw, value, value, memory))
 
     def advance(self, state: State) -> State:
@@ -93,21 +87,14 @@ class GaussNewton(Method):
             state, self.tolerance, memory.drift, float(memory.predicted)
         )
         if found is None and float(memory.damping) > MOST:
-            reason = (
-                "no damping makes a step that lowers the loss: the likelihood is not convex, "
-                "or all rounding"
-            )
-            return Verdict(
-                False, f"{reason} (the largest entry of the gradient is {norm_of(state)})"
-            )
+            why = "the likelihood is not convex, or all rounding"
+            return stuck(f"no damping makes a step that lowers the loss: {why}", state)
         return found
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def advance(functions: Any, inner_steps: int, data: Any, tolerance: Array, state: State) -> State:
-    """Takes the step that is remembered if the loss falls, else only raises the damping; then makes
-    the next one.
-    """
+    """Takes the remembered step if the loss falls, else raises the damping; makes the next."""
     flat, unravel = ravel_pytree(state.raw)
     outputs, likelihood = functions
     old: Damped = state.memory
@@ -149,10 +136,10 @@ def curvature(outputs: Any, likelihood: Any, point: Array) -> Callable[[Array], 
     """v -> J' H J v at a point."""
     out, push = jax.linearize(outputs, point)
     pull = jax.linear_transpose(push, point)
-    slope = jax.grad(likelihood)
+    gradient_of = jax.grad(likelihood)
 
     def product(v: Array) -> Array:
-        return pull(jax.jvp(slope, (out,), (push(v),))[1])[0]
+        return pull(jax.jvp(gradient_of, (out,), (push(v),))[1])[0]
 
     return product
 
@@ -160,9 +147,7 @@ def curvature(outputs: Any, likelihood: Any, point: Array) -> Callable[[Array], 
 def solve(
     product: Callable[[Array], Array], gradient: Array, damping: Array, inner_steps: int
 ) -> tuple[Array, Array]:
-    """The step -(G + shift)^-1 g by conjugate gradients, and the fall -(g's + s'(G + shift)s / 2)
-    it promises.
-    """
+    """The step -(G + shift)^-1 g by conjugate gradients, and the fall that it promises."""
     square = gradient @ gradient
     along = gradient @ product(gradient) / jnp.where(square > 0, square, 1)
     shift = damping * along

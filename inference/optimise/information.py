@@ -1,13 +1,10 @@
-"""Standard errors from the observed information: the square roots of the diagonal of J H^-1 J'
-(delta method).
+"""Standard errors from the observed information: roots of the diagonal of J H^-1 J' (delta method).
 
 H is the Hessian of minus the log-likelihood at its minimum and J the Jacobian of the parameters
 that are reported. Where H is singular, a reported number that moves along a flat direction is not
 identified and has an infinite error; one that does not, such as a probability of logits whose level
 is free, has a finite one, through the pseudo-inverse.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
@@ -26,10 +23,8 @@ EXPOSED = 1e-6  # share of a number's dependence on raw that lies along flat dir
 
 
 class StandardErrors(NamedTuple):
-    """`errors` and `identified` are shaped like the reported parameters; `flat` are directions of
-    raw, in its rows.
-
-    `reason` is empty, or says in words what cannot be trusted.
+    """`errors` and `identified` are like the reported parameters; the rows of `flat` directions of
+    raw; `reason` says in words what cannot be trusted, or is empty.
     """
 
     errors: Any
@@ -45,9 +40,7 @@ def identity(raw: Any) -> Any:
 def standard_errors(
     loss: Loss, raw: Any, data: Any = None, constrain: Callable[[Any], Any] = identity
 ) -> StandardErrors:
-    """Of constrain(raw), where the sum of the losses of all rows is least: minus a log-likelihood
-    or log-posterior.
-    """
+    """Of constrain(raw) where the loss, minus a log-likelihood or log-posterior, is least."""
     matrix, jacobian = map(np.asarray, information(loss, constrain, data, raw))
     if not np.isfinite(matrix).all():
         return unknown_errors(constrain(raw), len(matrix))
@@ -78,18 +71,14 @@ def unknown_errors(reported: Any, size: int) -> StandardErrors:
 def information(
     loss: Loss, constrain: Callable[[Any], Any], data: Any, raw: Any
 ) -> tuple[Array, Array]:
-    """The Hessian of the loss and the Jacobian of the reported numbers, by the entries of raw laid
-    end to end.
-    """
+    """The Hessian of the loss and the Jacobian of what is reported, by entries of raw."""
     flat, unravel = ravel_pytree(raw)
     jacobian = jax.jacfwd(lambda point: ravel_pytree(constrain(unravel(point)))[0])(flat)
     return hessian(lambda point: loss(unravel(point), data), flat, data), jacobian
 
 
 def scaled_eigen(matrix: Floats) -> tuple[Floats, Floats]:
-    """Values and vectors V with V' H V diagonal, after scaling H to a unit diagonal, so that units
-    do not matter.
-    """
+    """Values and vectors V with V' H V diagonal, H scaled to a unit diagonal: free of units."""
     diagonal = np.diag(matrix)
     scales = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 * scales * scales[:, None])

@@ -1,5 +1,4 @@
-"""L-BFGS: raw' = raw - t B g with B g from the last pairs of steps and changes of the gradient (two
-loops).
+"""L-BFGS: raw' = raw - t B g, B g by two loops over pairs of steps and changes of the gradient.
 
 B starts from a diagonal that learns the scale of each parameter from all pairs (Gilbert and
 Lemarechal 1989): weights of rare and of common features differ in curvature by orders of magnitude,
@@ -7,14 +6,11 @@ and one number for all halves the speed.
 
 The line search brackets a t that satisfies Wolfe's weak conditions: the value falls enough and the
 slope has risen. Too long a step halves the bracket from above, too short a step doubles or halves
-it from below. Where values are equal to rounding, slopes alone decide (the approximate conditions
-of Hager and Zhang).
+it from below. Where values are equal to rounding, slopes alone decide (Hager and Zhang).
 
-All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which takes no
-time beside a loss that is worth compiling, and would take seconds to compile with it.
+All but the loss runs in NumPy: a step is a few products with some dozens of vectors, which would
+take seconds to compile.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,18 +19,24 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     eps_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    not_finite,
     rounding,
+    stuck,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, norm_of, not_finite
 
 TRIES = 40
 MEMORY = 2**22
@@ -42,9 +44,7 @@ FALL, RISE, NEARLY = 1e-4, 0.9, 0.1
 
 
 class Pairs(NamedTuple):
-    """The gradient, the next direction, the inverse curvature along each axis, the last pairs (the
-    newest last), how many there are; failures in a row.
-    """
+    """The gradient, the next direction, the inverse curvature by axis, the pairs, newest last."""
 
     gradient: Array
     direction: Array
@@ -56,10 +56,8 @@ class Pairs(NamedTuple):
     drift: Drift
 
 
-class Found(NamedTuple):
-    """Where a search ended: the size of the step, 0 where none will do, and the value and gradient
-    there.
-    """
+class Searched(NamedTuple):
+    """Where a search ended: the size of the step (0 if none will do), value and gradient."""
 
     size: float
     value: Array
@@ -67,12 +65,9 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lbfgs(Method):
-    """For any number of parameters; `loss(raw, data)` is differentiable, and `otherwise` is asked
-    where it is NaN.
-
-    `history` is the number of pairs kept. Without it as many are kept as MEMORY numbers hold,
-    between 10 and 200: pairs are cheap beside a gradient.
+class Lbfgs(Minimiser):
+    """For any number of parameters; `loss(raw, data)` is differentiable, `otherwise` is asked where
+    it is NaN. `history` pairs are kept, or as many as MEMORY numbers hold, between 10 and 200.
     """
 
     loss: Loss
@@ -88,11 +83,8 @@ class Lbfgs(Method):
     def like(self, raw: Any) -> State:
         """Before the loss was ever looked at."""
         flat = flatten(raw)
-        nothing, before, value = (
-            np.array(0, np.int32),
-            np.array(-1, np.int32),
-            np.array(np.inf, flat.dtype),
-        )
+        nothing, before = np.array(0, np.int32), np.array(-1, np.int32)
+        value = np.array(np.inf, flat.dtype)
         history = (
             max(10, min(200, MEMORY // max(flat.size, 1))) if self.history is None else self.history
         )
@@ -102,11 +94,8 @@ class Lbfgs(Method):
         return State(before, raw, value, value, memory)
 
     def advance(self, state: State) -> State:
-        """Along the direction that is remembered; then the next one. From an infinite value every
-        step is accepted.
-
-        A search that fails stays where it is and forgets the pairs: the next one goes along the
-        gradient.
+        """Along the remembered direction; then the next one. From an infinite value every step is
+        accepted. A search that fails forgets the pairs: the next one goes along the gradient.
         """
         old: Pairs = state.memory
         flat = flatten(state.raw)
@@ -126,17 +115,17 @@ class Lbfgs(Method):
             state.step + 1, unflatten(flat + step, state.raw), value, largest(gradient), memory
         )
 
-    def _search(self, flat: Array, state: State, old: Pairs) -> Found:
+    def _search(self, flat: Array, state: State, old: Pairs) -> Searched:
         """Bisection on Wolfe's weak conditions."""
         value, direction, slope = state.value, old.direction, old.gradient @ old.direction
-        found, size, high = Found(0.0, value, old.gradient), 1.0, np.inf
+        found, size, high = Searched(0.0, value, old.gradient), 1.0, np.inf
         for _ in range(TRIES):
             there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
             new_slope = gradient @ direction
             falls = there <= value + FALL * size * slope
             nearly = there <= value + rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
             if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
-                found = Found(size, there, gradient)
+                found = Searched(size, there, gradient)
                 if new_slope >= RISE * slope:
                     break
             else:
@@ -152,20 +141,13 @@ class Lbfgs(Method):
         return np.asarray(value), flatten(gradient)
 
     def verdict(self, state: State) -> Verdict | None:
-        """Without a pair nothing is known of the curvature, and the gradient alone proves nothing
-        unless it is zero.
-        """
+        """Without a pair no curvature is known, and a gradient that is not zero proves nothing."""
         memory: Pairs = state.memory
         known = int(memory.count) > 0 or float(state.gradient_norm) == 0
         found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)
         if found is None and int(memory.failures) > 1:
-            reason = (
-                "no step lowers the loss, not even along the gradient: it is not smooth, or "
-                "all rounding"
-            )
-            return Verdict(
-                False, f"{reason} (the largest entry of the gradient is {norm_of(state)})"
-            )
+            why = "it is not smooth, or all rounding"
+            return stuck(f"no step lowers the loss, not even along the gradient: {why}", state)
         return found
 
 
@@ -208,10 +190,8 @@ def remember(old: Pairs, step: Array, change: Array) -> Pairs:
 
 
 def next_diagonal(old: Pairs, step: Array, change: Array, curvature: Array) -> Array:
-    """The diagonal of the BFGS update of diag(d), after d is scaled to the curvature y's along the
-    newest pair:
-
-    d <- d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
+    """The diagonal of the BFGS update of diag(d): d is scaled to the curvature along the pair, d <-
+    d y's / y'dy, then 1 / d' = 1 / d + y^2 / y's - (s / d)^2 / s'(s / d).
     """
     start = old.diagonal if old.count > 0 else np.ones_like(step)
     scaled = start * (curvature / np.sum(start * change**2))

@@ -3,10 +3,10 @@
 `raw` is a pytree of float arrays that are free to take any value. A state is all arrays: kept in a
 file and given back, it continues bit for bit. A certificate says why it is believed: that the
 gradient is small is not enough, for it also vanishes on the way to infinity, where a likelihood
-without a maximum approaches its supremum.
+without a maximum approaches its supremum. There the curvature vanishes with it, so that their
+quotient, the next step, does not: Newton's on log(1 + exp(-x)) is of length one for ever. Functions
+of arrays are for those of NumPy and of JAX alike.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -25,9 +25,7 @@ LARGE = 1e8
 
 
 class State(NamedTuple):
-    """After `step` steps: where it is, the value and the largest entry of the gradient there, what
-    is remembered.
-    """
+    """After `step` steps: the point, its value, its largest gradient entry, what is kept."""
 
     step: Array
     raw: Any
@@ -37,19 +35,15 @@ class State(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Why there is nothing more to do; `gap` is how far the value may be above the minimum, where
-    that is known.
-    """
+    """Why there is nothing more to do; `gap` bounds value - minimum, where that is known."""
 
     converged: bool
     reason: str
     gap: float | None = None
 
 
-class Method(ABC):
-    """Deterministic: a state determines all that follow. Programs are compiled once for each loss
-    and shape.
-    """
+class Minimiser(ABC):
+    """Deterministic: a state determines all that follow. Compiled once for loss and shape."""
 
     name: str
 
@@ -64,7 +58,7 @@ class Method(ABC):
 
     @abstractmethod
     def advance(self, state: State) -> State:
-        """One step, or one stretch of them."""
+        """One step, or one chunk of them."""
 
     @abstractmethod
     def verdict(self, state: State) -> Verdict | None:
@@ -76,7 +70,7 @@ class Method(ABC):
         return found is not None and found.converged
 
 
-class Result(NamedTuple):
+class Minimised(NamedTuple):
     """Where a method stopped, and why."""
 
     raw: Any
@@ -90,17 +84,14 @@ class Result(NamedTuple):
 
 
 def minimise(
-    method: Method,
+    method: Minimiser,
     raw: Any,
     steps: int,
     watch: Callable[[State], None] | None = None,
     state: State | None = None,
-) -> Result:
-    """At most `steps` steps, rounded up to whole stretches; `watch` sees every state, the first
-    included.
-
-    With `state`, one that a run of the same method came through, the run goes on from there and
-    `raw` is not looked at.
+) -> Minimised:
+    """At most `steps` steps, rounded up to whole chunks; `watch` sees every state, the first too.
+    With `state`, one that a run of the same method came through, the run goes on from there.
     """
     if state is None:
         state = method.start(check_raw(raw))
@@ -110,10 +101,10 @@ def minimise(
         found = look(method, state, watch)
     converged, reason, gap = found or Verdict(False, out_of_steps(state))
     value, norm = float(state.value), float(state.gradient_norm)
-    return Result(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
+    return Minimised(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
 
 
-def look(method: Method, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
+def look(method: Minimiser, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
     if watch is not None:
         watch(state)
     return method.verdict(state)
@@ -127,6 +118,10 @@ def not_finite(state: State) -> Verdict | None:
         False,
         f"the value at step {int(state.step)} is {float(state.value)}: start from other parameters",
     )
+
+
+def stuck(reason: str, state: State) -> Verdict:
+    return Verdict(False, f"{reason} (the largest entry of the gradient is {norm_of(state)})")
 
 
 def out_of_steps(state: State) -> str:
@@ -155,3 +150,71 @@ def check_raw(raw: Any) -> Any:
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw
     )  # of no weak type
+
+
+SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
+SHRINKING = 0.8  # of a step, relative to the one before
+PATIENCE = 5
+VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
+
+
+class Drift(NamedTuple):
+    """The relative length of the next step, and how many were as long at a small gradient."""
+
+    length: Array
+    count: Array
+
+
+def eps_of(array: Array) -> float:
+    return float(np.finfo(array.dtype).eps)
+
+
+def no_drift(flat: Array) -> Drift:
+    return Drift(np.zeros((), flat.dtype), np.zeros((), np.int32))
+
+
+def tolerance_for(raw: Any, tolerance: float | None) -> float:
+    """If none is given, the square root of the rounding: 1.5e-8 in float64, 3.5e-4 in float32."""
+    dtype = np.result_type(np.float32, *(leaf.dtype for leaf in jax.tree.leaves(raw)))
+    return float(np.finfo(dtype).eps) ** 0.5 if tolerance is None else tolerance
+
+
+def asked_of(value: Array, tolerance: Array | float) -> Array:
+    """tolerance * max(1, |value|): a sum over n rows is asked n times as much as a mean."""
+    return tolerance * abs(value).clip(1)
+
+
+def largest(values: Array) -> Array:
+    return abs(values).max(initial=0)
+
+
+def next_drift(last: Drift, step: Array, point: Array, gradient: Array, asked: Array) -> Drift:
+    length = largest(step) / (1 + largest(point))
+    drifts = (largest(gradient) <= asked) & (length > SHORT) & (length > SHRINKING * last.length)
+    return Drift(length, drifts.astype(np.int32) * (last.count + 1))
+
+
+def judge(
+    state: State, tolerance: float | None, drift: Drift, gap: float | None = None
+) -> Verdict | None:
+    value, norm = np.asarray(state.value), float(state.gradient_norm)
+    asked = float(asked_of(value, tolerance_for(state.raw, tolerance)))
+    if norm <= asked and float(drift.length) <= SHORT:
+        reason = (
+            f"the largest entry of the gradient is {norm_of(state)}, at most {asked:.2g} was asked"
+        )
+        return Verdict(True, reason, gap)
+    if int(drift.count) >= (1 if norm <= VANISHED * asked else PATIENCE):
+        reason = (
+            f"the gradient is small ({norm_of(state)} for a value of {value:.2g}) but the steps "
+            "are not: the value falls for ever, or approaches its infimum as parameters go to "
+            "infinity (separable data, an estimate on the boundary), or hardly depends on some of "
+            "them; a prior gives it a minimum"
+        )
+        return Verdict(False, reason)
+    return None
+
+
+def rounding(value: Array) -> Array:
+    """How far two equal values may be apart."""
+    return 8 * eps_of(value) * abs(value).clip(1)

@@ -1,12 +1,9 @@
-"""Newton's method with the exact Hessian: raw' = raw - t |H|^-1 g, t halved until the loss falls
-enough.
+"""Newton's method with the exact Hessian: raw' = raw - t |H|^-1 g, t halved until the loss falls.
 
 |H| has the eigenvalues of H without their signs, so that the direction goes down from saddles too.
 In a direction without curvature it is that of steepest descent. Half the squared Newton decrement,
 g' H^-1 g / 2, says how far the value is above the minimum, up to third order.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,29 +13,32 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .certificate import (
+from .method import (
+    Array,
     Drift,
+    Loss,
+    Minimiser,
+    State,
+    Verdict,
     asked_of,
     eps_of,
     judge,
     largest,
     next_drift,
     no_drift,
+    not_finite,
     rounding,
     tolerance_for,
 )
-from .method import Array, Loss, Method, State, Verdict, not_finite
 
 HALVINGS = 50
-ENOUGH = 1e-4  # of the fall that the slope promises
+ENOUGH = 1e-4  # of the fall that the gradient promises
 AT_ONCE = 2**27  # numbers of the data times columns of the Hessian that are computed together
 FEWEST = 4  # columns at once: one by one takes four times as long on 10^6 rows
 
 
 class Curved(NamedTuple):
-    """The next direction, g' |H|^-1 g, how many directions are flat, the lowest eigenvalue or zero,
-    stalled or not.
-    """
+    """The next direction, g' |H|^-1 g, flat directions, the lowest eigenvalue or 0, stalled."""
 
     direction: Array
     decrement: Array
@@ -49,7 +49,7 @@ class Curved(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Newton(Method):
+class Newton(Minimiser):
     """For tens to hundreds of parameters; `loss(raw, data)` is twice differentiable."""
 
     loss: Loss
@@ -59,20 +59,14 @@ class Newton(Method):
 
     def start(self, raw: Any) -> State:
         flat, _ = ravel_pytree(raw)
-        nothing, zero, value = (
-            jnp.zeros((), jnp.int32),
-            jnp.zeros((), flat.dtype),
-            jnp.full((), jnp.inf, flat.dtype),
-        )
-        memory = Curved(
-            jnp.zeros_like(flat), zero, nothing, zero, jnp.asarray(False), no_drift(flat)
-        )
+        nothing, zero = jnp.zeros((), jnp.int32), jnp.zeros((), flat.dtype)
+        value, stalled = zero + jnp.inf, jnp.asarray(False)
+        memory = Curved(jnp.zeros_like(flat), zero, nothing, zero, stalled, no_drift(flat))
         return self.advance(State(nothing - 1, raw, value, value, memory))
 
     def advance(self, state: State) -> State:
-        after: State = advance(
-            self.loss, self.data, tolerance_for(state.raw, self.tolerance), state
-        )
+        tolerance = tolerance_for(state.raw, self.tolerance)
+        after: State = advance(self.loss, self.data, tolerance, state)
         return after
 
     def verdict(self, state: State) -> Verdict | None:
@@ -81,35 +75,22 @@ class Newton(Method):
             state, self.tolerance, memory.drift, float(memory.decrement) / 2
         )
         if found is None and bool(memory.stalled):
-            return Verdict(
-                False,
-                (
-                    "no step along Newton's direction lowers the loss: it is not smooth, or all "
-                    "rounding"
-                ),
-            )
+            why = "it is not smooth, or all rounding"
+            return Verdict(False, f"no step along Newton's direction lowers the loss: {why}")
         if found is None or not found.converged:
             return found
         if float(memory.lowest) < 0:
-            return Verdict(
-                False,
-                f"a saddle: the lowest curvature is {float(memory.lowest):.2g}; start elsewhere",
-            )
-        return with_flat(found, int(memory.flat))
-
-
-def with_flat(found: Verdict, flat: int) -> Verdict:
-    note = (
-        f"; the Hessian is singular: {flat} of its directions change nothing and are not identified"
-    )
-    return found._replace(reason=found.reason + note) if flat else found
+            curvature = f"the lowest curvature is {float(memory.lowest):.2g}"
+            return Verdict(False, f"a saddle: {curvature}; start elsewhere")
+        if flat := int(memory.flat):
+            note = f"{flat} of its directions change nothing and are not identified"
+            return found._replace(reason=f"{found.reason}; the Hessian is singular: {note}")
+        return found
 
 
 @partial(jax.jit, static_argnums=0)
 def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
-    """Along the direction that is remembered; then the next one. From an infinite value every step
-    is accepted.
-    """
+    """Along the remembered direction, then the next; from an infinite value all is accepted."""
     flat, unravel = ravel_pytree(state.raw)
 
     def at(point: Array) -> Array:
@@ -126,9 +107,7 @@ def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
 
 
 def search(at: Any, flat: Array, value: Array, direction: Array, decrement: Array) -> Array:
-    """The first of 1, 1/2, 1/4 ... with a loss at most value - ENOUGH size decrement, or else
-    zero.
-    """
+    """The first of 1, 1/2, 1/4 ... with loss <= value - ENOUGH size decrement, or else zero."""
 
     def too_long(trial: tuple[Array, Array]) -> Array:
         size, halvings = trial
@@ -145,15 +124,15 @@ def hessian(at: Any, point: Array, data: Any) -> Array:
     """Its columns by forward over reverse, as many at once as memory is likely to allow."""
     numbers = sum([leaf.size for leaf in jax.tree.leaves(data)]) + 1
     together = max(1, min(point.size, max(FEWEST, AT_ONCE // numbers)))
-    slope = jax.grad(at)
+    gradient_of = jax.grad(at)
     basis = jnp.eye(point.size, dtype=point.dtype)
-    return jax.lax.map(lambda v: jax.jvp(slope, (point,), (v,))[1], basis, batch_size=together)
+    return jax.lax.map(
+        lambda v: jax.jvp(gradient_of, (point,), (v,))[1], basis, batch_size=together
+    )
 
 
 def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, Array, Array]:
-    """The direction -|H|^-1 g, its decrement, and what is flat: eigenvalues within rounding of
-    zero.
-    """
+    """The direction -|H|^-1 g, its decrement, what is flat (to rounding), lowest eigenvalue."""
     safe = jnp.where(
         jnp.isfinite(matrix).all(), (matrix + matrix.T) / 2, jnp.eye(point.size, dtype=point.dtype)
     )

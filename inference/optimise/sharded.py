@@ -1,13 +1,10 @@
-"""Rows over devices: sum_i w_i loss_i is a sum over devices of sums over their rows, equal to
-rounding.
+"""Rows over devices: sum_i w_i loss_i is a sum over devices of sums over their rows.
 
-The leading axis of every array of the data counts rows and is cut evenly over the devices of a
-mesh; rows that are missing to an even cut repeat the last one with weight zero, so the loss must
-take weights. The same compiled loss then runs on all devices, of one process or of many that
-`jax.distributed` joined (each of which calls this with all rows, and keeps its own).
+The leading axis of every array counts rows and is cut evenly over the devices of a mesh; missing
+rows repeat the last one with weight zero, so the loss must take weights. The same compiled loss
+then runs on all devices, of one process or of many that `jax.distributed` joined (each of which
+calls this with all rows, and keeps its own).
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -27,9 +24,7 @@ def all_devices() -> Mesh:
 
 
 def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tuple[Any, Array]:
-    """The data and the weights (ones where None) with their rows over the first axis of the
-    mesh.
-    """
+    """The data and the weights (ones where None), rows over the first axis of the mesh."""
     mesh = all_devices() if mesh is None else mesh
     count = count_rows(data)
     weights = (
@@ -40,9 +35,12 @@ def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tupl
     missing = -count % mesh.devices.shape[0]
     rows = NamedSharding(left_to_the_compiler(mesh), PartitionSpec(mesh.axis_names[0]))
     padded = np.concatenate([weights, np.zeros(missing, weights.dtype)])
-    return jax.tree.map(
-        lambda leaf: place(repeat_last(np.asarray(leaf), missing), rows), data
-    ), place(padded, rows)
+
+    def cut(leaf: Any) -> Array:
+        array = np.asarray(leaf)
+        return place(np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]), rows)
+
+    return jax.tree.map(cut, data), place(padded, rows)
 
 
 def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
@@ -54,18 +52,12 @@ def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
 
 
 def left_to_the_compiler(mesh: Mesh) -> Mesh:
-    """The mesh with automatic axes: under explicit ones, as `jax.make_mesh` has them, losses cannot
-    gather or scan.
-    """
+    """The mesh with automatic axes: under explicit ones losses cannot gather or scan."""
     return Mesh(mesh.devices, mesh.axis_names)
 
 
 def place(array: np.ndarray, sharding: NamedSharding) -> Array:
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
-
-
-def repeat_last(array: np.ndarray, missing: int) -> np.ndarray:
-    return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
 
 
 def count_rows(data: Any) -> int:

@@ -1,12 +1,9 @@
-"""Stochastic gradients: raw' = raw - step(gradient of loss(raw, some rows, key)), by Adam or by
-plain descent.
+"""Stochastic gradients: raw' = raw - step(gradient of loss(raw, some rows, key)), Adam or descent.
 
-Every step has a key of its own, made from the seed and the number of the step, for the rows it
-draws (with replacement) and for whatever the loss draws. Steps are taken in stretches of one length
-by one compiled program, so that a run that goes on after any stretch is the same run, bit for bit.
+Every step has a key of its own, made from the seed and its number, for the rows it draws (with
+replacement) and for the loss. Steps are taken in chunks of one length by one compiled program, so
+that a run that goes on after any chunk is the same run, bit for bit.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +17,9 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from ..errors import InferenceError
-from .certificate import largest
-from .method import Array, Method, State, Verdict, not_finite
+from .method import Array, Minimiser, State, Verdict, largest, not_finite
 
-STRETCH = 50
+CHUNK = 50
 LEAST_STEPS = 1000
 SMALL = 1e-6
 OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
@@ -32,7 +28,7 @@ OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
 }
 
 
-class Past(NamedTuple):
+class StochasticMemory(NamedTuple):
     """What the optimiser remembers, and the losses of all steps."""
 
     optimizer: Any
@@ -40,12 +36,10 @@ class Past(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Stochastic(Method):
+class Stochastic(Minimiser):
     """`loss(raw, batch, key)` estimates what is minimised from `batch_size` rows of the data (all
-    where it is None).
-
-    The leading axis of every array of the data counts rows. The value of a state is the mean over
-    its last stretch, the gradient norm that of the mean gradient over it.
+    if None), the leading axis of every array. The value of a state is the mean over its last chunk,
+    the gradient norm that of the mean gradient over it.
     """
 
     loss: Callable[[Any, Any, Array], Array]
@@ -67,44 +61,37 @@ class Stochastic(Method):
     def start(self, raw: Any) -> State:
         """Nothing is estimated yet: value and gradient norm are no numbers."""
         dtype = ravel_pytree(raw)[0].dtype
-        memory = Past(OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype))
+        memory = StochasticMemory(
+            OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype)
+        )
         unknown = jnp.full((), jnp.nan, dtype)
         return State(jnp.zeros((), jnp.int32), raw, unknown, unknown, memory)
 
     def advance(self, state: State) -> State:
-        past: Past = state.memory
+        past: StochasticMemory = state.memory
         setting = self.loss, self.optimizer, self.batch_size
         key = jax.random.key(self.seed)
-        raw, memory, losses, norm = stretch(
+        raw, memory, losses, norm = run_chunk(
             setting, self.rate, self.data, key, state.step, state.raw, past.optimizer
         )
         seen = np.concatenate([past.losses, np.asarray(losses)])
         value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
-        return State(state.step + STRETCH, raw, value, norm, Past(memory, seen))
+        return State(state.step + CHUNK, raw, value, norm, StochasticMemory(memory, seen))
 
     def verdict(self, state: State) -> Verdict | None:
-        """There is no certificate; it is over when the loss neither falls nor rises, as far as its
-        noise shows.
-        """
+        """No certificate: over when the loss neither falls nor rises beyond its noise."""
         losses = np.asarray(state.memory.losses)
         if losses.size and (wrong := not_finite(state)) is not None:
             return wrong
-        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-STRETCH]))):
+        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-CHUNK]))):
             return None
         fall, error = last_fall(losses)
-        return Verdict(
-            True,
-            (
-                f"over the last half of the run the loss fell by {fall:.2g}, its noise being "
-                f"{error:.2g}"
-            ),
-        )
+        change = f"the loss fell by {fall:.2g}, its noise being {error:.2g}"
+        return Verdict(True, f"over the last half of the run {change}")
 
 
 def last_fall(losses: np.ndarray) -> tuple[float, float]:
-    """The mean over the third quarter of a run less that over the fourth, and the standard error of
-    this.
-    """
+    """The mean over the third quarter of a run less that of the fourth, and its error."""
     quarter = len(losses) // 4
     earlier, later = losses[-2 * quarter : -quarter], losses[-quarter:]
     error = np.sqrt((np.var(earlier, ddof=1) + np.var(later, ddof=1)) / quarter)
@@ -117,12 +104,10 @@ def is_level(losses: np.ndarray) -> bool:
 
 
 @partial(jax.jit, static_argnums=0)
-def stretch(
+def run_chunk(
     setting: Any, rate: Array, data: Any, key: Array, first: Array, raw: Any, memory: Any
 ) -> Any:
-    """STRETCH steps: parameters, what the optimiser remembers, the losses, the norm of the mean
-    gradient.
-    """
+    """CHUNK steps: parameters, the optimiser's memory, losses, norm of the mean gradient."""
     loss, optimizer, batch_size = setting
     update = OPTIMIZERS[optimizer](rate).update
 
@@ -136,9 +121,9 @@ def stretch(
 
     start = raw, memory, jnp.zeros_like(ravel_pytree(raw)[0])
     (raw, memory, total), losses = jax.lax.scan(
-        step, start, first + jnp.arange(STRETCH, dtype=jnp.int32)
+        step, start, first + jnp.arange(CHUNK, dtype=jnp.int32)
     )
-    return raw, memory, losses, largest(total) / STRETCH
+    return raw, memory, losses, largest(total) / CHUNK
 
 
 def draw_rows(data: Any, batch_size: int | None, key: Array) -> Any:

@@ -1,12 +1,8 @@
-"""A contraction tree: pairwise products of tensors, each summed at once over the variables nobody
-else holds.
+"""A contraction tree: products of tensors, each summed over the variables nobody else holds.
 
-Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits, and
-the axis that goes first comes first: what two tensors share and keep lies last, where the inner
-loops are.
+Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits:
+what two tensors share and keep lies last, where the inner loops are.
 """
-
-from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
@@ -17,25 +13,21 @@ from .orders import Mask, bits
 ALONE = -1
 
 
-class Step(NamedTuple):
-    """The node `left` times the node `right` (or `left` ALONE), summed over the variables missing
-    from `scope`.
-    """
+class Contraction(NamedTuple):
+    """Node `left` times `right` (or `left` ALONE), summed over what `scope` lacks."""
 
     left: int
     right: int
     scope: Mask
 
 
-class Tree(NamedTuple):
-    """Nodes are leaves then steps; `scopes` and `entries` are per node, `work` (entries of the
-    product) per step.
-    """
+class ContractionTree(NamedTuple):
+    """Nodes are leaves then steps; `scopes`, `entries` per node, `work` per step."""
 
     leaf_count: int
     scopes: list[Mask]
     entries: list[int]
-    steps: list[Step]
+    steps: list[Contraction]
     work: list[int]
     roots: list[int]
 
@@ -45,9 +37,7 @@ class Tree(NamedTuple):
 
 
 class Builder:
-    """Grows a tree: who holds each variable is counted, so that a product knows what it may sum
-    away.
-    """
+    """Grows a tree: holders of each variable are counted, to know what may be summed away."""
 
     def __init__(
         self, scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, stages: Sequence[Mask]
@@ -57,7 +47,7 @@ class Builder:
         self.stages = stages
         self.scopes = list(scopes)
         self.entries = [self.entries_of(scope) for scope in scopes]
-        self.steps: list[Step] = []
+        self.steps: list[Contraction] = []
         self.work: list[int] = []
         self.holders = [0] * len(sizes)
         for scope in scopes:
@@ -74,9 +64,7 @@ class Builder:
         return entries
 
     def removable(self, union: Mask, alone: Mask) -> Mask:
-        """What may be summed away here: held by nobody else, and of the earliest stage still in the
-        product.
-        """
+        """What may be summed here: held by nobody else, and of the earliest stage present."""
         alone &= ~self.keep
         for stage in self.stages:
             if union & stage:
@@ -84,7 +72,7 @@ class Builder:
         return alone
 
     def append(self, left: int, right: int, scope: Mask, work: int, entries: int) -> int:
-        self.steps.append(Step(left, right, scope))
+        self.steps.append(Contraction(left, right, scope))
         self.work.append(work)
         self.scopes.append(scope)
         self.entries.append(entries)
@@ -120,16 +108,14 @@ class Builder:
         node = self.append(left, right, union & ~removed, work, entries)
         return self.reduce(node) if self.stages else node
 
-    def finish(self, leaf_count: int, roots: list[int]) -> Tree:
-        return Tree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
+    def finish(self, leaf_count: int, roots: list[int]) -> ContractionTree:
+        return ContractionTree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
 
 
 def tree_by_order(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()
-) -> Tree:
-    """Bucket elimination of variables 0, 1, ...: tensors that hold the next variable, smallest
-    first, become one.
-    """
+) -> ContractionTree:
+    """Bucket elimination of variables 0, 1, ...: their tensors, smallest first, become one."""
     builder = Builder(scopes, sizes, keep, stages)
     buckets: list[list[int]] = [[] for _ in sizes]
     roots: list[int] = []
@@ -156,9 +142,7 @@ def tree_by_order(
 
 
 def absorb(builder: Builder, nodes: list[int]) -> list[int]:
-    """Nodes inside another become part of the smallest such: cheap now, a pass over a large clique
-    later.
-    """
+    """Nodes inside another join the smallest such: cheap now, a pass over a clique later."""
     scopes, entries = builder.scopes, builder.entries
     holding: list[set[int]] = [set() for _ in builder.sizes]
     done: dict[int, None] = {}
@@ -179,10 +163,8 @@ def absorb(builder: Builder, nodes: list[int]) -> list[int]:
 
 def tree_by_path(
     scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]
-) -> Tree:
-    """The tree of a contraction path in single-assignment form: pairs of node numbers, each result
-    numbered next.
-    """
+) -> ContractionTree:
+    """The tree of a path of pairs of node numbers, each result numbered next."""
     builder = Builder(scopes, sizes, keep, ())
     nodes = [builder.reduce(leaf) for leaf in range(len(scopes))]
     alive = set(range(len(nodes)))

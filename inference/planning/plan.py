@@ -1,20 +1,41 @@
-"""The plan of a question: which products in which order, at what cost. Made from names, sizes and
-scopes alone.
-"""
-
-from __future__ import annotations
+"""The plan of a question: which products in which order, from names, sizes and scopes."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..errors import MemoryLimitError, PlanMismatchError
 from ..factors.factor_graph import Name
-from .contraction import ALONE, Tree, tree_by_order, tree_by_path
-from .memory import default_memory_limit, format_bytes
-from .orders import Mask, bits, mask_of
-from .portfolio import Path, best_order, greedy_path
+from .contraction import ALONE, ContractionTree, tree_by_order, tree_by_path
+from .orders import Mask, PairPath, best_order, bits, greedy_path, mask_of
+
+FRACTION = 0.5
+UNKNOWN = 4 << 30
+
+
+def default_memory_limit() -> int:
+    """Half of the available memory in bytes; 2 GiB where the system does not say."""
+    return int(available_memory() * FRACTION)
+
+
+def available_memory() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return UNKNOWN
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in fields else UNKNOWN
+
+
+def format_bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            break
+        count /= 1024
+    return f"{count:.3g} {unit}"
+
 
 FLOAT = 8
 SMALL = 1 << 24  # not worth asking the system how much is free
@@ -24,16 +45,14 @@ Scope = tuple[Name, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A contraction tree over `names` (in elimination order), the heuristic that found it, and what
-    it answers.
-    """
+    """A contraction tree over `names` in elimination order, its heuristic, what it answers."""
 
     names: tuple[Name, ...]
     sizes: tuple[int, ...]
     scopes: tuple[Scope, ...]
     keep: tuple[Name, ...]
     method: str
-    tree: Tree
+    tree: ContractionTree
 
     @property
     def operations(self) -> int:
@@ -63,18 +82,14 @@ class Plan:
 
     @cached_property
     def cache(self) -> dict[Hashable, Any]:
-        """What executors derive from the plan once: index strings and the way down to a set of
-        nodes.
-        """
+        """What executors derive from the plan once: index strings, ways down to nodes."""
         return {}
 
     @cached_property
     def kept(self) -> Mask:
-        return (
-            mask_of([i for i, name in enumerate(self.names) if name in self.keep])
-            if self.keep
-            else 0
-        )
+        if self.keep:
+            return mask_of([i for i, name in enumerate(self.names) if name in self.keep])
+        return 0
 
     def names_in(self, scope: Mask) -> tuple[Name, ...]:
         return tuple([self.names[v] for v in bits(scope)])
@@ -103,11 +118,8 @@ def plan_contraction(
     last: Collection[Name] = (),
     along: Name | None = None,
 ) -> Plan:
-    """The cheapest plan found that sums everything but `keep`, and everything else before it turns
-    to `last`.
-
-    `along` is a kept axis of repetition (cases): it has no say in the order, as it multiplies every
-    cost alike.
+    """The cheapest plan found that sums all but `keep`, and the others before it turns to `last`.
+    `along` is a kept axis of repetition (cases) that multiplies every cost alike.
     """
     scopes = tuple(scopes)
     names = list(dict.fromkeys([name for scope in scopes for name in scope]))
@@ -140,8 +152,8 @@ def build_tree(
     kept: Mask,
     late: Mask,
     order: Sequence[int],
-    path: Path | None = None,
-) -> Tree:
+    path: PairPath | None = None,
+) -> ContractionTree:
     """The tree of an order (or of a path), with variables numbered by the order."""
     rank = [0] * len(order)
     for i, v in enumerate(order):
@@ -159,7 +171,7 @@ def build_tree(
 
 
 def order_of_path(
-    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: Path
+    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: PairPath
 ) -> list[int]:
     """The order in which a path sums variables away; kept ones last."""
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)
@@ -171,9 +183,7 @@ def order_of_path(
 
 
 def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) -> None:
-    """Raises before anything is allocated when the plan needs more than `limit` bytes (half of the
-    free memory).
-    """
+    """Raises before anything is allocated if the plan needs over `limit` bytes (half of free)."""
     needed = plan.bytes_for(k)
     if needed < SMALL and limit is None:
         return

@@ -26,7 +26,7 @@ from dpc.dsl.library.bodies.source import resolve
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.dsl.library.functions import functions_by_text
 from dpc.dsl.library.notation import parse_signature
-from dpc.dsl.lower.laws import NUMPY_WORDS
+from dpc.dsl.lower.distributions import NUMPY_WORDS
 
 Variables = dict[str, Any]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpc.dsl.codes import all_codes, chapters
-from dpc.dsl.codes.entry import Code, format_code
+from dpc.dsl.codes import Code, all_codes, chapters, format_code
 from dpc.dsl.graph.build import build_graph
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.dsl.library.functions import FUNCTIONS

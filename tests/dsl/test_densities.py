@@ -4,7 +4,6 @@ constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import jax
@@ -18,14 +17,10 @@ import scipy.stats as st
 import dpc
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 ROOT = np.array([[1.2, 0, 0], [0.4, 0.9, 0], [-0.3, 0.5, 1.4]])
 CORRELATION = np.array([[1, 0.3, -0.2], [0.3, 1, 0.5], [-0.2, 0.5, 1]])
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def log_prob(text: str, x: object, **data: object) -> float:
@@ -150,7 +145,7 @@ def test_roots_of_wishart_matrices(name: str, peer: object) -> None:
 
 ARGUMENTS = {"positive": "1.3", "real": "0.4", "unit": "0.3"}
 OUTSIDE = {
-    "HalfNormal(1)": -1.0, "HalfCauchy(2)": -0.5, "Exponential(1)": -0.1, ("Gamma(2, " "3)"): -1.0, ("Beta(2, " "3)"): 1.5,
+    "HalfNormal(1)": -1.0, "HalfCauchy(2)": -0.5, "Exponential(1)": -0.1, "Gamma(2, 3)": -1.0, "Beta(2, 3)": 1.5,
     "LogNormal(0, 1)": -1.0, "InverseGamma(5, 5)": -2.0, "Uniform(0, 1)": 1.1, "Pareto(1, 2)": 0.5,
     "TruncatedNormal(0, 1, lower=0)": -0.1, "Logistic(0, 1)": -np.inf, "Gumbel(0, 1)": np.inf,
     "Poisson(3)": -1, "Binomial(4, 0.5)": 5, "Geometric(0.5)": -1,

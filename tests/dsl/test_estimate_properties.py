@@ -4,7 +4,6 @@ values of draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -20,12 +19,6 @@ import dpc
 from dpc.dsl.diagnostics import DpError
 
 MOST_VALUES = 1024
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 # ---- programs

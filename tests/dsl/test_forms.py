@@ -4,12 +4,10 @@ twin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
-import pytest
 from interpret import Interpreter
 
 import dpc
@@ -63,12 +61,6 @@ q := a[argmax(a)]
 q := if n > 2 and not (n == 3) then 1 else if n < 0 or n >= 10 then 2 else 3
 q := sum[i in N] flag[i]
 """.strip().splitlines()
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def arrays() -> dict[str, Any]:

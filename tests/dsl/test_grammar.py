@@ -10,7 +10,7 @@ from lark import Lark
 
 from dpc.dsl.library.functions import functions_by_name
 from dpc.dsl.text import syntax
-from dpc.dsl.text.keywords import GRAMMAR, reducers
+from dpc.dsl.text.keywords import reducers
 from dpc.dsl.text.parser import children
 from dpc.dsl.text.syntax import (
     Binary,
@@ -24,7 +24,7 @@ from dpc.dsl.text.syntax import (
     Reduction,
     Unary,
 )
-from dpc.dsl.text.tables import LARK_OPTIONS
+from dpc.dsl.text.tables import GRAMMAR, LARK_OPTIONS
 
 MODELS = sorted((GRAMMAR.parent.parent / "models").rglob("*.dp"))
 

@@ -21,9 +21,8 @@ from lark import Token as LarkToken
 
 from dpc.dsl.source import Span
 from dpc.dsl.text import tables as made
-from dpc.dsl.text.keywords import grammar_text
-from dpc.dsl.text.lalr import Automaton
-from dpc.dsl.text.tokens import Token, TooDeep, Unexpected
+from dpc.dsl.text.lalr import Automaton, Token, TooDeep, Unexpected
+from dpc.dsl.text.tables import grammar_text
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "models").rglob("*.dp"))
@@ -53,11 +52,9 @@ class Newlines:
             yield LarkToken("NEWLINE", "", last.end_pos)
 
 
-class Recorder:
+def recorder(rule: str) -> Callable[[list[Any]], Any]:
     """Every rule becomes (its name, its children)."""
-
-    def __getattr__(self, rule: str) -> Callable[[list[Any]], Any]:
-        return lambda children: (rule, *children)
+    return lambda children: (rule, *children)
 
 
 @cache
@@ -67,13 +64,13 @@ def lark() -> Lark:
 
 @cache
 def automaton() -> Automaton:
-    return Automaton(made.tables(), Recorder())
+    return Automaton(made.tables(), recorder)
 
 
 def plain(tree: Any) -> Any:
     if isinstance(tree, Tree):
         return (str(tree.data), *map(plain, tree.children))
-    if isinstance(tree, tuple):
+    if isinstance(tree, tuple) and not isinstance(tree, Token):
         return (tree[0], *map(plain, tree[1:]))
     return (tree.type, str(tree), tree.start if isinstance(tree, Token) else tree.start_pos)
 
@@ -155,7 +152,7 @@ def test_another_grammar_is_analysed_and_not_kept(monkeypatch: pytest.MonkeyPatc
     before = made.TABLES.read_bytes()
     other = grammar_text().replace("/model\\b/", "/muddle\\b/")
     monkeypatch.setattr(made, "grammar_text", lambda: other)
-    tree, _ = Automaton(made.tables.__wrapped__(), Recorder()).parse("muddle m", Span(0, 8))
+    tree, _ = Automaton(made.tables.__wrapped__(), recorder).parse("muddle m", Span(0, 8))
     assert tree[0] == "start"
     assert made.TABLES.read_bytes() == before
 

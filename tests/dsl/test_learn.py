@@ -22,6 +22,8 @@ from dpc.learn.read_cases import read_cases
 from dpc.learn.stages import halves
 from dpc.learn.sweep import Update, find_updates
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 MIXTURE = """
 dim N
 dim K = 2
@@ -52,12 +54,6 @@ factor emit[t in T]       : dot(W[tag[t]], x[t])
 factor trans[t in T[1..]] : V[tag[t-1], tag[t]]
 factor ridge              : -0.5 * sum[a in Tag, b in Tag] V[a, b]^2
 """
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from dpc.cli import main
 from dpc.inference.optimise.information import standard_errors
 from dpc.learn import counts
 from dpc.model.given import random_ancestors
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 Capture = pytest.CaptureFixture[str]
 
@@ -53,12 +54,6 @@ latent tag[T]     : Tag
 factor emit[t in T]       : dot(W[tag[t]], x[t])
 factor trans[t in T[1..]] : V[tag[t-1], tag[t]]
 """
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,6 @@ SIGNS = 2.0 * np.array(list(product((0, 1), repeat=3))) - 1
 THETA = {"h": np.array([0.2, -0.4, 0.1]), "J": np.array(0.5)}
 
 
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
-
-
 @pytest.fixture(scope="module")
 def family() -> Any:
     with jax.enable_x64(True):

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpc
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
-
 
 FACTORS = """
 dim N

@@ -41,12 +41,6 @@ n[i in N] ~ Poisson(log_rate=dot(x[i], v))
 """
 
 
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
-
-
 @pytest.fixture(scope="module")
 def regression() -> Any:
     rng = np.random.default_rng(11)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
@@ -13,6 +12,8 @@ import dpc
 from dpc.finite.convert import network_of
 from dpc.finite.discrete import KnownArrays, discrete_model
 from dpc.finite.tables import tables_once
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 ALARM = Path(__file__).resolve().parents[2] / "models" / "networks" / "alarm.dp"
 ROWS = 5000
@@ -76,12 +77,6 @@ factor trans[t in T[1..]] : V[tag[t-1], tag[t]]
 factor ridge : -0.3 * (sum[a in Tag, k in Word] W[a, k]^2
                        + sum[a in Tag, k in Shape] S[a, k]^2 + sum[a in Tag, b in Tag] V[a, b]^2)
 """
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
 
 
 # ---- generalised linear models

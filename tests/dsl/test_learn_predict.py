@@ -5,12 +5,10 @@ and variance.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -19,6 +17,8 @@ from scipy import stats
 import dpc
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.learn.result import learned
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 SWITCHING = """
 dim T
@@ -39,12 +39,6 @@ PARAMS = {
     "sd": np.array([0.5, 1.0]),
 }
 NAN = float("nan")
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def test_means_of_draws_that_are_not_there() -> None:

@@ -58,12 +58,6 @@ DATA: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _double() -> Any:
-    with jax.enable_x64(True):
-        yield
-
-
 @pytest.mark.parametrize("name", DATA)
 def test_the_gradient_vanishes_and_the_hessian_gives_the_errors(name: str) -> None:
     text, data = DATA[name]

@@ -7,11 +7,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from killing import kill_when
@@ -31,12 +29,6 @@ param s[K]    : real(lower=0) = 1
 z[i in N] ~ Categorical(w)
 x[i in N] ~ Normal(mu[z[i]], s[z[i]])
 """
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
-import jax
 import numpy as np
-import pytest
 from test_runtime_rows import arguments, by_text, call
 
 from dpc.dsl.library.bodies.numpy_bodies import numpy_body
-from dpc.dsl.library.functions import FUNCTIONS, Function
-
-
-@pytest.fixture(autouse=True, scope="module")
-def float64() -> Iterator[None]:
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+from dpc.dsl.library.functions import FUNCTIONS, FunctionRow
 
 
 @by_text(FUNCTIONS)
-def test_numpy_computes_what_jax_computes(row: Function) -> None:
+def test_numpy_computes_what_jax_computes(row: FunctionRow) -> None:
     body = numpy_body(row)
     assert body is not None, row.text
     given = arguments(row)
@@ -45,7 +34,7 @@ def test_numpy_bodies_load_no_jax() -> None:
 
 
 @by_text([row for row in FUNCTIONS if row.signature.params])
-def test_every_real_argument_is_smooth_kinked_or_jumps(row: Function) -> None:
+def test_every_real_argument_is_smooth_kinked_or_jumps(row: FunctionRow) -> None:
     for param in row.signature.params:
         assert row.smoothness(param.name) in {"", "smooth", "kinked", "jumps"}
 
@@ -60,7 +49,7 @@ NARROW = {"asin", "acos", "atanh", "erfinv", "log1p", "pow", "logdiffexp", "mod"
 
 
 @by_text([row for row in PLAIN if row.name not in NARROW])
-def test_the_first_argument_moves_the_value_as_the_row_says(row: Function) -> None:
+def test_the_first_argument_moves_the_value_as_the_row_says(row: FunctionRow) -> None:
     """On a fine grid a jump is a large step, a kink a large step of the steps."""
     body = numpy_body(row)
     assert body is not None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import jax
 import numpy as np
 import pytest
 
@@ -24,12 +21,6 @@ y ~ Normal(z, 1)
 guide { z ~ Normal(m, 1) with grad=pathwise }
 maximize elbo()
 """
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def settings_of(model: dpc.Model, name: str) -> list[str]:

@@ -8,7 +8,6 @@ false-alarm rate of 1 in 1000.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -19,7 +18,7 @@ from numpyro.infer import NUTS
 from scipy.stats import chi2
 
 import dpc
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.target import TargetDensity
 
 SIMULATIONS, DRAWS, THINNING, WARMUP = 200, 19, 8, 400
 RATE = 1e-3
@@ -58,12 +57,6 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
-
-
 def simulate(
     model: dpc.Model, blank: dict[str, Any], key: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,7 +65,7 @@ def simulate(
     truth = model.sample(first, {}, blank)
     seen = [node.name for node in model.graph.nodes if node.observed]
     data = {**blank, **{name: truth[name] for name in seen}}
-    target = Target(lambda: model.to_numpyro()(data))
+    target = TargetDensity(lambda: model.to_numpyro()(data))
     raw = {
         name: jax.random.uniform(second, shape, minval=-1, maxval=1)
         for name, shape in target.shapes.items()

@@ -4,7 +4,6 @@ awkward names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +16,8 @@ from interpret import Interpreter
 
 import dpc
 from dpc.dsl.graph.graph import Graph, Kind
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 SIZE = 8
 WRITTEN = """
@@ -180,12 +181,6 @@ data s_ : real
 z := loop s = 1.0 while s < 5 max 5 do s + s_^2 + 1
 """
 PROGRAMS = {part.partition("\n")[0]: part.partition("\n")[2] for part in WRITTEN.split("\n## ")[1:]}
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def given_arrays(found: Graph) -> dict[str, Any]:

@@ -12,21 +12,12 @@ import scipy.special as sp
 import scipy.stats
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.library.bodies import (
-    arrays,
-    elementary,
-    entmax,
-    entropies,
-    kernels,
-    lists,
-    smooth,
-    special,
-)
+from dpc.dsl.library.bodies import arrays, elementary, lists, smooth
 
 INF = np.inf
 slow = pytest.mark.slow
 ENTMAX, ENTARGMAX = (
-    pytest.param(function, marks=slow) for function in (entmax.entmax, entmax.entargmax)
+    pytest.param(function, marks=slow) for function in (smooth.entmax, smooth.entargmax)
 )
 
 
@@ -144,11 +135,11 @@ def test_xlogy_and_pow_at_zero() -> None:
 
 def test_entropies_at_a_corner_have_finite_slopes() -> None:
     corner = [0.0, 1.0, 0.0]
-    value, (slope,) = value_and_grad(entropies.entropy, corner)
+    value, (slope,) = value_and_grad(smooth.entropy, corner)
     assert value == 0
     np.testing.assert_array_equal(slope, [0, -1, 0])
     for alpha in (0.5, 1.0, 1.5, 2.0):
-        value, slopes = value_and_grad(entropies.tsallis_entropy, corner, alpha)
+        value, slopes = value_and_grad(smooth.tsallis_entropy, corner, alpha)
         edge = 1 / (alpha * (alpha - 1)) if alpha > 1 else 0
         assert value == 0
         np.testing.assert_allclose(slopes[0], [edge, -1 / alpha, edge])
@@ -156,10 +147,10 @@ def test_entropies_at_a_corner_have_finite_slopes() -> None:
 
 
 def test_kl_at_zeros() -> None:
-    value, slopes = value_and_grad(entropies.kl, [0, 0, 0.5], [0, 0.25, 0.5])
+    value, slopes = value_and_grad(smooth.kl, [0, 0, 0.5], [0, 0.25, 0.5])
     assert value == 0.25
     np.testing.assert_array_equal(slopes, [[0, 0, 0], [1, 1, 0]])
-    assert entropies.kl(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])) == INF
+    assert smooth.kl(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])) == INF
 
 
 LENGTHS = [
@@ -192,8 +183,8 @@ def test_equal_points_have_distance_zero_and_slope_zero() -> None:
     np.testing.assert_array_equal(slopes, 0)
 
 
-OTHER_KERNELS = (kernels.gp_exp_quad, kernels.gp_matern32, kernels.gp_matern52)
-KERNELS = [kernels.gp_exponential, *(pytest.param(kernel, marks=slow) for kernel in OTHER_KERNELS)]
+OTHER_KERNELS = (arrays.gp_exp_quad, arrays.gp_matern32, arrays.gp_matern52)
+KERNELS = [arrays.gp_exponential, *(pytest.param(kernel, marks=slow) for kernel in OTHER_KERNELS)]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -234,7 +225,7 @@ def test_lchoose() -> None:
     assert np.all(np.isfinite(slopes))
 
 
-BETAINC_SLOPES = jax.jit(jax.vmap(jax.grad(special.betainc, argnums=(0, 1, 2)), (None, None, 0)))
+BETAINC_SLOPES = jax.jit(jax.vmap(jax.grad(elementary.betainc, argnums=(0, 1, 2)), (None, None, 0)))
 
 
 @slow

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.library.bodies.loops import bounded_loop, soft_loop, soft_loop_weights
+from dpc.dsl.library.bodies.loops import bounded_loop, soft_loop, soft_loop_path
 from dpc.dsl.library.bodies.soft import soft_greater_logistic, soft_greater_sparse
 
 quickly = settings(deadline=None, max_examples=40)
@@ -59,9 +59,8 @@ def soft_root(x: jax.Array, tol: jax.Array, scale: jax.Array) -> tuple[jax.Array
     def keep_going(s: jax.Array) -> jax.Array:
         return soft_greater_logistic(error(s, x), tol, scale)
 
-    return soft_loop(newton(x), keep_going, 1.0, 5), soft_loop_weights(
-        newton(x), keep_going, 1.0, 5
-    )
+    _, weights = soft_loop_path(newton(x), keep_going, 1.0, 5)
+    return soft_loop(newton(x), keep_going, 1.0, 5), weights
 
 
 @given(x=st.floats(0.5, 9), tol=st.floats(1e-9, 2))

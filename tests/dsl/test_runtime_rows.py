@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from zlib import crc32
 
 import jax
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpc.dsl.library.bodies.source import helpers, resolve
-from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_text
+from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_text
 from dpc.dsl.library.notation import ParamSpec, TypeSpec
 
 SIZES = {"N": 4, "M": 3, "K": 2, "P": 2, "D": 4}
@@ -36,22 +36,7 @@ ENDS = {
 BOUNDS = {"positive": (0.5, 2), "nonnegative": (0.5, 2), "unit": (0.1, 0.9)}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def strict_jax() -> Iterator[None]:
-    strict = {
-        "jax_enable_x64": True,
-        "jax_numpy_dtype_promotion": "strict",
-        "jax_numpy_rank_promotion": "raise",
-    }
-    before = {name: getattr(jax.config, name) for name in strict}
-    for name, value in strict.items():
-        jax.config.update(name, value)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
-
-
-def by_text(rows: Iterable[Function]) -> pytest.MarkDecorator:
+def by_text(rows: Iterable[FunctionRow]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", [pytest.param(row, id=row.text) for row in rows])
 
 
@@ -71,7 +56,7 @@ def shape(type_: TypeSpec) -> tuple[int, ...]:
     return (3, 2) if type_.any_shape else tuple(map(axis_size, type_.axes))
 
 
-def draw(row: Function, param: ParamSpec, rng: np.random.Generator) -> np.ndarray:
+def draw(row: FunctionRow, param: ParamSpec, rng: np.random.Generator) -> np.ndarray:
     word, dims = param.type.domain, shape(param.type)
     if word == "index":
         return np.asarray(rng.integers(axis_size(param.type.axes[0])), np.int32)
@@ -87,7 +72,7 @@ def draw(row: Function, param: ParamSpec, rng: np.random.Generator) -> np.ndarra
     return np.round(points).astype(np.int32) if word in WHOLE else np.asarray(points)
 
 
-def arguments(row: Function, dtype: type = np.float64) -> list[jax.Array | int]:
+def arguments(row: FunctionRow, dtype: type = np.float64) -> list[jax.Array | int]:
     """Random values of the row's domains, in its order; the sizes of dims are Python ints."""
     rng = np.random.default_rng(crc32(row.text.encode()))
     given: list[jax.Array | int] = []
@@ -100,11 +85,11 @@ def arguments(row: Function, dtype: type = np.float64) -> list[jax.Array | int]:
     return [*given, SIZES["N"]] if row.name == "one_hot" else given
 
 
-def implementation(row: Function) -> Callable[..., jax.Array]:
+def implementation(row: FunctionRow) -> Callable[..., jax.Array]:
     return resolve(functions_by_text()[row.text].body)
 
 
-def call(row: Function, given: list[jax.Array | int]) -> jax.Array:
+def call(row: FunctionRow, given: list[jax.Array | int]) -> jax.Array:
     return implementation(row)(*given)
 
 
@@ -113,7 +98,7 @@ def is_float(value: jax.Array | int) -> bool:
 
 
 def of_floats(
-    row: Function, given: list[jax.Array | int]
+    row: FunctionRow, given: list[jax.Array | int]
 ) -> tuple[Callable[..., jax.Array], list[jax.Array]]:
     """The row as a function of its floating-point arguments alone."""
     places = [i for i, value in enumerate(given) if is_float(value)]
@@ -125,7 +110,7 @@ def of_floats(
     return function, [given[i] for i in places]
 
 
-def is_smooth(row: Function) -> bool:
+def is_smooth(row: FunctionRow) -> bool:
     """Its result moves with a floating-point argument."""
     floats = {p.type.domain for p in row.signature.params} - WHOLE - {"dim"}
     return bool(floats) and not row.hard and row.signature.result.domain not in WHOLE
@@ -147,7 +132,7 @@ def test_the_arguments_that_facts_name_are_those_of_the_row() -> None:
 
 
 @by_text(FUNCTIONS)
-def test_entries_are_jax_paths_or_helpers_with_the_parameters_of_the_row(row: Function) -> None:
+def test_entries_are_jax_paths_or_helpers_with_the_parameters_of_the_row(row: FunctionRow) -> None:
     path = functions_by_text()[row.text].body
     if "." in path:
         assert path.startswith(("jax.", "jnp."))
@@ -174,7 +159,7 @@ def test_helpers_do_not_hide_python_or_jax() -> None:
 # ---- shapes and precision
 
 
-def check_type(row: Function, result: jax.Array | jax.ShapeDtypeStruct, dtype: type) -> None:
+def check_type(row: FunctionRow, result: jax.Array | jax.ShapeDtypeStruct, dtype: type) -> None:
     """Whole and true results are ints and bools; others have the precision of the arguments, if
     there are any.
     """
@@ -189,7 +174,7 @@ def check_type(row: Function, result: jax.Array | jax.ShapeDtypeStruct, dtype: t
 
 
 @by_text([row for row in FUNCTIONS if row.name != "size"])
-def test_shapes_are_declared_and_single_precision_is_kept(row: Function) -> None:
+def test_shapes_are_declared_and_single_precision_is_kept(row: FunctionRow) -> None:
     function, floats = of_floats(row, arguments(row, np.float32))
     check_type(row, jax.eval_shape(function, *floats), np.float32)
 
@@ -200,7 +185,7 @@ def test_the_size_of_a_dim_is_a_python_int() -> None:
 
 
 @by_text([row for row in FUNCTIONS if row.signature.elementwise and len(row.signature.params) > 1])
-def test_elementwise_rows_broadcast_a_number(row: Function) -> None:
+def test_elementwise_rows_broadcast_a_number(row: FunctionRow) -> None:
     first, *rest = arguments(row)
     column = jnp.stack([first, first])
     for given in ([column, *rest], [first, *(jnp.stack([v, v]) for v in rest)]):
@@ -213,7 +198,7 @@ def test_elementwise_rows_broadcast_a_number(row: Function) -> None:
 REALS = {"real", "positive", "nonnegative", "unit"}
 
 
-def takes_reals(row: Function) -> bool:
+def takes_reals(row: FunctionRow) -> bool:
     return bool(row.signature.params) and {p.type.domain for p in row.signature.params} <= REALS
 
 
@@ -225,7 +210,7 @@ def identity(type_: TypeSpec, dtype: type) -> jax.Array:
 
 @by_text([row for row in FUNCTIONS if takes_reals(row)])
 @pytest.mark.parametrize("dtype", [bool, int])
-def test_whole_numbers_and_truths_are_read_as_floats(row: Function, dtype: type) -> None:
+def test_whole_numbers_and_truths_are_read_as_floats(row: FunctionRow, dtype: type) -> None:
     with jax.numpy_dtype_promotion("standard"):
         result = jax.eval_shape(
             implementation(row), *(identity(p.type, dtype) for p in row.signature.params)
@@ -236,7 +221,7 @@ def test_whole_numbers_and_truths_are_read_as_floats(row: Function, dtype: type)
 @pytest.mark.slow
 @by_text([row for row in FUNCTIONS if takes_reals(row)])
 @pytest.mark.parametrize("dtype", [bool, int])
-def test_whole_numbers_and_truths_give_the_numbers_of_floats(row: Function, dtype: type) -> None:
+def test_whole_numbers_and_truths_give_the_numbers_of_floats(row: FunctionRow, dtype: type) -> None:
     """JAX's own functions compute with truths in single precision."""
     with jax.numpy_dtype_promotion("standard"):
         result = call(row, [identity(p.type, dtype) for p in row.signature.params])
@@ -248,7 +233,7 @@ def test_whole_numbers_and_truths_give_the_numbers_of_floats(row: Function, dtyp
 
 
 @by_text([row for row in SMOOTH_ROWS if "." not in functions_by_text()[row.text].body])
-def test_gradients_are_traced_in_batches_and_keep_single_precision(row: Function) -> None:
+def test_gradients_are_traced_in_batches_and_keep_single_precision(row: FunctionRow) -> None:
     function, floats = of_floats(row, arguments(row, np.float32))
     gradient = jax.grad(
         lambda *values: jnp.sum(function(*values)), argnums=tuple(range(len(floats)))

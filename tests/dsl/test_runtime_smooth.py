@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_runtime_rows import strict_jax  # noqa: F401
 
-from dpc.dsl.library.bodies import entmax as e
-from dpc.dsl.library.bodies import entropies as h
-from dpc.dsl.library.bodies import losses, smooth
+from dpc.dsl.library.bodies import smooth
 
 N = 5
 SCORES = arrays(np.float64, N, elements=st.floats(-20, 20, width=32))
@@ -35,17 +33,17 @@ def compiled(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
 
 def entmax_at(alpha: float) -> Family:
     return (
-        lambda x, t: e.entmax(x, alpha, t),
-        lambda x, t: e.entargmax(x, alpha, t),
-        lambda p: h.tsallis_entropy(p, alpha),
+        lambda x, t: smooth.entmax(x, alpha, t),
+        lambda x, t: smooth.entargmax(x, alpha, t),
+        lambda p: smooth.tsallis_entropy(p, alpha),
     )
 
 
 FAMILIES: dict[str, tuple[Callable[..., np.ndarray], ...]] = {
     name: tuple(map(compiled, family))
     for name, family in {
-        "shannon": (smooth.softmax, smooth.softargmax, h.entropy),
-        "gini": (smooth.sparsemax, smooth.sparseargmax, h.gini_entropy),
+        "shannon": (smooth.softmax, smooth.softargmax, smooth.entropy),
+        "gini": (smooth.sparsemax, smooth.sparseargmax, smooth.gini_entropy),
         "tsallis": entmax_at(1.5),
     }.items()
 }
@@ -134,7 +132,7 @@ def test_sparseargmax_meets_the_conditions_of_the_nearest_point(x: np.ndarray, t
     assert np.all(gap[p == 0] <= tau + 1e-10 * (1 + abs(tau)))
 
 
-ENTARGMAX, TSALLIS = compiled(e.entargmax), compiled(h.tsallis_entropy)
+ENTARGMAX, TSALLIS = compiled(smooth.entargmax), compiled(smooth.tsallis_entropy)
 
 
 @given(x=SCORES, alpha=ALPHAS)
@@ -171,7 +169,7 @@ def test_tsallis_is_shannon_at_one_and_gini_at_two(p: np.ndarray) -> None:
 # ---- second derivatives
 
 
-JACOBIAN, HESSIAN = compiled(jax.jacfwd(e.entargmax)), compiled(jax.hessian(e.entmax))
+JACOBIAN, HESSIAN = compiled(jax.jacfwd(smooth.entargmax)), compiled(jax.hessian(smooth.entmax))
 
 
 @pytest.mark.slow
@@ -190,7 +188,7 @@ def test_entmax_can_be_differentiated_twice(alpha: float) -> None:
 @pytest.mark.slow
 def test_the_family_is_smooth_in_alpha_at_one() -> None:
     x = jnp.array([0.3, -0.2, 0.5])
-    slope = compiled(jax.jacfwd(e.entargmax, argnums=1))(x, 1.0)
+    slope = compiled(jax.jacfwd(smooth.entargmax, argnums=1))(x, 1.0)
     step = 1e-5
     numeric = (ENTARGMAX(x, 1 + step) - ENTARGMAX(x, 1 - step)) / (2 * step)
     np.testing.assert_allclose(slope, numeric, atol=1e-9)
@@ -200,9 +198,9 @@ def test_the_family_is_smooth_in_alpha_at_one() -> None:
 
 
 LOSSES = {
-    "logistic": (losses.logistic_loss_target, losses.logistic_loss, smooth.softargmax),
-    "sparsemax": (losses.sparsemax_loss_target, losses.sparsemax_loss, smooth.sparseargmax),
-    "entmax": (losses.entmax_loss_target, losses.entmax_loss, e.entargmax),
+    "logistic": (smooth.logistic_loss_target, smooth.logistic_loss, smooth.softargmax),
+    "sparsemax": (smooth.sparsemax_loss_target, smooth.sparsemax_loss, smooth.sparseargmax),
+    "entmax": (smooth.entmax_loss_target, smooth.entmax_loss, smooth.entargmax),
 }
 COMPILED_LOSSES = {
     name: (compiled(loss), compiled(jax.grad(loss)), compiled(label), compiled(weights))
@@ -232,4 +230,4 @@ def test_kl_is_nonnegative_and_zero_only_at_equality(p: np.ndarray, q: np.ndarra
     assert KL(p, q) > 0 or np.allclose(p, q)
 
 
-KL = compiled(h.kl)
+KL = compiled(smooth.kl)

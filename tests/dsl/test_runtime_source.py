@@ -15,7 +15,7 @@ from jax import lax
 from test_runtime_rows import arguments, by_text, implementation, strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies.source import MODULES, helper_source, helpers, resolve
-from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_text
+from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_text
 
 OWN = [row for row in FUNCTIONS if "." not in functions_by_text()[row.text].body]
 
@@ -81,7 +81,7 @@ def test_pasted_helpers_give_the_same_numbers_and_slopes(name: str) -> None:
 
 @pytest.mark.slow
 @by_text(OWN)
-def test_all_pasted_helpers_give_the_same_numbers(row: Function) -> None:
+def test_all_pasted_helpers_give_the_same_numbers(row: FunctionRow) -> None:
     path = functions_by_text()[row.text].body
     given = arguments(row)
     np.testing.assert_array_equal(run(helper_source([path]))[path](*given), resolve(path)(*given))

@@ -29,13 +29,13 @@ from test_runtime_rows import (  # noqa: F401
 )
 
 from dpc.dsl.library.bodies.source import helpers
-from dpc.dsl.library.functions import FUNCTIONS, Function, functions_by_text
+from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_text
 
 Array = np.ndarray
 COMPUTED = [row for row in FUNCTIONS if row.name != "size"]
 
 
-def is_delicate(row: Function) -> bool:
+def is_delicate(row: FunctionRow) -> bool:
     """Its own code chooses between cases, or solves an equation. (betainc compiles long.)"""
     own = helpers().get(functions_by_text()[row.text].body)
     if own is None or row.name == "betainc":
@@ -270,7 +270,7 @@ def on_label(loss: Callable[..., Array]) -> Callable[..., Array]:
     return lambda x, label, *rest: loss(x, np.eye(len(x))[label], *rest)
 
 
-def reference(row: Function) -> Callable[..., Array]:
+def reference(row: FunctionRow) -> Callable[..., Array]:
     params = row.signature.params
     if row.name in TARGETS:
         return TARGETS[row.name] if params[1].name == "target" else on_label(TARGETS[row.name])
@@ -305,7 +305,9 @@ def values(strict_jax: None) -> dict[str, Array]:  # noqa: F811
 
 
 @by_text(COMPUTED)
-def test_values_are_those_of_numpy_or_brute_force(row: Function, values: dict[str, Array]) -> None:
+def test_values_are_those_of_numpy_or_brute_force(
+    row: FunctionRow, values: dict[str, Array]
+) -> None:
     given = [v if isinstance(v, int) else np.asarray(v)[()] for v in arguments(row)]
     check_type(row, values[row.text], np.float64)
     np.testing.assert_allclose(values[row.text], reference(row)(*given), rtol=1e-11, atol=1e-13)
@@ -331,7 +333,7 @@ MEMBERS: dict[str, Callable[[Array], bool]] = {
 
 
 @by_text([row for row in COMPUTED if row.signature.result.domain in MEMBERS])
-def test_values_lie_in_the_declared_domain(row: Function, values: dict[str, Array]) -> None:
+def test_values_lie_in_the_declared_domain(row: FunctionRow, values: dict[str, Array]) -> None:
     assert MEMBERS[row.signature.result.domain](values[row.text])
 
 
@@ -342,7 +344,7 @@ STEP = 1e-4
 POINTS = STEP * np.array([0, 1, -1, 2, -2])
 
 
-def along(row: Function) -> Callable[[jax.Array], jax.Array]:
+def along(row: FunctionRow) -> Callable[[jax.Array], jax.Array]:
     """A weighted sum of the row's results as a function of the distance moved in a random
     direction.
     """
@@ -357,7 +359,7 @@ def along(row: Function) -> Callable[[jax.Array], jax.Array]:
     )
 
 
-def check_gradients(rows: Iterable[Function]) -> None:
+def check_gradients(rows: Iterable[FunctionRow]) -> None:
     functions = {row.text: jax.vmap(jax.value_and_grad(along(row))) for row in rows}
     compiled = jax.jit(
         lambda points: {text: function(points) for text, function in functions.items()}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,8 @@ from dpc.dsl.lower.emit import emit_module
 from dpc.dsl.source import Source
 from dpc.model.check import check_model
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 SCALE = 0.5
 NOISE = {
     "gaussian": stats.norm(scale=SCALE),
@@ -30,12 +32,6 @@ kinds = pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[pytest.mark.slow] if kind != "gaussian" else []) for kind in NOISE],
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 HEADER = """dim N = 3

@@ -4,7 +4,6 @@ density.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -20,6 +19,8 @@ from dpc.finite.expand import NotTabular
 from dpc.finite.tables import tables_once
 from dpc.inference.factors.factor_graph import log_score
 from dpc.model.model import Model
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 PROGRAMS = {
     "tables": "dim S = a | b | c\nx : S ~ Categorical(a=0.2, b=0.3, c=0.5)\n"
@@ -74,12 +75,6 @@ GIVEN: dict[str, dict[str, Any]] = {
     "continuous children and given draws": {"mu": np.array([-0.5, 1.0])},
     "draws told in order": {"mu": np.array([-0.5, 0.2, 1.0])},
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def prepared(name: str) -> tuple[Model, dict[str, Any], Any, dict[str, Any], Discrete]:

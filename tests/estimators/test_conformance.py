@@ -7,10 +7,9 @@ The expectation is over all noise, by quadrature (tape.py); the truth is a sum o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import pytest
 from cases import CHAIN, COINS, DIE, GATE, PROBABILITY, Case, coin
@@ -20,8 +19,10 @@ from verification import verify
 from dpc.estimators.methods.enumeration import Enumeration
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.pathwise import Pathwise
-from dpc.estimators.methods.rebar import Relax
+from dpc.estimators.methods.relaxed import Relax
 from dpc.estimators.methods.table import METHODS
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 ONE_DRAW = [coin(0.0), PROBABILITY, DIE, COINS]
 
@@ -30,12 +31,6 @@ def rows(slow: Sequence[str]) -> list[Any]:
     """The unbiased estimators; those that share nearly all with another run with the slow tests."""
     names = [name for name, row in METHODS.items() if row.order == 2]
     return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in names]
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def made(name: str) -> Method:

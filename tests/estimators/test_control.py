@@ -4,7 +4,7 @@ second moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -17,17 +17,12 @@ from tape import expected
 from verification import moments, verify
 
 from dpc.estimators import Cost, Draw, Step, surrogate
-from dpc.estimators.methods.control import control_variate, leave_one_out_coefficient
+from dpc.estimators.methods.baselines import control_variate, leave_one_out_coefficient
 from dpc.estimators.methods.method import Method
-from dpc.estimators.methods.rebar import Rebar, Relax, bend_parameters
+from dpc.estimators.methods.relaxed import Rebar, Relax, bend_parameters, variance_gradient
 from dpc.estimators.methods.score import ScoreFunction
-from dpc.estimators.tuning import variance_gradient
 
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 
 def _controlled(coefficient: float) -> Case:

@@ -4,7 +4,7 @@ closed forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,13 +16,9 @@ from tape import Rule, hermite, legendre, logarithmic, tanh_sinh
 
 from dpc.estimators.perturbed import GAUSSIAN, GUMBEL, Noise, perturbed_argmax, perturbed_max
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 AT = np.array([0.4, -0.3, 0.7])
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def best(theta: jax.Array) -> jax.Array:

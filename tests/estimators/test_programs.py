@@ -5,7 +5,7 @@ JAX's own noise.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -24,16 +24,11 @@ from dpc.estimators.methods.enumeration import Enumeration
 from dpc.estimators.methods.measure import MeasureValued
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.pathwise import Pathwise
-from dpc.estimators.methods.rebar import Rebar
+from dpc.estimators.methods.relaxed import Rebar
 from dpc.estimators.methods.score import LeaveOneOutScore, ScoreFunction
 from dpc.estimators.methods.table import METHODS
 
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
-
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 # ---- plates
 

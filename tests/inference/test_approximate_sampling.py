@@ -4,14 +4,13 @@ known laws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from approximations import grid, largest_error, loopy
+from brute import brute_log_partition, brute_marginals
 
 from dpc.inference.engines.approximate.blocks import Blocking, cover_by_forests
 from dpc.inference.engines.approximate.diagnostics import diagnose
@@ -25,20 +24,13 @@ from dpc.inference.engines.approximate.layout import greedy_colours, lay_out
 from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
 from dpc.inference.engines.approximate.perturb import infer_perturbed
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors.brute import brute_log_partition, brute_marginals
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_mode
 
 GIVEN: dict[str, Any] = {"b": {0, 1}, "e": np.array([0.5, 0.0, 1.0])}
 
 
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    """Ranks are never promoted; programs are compiled in haste, as they run once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.numpy_rank_promotion("raise"):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.25])

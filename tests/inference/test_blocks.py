@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpc.inference.engines.path import blocks, log_partition
+from dpc.inference.engines.path import log_partition
+from dpc.inference.engines.path import sums as blocks
 from dpc.inference.engines.path.layout import lay_out
 
 

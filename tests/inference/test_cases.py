@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import brute
 import numpy as np
 import pytest
 from graphs import factor_graphs, networks
@@ -11,7 +12,6 @@ from shared import needs_networks, network
 
 from dpc.inference.engines.numpy import cases, passes
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph, Name
 from dpc.inference.queries import infer_cases, infer_log_partition, infer_marginals, infer_samples
 

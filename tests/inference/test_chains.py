@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,25 +16,9 @@ from scipy import stats
 
 from dpc.inference.engines import path as chains
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 STEPS, STATES, BEST = 4, 3, 4
-STRICT = {
-    "jax_enable_x64": True,
-    "jax_numpy_rank_promotion": "raise",
-    "jax_numpy_dtype_promotion": "strict",
-}
-
-
-@pytest.fixture(autouse=True)
-def strict_jax() -> Iterator[None]:
-    before = {name: getattr(jax.config, name) for name in STRICT}
-    for name, value in STRICT.items():
-        jax.config.update(name, value)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 def graph_of(unary: np.ndarray, pair: np.ndarray) -> FactorGraph:

@@ -4,7 +4,7 @@ configurations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -16,17 +16,12 @@ import pytest
 from dpc.inference.engines import path as chains
 from dpc.inference.engines.slices import slices
 from dpc.inference.engines.tree.model import compile_structure
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 Function = Callable[[jax.Array], jax.Array]
 
 
-@pytest.fixture(autouse=True)
-def _strict_and_in_haste() -> Iterator[None]:
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 def derivatives(function: Function, vector: Any, along: Any) -> dict[str, Any]:
@@ -98,7 +93,9 @@ SCOPES = [[(0, 1)], [(2, 0)], [(1, 2)], [(2,)]]
 
 
 def test_the_compiled_contraction() -> None:
-    structure = Structure(SIZES, tuple([Group(np.array(scopes, np.intp)) for scopes in SCOPES]))
+    structure = Structure(
+        SIZES, tuple([FactorGroup(np.array(scopes, np.intp)) for scopes in SCOPES])
+    )
     ends = np.cumsum([int(np.prod(shape)) for shape in structure.shapes])
     starts = [0, *ends[:-1].tolist()]
     incidence = []

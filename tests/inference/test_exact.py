@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import brute
 import numpy as np
 import pytest
 from graphs import evidence_on, factor_graphs, networks
@@ -20,7 +21,6 @@ from dpc.inference.errors import (
     MemoryLimitError,
     PlanMismatchError,
 )
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph, factor_of_values
 from dpc.inference.queries import (
     Term,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -21,21 +20,10 @@ from supports import nodes_of
 from dpc.inference.errors import InferenceError
 from dpc.inference.families import features, priors
 from dpc.inference.families.family import Family
-from dpc.inference.families.fits import fit_to_data
-from dpc.inference.families.newton import to_natural
+from dpc.inference.families.fits import fit_to_data, to_natural
 from dpc.inference.families.table import FAMILIES, find_family
 
 NAMES = tuple(FAMILIES)
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 @cache

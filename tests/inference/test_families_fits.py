@@ -4,8 +4,6 @@ grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,23 +13,11 @@ import scipy.stats
 
 from dpc.inference.errors import InferenceError
 from dpc.inference.families import features, priors
-from dpc.inference.families.entropy import maximise_entropy
-from dpc.inference.families.errors import NoClosedFormError, NoMaximumError, OutsideSupportError
-from dpc.inference.families.fits import fit_to_data, fit_to_moments
-from dpc.inference.families.newton import to_natural
+from dpc.inference.families.family import NoClosedFormError, NoMaximumError, OutsideSupportError
+from dpc.inference.families.fits import fit_to_data, fit_to_moments, maximise_entropy, to_natural
 from dpc.inference.families.table import find_family
 
 POISSON, NORMAL, GAMMA = find_family("Poisson"), find_family("Normal"), find_family("Gamma")
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 def test_gamma_and_normal_fits_are_those_of_scipy() -> None:

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from networks import same_network
 from shared import NETWORKS, needs_references, reference
 
 from dpc.inference.formats.bif import read_bif, write_bif
-from dpc.inference.formats.network import FormatError, Network, Table, Variable, same_network
+from dpc.inference.formats.network import (
+    FormatError,
+    Network,
+    NetworkTable,
+    NetworkVariable,
+)
 from dpc.inference.formats.registry import FORMATS, format_of, read_network
 from dpc.inference.formats.uai import read_uai, read_uai_evidence, write_uai
 from dpc.inference.formats.xmlbif import read_xmlbif
@@ -36,12 +42,12 @@ def networks(draw: DrawFn) -> Network:
         states = draw(
             st.lists(texts.map(str.strip).filter(bool), min_size=1, max_size=3, unique=True)
         )
-        variables.append(Variable(name, tuple(states)))
+        variables.append(NetworkVariable(name, tuple(states)))
         parents = draw(st.lists(st.sampled_from(range(k)), max_size=2, unique=True)) if k else []
         shape = [len(variables[p].states) for p in parents] + [len(states)]
         chance = np.random.default_rng(draw(st.integers(0, 2**16)))
         values = chance.dirichlet(np.ones(shape[-1]), shape[:-1])
-        tables.append(Table((*(names[p] for p in parents), name), values))
+        tables.append(NetworkTable((*(names[p] for p in parents), name), values))
     return Network("net", tuple(variables), tuple(tables), True)
 
 
@@ -60,10 +66,12 @@ def test_uai_keeps_all_but_the_names(network: Network, is_bayesian: bool) -> Non
     plain = Network(
         "unknown",
         tuple(
-            Variable(number[v.name], tuple(map(str, range(len(v.states)))))
+            NetworkVariable(number[v.name], tuple(map(str, range(len(v.states)))))
             for v in network.variables
         ),
-        tuple(Table(tuple(number[name] for name in t.scope), t.values) for t in network.tables),
+        tuple(
+            NetworkTable(tuple(number[name] for name in t.scope), t.values) for t in network.tables
+        ),
         is_bayesian,
     )
     assert same_network(read_uai(write_uai(plain)), plain, 1e-15)
@@ -94,7 +102,7 @@ def test_a_table_lists_the_child_slowest_and_a_default_fills_the_rest() -> None:
     assert network.name == "fire alarm"
     assert network.properties == ("author = me",)
     assert network.variables[0].properties == ("position = (1, 2)",)
-    assert network.variables[1] == Variable("b c", ("x y", "q/r", "<5"))
+    assert network.variables[1] == NetworkVariable("b c", ("x y", "q/r", "<5"))
     assert network.tables[1].values.tolist() == [[0.2, 0.3, 0.5], [0.5, 0.25, 0.25]]
     whole = text.replace(
         "(no) 0.5 0.25 0.25; default 0.2, 0.3, 0.5;", "table 0.2 0.5 0.3 0.25 0.5 0.25;"

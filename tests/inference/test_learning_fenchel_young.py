@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -17,26 +16,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.losses.entmax import entmax
 from dpc.inference.losses.fenchel_young import (
     GINI,
     SHANNON,
     Regulariser,
+    entmax,
     fenchel_young,
     perturbed_loss,
     tsallis,
 )
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
-
 
 # ---- Fenchel-Young losses of one choice
 

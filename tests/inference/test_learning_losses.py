@@ -4,7 +4,6 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -16,27 +15,14 @@ import pytest
 import scipy.optimize
 
 from dpc.inference.engines.tree.model import Compiled, compile_structure
-from dpc.inference.engines.tree.structure import Group, Structure
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 from dpc.inference.errors import InferenceError
-from dpc.inference.losses import bethe, contrastive, perturbed
-from dpc.inference.losses.cuts import solve_by_cuts
-from dpc.inference.losses.entmax import entmax
-from dpc.inference.losses.pseudo_likelihood import pseudo_likelihood
-from dpc.inference.losses.scores import score
+from dpc.inference.losses import fields
+from dpc.inference.losses.fenchel_young import entmax
+from dpc.inference.losses.fields import pseudo_likelihood, score, solve_by_cuts
 from dpc.inference.losses.structured import crf_loss, perceptron_loss, sparsemap, sparsemap_loss
 from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
-
 
 # ---- structures: a cycle with factors of one, two and three variables and two sizes
 
@@ -44,15 +30,17 @@ def _strict() -> Iterator[None]:
 CYCLE = Structure(
     (2, 3, 2, 2),
     (
-        Group(np.array([[0], [2], [3]])),
-        Group(np.array([[0, 1], [3, 1]])),
-        Group(np.array([[2, 0]])),
-        Group(np.array([[3, 2, 0]])),
-        Group(np.zeros((1, 0), np.intp)),
+        FactorGroup(np.array([[0], [2], [3]])),
+        FactorGroup(np.array([[0, 1], [3, 1]])),
+        FactorGroup(np.array([[2, 0]])),
+        FactorGroup(np.array([[3, 2, 0]])),
+        FactorGroup(np.zeros((1, 0), np.intp)),
     ),
 )
-CHAIN = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[0, 1], [2, 1]]))))
-ALONE = Structure((2, 3, 2), (Group(np.array([[0], [2]])), Group(np.array([[1], [1]]))))
+CHAIN = Structure(
+    (2, 3, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[0, 1], [2, 1]])))
+)
+ALONE = Structure((2, 3, 2), (FactorGroup(np.array([[0], [2]])), FactorGroup(np.array([[1], [1]]))))
 NAMED = {"cycle": CYCLE, "chain": CHAIN, "alone": ALONE}
 
 
@@ -184,9 +172,7 @@ def test_gibbs_sweeps_leave_the_distribution_as_it_is() -> None:
     p = np.exp(log_likelihoods(CYCLE, tables))
     rows = configurations(CYCLE)[np.random.default_rng(0).choice(len(p), size=count, p=p)]
     after = np.asarray(
-        jax.jit(lambda t, x: contrastive.sweep_gibbs(CYCLE, t, x, jax.random.key(1), 3))(
-            tables, rows
-        )
+        jax.jit(lambda t, x: fields.sweep_gibbs(CYCLE, t, x, jax.random.key(1), 3))(tables, rows)
     )
     seen = np.bincount(np.ravel_multi_index(tuple(after.T), CYCLE.sizes), minlength=len(p))
     assert scipy.stats.chisquare(seen, count * p).pvalue > 1e-4
@@ -200,9 +186,7 @@ def test_contrastive_divergence_tends_to_the_gradient_of_the_likelihood() -> Non
     tables, count, row = tables_for(CYCLE), 4000, np.array([1, 2, 0, 1])
     rows = np.tile(row, (count, 1))
     slope = jax.jit(
-        jax.grad(
-            lambda t, x: contrastive.contrastive_loss(CYCLE, t, x, jax.random.key(2), sweeps=30)
-        )
+        jax.grad(lambda t, x: fields.contrastive_loss(CYCLE, t, x, jax.random.key(2), sweeps=30))
     )
     p = np.exp(log_likelihoods(CYCLE, tables))
     each = [indicators(CYCLE, x) for x in configurations(CYCLE)]
@@ -224,7 +208,7 @@ def test_bethe_is_exact_on_trees() -> None:
     @jax.jit
     def both(tables: Any, evidence: Any) -> Any:
         found = jax.value_and_grad(
-            lambda t: bethe.bethe_log_partition(CHAIN, t, evidence).log_partition
+            lambda t: fields.bethe_log_partition(CHAIN, t, evidence).log_partition
         )(tables)
         return found, jax.value_and_grad(lambda t: engine_of("chain").log_partition(t, evidence))(
             tables
@@ -241,13 +225,14 @@ def test_bethe_on_a_cycle_has_beliefs_for_a_gradient() -> None:
     there.
     """
     triangle = Structure(
-        (2, 2, 2), (Group(np.array([[0], [1], [2]])), Group(np.array([[0, 1], [1, 2], [2, 0]])))
+        (2, 2, 2),
+        (FactorGroup(np.array([[0], [1], [2]])), FactorGroup(np.array([[0, 1], [1, 2], [2, 0]]))),
     )
     tables, direction = tables_for(triangle), tables_for(triangle, 5)
 
     def value(shift: Any) -> Any:
         return tuple(
-            bethe.bethe_log_partition(
+            fields.bethe_log_partition(
                 triangle, [t + shift * d for t, d in zip(tables, direction, strict=True)]
             )
         )
@@ -262,7 +247,7 @@ def test_bethe_on_a_cycle_has_beliefs_for_a_gradient() -> None:
 
 def test_the_loss_of_bethe_without_edges_is_minus_the_log_likelihood() -> None:
     tables, rows = tables_for(ALONE), configurations(ALONE)
-    found = jax.jit(partial(bethe.bethe_loss, ALONE))(tables, rows)
+    found = jax.jit(partial(fields.bethe_loss, ALONE))(tables, rows)
     np.testing.assert_allclose(float(found), -log_likelihoods(ALONE, tables).sum(), rtol=1e-9)
 
 
@@ -281,7 +266,7 @@ def test_perturb_and_map_is_the_mean_of_noisy_maxima() -> None:
     noise = np.asarray(jax.random.gumbel(key, (samples, 4, CYCLE.most_states))) - np.euler_gamma
     rows, scores = configurations(CYCLE), scores_of(CYCLE, tables)
     totals = scores + noise[:, np.arange(4), rows].sum(axis=-1)
-    bound = partial(perturbed.perturbed_log_partition, CYCLE, solve_cycle, key=key, samples=samples)
+    bound = partial(fields.perturbed_log_partition, CYCLE, solve_cycle, key=key, samples=samples)
     value, slope = jax.jit(jax.value_and_grad(bound))(tables)
     np.testing.assert_allclose(float(value), totals.max(axis=1).mean(), rtol=1e-12)
     error = totals.max(axis=1).std() / np.sqrt(samples)
@@ -297,12 +282,12 @@ def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
     """Its mean is log Z and its gradient the probabilities; 4 standard errors, false alarms 6e-5
     each.
     """
-    one, samples = Structure((3,), (Group(np.array([[0]])),)), 4000
+    one, samples = Structure((3,), (FactorGroup(np.array([[0]])),)), 4000
     tables, engine = (jnp.array([[0.5, -1.0, 0.2]]),), compile_structure(one)
 
     def bound(tables: Any) -> Any:
         solve = lambda t, e: engine.mode(t, e).states  # noqa: E731
-        return perturbed.perturbed_log_partition(one, solve, tables, jax.random.key(3), samples)
+        return fields.perturbed_log_partition(one, solve, tables, jax.random.key(3), samples)
 
     value, (slope,) = jax.jit(jax.value_and_grad(bound))(tables)
     p = np.asarray(jax.nn.softmax(tables[0][0]))
@@ -312,7 +297,7 @@ def test_perturb_and_map_of_one_variable_is_exact_on_average() -> None:
 
 def test_cuts_find_the_perturbed_modes_that_engines_find() -> None:
     pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
-    square = Structure((2, 2, 2, 2), (Group(np.arange(4)[:, None]), Group(pairs)))
+    square = Structure((2, 2, 2, 2), (FactorGroup(np.arange(4)[:, None]), FactorGroup(pairs)))
     generator = np.random.default_rng(4)
     agree = np.abs(generator.normal(size=(4, 1, 1))) * np.eye(2)
     tables, engine = (
@@ -321,7 +306,7 @@ def test_cuts_find_the_perturbed_modes_that_engines_find() -> None:
     )
 
     def bound(solve: Any, tables: Any, key: Any) -> Any:
-        return perturbed.perturbed_log_partition(square, solve, tables, key, 20)
+        return fields.perturbed_log_partition(square, solve, tables, key, 20)
 
     @jax.jit
     def both(tables: Any, key: Any) -> Any:
@@ -411,7 +396,7 @@ def indicators(structure: Structure, x: np.ndarray) -> list[np.ndarray]:
 
 
 def test_sparsemap_of_single_variables_is_sparsemax() -> None:
-    structure = Structure((3, 3), (Group(np.array([[0], [1]])),))
+    structure = Structure((3, 3), (FactorGroup(np.array([[0], [1]])),))
     engine, theta = compile_structure(structure), jnp.array([[0.2, -0.1, 0.6], [0.3, 0.25, -4.0]])
     solve = lambda tables: engine.mode(tables, jnp.zeros((2, 3))).states  # noqa: E731
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise, product
 from typing import Any
 
@@ -19,21 +19,11 @@ from dpc.inference.errors import InferenceError
 from dpc.inference.optimise.em import ExpectationMaximisation
 from dpc.inference.optimise.gauss_newton import GaussNewton, curvature
 from dpc.inference.optimise.lbfgs import Lbfgs
-from dpc.inference.optimise.method import Method, State, check_raw, minimise
+from dpc.inference.optimise.method import Minimiser, State, check_raw, minimise
 from dpc.inference.optimise.newton import Newton, hessian
-from dpc.inference.optimise.stochastic import STRETCH, Stochastic
+from dpc.inference.optimise.stochastic import CHUNK, Stochastic
 
 ROWS, COLUMNS = 200, 3
-
-
-@pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.numpy_rank_promotion("raise"),
-    ):
-        yield
 
 
 def linear(raw: Any, data: Any) -> Any:
@@ -69,7 +59,7 @@ def rosenbrock(raw: Any, data: Any) -> Any:
 
 
 LIKELIHOODS = {"logistic": (bernoulli, logistic_loss), "poisson": (poisson, poisson_loss)}
-DETERMINISTIC: dict[str, Callable[..., Method]] = {
+DETERMINISTIC: dict[str, Callable[..., Minimiser]] = {
     "newton": lambda data: Newton(logistic_loss, data),
     "lbfgs": lambda data: Lbfgs(logistic_loss, data),
     "gauss_newton": lambda data: GaussNewton(linear, bernoulli, data),
@@ -246,11 +236,11 @@ def test_a_run_goes_on_bit_for_bit(name: str) -> None:
     assert whole[1:] == resumed[1:]
 
 
-def any_method(name: str) -> tuple[Method, Any, int]:
+def any_method(name: str) -> tuple[Minimiser, Any, int]:
     if name == "em":
         return ExpectationMaximisation(expect, maximise, MIXTURE_DATA), MIXTURE_START, 10
     if name == "stochastic":
-        return noisy_method(), nothing(), 4 * STRETCH
+        return noisy_method(), nothing(), 4 * CHUNK
     return DETERMINISTIC[name](regression()), nothing(), 6
 
 
@@ -383,7 +373,7 @@ def test_stochastic_gradients_of_all_rows_are_gradient_descent() -> None:
     state = method.advance(method.start(nothing()))
     raw = nothing()
     slope = jax.jit(jax.grad(noisy_loss))
-    for _ in range(STRETCH):
+    for _ in range(CHUNK):
         raw = jax.tree.map(lambda a, g: a - 0.5 * g, raw, slope(raw, regression(), None))
     np.testing.assert_allclose(flat(state.raw), flat(raw), rtol=1e-12)
 
@@ -393,7 +383,7 @@ def test_stochastic_gradients_that_diverge_say_so() -> None:
     seen: list[State] = []
     found = minimise(method, jnp.zeros(()), 500, watch=seen.append)
     assert not found.converged
-    assert f"at step {STRETCH} is nan" in found.reason
+    assert f"at step {CHUNK} is nan" in found.reason
     assert np.isnan(float(seen[0].value))
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpc.inference.engines.numpy.kernels import (
+    EinsumLoop,
     Gemm,
-    Loop,
     block_rows,
     choose_kernel,
     group_letters,
@@ -22,10 +22,22 @@ from dpc.inference.engines.numpy.kernels import (
 )
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.planning.contraction import ALONE
-from dpc.inference.planning.memory import available_memory, default_memory_limit, format_bytes
-from dpc.inference.planning.orders import bits, neighbours_of, order_by_fill, order_by_weight
-from dpc.inference.planning.plan import Plan, build_tree, order_of_path, plan_contraction
-from dpc.inference.planning.portfolio import greedy_path
+from dpc.inference.planning.orders import (
+    bits,
+    greedy_path,
+    neighbours_of,
+    order_by_fill,
+    order_by_weight,
+)
+from dpc.inference.planning.plan import (
+    Plan,
+    available_memory,
+    build_tree,
+    default_memory_limit,
+    format_bytes,
+    order_of_path,
+    plan_contraction,
+)
 from dpc.inference.queries import infer_marginals
 
 scopes = st.lists(
@@ -162,7 +174,9 @@ def test_kernels_equal_einsum(letters: list[str], lengths: list[int], seed: int)
 def test_large_products_get_kernels() -> None:
     sizes = dict.fromkeys("abcdefghijklmnop", 2)
     assert isinstance(choose_kernel("abcdefgh", "efghijkl", "abcdijkl", sizes), Gemm)
-    assert isinstance(choose_kernel("abcdefghijklm", "mlkjihgfedcbn", "abcdefghijkln", sizes), Loop)
+    assert isinstance(
+        choose_kernel("abcdefghijklm", "mlkjihgfedcbn", "abcdefghijkln", sizes), EinsumLoop
+    )
     assert choose_kernel("abc", "abc", "abc", sizes) is None
 
 

@@ -20,26 +20,27 @@ import numpyro.distributions as dist
 import pytest
 from marks import some_fast
 
-from dpc.inference.mcmc.container import Labels, container, dataset, group, has_group, write_netcdf
+from dpc.inference.mcmc.container import (
+    Coordinates,
+    container,
+    dataset,
+    group,
+    has_group,
+    smooth_weights,
+    write_netcdf,
+)
 from dpc.inference.mcmc.diagnose import diagnose
 from dpc.inference.mcmc.gaussian import NoMode, draw_gaussian, fit_laplace, fit_svi, flatten
-from dpc.inference.mcmc.over import over_draws
-from dpc.inference.mcmc.pareto import smooth_weights
-from dpc.inference.mcmc.run import Draws, Plan, Run, State, join, key_for
-from dpc.inference.mcmc.start import NoStart, find_starts
-from dpc.inference.mcmc.target import Target
+from dpc.inference.mcmc.run import Draws, NutsPlan, NutsRun, NutsState, join, key_for, over_draws
+from dpc.inference.mcmc.target import NoStart, TargetDensity, find_starts
+
+LOOSE_JAX = "NumPyro promotes types and ranks"
 
 Y = np.array([1.2, 0.7, 2.9, 1.8])
 PRECISION = 1 / 4 + len(Y) / 0.25
 MEAN, SD = Y.sum() / 0.25 / PRECISION, PRECISION**-0.5
 KEYS = np.zeros((1, 2), np.uint32)
 IS_OLD_ARVIZ = az.__version__.startswith("0.")
-
-
-@pytest.fixture(autouse=True)
-def _in_double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
 
 
 def normal() -> None:
@@ -53,17 +54,17 @@ def normal() -> None:
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
-    return Run(normal, Plan(warmup=200, chains=2, seed=3))
+def run() -> NutsRun:
+    return NutsRun(normal, NutsPlan(warmup=200, chains=2, seed=3))
 
 
 @pytest.fixture(scope="module")
-def unbroken(run: Run) -> Iterator[tuple[State, Draws]]:
+def unbroken(run: NutsRun) -> Iterator[tuple[NutsState, Draws]]:
     with jax.enable_x64(True):
         yield run.advance(run.start(), 200 + 1000)
 
 
-def test_draws_have_the_moments_of_the_closed_form(unbroken: tuple[State, Draws]) -> None:
+def test_draws_have_the_moments_of_the_closed_form(unbroken: tuple[NutsState, Draws]) -> None:
     """Mean within 4.5 Monte Carlo errors, variance too: false alarm 1 in 70,000."""
     mu = unbroken[1].values["mu"]
     assert mu.shape == (2, 1000)
@@ -76,13 +77,13 @@ def test_draws_have_the_moments_of_the_closed_form(unbroken: tuple[State, Draws]
 
 
 def test_a_run_in_pieces_is_the_unbroken_run_bit_for_bit(
-    run: Run, unbroken: tuple[State, Draws]
+    run: NutsRun, unbroken: tuple[NutsState, Draws]
 ) -> None:
     state, parts = run.start(), []
     for count in (30, 170, 1, 99, 400, 500):
         saved = [np.array(leaf) for leaf in jax.tree.leaves(state.kernel)]
         kernel = jax.tree.unflatten(jax.tree.structure(state.kernel), saved)
-        state, draws = run.advance(State(state.step, kernel), count)
+        state, draws = run.advance(NutsState(state.step, kernel), count)
         parts.append(draws)
     assert [part.length for part in parts] == [0, 0, 1, 99, 400, 500]
     assert state.step == unbroken[0].step
@@ -93,11 +94,12 @@ def test_a_run_in_pieces_is_the_unbroken_run_bit_for_bit(
         np.testing.assert_array_equal(whole.stats[name], stats)
 
 
-def test_chains_and_seeds_differ(unbroken: tuple[State, Draws]) -> None:
+def test_chains_and_seeds_differ(unbroken: tuple[NutsState, Draws]) -> None:
     first, second = unbroken[1].values["mu"]
     assert not np.any(first == second)
     starts = [
-        find_starts(Target(normal), key_for("run", seed)[None])[0].raw["mu"] for seed in (3, 4)
+        find_starts(TargetDensity(normal), key_for("run", seed)[None])[0].raw["mu"]
+        for seed in (3, 4)
     ]
     assert starts[0] != starts[1]
 
@@ -114,7 +116,7 @@ def test_an_impossible_observation_is_named() -> None:
     with pytest.raises(
         NoStart, match=r"`wait\[1\]` = -2 has log density -inf under Exponential\(rate="
     ):
-        find_starts(Target(model), KEYS)
+        find_starts(TargetDensity(model), KEYS)
 
 
 def test_a_factor_that_is_never_finite_is_named() -> None:
@@ -123,7 +125,7 @@ def test_a_factor_that_is_never_finite_is_named() -> None:
         numpyro.factor("wall", jnp.log(-(x**2) - 1))
 
     with pytest.raises(NoStart, match=r"`wall`.* has log density nan"):
-        find_starts(Target(model), KEYS)
+        find_starts(TargetDensity(model), KEYS)
 
 
 def test_a_gradient_that_is_not_finite_is_named() -> None:
@@ -132,14 +134,14 @@ def test_a_gradient_that_is_not_finite_is_named() -> None:
         numpyro.factor("root", 0 * jnp.sqrt(jnp.maximum(x, 0) * 0))
 
     with pytest.raises(NoStart, match="gradient along `x` is not"):
-        find_starts(Target(model), KEYS)
+        find_starts(TargetDensity(model), KEYS)
 
 
 # ---- Gaussians
 
 
 def test_laplace_and_svi_of_a_gaussian_are_exact() -> None:
-    flat = flatten(Target(normal), jax.random.PRNGKey(0))
+    flat = flatten(TargetDensity(normal), jax.random.PRNGKey(0))
     found = fit_laplace(flat)
     np.testing.assert_allclose(found.mean, [MEAN], rtol=1e-6)
     np.testing.assert_allclose(found.factor, [[SD]], rtol=1e-6)
@@ -171,7 +173,7 @@ def plateau() -> None:
 )
 def test_a_density_without_a_mode_is_refused(model: Any) -> None:
     with pytest.raises(NoMode, match="flat"):
-        fit_laplace(flatten(Target(model), jax.random.PRNGKey(0)))
+        fit_laplace(flatten(TargetDensity(model), jax.random.PRNGKey(0)))
 
 
 # ---- weights
@@ -219,7 +221,7 @@ def test_smoothed_weights_are_those_of_arviz() -> None:
 
 
 def made(found: dict[str, Any], stats: dict[str, Any], **attributes: Any) -> Any:
-    labels = Labels({"theta": ("School",)}, {"School": ["a", "b"]})
+    labels = Coordinates({"theta": ("School",)}, {"School": ["a", "b"]})
     return container(
         {"posterior": dataset(found, labels), "sample_stats": dataset(stats, labels)}, **attributes
     )

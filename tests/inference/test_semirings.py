@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +13,7 @@ from graphs import factor_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.inference.engines.numpy.generic import run_upward, total_of
-from dpc.inference.factors import brute
+from dpc.inference.engines.numpy.program import run_upward, total_of
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.factors.semirings import (
     BOOLEAN,

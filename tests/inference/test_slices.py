@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import brute
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,24 +17,7 @@ from dpc.inference.engines.slices import slices
 from dpc.inference.engines.slices.slice_plan import plan_slice
 from dpc.inference.engines.slices.slices import Slices
 from dpc.inference.errors import InferenceError, MemoryLimitError
-from dpc.inference.factors import brute
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
-
-STRICT = {
-    "jax_enable_x64": True,
-    "jax_numpy_rank_promotion": "raise",
-    "jax_numpy_dtype_promotion": "strict",
-}
-
-
-@pytest.fixture(autouse=True)
-def strict_jax() -> Iterator[None]:
-    before = {name: getattr(jax.config, name) for name in STRICT}
-    for name, value in STRICT.items():
-        jax.config.update(name, value)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 def graph_of(model: Slices) -> FactorGraph:

@@ -4,19 +4,23 @@ methods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from approximations import grid, loopy, tree
+from brute import brute_log_partition
 
 from dpc.finite.approximation import ANSWERED_BY
 from dpc.inference.engines.approximate import auto
-from dpc.inference.engines.approximate.averages import infer_joint_gibbs, infer_moments_gibbs
-from dpc.inference.engines.approximate.draws import infer_samples_gibbs, thinned
-from dpc.inference.engines.approximate.gibbs import advance_to, start_gibbs
+from dpc.inference.engines.approximate.gibbs import (
+    advance_to,
+    infer_joint_gibbs,
+    infer_moments_gibbs,
+    infer_samples_gibbs,
+    start_gibbs,
+    thinned,
+)
 from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
 from dpc.inference.engines.approximate.perturb import (
     certain_solver,
@@ -24,13 +28,12 @@ from dpc.inference.engines.approximate.perturb import (
     infer_samples_perturbed,
 )
 from dpc.inference.engines.approximate.propagation import (
-    Options,
+    PropagationOptions,
     infer_entropy_bp,
     infer_marginals_bp,
 )
 from dpc.inference.engines.approximate.results import Approximation
 from dpc.inference.errors import InferenceError
-from dpc.inference.factors.brute import brute_log_partition
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import Term, infer_entropy, infer_joint, infer_mode, infer_moments
 
@@ -39,13 +42,7 @@ GRAPH = loopy(1)
 TERMS = (Term(("a", "c"), np.array([[0.0, 1.0], [2.0, -1.0]])), Term(("f",), np.array([0.5, 3.0])))
 
 
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    """Ranks are never promoted; programs are compiled in haste, as they run once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    with jax.numpy_rank_promotion("raise"), jax.enable_x64(True):
-        yield
-    jax.config.update("jax_disable_most_optimizations", False)
+QUICKLY_COMPILED = "every program of this module runs once, and most are large"
 
 
 # ---- entropy
@@ -54,7 +51,7 @@ def strict() -> Iterator[None]:
 @pytest.mark.parametrize(("schedule", "zeros"), [("flooding", 0.0), ("residual", 0.3)])
 def test_the_entropy_of_a_tree_is_exact(schedule: Any, zeros: float) -> None:
     given: dict[str, Any] = {"c": {0, 2}, "lonely": 2, "g": np.array([0.3, 2.0])}
-    found = infer_entropy_bp(tree(1, zeros), given, Options(schedule=schedule))
+    found = infer_entropy_bp(tree(1, zeros), given, PropagationOptions(schedule=schedule))
     assert found.is_exact
     assert found.entropy == pytest.approx(infer_entropy(tree(1, zeros), given), abs=1e-7)
 
@@ -70,7 +67,7 @@ def test_bethe_entropy_is_the_legendre_transform_of_the_bethe_partition() -> Non
     """H = log Z - d/db log Z(b theta) at b = 1, the slope by differences: no belief is looked
     at.
     """
-    step, options = 1e-4, Options(tolerance=1e-12)
+    step, options = 1e-4, PropagationOptions(tolerance=1e-12)
     up, here, down = (
         infer_marginals_bp(scaled(GRAPH, b), options=options) for b in (1 + step, 1.0, 1 - step)
     )

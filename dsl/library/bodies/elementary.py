@@ -2,12 +2,11 @@
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 
 def as_real(x: float | jax.Array) -> jax.Array:
-    """x as floating point: what is whole or true becomes the default float, floats stay as they
-    are.
-    """
+    """x as floating point: whole numbers and truths become the default float, floats stay."""
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.inexact) else x * 1.0
 
@@ -32,9 +31,7 @@ def power(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def log1mexp(x: jax.Array) -> jax.Array:
-    """log(1 - exp(-x)) = log(-expm1(-x)) below log(2), log1p(-exp(-x)) above: exact at both
-    ends.
-    """
+    """log(1 - exp(-x)) = log(-expm1(-x)) below log(2), log1p(-exp(-x)) above: exact at the ends."""
     small = x < 0.6931471805599453
     below = jnp.log(-jnp.expm1(-jnp.where(small, x, 1.0)))
     above = jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, x)))
@@ -42,9 +39,7 @@ def log1mexp(x: jax.Array) -> jax.Array:
 
 
 def log_sigmoid(x: jax.Array) -> jax.Array:
-    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), of which every derivative is right,
-    also at 0.
-    """
+    """log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|)), with every derivative right at 0."""
     negative = x < 0
     return jnp.where(negative, x, 0.0) - jnp.log1p(jnp.exp(jnp.where(negative, x, -x)))
 
@@ -55,9 +50,7 @@ def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def poisson_log_mass(x: jax.Array, rate: jax.Array) -> jax.Array:
-    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, and derivatives of what is
-    impossible are 0.
-    """
+    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, the impossible has derivative 0."""
     nothing = rate == 0
     value = (
         x * jnp.log(jnp.where(nothing, 1.0, rate))
@@ -180,3 +173,53 @@ def soft_threshold(x: jax.Array, threshold: float | jax.Array = 1.0) -> jax.Arra
     """x - clip(x, -t, t): the proximal operator of t * |x| (SM03)."""
     x, threshold = as_real(x), as_real(threshold)
     return x - jnp.clip(x, -threshold, threshold)
+
+
+# ---- the incomplete beta function, with the derivatives in its parameters that JAX leaves out
+
+
+@jax.custom_jvp
+def betainc(a: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
+    """I_x(a, b) = P(y < x) for y ~ Beta(a, b); derivatives in a and b by its continued fraction."""
+    return jax.scipy.special.betainc(a, b, x)
+
+
+@betainc.defjvp
+def betainc_jvp(
+    primals: tuple[jax.Array, jax.Array, jax.Array],
+    tangents: tuple[jax.Array, jax.Array, jax.Array],
+) -> tuple[jax.Array, jax.Array]:
+    """dI = I_a da + I_b db + x^(a-1) (1-x)^(b-1) / B(a, b) dx."""
+    a, b, x = jnp.broadcast_arrays(*primals)
+    inside = (x > 0) & (x < 1)
+    at = jnp.where(inside, x, 0.5)
+    _, by_a = jax.jvp(lambda v: beta_fraction(v, b, at), (a,), (jnp.ones_like(a),))
+    _, by_b = jax.jvp(lambda v: beta_fraction(a, v, at), (b,), (jnp.ones_like(b),))
+    density = jnp.exp(
+        (a - 1) * jnp.log(at) + (b - 1) * jnp.log1p(-at) - jax.scipy.special.betaln(a, b)
+    )
+    d_a, d_b, d_x = (
+        jnp.where(inside, derivative, 0.0) * tangent
+        for derivative, tangent in zip((by_a, by_b, density), tangents, strict=True)
+    )
+    return betainc(*primals), d_a + d_b + d_x
+
+
+def beta_fraction(a: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
+    """I_x(a, b) = x^a (1-x)^b / (a B(a, b)) / (1 + d_1 / (1 + d_2 / ...)), or 1 - I_{1-x}(b, a)
+    right of the middle.
+    """
+    swap = x > (a + 1) / (a + b + 2)
+    p, q, y = jnp.where(swap, b, a), jnp.where(swap, a, b), jnp.where(swap, 1 - x, x)
+
+    def deepen(i: jax.Array, tail: jax.Array) -> jax.Array:
+        m = (256 - i).astype(y.dtype)
+        even = m * (q - m) * y / ((p + 2 * m - 1) * (p + 2 * m))
+        odd = -(p + m) * (p + q + m) * y / ((p + 2 * m) * (p + 2 * m + 1))
+        return even / (1 + odd / (1 + tail))
+
+    tail = lax.fori_loop(0, 256, deepen, jnp.zeros_like(y))
+    first = -(p + q) * y / (p + 1)
+    front = jnp.exp(p * jnp.log(y) + q * jnp.log1p(-y) - jax.scipy.special.betaln(p, q)) / p
+    value = front / (1 + first / (1 + tail))
+    return jnp.where(swap, 1 - value, value)

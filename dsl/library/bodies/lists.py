@@ -1,12 +1,10 @@
-"""Lists and dictionaries, hard and soft (DS01-DS12). A list is an array that changes by making a
-new one.
-"""
+"""Lists and dictionaries, hard and soft (DS01-DS12). A list changes by making a new array."""
 
 import jax
 import jax.numpy as jnp
 
+from .arrays import squared_distances
 from .elementary import as_real
-from .kernels import squared_distances
 from .smooth import softargmax
 
 # ---- lists
@@ -125,9 +123,7 @@ def masked_attention(
     mask: jax.Array,
     temperature: float | jax.Array = 1.0,
 ) -> jax.Array:
-    """sum_j w_j v_j / sum_j w_j with w_j = mask_j exp(q.k_j / t), and 0 where a row of the mask is
-    empty (PP15).
-    """
+    """sum_j w_j v_j / sum_j w_j with w_j = mask_j exp(q.k_j / t), 0 for an empty row (PP15)."""
     scores = as_real(queries) @ as_real(keys).T / temperature
     allowed = mask.astype(scores.dtype) > 0
     top = jax.lax.stop_gradient(

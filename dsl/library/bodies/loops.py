@@ -58,16 +58,6 @@ def soft_loop_path(
     return jnp.concatenate([states, last[None]]), jnp.concatenate([weights, left[None]])
 
 
-def soft_loop_weights(
-    step: "Callable[[jax.Array], jax.Array]",
-    keep_going: "Callable[[jax.Array], jax.Array]",
-    start: jax.Array,
-    limit: int,
-) -> jax.Array:
-    """P(stop after i steps) for i = 0 .. limit; they sum to one (CF28)."""
-    return soft_loop_path(step, keep_going, start, limit)[1]
-
-
 def soft_loop(
     step: "Callable[[jax.Array], jax.Array]",
     keep_going: "Callable[[jax.Array], jax.Array]",

@@ -4,8 +4,6 @@ The helpers of this folder use only what `jax.numpy` and NumPy share, and a few 
 `lax` that stand below. So a one-shot answer needs no JAX, and no function is written twice.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from functools import cache
@@ -18,25 +16,13 @@ import scipy.linalg
 import scipy.special
 
 from ...execute import execute
-from ..rows import Function
+from ..rows import FunctionRow
 
-FILES = (
-    "elementary",
-    "special",
-    "arrays",
-    "kernels",
-    "entropies",
-    "smooth",
-    "entmax",
-    "losses",
-    "moreau",
-    "lists",
-    "soft",
-)
+FILES = ("elementary", "arrays", "smooth", "moreau", "lists", "soft")
 Body = Callable[..., Any]
 
 
-def numpy_body(row: Function) -> Body | None:
+def numpy_body(row: FunctionRow) -> Body | None:
     """What computes a row on NumPy arrays; None where the row has nothing for NumPy."""
     if row.numpy is None or callable(row.numpy):
         return row.numpy

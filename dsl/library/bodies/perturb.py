@@ -49,9 +49,7 @@ def centred_gumbel(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> 
 
 
 def panel_rule(dtype: jnp.dtype) -> tuple[jax.Array, jax.Array]:
-    """Gauss and Legendre's eight nodes on [0, 1] and their weights, exact for polynomials of degree
-    15.
-    """
+    """The eight Gauss-Legendre nodes on [0, 1] and their weights, exact up to degree 15."""
     nodes = jnp.array(
         [0.18343464249564980, 0.52553240991632899, 0.79666647741362674, 0.96028985649753623], dtype
     )
@@ -143,41 +141,6 @@ def integrated_mean(
     return jnp.sum(weighted(mass, jax.vmap(mean)(centre[None] + scale * z)), axis=0)
 
 
-def smooth_gaussian(
-    f: "Callable[..., jax.Array]",
-    tests: "tuple[Callable[..., jax.Array], ...]",
-    inputs: tuple[jax.Array, ...],
-    scale: float,
-    panels: int,
-) -> jax.Array:
-    """E f(x + s z) for normal z (CV10); beyond 9 deviations lies less than 1e-18 of it."""
-    return integrated_mean(f, tests, inputs, scale, log_density_gaussian, (-9.0, 9.0), panels)
-
-
-def smooth_logistic(
-    f: "Callable[..., jax.Array]",
-    tests: "tuple[Callable[..., jax.Array], ...]",
-    inputs: tuple[jax.Array, ...],
-    scale: float,
-    panels: int,
-) -> jax.Array:
-    """E f(x + s z) for logistic z (CV10); beyond 40 lies less than 1e-17 of it."""
-    return integrated_mean(f, tests, inputs, scale, log_density_logistic, (-40.0, 40.0), panels)
-
-
-def smooth_gumbel(
-    f: "Callable[..., jax.Array]",
-    tests: "tuple[Callable[..., jax.Array], ...]",
-    inputs: tuple[jax.Array, ...],
-    scale: float,
-    panels: int,
-) -> jax.Array:
-    """E f(x + s z) for Gumbel z of mean 0 (CV10); outside -4.5 and 40 lies less than 1e-17 of
-    it.
-    """
-    return integrated_mean(f, tests, inputs, scale, log_density_gumbel, (-4.5, 40.0), panels)
-
-
 # ---- many inputs: samples with a fixed seed
 
 
@@ -212,45 +175,3 @@ def mean_of_samples(
     level = lax.stop_gradient(as_real(f(*centres)))
     level = jnp.where(jnp.isfinite(level), level, 0.0)
     return level + jnp.mean(weighted(ratio, found - level[None]), axis=0)
-
-
-def sample_gaussian(
-    f: "Callable[..., jax.Array]",
-    inputs: tuple[jax.Array, ...],
-    axes: int,
-    scale: float,
-    samples: int,
-    seed: int,
-) -> jax.Array:
-    """The mean of f(x + s z) over samples of normal z (CV10)."""
-    return mean_of_samples(
-        f, inputs, axes, scale, log_density_gaussian, jax.random.normal, samples, seed
-    )
-
-
-def sample_logistic(
-    f: "Callable[..., jax.Array]",
-    inputs: tuple[jax.Array, ...],
-    axes: int,
-    scale: float,
-    samples: int,
-    seed: int,
-) -> jax.Array:
-    """The mean of f(x + s z) over samples of logistic z (CV10)."""
-    return mean_of_samples(
-        f, inputs, axes, scale, log_density_logistic, jax.random.logistic, samples, seed
-    )
-
-
-def sample_gumbel(
-    f: "Callable[..., jax.Array]",
-    inputs: tuple[jax.Array, ...],
-    axes: int,
-    scale: float,
-    samples: int,
-    seed: int,
-) -> jax.Array:
-    """The mean of f(x + s z) over samples of Gumbel z with mean 0 (CV10)."""
-    return mean_of_samples(
-        f, inputs, axes, scale, log_density_gumbel, centred_gumbel, samples, seed
-    )

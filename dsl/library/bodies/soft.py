@@ -33,16 +33,12 @@ def soft_greater_gaussian(a: jax.Array, b: jax.Array, scale: float | jax.Array) 
 
 
 def soft_greater_sparse(a: jax.Array, b: jax.Array, scale: float | jax.Array) -> jax.Array:
-    """P(a + s z > b) = clip((1 + (a - b) / s) / 2, 0, 1) for z uniform from -1 to 1 (CF02,
-    SM22).
-    """
+    """P(a + s z > b) = clip((1 + (a - b) / s) / 2, 0, 1) for z uniform on [-1, 1] (CF02, SM22)."""
     return jax.nn.sparse_sigmoid((as_real(a) - b) / scale)
 
 
 def soft_equal_logistic(a: jax.Array, b: jax.Array, scale: float | jax.Array) -> jax.Array:
-    """sech((a - b) / 2s)^2 = 4 P(a > b) P(b > a): the logistic density over its value at 0 (CF06,
-    CF09).
-    """
+    """sech((a - b) / 2s)^2 = 4 P(a > b) P(b > a): logistic density over that at 0 (CF06, CF09)."""
     d = (as_real(a) - b) / scale
     return 4 * jax.nn.sigmoid(d) * jax.nn.sigmoid(-d)
 

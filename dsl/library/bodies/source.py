@@ -1,7 +1,5 @@
 """Helpers by name, and their source text for a program that is to stand alone."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -15,31 +13,13 @@ import jax.numpy as jnp
 from ...record import Record
 from ..distributions import added_constructor
 from ..functions import functions_by_name
-from . import (
-    arrays,
-    elementary,
-    entmax,
-    entropies,
-    kernels,
-    lists,
-    loops,
-    losses,
-    moreau,
-    perturb,
-    smooth,
-    soft,
-    special,
-)
+from . import arrays, elementary, lists, loops, moreau, perturb, smooth, soft
 
-MODULES: tuple[ModuleType, ...] = (
-    elementary, special, arrays, kernels, entropies, smooth, entmax, losses, moreau, lists, soft, loops, perturb,
-)  # fmt: skip
+MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb)
 
 
 class Helper(Record):
-    """`text` holds the function and the derivative rules attached to it; `reads` the names in it
-    that it does not bind, `uses` the helpers among them.
-    """
+    """A function with its derivative rules; `reads` are its free names, `uses` the helpers."""
 
     name: str
     text: str
@@ -57,9 +37,7 @@ def resolve(expression: str) -> Callable[..., Any]:
 
 
 def helper_source(names: Iterable[str]) -> str:
-    """The helpers and all they use, each after what it uses. It needs only `jax`, `jnp` and
-    `lax`.
-    """
+    """The helpers and all they use, each after what it uses; needs only `jax`, `jnp` and `lax`."""
     ordered = with_uses(names)
     imports = [_import_line(name) for name in ordered if name not in helpers()]
     texts = [helpers()[name].text for name in ordered if name in helpers()]
@@ -114,9 +92,7 @@ def with_uses(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]]]:
-    """The top-level functions of a module with their text; derivative rules stand with the function
-    they are for.
-    """
+    """A module's top-level functions with their text, derivative rules with their function."""
     text = inspect.getsource(module)
     lines = text.splitlines()
     found: dict[str, list[tuple[ast.FunctionDef, str]]] = {}

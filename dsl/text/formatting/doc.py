@@ -29,7 +29,7 @@ class Note(NamedTuple):
     blank: bool = False
 
 
-class Bracket:
+class BracketPart:
     """`entries` are separated by commas; a comment stands after the comma that precedes it.
 
     A `kept` bracket was written over several lines and stays so.
@@ -52,7 +52,7 @@ class TableRow(NamedTuple):
     blank: bool
 
 
-class Rows:
+class TableRows:
     """The part of a table between braces."""
 
     opening, closing = "{", "}"
@@ -73,27 +73,27 @@ class Rows:
         return f"{{ {'; '.join(self.flat_rows)} }}" if self.flat_rows else "{}"
 
 
-Part: TypeAlias = str | Break | Note | Bracket | Rows
+Part: TypeAlias = str | Break | Note | BracketPart | TableRows
 Parts: TypeAlias = list[Part]
 
 
-class Size(NamedTuple):
+class FlatSize(NamedTuple):
     width: int
     forced: bool
 
 
-def measure(parts: Sequence[Part]) -> Size:
+def measure(parts: Sequence[Part]) -> FlatSize:
     """The width on one line, and whether something forbids that line."""
     width, forced = 0, False
     for part in parts:
-        if isinstance(part, Bracket | Rows):
+        if isinstance(part, BracketPart | TableRows):
             width += part.width
             forced = forced or part.forced
         elif isinstance(part, Note):
             forced = True
         else:
             width += 1 if isinstance(part, Break) else len(part)
-    return Size(width, forced)
+    return FlatSize(width, forced)
 
 
 def flat(parts: Sequence[Part]) -> str:
@@ -108,9 +108,9 @@ def _flatten(parts: Sequence[Part], pieces: list[str]) -> None:
             pieces.append(part)
         elif isinstance(part, Break):
             pieces.append(" ")
-        elif isinstance(part, Rows):
+        elif isinstance(part, TableRows):
             pieces.append(part.flat())
-        elif isinstance(part, Bracket):
+        elif isinstance(part, BracketPart):
             pieces.append(part.opening)
             for i, entry in enumerate(part.entries):
                 pieces.append(", " if i else "")
@@ -130,9 +130,7 @@ def common_column(widths: Iterable[int], limit: int) -> int:
 
 
 def align_cells(rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
-    """Joins the cells of each row with one space, padding all but a row's last to the column's
-    width.
-    """
+    """Joins each row's cells with one space, padding all but the last to the column's width."""
     depth = max(map(len, rows), default=1) - 1
     columns = [
         common_column((len(r[k]) for r in rows if len(r) > k + 1), limit) for k in range(depth)

@@ -1,23 +1,17 @@
 """From syntax tree to parts: what stands where in an expression, and the comments between."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import ClassVar, TypeGuard
+from typing import Any, TypeGuard
 
 from ...source import Span
 from .. import syntax as s
-from ..keywords import EXPRESSION_WORDS, quote_name
-from .doc import Bracket, Break, Note, Parts, Rows, TableRow
+from ..keywords import expression_words, quote_name
+from .doc import BracketPart, Break, Note, Parts, TableRow, TableRows
 
 LEVELS = {"or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5, "@": 5}
 COMPARISON_LEVEL = 3
 OUTER_LEVEL = 0
-
-Build = Callable[[Parts], None]
-Entry = tuple[int, Build]
 
 _NAME = re.compile(r"[^\W\d]\w*|`[^`\n]+`")
 _NUMBER = re.compile(r"\d[\d_]*(\.\d+)?([eE][+-]?\d+)?")
@@ -46,9 +40,7 @@ def _is_offset(node: s.Expr) -> TypeGuard[s.Binary]:
 
 
 class ExprBuilder:
-    """Appends parts in the order of the text; a comment is due once a node that starts after it
-    is.
-    """
+    """Appends parts in the order of the text; a comment comes before the node that follows it."""
 
     def __init__(self, program: s.Program):
         self.text = program.source.text
@@ -80,26 +72,33 @@ class ExprBuilder:
     # ---- names and brackets
 
     def name(self, name: s.Name, *, reserved: frozenset[str] | None = None) -> str:
-        """`lib.name` is two names, `` `a.b` `` is one: the tree holds the same text, the source
-        tells.
-        """
-        written = [
-            token.strip("`") for token in _NAME.findall(self.text[name.span.start : name.span.end])
-        ]
+        """`lib.name` is two names, `` `a.b` `` one: equal in the tree, so the source is asked."""
+        source = self.text[name.span.start : name.span.end]
+        written = [token.strip("`") for token in _NAME.findall(source)]
         parts = written if ".".join(written) == name.name else name.name.split(".", 1)
         return ".".join(quote_name(part, reserved=reserved) for part in parts)
 
     def bracket(
-        self, signs: str, entries: Iterable[Entry], end: int, kept: bool = False
-    ) -> Bracket:
+        self,
+        signs: str,
+        items: Iterable[s.Node],
+        build: Callable[[Any, Parts], None],
+        end: int,
+        *,
+        kept: bool = False,
+        where: s.Expr | None = None,
+    ) -> BracketPart:
+        """What `build` makes of each item, with the comments before it."""
         content: list[Parts | Note] = []
-        for start, build in entries:
-            content += self._notes(start)
-            parts: Parts = []
-            build(parts)
+        parts: Parts = []
+        for item in items:
+            content += self._notes(item.span.start)
+            parts = []
+            build(item, parts)
             content.append(parts)
+        self.where(where, parts)
         content += self._notes(end)
-        return Bracket(signs[0], content, signs[1], kept)
+        return BracketPart(signs[0], content, signs[1], kept)
 
     def _leaf(self, span: Span, text: str, out: Parts) -> None:
         out += self._notes(span.start)
@@ -107,34 +106,15 @@ class ExprBuilder:
 
     def name_list(self, names: tuple[s.Name, ...], end: int, out: Parts) -> None:
         if names:
-            entries = [
-                (name.span.start, partial(self._leaf, name.span, self.name(name))) for name in names
-            ]
-            out.append(self.bracket("[]", entries, end))
+            out.append(self.bracket("[]", names, self.write_Name, end))
 
     def arguments(self, arguments: tuple[s.Argument, ...], end: int, out: Parts) -> None:
-        entries = [
-            (argument.span.start, partial(self._argument, argument)) for argument in arguments
-        ]
-        out.append(self.bracket("()", entries, end))
+        out.append(self.bracket("()", arguments, self._argument, end))
 
     def _argument(self, argument: s.Argument, out: Parts) -> None:
         if argument.name is not None:
-            out.append(f"{quote_name(argument.name, reserved=EXPRESSION_WORDS)}=")
+            out.append(f"{quote_name(argument.name, reserved=expression_words())}=")
         self.expr(argument.value, out)
-
-    def binders(
-        self, binders: Iterable[s.Binder | s.Expr], where: s.Expr | None, end: int
-    ) -> Bracket:
-        entries = [(item.span.start, partial(self.binder, item)) for item in binders]
-        if where:
-            start, last = entries.pop()
-            entries.append((start, partial(self._with_where, last, where)))
-        return self.bracket("[]", entries, end)
-
-    def _with_where(self, build: Build, where: s.Expr, out: Parts) -> None:
-        build(out)
-        self.where(where, out)
 
     def where(self, where: s.Expr | None, out: Parts) -> None:
         if where:
@@ -152,11 +132,8 @@ class ExprBuilder:
         self._leaf(item.span, f"{own_name(item.name)} in ", out)
         self._leaf(item.range.span, self.name(item.range.dim), out)
         if not item.range.whole:
-            end = item.range.span.end
-            out.append(self.bracket("[]", [(end, partial(self._bounds, item.range))], end))
-
-    def _bounds(self, range_: s.Range, out: Parts) -> None:
-        out += [self._bound(range_.low), "..", self._bound(range_.high)]
+            bounds: Parts = [self._bound(item.range.low), "..", self._bound(item.range.high)]
+            out.append(BracketPart("[", [*self._notes(item.range.span.end), bounds], "]"))
 
     def _bound(self, bound: s.Bound | None) -> str:
         if bound is None:
@@ -177,28 +154,27 @@ class ExprBuilder:
     # ---- expressions
 
     def expr(self, node: s.Expr, out: Parts) -> None:
-        self._builders[type(node)](self, node, out)
+        getattr(self, f"write_{type(node).__name__}")(node, out)
 
-    def _number(self, node: s.Number, out: Parts) -> None:
+    def write_Number(self, node: s.Number, out: Parts) -> None:
         self._leaf(node.span, node.text, out)
 
-    def _boolean(self, node: s.Boolean, out: Parts) -> None:
+    def write_Boolean(self, node: s.Boolean, out: Parts) -> None:
         self._leaf(node.span, "true" if node.value else "false", out)
 
-    def _string(self, node: s.String, out: Parts) -> None:
+    def write_String(self, node: s.String, out: Parts) -> None:
         self._leaf(node.span, f'"{node.value}"', out)
 
-    def _name(self, node: s.Name, out: Parts) -> None:
+    def write_Name(self, node: s.Name, out: Parts) -> None:
         self._leaf(node.span, self.name(node), out)
 
-    def _call(self, node: s.Call, out: Parts) -> None:
-        self._leaf(node.span, self.name(node.function, reserved=EXPRESSION_WORDS), out)
+    def write_Call(self, node: s.Call, out: Parts) -> None:
+        self._leaf(node.span, self.name(node.function, reserved=expression_words()), out)
         self.arguments(node.arguments, node.span.end, out)
 
-    def _index(self, node: s.Index, out: Parts) -> None:
+    def write_Index(self, node: s.Index, out: Parts) -> None:
         self.expr(node.base, out)
-        entries = [(item.span.start, partial(self._index_item, item)) for item in node.indices]
-        out.append(self.bracket("[]", entries, node.span.end))
+        out.append(self.bracket("[]", node.indices, self._index_item, node.span.end))
 
     def _index_item(self, item: s.Expr, out: Parts) -> None:
         """`x[t-1]` is read as one thing."""
@@ -209,26 +185,23 @@ class ExprBuilder:
         else:
             self.expr(item, out)
 
-    def _group(self, node: s.Group, out: Parts) -> None:
+    def write_Group(self, node: s.Group, out: Parts) -> None:
         out += self._notes(node.span.start)
-        entries = [(node.inner.span.start, partial(self.expr, node.inner))]
-        out.append(self.bracket("()", entries, node.span.end))
+        out.append(self.bracket("()", [node.inner], self.expr, node.span.end))
 
-    def _array(self, node: s.Array, out: Parts) -> None:
+    def write_Array(self, node: s.Array, out: Parts) -> None:
         """An array of arrays that was written row by row stays so."""
         out += self._notes(node.span.start)
-        entries = [(item.span.start, partial(self.expr, item)) for item in node.items]
         is_matrix = all(isinstance(item, s.Array) for item in node.items)
-        kept = is_matrix and not self.is_on_one_line(
-            Span(node.span.start, node.items[0].span.start)
-        )
-        out.append(self.bracket("[]", entries, node.span.end, kept))
+        before_first = Span(node.span.start, node.items[0].span.start)
+        kept = is_matrix and not self.is_on_one_line(before_first)
+        out.append(self.bracket("[]", node.items, self.expr, node.span.end, kept=kept))
 
-    def _unary(self, node: s.Unary, out: Parts) -> None:
+    def write_Unary(self, node: s.Unary, out: Parts) -> None:
         self._leaf(node.span, "not " if node.operator == "not" else node.operator, out)
         self.expr(node.operand, out)
 
-    def _binary(self, node: s.Binary, out: Parts) -> None:
+    def write_Binary(self, node: s.Binary, out: Parts) -> None:
         self.expr(node.left, out)
         out += self._notes(node.right.span.start)
         if node.operator == "^":
@@ -237,35 +210,36 @@ class ExprBuilder:
             out += [Break(LEVELS.get(node.operator, COMPARISON_LEVEL)), f"{node.operator} "]
         self.expr(node.right, out)
 
-    def _if(self, node: s.IfExpr, out: Parts) -> None:
+    def write_IfExpr(self, node: s.IfExpr, out: Parts) -> None:
         self._leaf(node.span, "if ", out)
         self.expr(node.condition, out)
         self._word("then", node.then, out)
         self._word("else", node.otherwise, out)
 
-    def _loop(self, node: s.LoopExpr, out: Parts) -> None:
+    def write_LoopExpr(self, node: s.LoopExpr, out: Parts) -> None:
         self._leaf(node.span, f"loop {own_name(node.variable)} = ", out)
         self.expr(node.start, out)
         self._word("while", node.condition, out)
         self._word("max", node.limit, out)
         self._word("do", node.body, out)
 
-    def _reduction(self, node: s.Reduction, out: Parts) -> None:
+    def write_Reduction(self, node: s.Reduction, out: Parts) -> None:
         """Read as one only if no comment stands before its first `in`; none did, so none will."""
         self._leaf(node.span, node.operator, out)
         self._bound_body(node, out)
 
-    def _comprehension(self, node: s.Comprehension, out: Parts) -> None:
+    def write_Comprehension(self, node: s.Comprehension, out: Parts) -> None:
         out += self._notes(node.span.start)
         self._bound_body(node, out)
 
     def _bound_body(self, node: s.Reduction | s.Comprehension, out: Parts) -> None:
-        out += [self.binders(node.binders, node.where, node.body.span.start), " "]
+        end = node.body.span.start
+        out += [self.bracket("[]", node.binders, self.binder, end, where=node.where), " "]
         self.expr(node.body, out)
 
     # ---- tables
 
-    def _table(self, node: s.Table, out: Parts) -> None:
+    def write_Table(self, node: s.Table, out: Parts) -> None:
         self._leaf(node.span, "table ", out)
         for i, parent in enumerate(node.parents):
             out += [", "] if i else []
@@ -275,7 +249,7 @@ class ExprBuilder:
             out.append(f" => {', '.join(map(self._key, node.columns))}")
         out += [" ", self._rows(node)]
 
-    def _rows(self, node: s.Table) -> Rows:
+    def _rows(self, node: s.Table) -> TableRows:
         entries: list[TableRow | Note] = []
         end = 0
         for row in node.rows:
@@ -285,7 +259,7 @@ class ExprBuilder:
             end = row.span.end
         self._row_notes(node.span.end, end, entries)
         header = (node.columns or node.parents)[-1].span
-        return Rows(entries, kept=not self.is_on_one_line(Span(header.end, node.span.end)))
+        return TableRows(entries, kept=not self.is_on_one_line(Span(header.end, node.span.end)))
 
     def _values(self, row: s.Row) -> list[Parts]:
         values: list[Parts] = [[] for _ in row.values]
@@ -306,21 +280,3 @@ class ExprBuilder:
         if bare and not self.text.startswith("`", key.span.start):
             return key.text
         return quote_name(key.text)
-
-    _builders: ClassVar[dict[type[s.Expr], Callable[..., None]]] = {
-        s.Number: _number,
-        s.Boolean: _boolean,
-        s.String: _string,
-        s.Name: _name,
-        s.Call: _call,
-        s.Index: _index,
-        s.Group: _group,
-        s.Array: _array,
-        s.Unary: _unary,
-        s.Binary: _binary,
-        s.IfExpr: _if,
-        s.LoopExpr: _loop,
-        s.Reduction: _reduction,
-        s.Comprehension: _comprehension,
-        s.Table: _table,
-    }

@@ -5,26 +5,21 @@ In it, adjacent statements of one kind align their signs, and all align their an
 comments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 
 from .doc import INDENT, LIMIT, Note, Parts, align_cells, common_column, flat, measure
 from .statements import COMMENT, Element
-from .writer import CELL_SHIFT, COMMENT_COLUMN, TAIL_SHIFT, Writer
+from .writer import CELL_SHIFT, COMMENT_COLUMN, TAIL_SHIFT, LineWriter
 
 WITH_GAP = 3
 ANNOTATIONS_LIMIT = 60
 
 
-class Layout:
-    def __init__(self) -> None:
-        self.writer = Writer()
-
+class BlockWriter(LineWriter):
     def block(self, elements: list[Element], indent: int) -> None:
         for paragraph in _paragraphs(elements, indent):
-            self._paragraph(paragraph, indent, self.writer.new_group(is_paragraph=True))
+            self._paragraph(paragraph, indent, self.new_group(is_paragraph=True))
 
     def _paragraph(self, elements: list[Element], indent: int, group: int) -> None:
         heads = [
@@ -38,42 +33,40 @@ class Layout:
         ]
         column = max(common_column(annotated, TAIL_SHIFT) + WITH_GAP, COMMENT_COLUMN - indent)
         for element, head, code in zip(elements, heads, codes, strict=True):
-            self.writer.newline(indent, element.blank)
+            self.newline(indent, element.blank)
             if code is None:
                 self._long(element, head, indent)
                 continue
-            self.writer.text(
+            self.text(
                 code.ljust(max(column, len(code) + WITH_GAP)) if element.annotations else code
             )
-            self.writer.text(flat(element.annotations))
+            self.text(flat(element.annotations))
             if element.note:
-                self.writer.note(Note(element.note, own_line=False), indent, group)
+                self.note(Note(element.note, own_line=False), indent, group)
 
     def _long(self, element: Element, head: str, indent: int) -> None:
         """A statement over several lines; its comment stands behind the last."""
         if head:
-            self.writer.text(f"{head} ")
-            self.writer.parts(element.cells[-1])
+            self.text(f"{head} ")
+            self.parts(element.cells[-1])
         else:
-            self.writer.parts(_joined(element.cells))
+            self.parts(_joined(element.cells))
         if element.body is not None:
             self._body(element, element.body, indent)
         if element.annotations:
-            self.writer.text(" ")
-            self.writer.parts(element.annotations)
+            self.text(" ")
+            self.parts(element.annotations)
         if element.note:
-            self.writer.note(Note(element.note, own_line=False), indent, self.writer.new_group())
+            self.note(Note(element.note, own_line=False), indent, self.new_group())
 
     def _body(self, element: Element, body: list[Element], indent: int) -> None:
-        self.writer.text(" {")
+        self.text(" {")
         if element.opening_note:
-            self.writer.note(
-                Note(element.opening_note, own_line=False), indent, self.writer.new_group()
-            )
+            self.note(Note(element.opening_note, own_line=False), indent, self.new_group())
         self.block(body, indent + INDENT)
         if body:
-            self.writer.newline(indent)
-        self.writer.text("}")
+            self.newline(indent)
+        self.text("}")
 
 
 def _paragraphs(elements: list[Element], indent: int) -> Iterator[list[Element]]:
@@ -92,9 +85,7 @@ def _paragraphs(elements: list[Element], indent: int) -> Iterator[list[Element]]
 
 
 def is_short(element: Element, indent: int) -> bool:
-    """Fits on one line. An annotation may run past the limit, because it is not what the line
-    says.
-    """
+    """Fits on one line. An annotation may run past the limit: it is not what the line says."""
     if element.body is not None:
         inline = _inline(element)
         return inline is not None and indent + len(inline) <= LIMIT

@@ -1,12 +1,4 @@
-"""From statements to elements: what a line is made of, which lines are alike, the comments around
-them.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
-from typing import ClassVar
+"""From statements to elements: what a line is made of, what is alike, the comments around."""
 
 from ...diagnostics import InternalError
 from .. import syntax as s
@@ -44,7 +36,7 @@ class StatementBuilder(ExprBuilder):
         start = 0
         for statement in statements:
             start = self._comments_before(statement.span.start, start, owner, elements)
-            element = self._builders_of_statements[type(statement)](self, statement)
+            element = getattr(self, f"write_{type(statement).__name__}")(statement)
             element.blank = bool(elements) and self.has_blank_line(start, statement.span.start)
             elements.append(element)
             start = statement.span.end
@@ -54,9 +46,7 @@ class StatementBuilder(ExprBuilder):
     def _comments_before(
         self, before: int, start: int, owner: Element | None, elements: list[Element]
     ) -> int:
-        """A comment belongs to the statement on its line, if any; returns where the last comment
-        ends.
-        """
+        """A comment belongs to the statement on its line, if any; returns the last one's end."""
         for comment in self.take_comments(before):
             alone = self.is_own_line(comment)
             last = elements[-1] if elements else None
@@ -76,7 +66,8 @@ class StatementBuilder(ExprBuilder):
     def _target(self, target: s.Target, out: Parts) -> None:
         out.append(own_name(target.name))
         if target.indices:
-            out.append(self.binders(target.indices, target.where, target.span.end))
+            end, where = target.span.end, target.where
+            out.append(self.bracket("[]", target.indices, self.binder, end, where=where))
 
     def _type_cells(self, type_: s.TypeExpr | None) -> list[Parts]:
         if type_ is None:
@@ -103,18 +94,18 @@ class StatementBuilder(ExprBuilder):
 
     # ---- declarations
 
-    def _model(self, node: s.ModelStmt) -> Element:
+    def write_ModelStmt(self, node: s.ModelStmt) -> Element:
         return Element(None, [f"model {own_name(node.name)}"])
 
-    def _import(self, node: s.ImportStmt) -> Element:
+    def write_ImportStmt(self, node: s.ImportStmt) -> Element:
         return Element(None, [f'import "{node.path.value}" as {own_name(node.alias)}'])
 
-    def _dim(self, node: s.DimStmt) -> Element:
+    def write_DimStmt(self, node: s.DimStmt) -> Element:
         labels = " | ".join(map(own_name, node.labels))
         size = node.size.text if node.size else labels
         return Element(None, [f"dim {own_name(node.name)}" + (f" = {size}" if size else "")])
 
-    def _decl(self, node: s.DeclStmt) -> Element:
+    def write_DeclStmt(self, node: s.DeclStmt) -> Element:
         head: Parts = [f"{node.role} {own_name(node.name)}"]
         self.name_list(node.dims, node.type.span.start, head)
         cells = [head, *self._type_cells(node.type)]
@@ -122,13 +113,10 @@ class StatementBuilder(ExprBuilder):
             cells.append(self._value_cell("=", node.value))
         return self._annotate(Element((s.DeclStmt,), *cells), node.annotations)
 
-    def _fn(self, node: s.FnStmt) -> Element:
+    def write_FnStmt(self, node: s.FnStmt) -> Element:
         parts: Parts = [f"{'fn' if node.body else 'extern fn'} {own_name(node.name)}"]
-        entries = [
-            (parameter.span.start, partial(self._parameter, parameter))
-            for parameter in node.parameters
-        ]
-        parts += [self.bracket("()", entries, node.result.span.start), " -> "]
+        end = node.result.span.start
+        parts += [self.bracket("()", node.parameters, self._parameter, end), " -> "]
         self.type_expr(node.result, parts)
         if node.body is not None:
             parts.append(" = ")
@@ -143,10 +131,10 @@ class StatementBuilder(ExprBuilder):
 
     # ---- the model
 
-    def _draw(self, node: s.DrawStmt) -> Element:
+    def write_DrawStmt(self, node: s.DrawStmt) -> Element:
         return self._definition(node, "~", node.distribution)
 
-    def _let(self, node: s.LetStmt) -> Element:
+    def write_LetStmt(self, node: s.LetStmt) -> Element:
         return self._definition(node, ":=" if node.kept else "=", node.value)
 
     def _definition(self, node: s.DrawStmt | s.LetStmt, sign: str, value: s.Expr) -> Element:
@@ -156,7 +144,7 @@ class StatementBuilder(ExprBuilder):
         kind = (sign, bool(node.target.indices), node.type is None)
         return self._annotate(Element(kind, *cells), node.annotations)
 
-    def _factor(self, node: s.FactorStmt) -> Element:
+    def write_FactorStmt(self, node: s.FactorStmt) -> Element:
         head: Parts = ["factor "]
         self._target(node.target, head)
         kind = (s.FactorStmt, bool(node.target.indices))
@@ -164,13 +152,13 @@ class StatementBuilder(ExprBuilder):
             Element(kind, head, self._value_cell(":", node.value)), node.annotations
         )
 
-    def _objective(self, node: s.ObjectiveStmt) -> Element:
+    def write_ObjectiveStmt(self, node: s.ObjectiveStmt) -> Element:
         parts = self._value_cell("minimize" if node.minimize else "maximize", node.value)
         return self._annotate(Element(None, parts), node.annotations)
 
     # ---- blocks
 
-    def _for(self, node: s.ForStmt) -> Element:
+    def write_ForStmt(self, node: s.ForStmt) -> Element:
         header: Parts = ["for "]
         for i, binder in enumerate(node.binders):
             header += [", "] if i else []
@@ -178,13 +166,13 @@ class StatementBuilder(ExprBuilder):
         self.where(node.where, header)
         return self._with_body(node, header)
 
-    def _soft(self, node: s.SoftStmt) -> Element:
+    def write_SoftStmt(self, node: s.SoftStmt) -> Element:
         header: Parts = ["soft"]
         last = node.arguments[-1].span.end if node.arguments else node.span.start
         self.arguments(node.arguments, self.text.find("{", last), header)
         return self._with_body(node, header)
 
-    def _guide(self, node: s.GuideStmt) -> Element:
+    def write_GuideStmt(self, node: s.GuideStmt) -> Element:
         return self._with_body(node, ["guide"])
 
     def _with_body(self, node: s.ForStmt | s.SoftStmt | s.GuideStmt, header: Parts) -> Element:
@@ -193,21 +181,5 @@ class StatementBuilder(ExprBuilder):
         element.body = self.block(element, node.body, node.span.end)
         return element
 
-    def _broken(self, node: s.BrokenStmt) -> Element:
+    def write_BrokenStmt(self, node: s.BrokenStmt) -> Element:
         raise InternalError(f"a program with mistakes cannot be formatted: {node!r}")
-
-    _builders_of_statements: ClassVar[dict[type[s.Statement], Callable[..., Element]]] = {
-        s.ModelStmt: _model,
-        s.ImportStmt: _import,
-        s.DimStmt: _dim,
-        s.DeclStmt: _decl,
-        s.DrawStmt: _draw,
-        s.LetStmt: _let,
-        s.FactorStmt: _factor,
-        s.ForStmt: _for,
-        s.SoftStmt: _soft,
-        s.GuideStmt: _guide,
-        s.FnStmt: _fn,
-        s.ObjectiveStmt: _objective,
-        s.BrokenStmt: _broken,
-    }

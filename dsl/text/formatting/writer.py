@@ -1,8 +1,4 @@
-"""Ends lines: on one line what fits, otherwise broken inside brackets, with comments where they
-were.
-"""
-
-from __future__ import annotations
+"""Ends lines: what fits on one line, else broken inside brackets, with comments in place."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
@@ -11,13 +7,13 @@ from .doc import (
     INDENT,
     LIMIT,
     WORTH_BREAKING,
-    Bracket,
+    BracketPart,
     Break,
     Note,
     Part,
     Parts,
-    Rows,
     TableRow,
+    TableRows,
     align_cells,
     common_column,
     flat,
@@ -36,7 +32,7 @@ class _Line:
         self.code, self.note, self.group = code, note, group
 
 
-class Writer:
+class LineWriter:
     def __init__(self) -> None:
         self._lines: list[_Line] = []
         self._pieces: list[str] = []
@@ -47,9 +43,7 @@ class Writer:
         self.indent = self.column = 0
 
     def new_group(self, is_paragraph: bool = False) -> int:
-        """Comments of one group are aligned; those of a paragraph start at a column of their
-        own.
-        """
+        """Comments of one group are aligned; those of a paragraph start at their own column."""
         group = next(self._groups)
         if is_paragraph:
             self._paragraphs.add(group)
@@ -99,9 +93,7 @@ class Writer:
     def parts(
         self, parts: Sequence[Part], tail: int = 0, splittable: bool = False, step: int = INDENT
     ) -> None:
-        """`tail` columns stay free at the end; `splittable` parts are in brackets, where a line may
-        end.
-        """
+        """`tail` columns stay free at the end; a line may end inside `splittable` parts."""
         size = measure(parts)
         fits = self.column + size.width + tail <= LIMIT
         has_notes = size.forced and any(isinstance(part, Note) for part in parts)
@@ -129,9 +121,9 @@ class Writer:
         for i, part in enumerate(parts):
             if isinstance(part, Note):
                 self.note(part, indent, self.new_group())
-            elif isinstance(part, Bracket) and i in chosen:
+            elif isinstance(part, BracketPart) and i in chosen:
                 self._bracket(part)
-            elif isinstance(part, Rows) and i in chosen:
+            elif isinstance(part, TableRows) and i in chosen:
                 self._rows(part)
             else:
                 self.text(flat((part,)))
@@ -143,7 +135,9 @@ class Writer:
         What must be has no say in the rest: a bracket broken here may be among them when the text
         is read again.
         """
-        brackets = {i: part for i, part in enumerate(parts) if isinstance(part, Bracket | Rows)}
+        brackets = {
+            i: part for i, part in enumerate(parts) if isinstance(part, BracketPart | TableRows)
+        }
         forced = {i for i, part in brackets.items() if part.forced}
         able = {i: part.width for i, part in brackets.items() if part.width >= WORTH_BREAKING}
         if not able or self._fits(parts, set(), tail):
@@ -154,7 +148,7 @@ class Writer:
     def _fits(self, parts: Sequence[Part], broken: set[int], tail: int) -> bool:
         column = self.column
         for i, part in enumerate(parts):
-            if i in broken and isinstance(part, Bracket | Rows):
+            if i in broken and isinstance(part, BracketPart | TableRows):
                 if column + len(part.opening) > LIMIT:
                     return False
                 column = self.indent + len(part.closing)
@@ -164,7 +158,7 @@ class Writer:
                 return False
         return column + tail <= LIMIT
 
-    def _bracket(self, bracket: Bracket) -> None:
+    def _bracket(self, bracket: BracketPart) -> None:
         outer, inner = self.indent, self.indent + INDENT
         hugged = _only_bracket(bracket)
         self.text(bracket.opening)
@@ -175,7 +169,7 @@ class Writer:
             self.newline(outer)
         self.text(bracket.closing)
 
-    def _content(self, bracket: Bracket, indent: int) -> None:
+    def _content(self, bracket: BracketPart, indent: int) -> None:
         if _is_filled(bracket):
             self._fill(bracket, indent)
         elif matrix := _matrix_rows(bracket):
@@ -183,7 +177,7 @@ class Writer:
         else:
             self._entries(bracket, indent)
 
-    def _entries(self, bracket: Bracket, indent: int) -> None:
+    def _entries(self, bracket: BracketPart, indent: int) -> None:
         left, group = bracket.count, self.new_group()
         for i, entry in enumerate(bracket.entries):
             if isinstance(entry, Note):
@@ -195,7 +189,7 @@ class Writer:
             self.parts(entry, tail=min(left, 1), splittable=True, step=step)
             self.text("," if left else "")
 
-    def _fill(self, bracket: Bracket, indent: int) -> None:
+    def _fill(self, bracket: BracketPart, indent: int) -> None:
         self.newline(indent)
         for text in _with_commas(
             [flat(entry) for entry in bracket.entries if isinstance(entry, list)]
@@ -210,7 +204,7 @@ class Writer:
             self.newline(indent)
             self.text(text)
 
-    def _rows(self, table: Rows) -> None:
+    def _rows(self, table: TableRows) -> None:
         outer, inner, group = self.indent, self.indent + INDENT, self.new_group()
         self.text(table.opening)
         aligned = _aligned_rows(table, inner)
@@ -240,29 +234,31 @@ def _note_column(is_paragraph: bool, widths: list[int]) -> int:
     return common_column(widths, CELL_SHIFT) + COMMENT_GAP
 
 
-def _only_bracket(bracket: Bracket) -> Bracket | None:
+def _only_bracket(bracket: BracketPart) -> BracketPart | None:
     """A list inside a call needs no level of its own: Dirichlet([ ... ])."""
     entry = bracket.entries[0] if len(bracket.entries) == 1 else None
     only = entry[0] if isinstance(entry, list) and len(entry) == 1 else None
-    return only if isinstance(only, Bracket) and bracket.opening == "(" and only.entries else None
+    return (
+        only if isinstance(only, BracketPart) and bracket.opening == "(" and only.entries else None
+    )
 
 
-def _is_filled(bracket: Bracket) -> bool:
+def _is_filled(bracket: BracketPart) -> bool:
     """A list of short items takes as few lines as it can; rows of an array keep a line each."""
     if bracket.opening != "[" or bracket.forced or bracket.widest > SHORT_ITEM:
         return False
     return not any(
-        isinstance(entry, list) and isinstance(entry[0], Bracket) for entry in bracket.entries
+        isinstance(entry, list) and isinstance(entry[0], BracketPart) for entry in bracket.entries
     )
 
 
-def _matrix_rows(bracket: Bracket) -> list[list[str]] | None:
+def _matrix_rows(bracket: BracketPart) -> list[list[str]] | None:
     """The cells of an array of arrays of short items, all of one length."""
     rows: list[list[str]] = []
     for entry in bracket.entries:
         row = entry[0] if isinstance(entry, list) and len(entry) == 1 else None
         if (
-            not isinstance(row, Bracket)
+            not isinstance(row, BracketPart)
             or row.opening != "["
             or row.forced
             or row.widest > SHORT_ITEM
@@ -273,7 +269,7 @@ def _matrix_rows(bracket: Bracket) -> list[list[str]] | None:
     return rows if one_length and len(rows[0]) * (SHORT_ITEM + 2) <= LIMIT - INDENT else None
 
 
-def _aligned_rows(table: Rows, indent: int) -> Iterator[str]:
+def _aligned_rows(table: TableRows, indent: int) -> Iterator[str]:
     """The text of each row, empty for one that does not fit on a line of its own."""
     rows = [entry for entry in table.entries if isinstance(entry, TableRow)]
     short = [

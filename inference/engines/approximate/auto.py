@@ -4,8 +4,6 @@
 they are used: an exact answer needs neither JAX nor SciPy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
@@ -13,10 +11,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...errors import InferenceError
-from ...factors.evidence import Given
-from ...factors.factor_graph import FactorGraph
-from ...planning.memory import default_memory_limit
-from ...planning.plan import Plan
+from ...factors.factor_graph import FactorGraph, Given
+from ...planning.plan import Plan, default_memory_limit
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
 from ..numpy.sums import (
@@ -38,7 +34,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answer(Findings):
+class AutoAnswer(Findings):
     """What was asked for, the method that found it, why that one, and its report."""
 
     method: str
@@ -52,10 +48,8 @@ class Answer(Findings):
 
 
 class Question(NamedTuple):
-    """`methods` name functions of this package, `options` the keywords that they take.
-
-    Of `auto`, where exact inference does not fit, the first fallback that applies answers.
-    `plan` and `exactly` take the arguments of the question after the graph.
+    """`methods` name functions of this package and the options they take; of `auto`, where exact
+    inference does not fit, the first fallback that applies answers.
     """
 
     plan: Callable[..., Plan]
@@ -69,23 +63,19 @@ def propagations(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
 
 
-def plan_all(graph: FactorGraph, given: Given | None, *_: Any) -> Plan:
+def plan_samples(graph: FactorGraph, count: int, given: Given) -> Plan:
     return plan_marginals(graph, given)
 
 
-def plan_wanted(graph: FactorGraph, given: Given | None, variables: Any = None) -> Plan:
-    return plan_marginals(graph, given, variables)
+def plan_named(graph: FactorGraph, *arguments: Any) -> Plan:
+    """The variables whose marginals are wanted, if only some are, come before the evidence."""
+    *named, given = arguments
+    return plan_marginals(graph, given, *named)
 
 
-def marginals_exactly(
-    graph: FactorGraph, given: Given | None, variables: Any = None, **options: Any
-) -> Any:
-    return infer_marginals(graph, given, variables, **options)
-
-
-def argument_first(infer: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of (graph, argument, given) as one of (graph, given, argument)."""
-    return lambda graph, given, argument, **options: infer(graph, argument, given, **options)
+def marginals_exactly(graph: FactorGraph, *arguments: Any, **options: Any) -> Any:
+    *named, given = arguments
+    return infer_marginals(graph, given, *named, **options)
 
 
 MEAN_FIELD = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
@@ -93,38 +83,32 @@ PERTURB = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
 GIBBS = {"gibbs": ("gibbs.infer_marginals_gibbs", ("seed",))}
 BY_MARGINALS = propagations("infer_marginals_bp") | MEAN_FIELD
 QUESTIONS = {
-    "marginals": Question(plan_wanted, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
+    "marginals": Question(plan_named, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
     "log_partition": Question(plan_partition, infer_log_partition, BY_MARGINALS | PERTURB, ("bp",)),
     "mode": Question(
-        plan_all,
+        plan_marginals,
         infer_mode,
         {"cut": ("cuts.infer_mode_by_cut", ())} | propagations("infer_mode_bp"),
         ("cut", "bp"),
     ),
     "entropy": Question(
-        plan_all, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
+        plan_marginals, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
     ),
     "samples": Question(
-        plan_all,
-        argument_first(infer_samples),
+        plan_samples,
+        infer_samples,
         {
-            "gibbs": ("draws.infer_samples_gibbs", ("seed",)),
+            "gibbs": ("gibbs.infer_samples_gibbs", ("seed",)),
             "perturb": ("perturb.infer_samples_perturbed", ("seed", "memory")),
         },
         ("gibbs",),
         ("seed",),
     ),
     "joint": Question(
-        argument_first(plan_joint),
-        argument_first(infer_joint),
-        {"gibbs": ("averages.infer_joint_gibbs", ("seed",))},
-        ("gibbs",),
+        plan_joint, infer_joint, {"gibbs": ("gibbs.infer_joint_gibbs", ("seed",))}, ("gibbs",)
     ),
     "moments": Question(
-        argument_first(plan_moments),
-        argument_first(infer_moments),
-        {"gibbs": ("averages.infer_moments_gibbs", ("seed",))},
-        ("gibbs",),
+        plan_moments, infer_moments, {"gibbs": ("gibbs.infer_moments_gibbs", ("seed",))}, ("gibbs",)
     ),
 }
 
@@ -132,16 +116,14 @@ QUESTIONS = {
 def infer_auto(
     question: str,
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *arguments: Any,
     method: str = "auto",
     memory: int | None = None,
     seed: int = 0,
-) -> Answer:
-    """The field `question` of an answer, by the method asked for or the one that suits.
-
-    `arguments` are those of the question: the number of samples, the variables of a joint, the
-    terms of a moment, or the variables whose marginals are wanted.
+) -> AutoAnswer:
+    """The field `question` of an answer, by the method asked for or the one that suits. `arguments`
+    are those of the question: a number of samples, the variables of a joint, terms, ...
     """
     row = QUESTIONS[question]
     limit = default_memory_limit() if memory is None else memory
@@ -154,14 +136,14 @@ def infer_auto(
         raise InferenceError(f"method is one of {known}, not {method!r}")
     plan: Plan | None
     if method == "exact":
-        plan = row.plan(graph, given, *arguments)
+        plan = row.plan(graph, *arguments, given)
     else:
-        make_plan = partial(row.plan, graph, given, *arguments)
+        make_plan = partial(row.plan, graph, *arguments, given)
         plan, reason = plan_if_it_fits(graph, given, make_plan, limit)
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
-        found = row.exactly(graph, given, *arguments, plan=plan, memory=limit, **own)
-        return Answer(
+        found = row.exactly(graph, *arguments, given, plan=plan, memory=limit, **own)
+        return AutoAnswer(
             method="exact", reason=reason, report=cost_of(plan), is_exact=True, **{question: found}
         )
     for name in row.fallbacks[:-1]:
@@ -177,22 +159,22 @@ def approximately(
     method: str,
     reason: str,
     graph: FactorGraph,
-    given: Given | None,
+    given: Given,
     arguments: tuple[Any, ...],
     options: Mapping[str, Any],
-) -> Answer:
+) -> AutoAnswer:
     place, taken = row.methods[method]
     module, name = place.split(".")
     infer = getattr(import_module(f".{module}", __package__), name)
     own = {option: options[option] for option in taken}
     if method in SCHEDULES:
         found = patiently(infer, graph, given, SCHEDULES[method])
-    elif row.exactly in (marginals_exactly, infer_entropy) or not arguments:
+    elif row.exactly is marginals_exactly:
         found = infer(graph, given, **own)  # all marginals at once, whichever were asked for
     else:
         found = infer(graph, *arguments, given, **own)
     findings = {field.name: getattr(found, field.name) for field in fields(Findings)}
-    return Answer(
+    return AutoAnswer(
         method=method,
         reason=reason,
         report=str(found),
@@ -205,13 +187,13 @@ def approximately(
 def patiently(
     infer: Callable[..., Approximation],
     graph: FactorGraph,
-    given: Given | None,
+    given: Given,
     schedule: Mapping[str, Any],
 ) -> Approximation:
     """Belief propagation as it is and, if that does not converge, damped; the closer of the two."""
-    from .propagation import Options
+    from .propagation import PropagationOptions
 
-    options = Options(**schedule)
+    options = PropagationOptions(**schedule)
     first = infer(graph, given, options)
     if first.converged:
         return first

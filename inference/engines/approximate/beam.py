@@ -1,13 +1,9 @@
-"""Beam search for the k best configurations of a wide model: partial configurations along an order
-of variables.
+"""Beam search for the k best configurations of a wide model, partial ones along an order.
 
-A partial configuration is worth sum_f max over what is open of log f, an upper bound of every
-configuration it can become, and exact once nothing is open. Only the `width` best survive each
-variable. The best bound among those dropped tells what may have been missed: if the k-th found is
-at least as good, the k found are the k best.
+A partial configuration is worth sum_f max over what is open of log f, an upper bound of all it can
+become. Only the `width` best survive each variable. The best bound among those dropped tells what
+may have been missed: if the k-th found is at least as good, the k found are the k best.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import FactorGraph, Floats, Name
+from ...factors.factor_graph import FactorGraph, Floats, Given, Name, impossible
+from ...planning.orders import neighbours_of
 from ..numpy.decisions import Configuration
-from .layout import Group, Layout, lay_out, neighbours
+from .layout import FactorBatch, FactorLayout, lay_out
 
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """Configurations in descending order, each score exact; none that is missing scores above
-    `missed`.
-    """
+    """Configurations in descending order of exact scores; none missing scores above `missed`."""
 
     configurations: tuple[Configuration, ...]
     missed: float
@@ -42,11 +36,10 @@ class Beam:
         return self.missed <= worst + ROUNDING * (1 + abs(worst))
 
     def __str__(self) -> str:
-        claim = (
-            "proven the best"
-            if self.is_proven
-            else f"approximate, none missing scores above {self.missed:.6g}"
-        )
+        if self.is_proven:
+            claim = "proven the best"
+        else:
+            claim = f"approximate, none missing scores above {self.missed:.6g}"
         best = self.configurations[0].log_score
         return (
             f"beam search (width {self.width}): {len(self.configurations)} found, {claim}, "
@@ -54,10 +47,8 @@ class Beam:
         )
 
 
-class Step(NamedTuple):
-    """What assigning one variable adds: from `before`, at the earlier variables, to `after`, at
-    those and this one.
-    """
+class Assignment(NamedTuple):
+    """Assigning one variable after the `earlier` adds `after` at all of them less `before`."""
 
     earlier: tuple[int, ...]
     before: Floats
@@ -67,14 +58,12 @@ class Step(NamedTuple):
 def infer_kbest_by_beam(
     graph: FactorGraph,
     k: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     width: int = 1000,
     order: Sequence[Name] | None = None,
 ) -> Beam:
-    """The k best configurations that a beam of `width` finds along `order` (by default, each next
-    to the last).
-    """
+    """The k best configurations that a beam of `width` finds along `order`."""
     if not 1 <= k <= width:
         raise InferenceError(
             f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
@@ -105,12 +94,12 @@ def infer_kbest_by_beam(
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
 
 
-def largest_sum(group: Group) -> float:
+def largest_sum(group: FactorBatch) -> float:
     """The largest entries of the factors, added."""
     return float(group.logs.max(axis=tuple(range(group.arity))).sum())
 
 
-def check_order(layout: Layout, order: Sequence[Name]) -> list[int]:
+def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:
     """The free variables in the order asked; all of them, once."""
     number = {v: i for i, v in enumerate(layout.names)}
     free = [v for v in order if v not in layout.bound.fixed]
@@ -121,9 +110,9 @@ def check_order(layout: Layout, order: Sequence[Name]) -> list[int]:
     return [number[v] for v in free]
 
 
-def breadth_order(layout: Layout) -> list[int]:
+def breadth_order(layout: FactorLayout) -> list[int]:
     """Next is the variable with the most neighbours already placed: factors close early."""
-    near = neighbours(layout.count, layout.scopes)
+    near = neighbours_of(layout.count, layout.scopes)
     placed = np.zeros(layout.count)
     order: list[int] = []
     for _ in range(layout.count):
@@ -134,13 +123,11 @@ def breadth_order(layout: Layout) -> list[int]:
     return order
 
 
-def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
-    """For each variable, what its factors add when it is assigned after the earlier ones of the
-    order.
-    """
+def steps_along(layout: FactorLayout, order: Sequence[int]) -> list[list[Assignment]]:
+    """For each variable, what its factors add when it is assigned after those before it."""
     rank = np.empty(layout.count, dtype=int)
     rank[list(order)] = np.arange(layout.count)
-    steps: list[list[Step]] = [[] for _ in order]
+    steps: list[list[Assignment]] = [[] for _ in order]
     for group in layout.groups:
         for scope, logs in zip(
             group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
@@ -150,21 +137,19 @@ def steps_along(layout: Layout, order: Sequence[int]) -> list[list[Step]]:
             ordered = [scope[axis] for axis in axes]
             best = [trimmed.max(axis=tuple(range(i, len(scope)))) for i in range(len(scope) + 1)]
             for i, v in enumerate(ordered):
-                steps[v].append(Step(tuple(ordered[:i]), best[i], best[i + 1]))
+                steps[v].append(Assignment(tuple(ordered[:i]), best[i], best[i + 1]))
     return steps
 
 
 def extend(
-    layout: Layout,
+    layout: FactorLayout,
     states: NDArray[np.intp],
     scores: Floats,
     v: int,
-    steps: Sequence[Step],
+    steps: Sequence[Assignment],
     width: int,
 ) -> tuple[NDArray[np.intp], Floats, float]:
-    """Every partial configuration with every state of v; the best `width`, and the best of the
-    dropped.
-    """
+    """Every partial configuration with every state of v: the best `width`, the best dropped."""
     size = layout.sizes[v]
     own = layout.unary[:size, v]
     grown = scores[:, None] + (own - own.max())[None]

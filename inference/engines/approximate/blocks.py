@@ -1,13 +1,10 @@
-"""Blocks of variables that form a forest once the rest is held: one exact pass up and one down
-resamples a block.
+"""Blocks that are forests once the rest is held: one exact pass up and down resamples a block.
 
-Up: phi_p(x_p) += sum over x_c of edge_pc(x_p, x_c) phi_c(x_c), from the leaves to the roots; down:
-each x_c is chosen from edge_pc(x_p, .) phi_c. Choosing with Gumbel noise after log-sum-exp draws
-the block from its conditional (GM21); choosing without noise after max finds its best states. A
-colour class is a block without edges.
+Up: phi_p(x_p) += sum over x_c of edge_pc(x_p, x_c) phi_c(x_c); down: each x_c is chosen from
+edge_pc(x_p, .) phi_c. Choosing with Gumbel noise after log-sum-exp draws the block from its
+conditional (GM21); choosing without noise after max finds its best states. A colour class is a
+block without edges.
 """
-
-from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
@@ -20,21 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array
-from .kernels import LOG, MAX
-from .layout import Layout, greedy_colours
+from .layout import FactorLayout, greedy_colours
+from .messages import LOG, MAX
 
 Blocking = Literal["forests", "colours"]
-SOFT_ZERO = (
-    -1e5
-)  # in place of minus infinity, while a configuration of non-zero potential is looked for
+SOFT_ZERO = -1e5  # for minus infinity, while a possible configuration is searched for
 IMPROVEMENTS = 100
 
 
-class Tables(NamedTuple):
-    """All factors in one flat array: entry of factor f at x is start[f] + sum_a strides[f, a]
-    x[members[f, a]].
-
-    The last factor is the constant one: what is padded points at it.
+class FlatTables(NamedTuple):
+    """Factors in one flat array, f at x is start[f] + strides[f] . x[members[f]]; pads point at a
+    last, constant one.
     """
 
     unary: Array
@@ -45,12 +38,10 @@ class Tables(NamedTuple):
     members: Array
 
 
-class Block(NamedTuple):
-    """One block, or several stacked: padded to one size with the variable that does not exist.
-
-    A `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
-    child, of a factor whose others are held, listed for each child. `rows` lists the variables from
-    the roots down.
+class ForestBlock(NamedTuple):
+    """One block, or several stacked: padded to one size with the variable that does not exist. A
+    `single` is an axis of a factor whose other variables are held; a `pair` two axes, parent and
+    child, listed for each child. `rows` lists the variables from the roots down.
     """
 
     single_factor: Array
@@ -63,7 +54,7 @@ class Block(NamedTuple):
     rows: Array
 
 
-def tables_of(layout: Layout) -> Tables:
+def tables_of(layout: FactorLayout) -> FlatTables:
     """The factors of all groups, flat; axes that a factor lacks have stride zero."""
     arity = max([group.arity for group in layout.groups], default=1)
     flat, start, strides, lengths, members = [], [], [], [], []
@@ -84,14 +75,14 @@ def tables_of(layout: Layout) -> Tables:
         np.concatenate([*parts, last]).astype(np.int32) for parts in (strides, lengths, members)
     ]
     starts = np.concatenate([*start, np.array([used])]).astype(np.int32)
-    return Tables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
+    return FlatTables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
 
 
 def widen(values: Sequence[int], arity: int) -> list[int]:
     return [*values, *[0] * (arity - len(values))]
 
 
-def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
+def blocks_of(layout: FactorLayout, blocking: Blocking = "forests") -> ForestBlock:
     """Blocks that cover all variables, stacked."""
     if blocking == "colours":
         colours = greedy_colours(layout.count, layout.scopes)
@@ -103,7 +94,7 @@ def blocks_of(layout: Layout, blocking: Blocking = "forests") -> Block:
     )
 
 
-def cover_by_forests(layout: Layout) -> list[list[int]]:
+def cover_by_forests(layout: FactorLayout) -> list[list[int]]:
     """Forests, each grown first from what no other covers, until all is covered."""
     around: list[list[int]] = [[] for _ in range(layout.count)]
     for f, scope in enumerate(layout.scopes):
@@ -119,7 +110,7 @@ def cover_by_forests(layout: Layout) -> list[list[int]]:
     return forests
 
 
-def breadth_first(layout: Layout, around: list[list[int]]) -> list[int]:
+def breadth_first(layout: FactorLayout, around: list[list[int]]) -> list[int]:
     found: dict[int, None] = {}
     for first in range(layout.count):
         queue = deque([] if first in found else [first])
@@ -133,7 +124,7 @@ def breadth_first(layout: Layout, around: list[list[int]]) -> list[int]:
     return list(found)
 
 
-def grow_forest(layout: Layout, around: list[list[int]], order: Sequence[int]) -> list[int]:
+def grow_forest(layout: FactorLayout, around: list[list[int]], order: Sequence[int]) -> list[int]:
     """Takes each variable that closes no cycle and is at most the second of each of its factors."""
     component: dict[int, int] = {}
     taken = [0] * len(layout.scopes)
@@ -155,7 +146,7 @@ def grow_forest(layout: Layout, around: list[list[int]], order: Sequence[int]) -
     return list(component)
 
 
-def block_of(layout: Layout, members: Sequence[int]) -> Block:
+def block_of(layout: FactorLayout, members: Sequence[int]) -> ForestBlock:
     """The arrays of one block."""
     inside = set(members)
     singles: list[tuple[int, int, int]] = []
@@ -175,7 +166,7 @@ def block_of(layout: Layout, members: Sequence[int]) -> Block:
     directed = [direct(layout.scopes[f], f, a, b, parent) for f, a, b in pairs]
     rows = rows_of(levels, len(members), layout.count)
     single = np.array(singles, np.int32).reshape(-1, 3).T
-    return Block._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
+    return ForestBlock._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
 
 
 def direct(
@@ -185,10 +176,10 @@ def direct(
     return (f, a, b, scope[b]) if parent[scope[b]] == scope[a] else (f, b, a, scope[a])
 
 
-def by_child(layout: Layout, directed: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int32]:
-    """Factor, axis of the parent and axis of the child, `[variable, position]`; the constant factor
-    where fewer are.
-    """
+def by_child(
+    layout: FactorLayout, directed: Sequence[tuple[int, int, int, int]]
+) -> NDArray[np.int32]:
+    """Factor and the axes of parent and child, `[variable, position]`; padded by the constant."""
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
     for f, parent, child, variable in directed:
         found[variable].append((f, parent, child))
@@ -229,12 +220,10 @@ def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]
     )
 
 
-def stack(blocks: Sequence[Block], none: int, constant: int) -> Block:
-    """Blocks padded to the same sizes: pads point at the variable that does not exist and at the
-    constant factor.
-    """
-    pads = Block(constant, 0, none, constant, 0, 0, none, none)
-    return Block._make(
+def stack(blocks: Sequence[ForestBlock], none: int, constant: int) -> ForestBlock:
+    """Blocks padded to equal sizes with the variable that does not exist, the constant factor."""
+    pads = ForestBlock(constant, 0, none, constant, 0, 0, none, none)
+    return ForestBlock._make(
         [
             stack_padded(parts, pad)
             for parts, pad in zip(zip(*blocks, strict=True), pads, strict=True)
@@ -253,10 +242,8 @@ def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.in
     )
 
 
-def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
-    """Offsets of the states of an axis, from state zero; states beyond its length are read at the
-    last.
-    """
+def entries_along(tables: FlatTables, factor: Array, axis: Array) -> Array:
+    """Offsets of the states of an axis; states beyond its length are read at the last."""
     strides, lengths = (
         tables.strides[factor, axis][..., None],
         tables.lengths[factor, axis][..., None],
@@ -267,7 +254,9 @@ def entries_along(tables: Tables, factor: Array, axis: Array) -> Array:
     return strides * jnp.minimum(steps, lengths - 1)
 
 
-def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bool) -> Array:
+def resample(
+    tables: FlatTables, block: ForestBlock, states: Array, noise: Array, best: bool
+) -> Array:
     """New states of a block given the rest; `states` ends with the variable that does not exist."""
     arithmetic = MAX if best else LOG
     here = tables.strides * states[tables.members]
@@ -277,9 +266,7 @@ def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bo
     phi = tables.unary.at[block.single_variable].add(tables.flat[held])
 
     def edges(row: Array) -> Array:
-        """The factors between each variable of a row and its parent, added: `[row, parent's state,
-        own state]`.
-        """
+        """The factors between a row's variables and their parents: `[row, parent's state, own]`."""
         f, p, c = block.pair_factor[row], block.pair_parent[row], block.pair_child[row]
         first = (base[f] - here[f, p] - here[f, c])[..., None, None]
         offsets = (
@@ -302,14 +289,12 @@ def resample(tables: Tables, block: Block, states: Array, noise: Array, best: bo
     return jax.lax.scan(down, states.at[-1].set(0), (block.rows, between))[0]
 
 
-def soften(tables: Tables) -> Tables:
-    """Zeros of factors made very unlikely instead of impossible; states that do not exist stay
-    impossible.
-    """
+def soften(tables: FlatTables) -> FlatTables:
+    """Zeros of factors made very unlikely; states that do not exist stay impossible."""
     return tables._replace(flat=np.where(np.isneginf(tables.flat), SOFT_ZERO, tables.flat))
 
 
-def score(tables: Tables, states: Array) -> Array:
+def score(tables: FlatTables, states: Array) -> Array:
     """The sum of log-potentials, unary ones included."""
     entries = tables.start + jnp.sum(
         tables.strides * states[tables.members], axis=1, dtype=jnp.int32
@@ -319,7 +304,7 @@ def score(tables: Tables, states: Array) -> Array:
 
 
 @partial(jax.jit, static_argnames="limit")
-def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array:
+def ascend(tables: FlatTables, blocks: ForestBlock, states: Array, *, limit: int) -> Array:
     """The best states of one block after another, until a sweep gains nothing."""
     silent = jnp.zeros(tables.unary.shape)
 
@@ -336,10 +321,8 @@ def ascend(tables: Tables, blocks: Block, states: Array, *, limit: int) -> Array
     return jax.lax.while_loop(going, sweep, (states, jnp.zeros((), jnp.int32), jnp.ones(())))[0]
 
 
-def improve(layout: Layout, states: Array) -> NDArray[np.int32]:
-    """Block coordinate ascent from a configuration; zeros count as very bad, so that it can leave
-    them.
-    """
+def improve(layout: FactorLayout, states: Array) -> NDArray[np.int32]:
+    """Block coordinate ascent from a configuration; zeros count as very bad, so it can leave."""
     start = np.append(states, 0).astype(np.int32)
     found = ascend(soften(tables_of(layout)), blocks_of(layout), start, limit=IMPROVEMENTS)
     return np.asarray(found)[:-1]

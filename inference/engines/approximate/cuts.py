@@ -7,8 +7,6 @@ capacities are rounded down and what is left of them is rounded again, at a fine
 flow shows the cut to be the smallest to 1e-12: a flow is a lower bound of every cut.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 
@@ -17,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import FactorGraph, Floats
-from .layout import Layout, lay_out
+from ...factors.factor_graph import FactorGraph, Floats, Given, impossible
+from .layout import FactorLayout, lay_out
 from .results import Approximation, NotSubmodularError
 
 LARGEST = 2**29  # of a flow; capacities reach twice that, which a 32-bit number can hold
@@ -29,9 +26,7 @@ Pair = tuple[int, int]
 
 
 class Quadratic(NamedTuple):
-    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite weights are
-    constraints.
-    """
+    """sum_v linear_v x_v + sum_e weight_e [x_tail = 0, x_head = 1]; infinite = a constraint."""
 
     linear: Floats
     tails: NDArray[np.intp]
@@ -39,10 +34,8 @@ class Quadratic(NamedTuple):
     weights: Floats
 
 
-def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approximation:
-    """argmax_x of a binary pairwise model, if some flips of variables make every pair prefer to
-    agree.
-    """
+def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
+    """argmax_x of a binary pairwise model, if some flips make every pair prefer to agree."""
     layout = lay_out(graph, given)
     verify_binary(layout)
     sums = sum_pairs(layout)
@@ -69,11 +62,11 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given | None = None) -> Approxi
     )
 
 
-def name_of(layout: Layout, scope: Pair | tuple[int, ...]) -> str:
+def name_of(layout: FactorLayout, scope: Pair | tuple[int, ...]) -> str:
     return "(" + ", ".join(str(layout.names[v]) for v in scope) + ")"
 
 
-def verify_binary(layout: Layout) -> None:
+def verify_binary(layout: FactorLayout) -> None:
     wide = [i for i, size in enumerate(layout.sizes) if size > 2]
     if wide:
         name, size = layout.names[wide[0]], layout.sizes[wide[0]]
@@ -87,10 +80,8 @@ def verify_binary(layout: Layout) -> None:
         )
 
 
-def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
-    """Variables with one state left, by unary zeros and by zeros of pairs whose other state is left
-    alone.
-    """
+def propagate_zeros(layout: FactorLayout, sums: dict[Pair, Floats]) -> dict[int, int]:
+    """Variables with one state left, by unary zeros and by zeros of pairs, propagated."""
     alive = -np.inf < layout.unary.T
     near: dict[int, list[tuple[int, Floats]]] = {}
     zeros = {pair: table for pair, table in sums.items() if table.min() == -np.inf}
@@ -110,7 +101,7 @@ def propagate_zeros(layout: Layout, sums: dict[Pair, Floats]) -> dict[int, int]:
     return {int(v): int(alive[v].argmax()) for v in np.flatnonzero(alive.sum(axis=1) == 1)}
 
 
-def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
+def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
     """The log-potential of each pair of variables, all its factors together."""
     found: dict[Pair, Floats] = {}
     for group in layout.groups:
@@ -123,17 +114,13 @@ def sum_pairs(layout: Layout) -> dict[Pair, Floats]:
 
 
 def agreement(table: Floats) -> float:
-    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive if the pair prefers to agree (zeros make it
-    infinite).
-    """
+    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive, or infinite, if the pair likes to agree."""
     same, other = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]
     return 0.0 if same == other else float(same - other)
 
 
-def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
-    """Which variables to flip: both or none of a pair that prefers to agree, one of a pair that
-    does not.
-    """
+def find_flips(layout: FactorLayout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
+    """Which variables to flip: both or none of a pair that prefers to agree, else one."""
     near: dict[int, list[tuple[int, bool, Pair]]] = {}
     for pair, table in pairs.items():
         sign = agreement(table)
@@ -160,7 +147,7 @@ def find_flips(layout: Layout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
 
 
 def energy_of(
-    layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]
+    layout: FactorLayout, fixed: dict[int, int], sums: dict[Pair, Floats], flips: NDArray[np.bool_]
 ) -> Quadratic:
     """Minus the log-potentials of the variables that are not fixed, flipped, up to a constant."""
     unary = unary_energies(layout, fixed, sums)
@@ -186,7 +173,7 @@ def energy_of(
     return Quadratic(linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
 
 
-def unary_energies(layout: Layout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
+def unary_energies(layout: FactorLayout, fixed: dict[int, int], sums: dict[Pair, Floats]) -> Floats:
     """Of each variable, and of its pairs with fixed ones; nothing for those that are fixed."""
     unary = np.zeros((layout.count, 2))
     unary[:, : layout.states] = -layout.unary.T
@@ -214,9 +201,7 @@ def capacities(energy: Quadratic) -> csr_array:
 
 
 def minimum_cut(energy: Quadratic) -> tuple[NDArray[np.intp], int, float]:
-    """The state of each variable, the rounds it took, and how far above the smallest energy it may
-    be.
-    """
+    """The state of each variable, the rounds, and how far above the least energy it may be."""
     count = energy.linear.size
     left = capacities(energy)
     goal = PRECISION * (1.0 + np.abs(energy.linear).sum())

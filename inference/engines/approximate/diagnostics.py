@@ -1,8 +1,4 @@
-"""Split R-hat and effective sample size: do the chains agree, and how many independent draws are
-they worth?
-"""
-
-from __future__ import annotations
+"""Split R-hat and effective sample size of many quantities at once, in NumPy."""
 
 from typing import NamedTuple
 
@@ -23,9 +19,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(draws: Floats) -> Diagnosis:
-    """`draws[draw, chain, quantity]`; se = sd / sqrt(ess). A quantity that never moves has standard
-    error zero.
-    """
+    """`draws[draw, chain, quantity]`; se = sd / sqrt(ess), zero of a quantity that never moves."""
     split = split_chains(draws)
     count = draws.shape[0] * draws.shape[1]
     size = effective_size(split)
@@ -40,9 +34,7 @@ def split_chains(draws: Floats) -> Floats:
 
 
 def split_r_hat(split: Floats) -> Floats:
-    """sqrt(((n - 1) / n W + B / n) / W): 1 when halves of chains agree; infinite for constant ones
-    that differ.
-    """
+    """sqrt(((n - 1) / n W + B / n) / W); infinite for constant halves of chains that differ."""
     n = split.shape[0]
     within = split.var(axis=0, ddof=1).mean(axis=0)
     between = split.mean(axis=0).var(axis=0, ddof=1)
@@ -52,9 +44,7 @@ def split_r_hat(split: Floats) -> Floats:
 
 
 def effective_size(split: Floats) -> Floats:
-    """n m / (1 + 2 sum_t rho_t), summed while the sums of neighbours stay positive, and made to
-    fall (Geyer).
-    """
+    """n m / (1 + 2 sum_t rho_t), summed while sums of neighbours are positive and fall (Geyer)."""
     n, m = split.shape[:2]
     covariance = autocovariance(split).mean(axis=1)
     within = covariance[0] * n / (n - 1)

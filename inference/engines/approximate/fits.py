@@ -1,22 +1,19 @@
-"""Whether exact inference fits: a look at the width, then the plan itself."""
+"""Whether exact inference fits: elimination by least degree, then the plan itself."""
 
-from __future__ import annotations
+import heapq
+from collections.abc import Callable, Sequence
 
-from collections.abc import Callable
-
-from ...factors.evidence import Given
-from ...factors.factor_graph import FactorGraph
-from ...planning.memory import format_bytes
-from ...planning.plan import FLOAT, Plan
-from .layout import lay_out
-from .width import far_too_wide
+from ...factors.factor_graph import FactorGraph, Given
+from ...planning.orders import neighbours_of
+from ...planning.plan import FLOAT, Plan, format_bytes
+from .layout import FactorLayout, lay_out
 
 OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
 MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
 
 
 def plan_if_it_fits(
-    graph: FactorGraph, given: Given | None, make_plan: Callable[[], Plan], limit: int
+    graph: FactorGraph, given: Given, make_plan: Callable[[], Plan], limit: int
 ) -> tuple[Plan | None, str]:
     """The plan of exact inference, or none, and why."""
     many = len(graph.sizes) > MANY_VARIABLES
@@ -34,3 +31,38 @@ def plan_if_it_fits(
 
 def cost_of(plan: Plan) -> str:
     return f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
+
+
+FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
+
+
+def far_too_wide(layout: FactorLayout, limit: float) -> bool:
+    """Whether elimination by least degree meets a clique of over FAR * `limit` entries."""
+    near = neighbours_of(layout.count, layout.scopes)
+    heap = [(len(members), v) for v, members in enumerate(near)]
+    heapq.heapify(heap)
+    gone: set[int] = set()
+    while heap:
+        degree, v = heapq.heappop(heap)
+        if v not in gone and degree == len(near[v]):
+            if entries_of(layout, near[v]) * layout.sizes[v] > FAR * limit:
+                return True
+            gone.add(v)
+            eliminate(near, v, heap)
+    return False
+
+
+def entries_of(layout: FactorLayout, members: set[int]) -> int:
+    entries = 1
+    for v in members:
+        entries *= layout.sizes[v]
+    return entries
+
+
+def eliminate(near: Sequence[set[int]], v: int, heap: list[tuple[int, int]]) -> None:
+    """Joins the neighbours of v into a clique without it."""
+    around = near[v]
+    for u in around:
+        near[u] |= around
+        near[u] -= {u, v}
+        heapq.heappush(heap, (len(near[u]), u))

@@ -1,29 +1,105 @@
 """Gibbs sampling: x_B ~ p(x_B | x_rest), one block B after another (GM21).
 
-Blocks are forests that cover the variables, each drawn exactly given the rest, or colour classes
-(single variables, whole colours at once). Chains run side by side. A run is a value: it can be
-stopped, kept, and continued, with the same result as an unbroken one. With zeros about, chains may
-not reach everything that is possible; R-hat compares them.
+Blocks are forests that cover the variables, each drawn exactly given the rest, or colour classes.
+Chains run side by side from configurations of non-zero potential, which are searched for with the
+zeros made unlikely. A run is a value: it can be stopped, kept, and continued, with the same result
+as an unbroken one. With zeros about, chains may not reach everything that is possible; R-hat
+compares them. What was never seen is not impossible: no probability has an error below one over
+the effective draws of the variables that it is about.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from math import prod
+from typing import Self, get_args
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given
-from ...factors.factor_graph import FactorGraph, Floats, Name
-from .blocks import Block, Blocking, Tables, blocks_of, tables_of
+from ...factors.factor_graph import (
+    Array,
+    Factor,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    verify_factor,
+    verify_known,
+)
+from ..numpy.functionals import Moments, Term
+from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
 from .diagnostics import Diagnosis, diagnose
-from .layout import Layout, lay_out
+from .layout import FactorLayout, lay_out
 from .results import Approximation
-from .starts import find_start, segment_keys, sweep_many
+
+SEGMENT = 50  # sweeps that are compiled as one program
+TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
+
+
+def segment_keys(blocks: ForestBlock, *seeds: int) -> Array:
+    """A key for each sweep and block, made on the host; this kind compiles ten times faster."""
+    shape = (SEGMENT, blocks.rows.shape[0], KEY_WORDS)
+    words = np.random.SeedSequence(seeds).generate_state(int(np.prod(shape))).reshape(shape)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="rbg")
+
+
+@jax.jit
+def sweep_many(
+    tables: FlatTables, blocks: ForestBlock, states: Array, keys: Array
+) -> tuple[Array, Array]:
+    """SEGMENT sweeps of each chain: its last states, and all `[sweep, chain, variable]`."""
+
+    def draw(states: Array, drawn: tuple[ForestBlock, Array]) -> tuple[Array, None]:
+        block, key = drawn
+        noise = jax.random.gumbel(
+            key, (states.shape[0], *tables.unary.shape), dtype=tables.unary.dtype
+        )
+        return jax.vmap(lambda x, g: resample(tables, block, x, g, False))(states, noise), None
+
+    def sweep(states: Array, keys: Array) -> tuple[Array, Array]:
+        new, _ = jax.lax.scan(draw, states, (blocks, keys))
+        return new, new[:, :-1]
+
+    return jax.lax.scan(sweep, states, keys)
+
+
+def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32]:
+    """Random states for each chain, sampled on until none meets a zero; raises if none is found.
+    With zeros about, several candidates are tried, and chains may start from the same one.
+    """
+    wanted, chains = chains, max(chains, CANDIDATES) if layout.has_zeros else chains
+    tables, blocks = tables_of(layout), blocks_of(layout)
+    generator = np.random.default_rng(seed)
+    sizes = np.array([*layout.sizes, 1])
+    states = jnp.asarray(
+        (generator.random((chains, layout.count + 1)) * sizes[None]).astype(np.int32)
+    )
+    is_dead = dead_chains(tables, states)
+    for attempt in range(TRIES):
+        if not is_dead.any():
+            return np.asarray(states)[:wanted, :-1]
+        moved, _ = sweep_many(
+            soften(tables), blocks, states, segment_keys(blocks, seed, attempt, 0)
+        )
+        states = jnp.where(is_dead[:, None], moved, states)
+        is_dead = dead_chains(tables, states)
+    if is_dead.all():
+        raise InferenceError(
+            f"no configuration of non-zero potential was found in {SEGMENT * TRIES} sweeps of "
+            f"{chains} chains: the evidence may be impossible, or too constrained to be sampled; "
+            "use exact inference or belief propagation"
+        )
+    alive = np.flatnonzero(~np.asarray(is_dead))
+    return np.asarray(states)[np.resize(alive, wanted), :-1]
+
+
+@jax.jit
+def dead_chains(tables: FlatTables, states: Array) -> Array:
+    return jnp.isneginf(jax.vmap(score, in_axes=(None, 0))(tables, states))
+
 
 R_HAT = 1.01
 SWEEPS, BURN_IN = 1000, 200
@@ -32,14 +108,12 @@ FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class GibbsRun:
-    """Chains where they stand, and what they visited since `forgotten` sweeps: `visited[sweep,
-    chain, variable]`.
-    """
+    """Chains as they are and `visited[sweep, chain, variable]`, but the `forgotten` sweeps."""
 
-    layout: Layout
+    layout: FactorLayout
     blocking: Blocking
-    tables: Tables
-    blocks: Block
+    tables: FlatTables
+    blocks: ForestBlock
     seed: int
     states: NDArray[np.int32]
     visited: NDArray[np.int32]
@@ -49,14 +123,14 @@ class GibbsRun:
     def sweeps(self) -> int:
         return self.forgotten + int(self.visited.shape[0])
 
-    def forget(self) -> GibbsRun:
+    def forget(self) -> Self:
         """The same run without what it visited."""
         return replace(self, visited=self.visited[:0], forgotten=self.sweeps)
 
 
 def start_gibbs(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     chains: int = 4,
     blocking: Blocking = "forests",
@@ -79,9 +153,7 @@ def start_gibbs(
 
 
 def advance_gibbs(run: GibbsRun) -> GibbsRun:
-    """SEGMENT more sweeps; their randomness depends on the seed and on how many sweeps came before,
-    nothing else.
-    """
+    """SEGMENT more sweeps, whose randomness depends on the seed and the sweeps before alone."""
     with jax.enable_x64(True):
         keys = segment_keys(run.blocks, run.seed, run.sweeps, 1)
         padded = np.pad(run.states, ((0, 0), (0, 1)))
@@ -93,9 +165,7 @@ def advance_gibbs(run: GibbsRun) -> GibbsRun:
 def diagnose_gibbs(
     run: GibbsRun, burn_in: int, names: Collection[Name] | None = None
 ) -> dict[Name, Diagnosis]:
-    """Means, standard errors, effective sizes and R-hats of the indicator of every state of free
-    variables.
-    """
+    """The diagnosis of the indicators of all states of the free variables."""
     kept = run.visited[burn_in:]
     if kept.shape[0] < FEWEST:
         raise InferenceError(
@@ -133,27 +203,18 @@ def summarise_gibbs(run: GibbsRun, burn_in: int) -> Approximation:
     """Frequencies of states with standard errors."""
     found = diagnose_gibbs(run, burn_in)
     size = effective_draws(found.values())
+    guarantee = f"approximate, sampled, at least {size:.0f} effective draws"
+    bound = run.layout.bound
     return replace(
-        report_gibbs(
-            run, found.values(), f"approximate, sampled, at least {size:.0f} effective draws"
-        ),
-        marginals=run.layout.named_marginals(
-            columns(run.layout, {v: d.mean for v, d in found.items()})
-        ),
+        report_gibbs(run, found.values(), guarantee),
+        marginals={v: found[v].mean if v in found else bound.certain(v) for v in bound.graph.sizes},
         errors={v: d.standard_error for v, d in found.items()},
     )
 
 
-def columns(layout: Layout, means: dict[Name, Floats]) -> Floats:
-    wide = np.zeros((layout.states, layout.count))
-    for i, name in enumerate(layout.names):
-        wide[: layout.sizes[i], i] = means[name]
-    return wide
-
-
 def infer_marginals_gibbs(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     sweeps: int = SWEEPS,
     burn_in: int = BURN_IN,
@@ -161,9 +222,7 @@ def infer_marginals_gibbs(
     blocking: Blocking = "forests",
     seed: int = 0,
 ) -> Approximation:
-    """Marginals from `sweeps` sweeps of each chain after `burn_in`, both rounded up together to
-    whole segments.
-    """
+    """Marginals from `sweeps` sweeps of each chain after `burn_in`, up to whole segments."""
     run = start_gibbs(graph, given, chains=chains, blocking=blocking, seed=seed)
     return summarise_gibbs(advance_to(run, burn_in + sweeps), burn_in)
 
@@ -173,3 +232,115 @@ def advance_to(run: GibbsRun, sweeps: int) -> GibbsRun:
     while run.sweeps < sweeps:
         run = advance_gibbs(run)
     return run
+
+
+MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
+
+
+def infer_samples_gibbs(
+    graph: FactorGraph, count: int, given: Given = None, *, chains: int = 4, seed: int = 0
+) -> Approximation:
+    """`count` states of each variable, chain after chain, thinned by the slowest correlation."""
+    if count < 1:
+        raise InferenceError(f"{count} draws were asked for; ask for one or more")
+    run = advance_to(start_gibbs(graph, given, chains=chains, seed=seed), BURN_IN + SWEEPS)
+    diagnoses = diagnose_gibbs(run, BURN_IN).values()
+    kept = run.sweeps - BURN_IN
+    memory = max(1.0, kept * chains / effective_draws(diagnoses))
+    of_each = -(-count // chains)
+    apart = max(kept // of_each, min(int(np.ceil(memory)), MOST_SWEEPS // of_each), 1)
+    run, states = thinned(run, BURN_IN, apart, of_each)
+    worth = count if apart >= memory else count * apart / memory
+    guarantee = f"approximate draws, {apart} sweeps apart, worth about {worth:.0f} independent ones"
+    rows = states.reshape(-1, states.shape[-1])[:count]
+    return replace(report_gibbs(run, diagnoses, guarantee), samples=named_states(run, rows))
+
+
+def thinned(
+    run: GibbsRun, burn_in: int, apart: int, count: int
+) -> tuple[GibbsRun, NDArray[np.int32]]:
+    """Every `apart`-th state after `burn_in`, `count` of each chain; runs on until there are."""
+    picked = [run.visited[burn_in::apart]]
+    while sum(map(len, picked)) < count:
+        before = run.sweeps
+        run = advance_gibbs(run.forget())
+        picked.append(run.visited[(burn_in - before) % apart :: apart])
+    return run, np.concatenate(picked)[:count]
+
+
+def named_states(run: GibbsRun, rows: NDArray[np.int32]) -> dict[Name, NDArray[np.intp]]:
+    """`rows[draw, free variable]` as the states of every variable, in the order of the graph."""
+    bound = run.layout.bound
+    free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
+    return {
+        v: free[v] if v in free else np.full(len(rows), bound.fixed[v], np.intp)
+        for v in bound.graph.sizes
+    }
+
+
+AT_ONCE = 256  # states of a joint whose series are held together
+
+
+def infer_joint_gibbs(
+    graph: FactorGraph, variables: Sequence[Name], given: Given = None, *, seed: int = 0
+) -> Approximation:
+    """P(v1, v2, ... | given) as frequencies, axes in the order asked."""
+    verify_known(graph.sizes, variables)
+    if len(set(variables)) < len(variables):
+        raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
+    shape = tuple([graph.sizes[v] for v in variables])
+    run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
+    codes = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]), np.intp)
+    for v, visited in visits(run, variables).items():
+        codes = codes * graph.sizes[v] + visited
+    seen = np.unique(codes)
+    parts = np.split(seen, range(AT_ONCE, seen.size, AT_ONCE))
+    found = [diagnose((codes[:, :, None] == part).astype(float)) for part in parts]
+    table, errors = np.zeros(prod(shape)), np.zeros(prod(shape))
+    table[seen] = np.concatenate([d.mean for d in found])
+    errors[seen] = np.concatenate([d.standard_error for d in found])
+    report, least = averaged(run, variables, found)
+    return replace(
+        report, joint=table.reshape(shape), joint_errors=np.maximum(errors, least).reshape(shape)
+    )
+
+
+def infer_moments_gibbs(
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, seed: int = 0
+) -> Approximation:
+    """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
+    for term in terms:
+        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+    run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
+    values: Floats = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]))
+    visited = visits(run, [v for term in terms for v in term.variables])
+    for term in terms:
+        values = (
+            values + np.asarray(term.values, float)[tuple([visited[v] for v in term.variables])]
+        )
+    found = diagnose(values[:, :, None])
+    report, least = averaged(run, list(visited), [found])
+    widest = max((float(np.ptp(term.values)) for term in terms), default=0.0)
+    error = max(float(found.standard_error[0]), least * widest)
+    return replace(
+        report, moments=Moments(float(found.mean[0]), float(values.var())), mean_error=error
+    )
+
+
+def visits(run: GibbsRun, names: Sequence[Name]) -> dict[Name, NDArray[np.intp]]:
+    """`[sweep, chain]` after the burn-in by variable; constant for what evidence fixed."""
+    kept, fixed = run.visited[BURN_IN:].astype(np.intp), run.layout.bound.fixed
+    column = {name: i for i, name in enumerate(run.layout.names)}
+    return {
+        v: np.full(kept.shape[:2], fixed[v]) if v in fixed else kept[:, :, column[v]] for v in names
+    }
+
+
+def averaged(
+    run: GibbsRun, names: Sequence[Name], found: Sequence[Diagnosis]
+) -> tuple[Approximation, float]:
+    """The report of averages about these variables, and the least error that they may claim."""
+    free = diagnose_gibbs(run, BURN_IN, set(names)).values()
+    size = effective_draws([*found, *free])
+    guarantee = f"approximate, sampled, at least {size:.0f} effective draws of what was asked"
+    return report_gibbs(run, [*found, *free], guarantee), 1 / size if free else 0.0

@@ -1,13 +1,9 @@
-"""A graph as a few regular arrays: one row of states per variable, and factors of one shape as one
-batch.
+"""A graph as a few regular arrays: a row of states per variable, factors of a shape in a batch.
 
-States lead and factors trail, so that every loop of the compiled programs runs along many factors
-at once. The axes of a factor are sorted by size and a shape may be padded into a larger one, which
-keeps the batches, and so the program, few. A padded entry is never read: the unary potential of a
-state that does not exist is zero.
+States lead and factors trail, so that loops run along many factors at once. The axes of a factor
+are sorted by size and a shape may be padded into a larger one, which keeps the batches few. A
+padded entry is never read: the unary potential of a state that does not exist is zero.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,18 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.evidence import Given, check_evidence, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats, Name, log_score
-from ..numpy.binding import Bound, bind
-from ..numpy.decisions import Configuration, complete
-from ..numpy.sums import one_hot
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name, impossible, log_score
+from ...planning.orders import neighbours_of
+from ..numpy.binding import BoundGraph, bind
+from ..numpy.decisions import Configuration
 
 Shape = tuple[int, ...]
 Ints = NDArray[np.int32]
 WASTE = 4  # a shape joins a larger batch if that makes its tables at most this many times larger
 
 
-class Group(NamedTuple):
+class FactorBatch(NamedTuple):
     """`logs[i, j, ..., f]` and `members[axis, f]`, the variables of factor f; arity two or more."""
 
     logs: Array
@@ -41,16 +36,14 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
-    """Free variables `names` of `sizes`; `unary[state, variable]`, minus infinity where there is no
-    such state.
-    """
+class FactorLayout:
+    """Free variables `names` of `sizes`; `unary[state, variable]`, -inf where no such state is."""
 
-    bound: Bound
+    bound: BoundGraph
     names: tuple[Name, ...]
     sizes: tuple[int, ...]
     unary: Floats
-    groups: tuple[Group, ...]
+    groups: tuple[FactorBatch, ...]
     constant: float
 
     @property
@@ -72,32 +65,26 @@ class Layout:
         return [tuple(scope) for group in self.groups for scope in group.members.T.tolist()]
 
     def named_marginals(self, beliefs: Array) -> dict[Name, Floats]:
-        """`beliefs[state, variable]` by name, in the order of the graph; what evidence fixed is
-        certain.
-        """
+        """`beliefs[state, variable]` by name, in the graph's order; what is fixed is certain."""
         rows = np.asarray(beliefs, dtype=np.float64).T
         free = {
             v: rows[i, :size]
             for i, (v, size) in enumerate(zip(self.names, self.sizes, strict=True))
         }
-        fixed = self.bound.fixed
-        sizes = self.bound.graph.sizes
-        return {v: free[v] if v in free else one_hot(sizes[v], fixed[v]) for v in sizes}
+        bound = self.bound
+        return {v: free[v] if v in free else bound.certain(v) for v in bound.graph.sizes}
 
     def named_configuration(self, states: Array) -> Configuration:
         """The states of the free variables as a configuration, scored by the factors themselves."""
         found = {v: int(s) for v, s in zip(self.names, np.asarray(states), strict=True)}
-        merged = complete(self.bound, found)
-        factors = [*[self.bound.graph.factors[i] for i in self.bound.positions], *self.bound.extras]
-        return Configuration(merged, float(log_score(factors, merged)))
+        merged = self.bound.completed(found)
+        return Configuration(merged, float(log_score(self.bound.factors, merged)))
 
 
-def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
-    """The arrays of a graph with its evidence sliced away; raises where one variable alone shows it
-    impossible.
-    """
+def lay_out(graph: FactorGraph, given: Given = None) -> FactorLayout:
+    """The arrays of a graph, evidence sliced away; raises where one variable is impossible."""
     assert graph.tables is not None  # made once per graph, and verified on the way
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     names = tuple([v for v in graph.sizes if v not in bound.fixed])
     number = {v: i for i, v in enumerate(names)}
     sizes = tuple([graph.sizes[v] for v in names])
@@ -115,7 +102,7 @@ def lay_out(graph: FactorGraph, given: Given | None = None) -> Layout:
             add_sorted(wide, [number[v] for v in scope], logs)
     if constant == -np.inf or (unary.max(axis=0) == -np.inf).any():
         raise impossible(bound.evidence)
-    return Layout(bound, names, sizes, unary, batch(wide), constant)
+    return FactorLayout(bound, names, sizes, unary, batch(wide), constant)
 
 
 def add_sorted(
@@ -131,7 +118,7 @@ def add_sorted(
     members.append(scope)
 
 
-def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[Group, ...]:
+def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[FactorBatch, ...]:
     """One group per shape that hosts others; constant potentials fill what padding adds."""
     guests: dict[Shape, list[Shape]] = {}
     for shape in sorted(wide, key=lambda shape: (-prod(shape), shape)):
@@ -142,7 +129,7 @@ def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[Grou
             [pad(np.stack(wide[shape][0], axis=-1), host) for shape in shapes], axis=-1
         )
         members = np.concatenate([np.array(wide[shape][1], np.int32).T for shape in shapes], axis=1)
-        groups.append(Group(logs, members))
+        groups.append(FactorBatch(logs, members))
     return tuple(groups)
 
 
@@ -169,22 +156,9 @@ def soft_columns(logs: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=0)[None])
 
 
-def neighbours(count: int, scopes: Sequence[Sequence[int]]) -> list[set[int]]:
-    """Who shares a factor with whom."""
-    near: list[set[int]] = [set() for _ in range(count)]
-    for scope in scopes:
-        for v in scope:
-            near[v].update(scope)
-    for v, members in enumerate(near):
-        members.discard(v)
-    return near
-
-
 def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.intp]:
-    """A colour for each variable, different from those it shares a factor with: the first free one,
-    busiest first.
-    """
-    near = neighbours(count, scopes)
+    """A colour for each variable, unlike those it shares a factor with; busiest first."""
+    near = neighbours_of(count, scopes)
     colours = np.full(count, -1)
     for v in sorted(range(count), key=lambda v: -len(near[v])):
         taken = {int(colours[u]) for u in near[v]}

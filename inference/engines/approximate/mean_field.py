@@ -1,13 +1,9 @@
-"""Mean field: log q_v(x_v) = unary_v(x_v) + sum_f E_q[log f | x_v] + const, one colour of variables
-after another.
+"""Mean field: log q_v(x_v) = unary_v(x_v) + sum_f E_q[log f | x_v] + const, colour by colour.
 
 It climbs the lower bound log Z >= E_q[log f] + H(q) over products of independent q. Variables of
 one colour share no factor, so that updating them together is coordinate ascent, and the bound never
-falls. A factor with zeros needs a start that no zero meets: a configuration of non-zero potential,
-which is searched for.
+falls. A factor with zeros needs a start that no zero meets, which is searched for.
 """
-
-from __future__ import annotations
 
 from functools import partial
 from typing import NamedTuple
@@ -16,18 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...factors.evidence import Given
-from ...factors.factor_graph import Array, FactorGraph, Floats
-from .kernels import MAX, REAL, add_up, contract_others, take
-from .layout import Group, Layout, greedy_colours, lay_out, soft_columns
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given
+from .gibbs import find_start
+from .layout import FactorBatch, FactorLayout, greedy_colours, lay_out, soft_columns
+from .messages import MAX, REAL, add_up, contract_others, take
 from .results import Approximation
-from .starts import find_start
 
 
 class Ascent(NamedTuple):
-    """Where coordinate ascent stands: `q[state, variable]`, the bound, and what the last sweep
-    gained.
-    """
+    """Where coordinate ascent stands: `q[state, variable]`, the bound, what a sweep gained."""
 
     q: Array
     bound: Array
@@ -35,10 +28,8 @@ class Ascent(NamedTuple):
     sweeps: Array
 
 
-def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
-    """E_q[log f | x_kept], minus infinity where a zero of f has positive probability: `[states,
-    factors]`.
-    """
+def expected_logs(finite: FactorBatch, dead: FactorBatch, q: Array, kept: int) -> Array:
+    """E_q[log f | x_kept], -inf where a zero of f is probable: `[states, factors]`."""
     weights = [
         take(q[:size], members)
         for size, members in zip(finite.logs.shape, finite.members, strict=False)
@@ -47,13 +38,13 @@ def expected_logs(finite: Group, dead: Group, q: Array, kept: int) -> Array:
     return jnp.where(contract_others(REAL, dead.logs, weights, kept) > 0, -jnp.inf, mean)
 
 
-def split_zeros(groups: tuple[Group, ...]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """log f with zeros left out, and where the zeros are: 0 times minus infinity is 0 in an
-    expectation.
-    """
-    finite = [Group(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
+def split_zeros(
+    groups: tuple[FactorBatch, ...],
+) -> tuple[tuple[FactorBatch, ...], tuple[FactorBatch, ...]]:
+    """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
+    finite = [FactorBatch(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
     return tuple(finite), tuple(
-        [Group(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
+        [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
     )
 
 
@@ -63,7 +54,7 @@ def soft_argmax(logits: Array) -> Array:
 
 
 def lower_bound(
-    unary: Array, finite: tuple[Group, ...], dead: tuple[Group, ...], q: Array
+    unary: Array, finite: tuple[FactorBatch, ...], dead: tuple[FactorBatch, ...], q: Array
 ) -> Array:
     """E_q[log f] + H(q); minus infinity if q meets a zero."""
     own = jnp.where(q > 0, unary - jnp.log(jnp.where(q > 0, q, 1.0)), 0.0)
@@ -77,8 +68,8 @@ def lower_bound(
 @partial(jax.jit, static_argnames="colour_count")
 def ascend(
     unary: Array,
-    finite: tuple[Group, ...],
-    dead: tuple[Group, ...],
+    finite: tuple[FactorBatch, ...],
+    dead: tuple[FactorBatch, ...],
     start: Array,
     colours: Array,
     tolerance: Array,
@@ -110,10 +101,8 @@ def ascend(
     return jax.lax.while_loop(going, sweep, first)
 
 
-def first_q(layout: Layout, seed: int) -> Floats:
-    """Near the unary potentials; with zeros about, certain of a configuration of non-zero
-    potential.
-    """
+def first_q(layout: FactorLayout, seed: int) -> Floats:
+    """Near the unary potentials; with zeros about, certain of one possible configuration."""
     if layout.has_zeros:
         states = find_start(layout, 1, seed)[0]
         return np.asarray(np.arange(layout.states)[:, None] == states[None], dtype=np.float64)
@@ -123,15 +112,13 @@ def first_q(layout: Layout, seed: int) -> Floats:
 
 def infer_marginals_mean_field(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     tolerance: float = 1e-9,
     max_iterations: int = 1000,
     seed: int = 0,
 ) -> Approximation:
-    """Marginals and entropy of the best product of independent variables found, and its bound of
-    the log-partition.
-    """
+    """The best product of independent variables found, and its bound of the log-partition."""
     with jax.enable_x64(True):
         layout = lay_out(graph, given)
         colours = greedy_colours(layout.count, layout.scopes)

@@ -1,13 +1,9 @@
-"""Perturb-and-MAP: log Z <= E[max_x log f(x) + sum_v G_v(x_v)] with independent Gumbel noise of
-mean zero (CV20, CV21).
+"""Perturb-and-MAP: log Z <= E[max_x log f(x) + sum_v G_v(x_v)], G Gumbel (CV20, CV21).
 
 For one variable both sides are equal and the maximiser is an exact sample (CV19). For more, noise
-on single variables instead of whole configurations makes the mean an upper bound and the law of the
-maximiser an approximation. The bound needs an exact solver: a configuration that is not the best
-makes the mean too small.
+on single variables makes the mean an upper bound and the maximiser an approximate sample. The bound
+needs an exact solver: a configuration that is not the best makes the mean too small.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +12,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence
-from ...factors.factor_graph import Factor, FactorGraph, Floats
-from ...planning.memory import default_memory_limit
+from ...factors.factor_graph import Factor, FactorGraph, Floats, Given
+from ...planning.plan import default_memory_limit
 from ..numpy.binding import bind
 from ..numpy.decisions import Configuration, infer_mode
 from ..numpy.sums import plan_marginals
@@ -26,14 +21,12 @@ from .cuts import infer_mode_by_cut
 from .fits import plan_if_it_fits
 from .results import Approximation, NotSubmodularError
 
-Solver = Callable[[FactorGraph, Given | None], Configuration]
+Solver = Callable[[FactorGraph, Given], Configuration]
 
 
-def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Generator) -> FactorGraph:
-    """The graph with Gumbel noise of mean zero on every state of every variable that is not
-    observed.
-    """
-    fixed = bind(graph, check_evidence(graph.sizes, given)).fixed
+def perturb(graph: FactorGraph, given: Given, generator: np.random.Generator) -> FactorGraph:
+    """The graph with Gumbel noise of mean zero on every state of the free variables."""
+    fixed = bind(graph, given).fixed
     free = {v: size for v, size in graph.sizes.items() if v not in fixed}
     noise = [Factor((v,), generator.gumbel(size=size) - np.euler_gamma) for v, size in free.items()]
     return FactorGraph(graph.sizes, (*graph.factors, *noise))
@@ -42,17 +35,14 @@ def perturb(graph: FactorGraph, given: Given | None, generator: np.random.Genera
 def infer_perturbed(
     graph: FactorGraph,
     solve: Solver,
-    given: Given | None = None,
+    given: Given = None,
     *,
     count: int = 100,
     seed: int = 0,
     exact_solver: bool = False,
 ) -> Approximation:
-    """Frequencies of states among the modes of perturbed graphs, and the mean of their scores.
-
-    `solve` finds a mode (`infer_mode`, or the mode of `infer_mode_bp`); with `exact_solver` the
-    mean is reported as the upper bound of the log-partition that it then is, up to its standard
-    error.
+    """Frequencies of states among the modes of perturbed graphs, and the mean of their scores: with
+    an `exact_solver` an upper bound of the log-partition, up to its standard error.
     """
     if count < 2:
         raise InferenceError(
@@ -81,10 +71,8 @@ def infer_perturbed(
     )
 
 
-def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None = None) -> Solver:
-    """A solver of perturbed graphs whose modes are certain: along one plan where it fits, else by
-    minimum cut.
-    """
+def certain_solver(graph: FactorGraph, given: Given, memory: int | None = None) -> Solver:
+    """A solver whose modes are certain: along one plan where it fits, else by minimum cut."""
     noisy = perturb(graph, given, np.random.default_rng(0))
     limit = default_memory_limit() if memory is None else memory
     plan, reason = plan_if_it_fits(noisy, given, partial(plan_marginals, noisy, given), limit)
@@ -100,7 +88,7 @@ def certain_solver(graph: FactorGraph, given: Given | None, memory: int | None =
     return mode_by_cut
 
 
-def mode_by_cut(graph: FactorGraph, given: Given | None) -> Configuration:
+def mode_by_cut(graph: FactorGraph, given: Given) -> Configuration:
     found = infer_mode_by_cut(graph, given).mode
     assert found is not None
     return found
@@ -108,26 +96,19 @@ def mode_by_cut(graph: FactorGraph, given: Given | None) -> Configuration:
 
 def infer_marginals_perturbed(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     *,
     count: int = 100,
     seed: int = 0,
     memory: int | None = None,
 ) -> Approximation:
-    """Frequencies among perturbed modes that are certain, and the upper bound of the
-    log-partition.
-    """
+    """Frequencies among perturbed modes that are certain, and a bound of the log-partition."""
     solve = certain_solver(graph, given, memory)
     return infer_perturbed(graph, solve, given, count=count, seed=seed, exact_solver=True)
 
 
 def infer_samples_perturbed(
-    graph: FactorGraph,
-    count: int,
-    given: Given | None = None,
-    *,
-    seed: int = 0,
-    memory: int | None = None,
+    graph: FactorGraph, count: int, given: Given = None, *, seed: int = 0, memory: int | None = None
 ) -> Approximation:
     """`count` perturbed modes that are certain."""
     found = infer_marginals_perturbed(graph, given, count=max(2, count), seed=seed, memory=memory)

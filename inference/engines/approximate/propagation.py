@@ -1,34 +1,32 @@
-"""Loopy belief propagation: m_f->v = sum f prod m, m_v->f = unary prod m, until they stand still
-(GM26).
+"""Loopy belief propagation: m_f->v = sum f prod m, m_v->f = unary prod m, to a fixed point (GM26).
 
 Sum-product gives marginals and the Bethe estimate of the log-partition; max-product gives
-max-marginals and a configuration. Both are exact on trees; on graphs with cycles they are fixed
-points of an approximation, if they converge at all. A zero that they find is a true zero, so that
-evidence they find impossible is impossible.
+max-marginals and a configuration. Both are exact on trees; on graphs with cycles they are an
+approximation, if they converge at all. A zero that they find is a true zero.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
 from .blocks import improve
-from .kernels import add_up, contract_others
-from .layout import Layout, lay_out, soft_columns
+from .layout import FactorLayout, lay_out, soft_columns
 from .messages import (
     Messages,
+    MessageSetting,
     Potentials,
-    Product,
+    ProductKind,
     Schedule,
-    Setting,
+    add_up,
     changes,
+    contract_others,
     first_messages,
     fits_scaled,
     largest,
@@ -46,7 +44,7 @@ ON_A_TREE = "exact to the tolerance, as the graph has no cycles"
 EVERY = 5
 
 
-class Options(NamedTuple):
+class PropagationOptions(NamedTuple):
     """How messages are sent and for how long; `tolerance` is of their largest change in a round."""
 
     schedule: Schedule = "flooding"
@@ -55,10 +53,10 @@ class Options(NamedTuple):
     max_iterations: int = 1000
 
 
-DEFAULT = Options()
+DEFAULT = PropagationOptions()
 
 
-class Fixed(NamedTuple):
+class FixedPoint(NamedTuple):
     """Messages where the rounds ended."""
 
     messages: Messages
@@ -73,28 +71,28 @@ def propagate(
     tolerance: Array,
     max_iterations: Array,
     *,
-    setting: Setting,
-) -> Fixed:
+    setting: MessageSetting,
+) -> FixedPoint:
     """Rounds of messages until the largest change is at most the tolerance."""
 
-    def rounds(state: Fixed) -> Fixed:
+    def rounds(state: FixedPoint) -> FixedPoint:
         count = jnp.minimum(EVERY, max_iterations - state.iterations)
 
         def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
             return next_messages(potentials, last[0], damping, setting), last[0]
 
         new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
-        return Fixed(new, state.iterations + count, largest(changes(new, old)))
+        return FixedPoint(new, state.iterations + count, largest(changes(new, old)))
 
-    def bulk_round(state: Fixed) -> Fixed:
+    def bulk_round(state: FixedPoint) -> FixedPoint:
         new = next_messages(potentials, state.messages, damping, setting)
         sent, top = send_largest(new, state.messages)
-        return Fixed(sent, state.iterations + 1, top)
+        return FixedPoint(sent, state.iterations + 1, top)
 
-    def going(state: Fixed) -> Array:
+    def going(state: FixedPoint) -> Array:
         return (state.residual > tolerance) & (state.iterations < max_iterations)
 
-    start = Fixed(
+    start = FixedPoint(
         first_messages(potentials, setting), jnp.zeros_like(max_iterations), jnp.full((), jnp.inf)
     )
     return jax.lax.while_loop(
@@ -104,23 +102,21 @@ def propagate(
 
 @partial(jax.jit, static_argnames="setting")
 def read_messages(
-    potentials: Potentials, messages: Messages, *, setting: Setting
+    potentials: Potentials, messages: Messages, *, setting: MessageSetting
 ) -> tuple[Array, Array]:
-    """Beliefs as logarithms, not normalised, and the Bethe value; from the potentials as
-    logarithms.
-    """
+    """Log beliefs, not normalised, and the Bethe value; from the potentials as logarithms."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
     totals = totals_of(potentials, logs, in_logs)
     return totals, bethe(potentials, logs, totals, in_logs)
 
 
-def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Setting) -> Array:
+def bethe(
+    potentials: Potentials, messages: Messages, totals: Array, setting: MessageSetting
+) -> Array:
     """log Z = sum_v log Z_v + sum_f log Z_f - sum_fv log Z_fv, from log-messages; exact on trees.
-
     Z_v sums unary_v prod_f m_f->v, Z_f sums f prod_v m_v->f, Z_fv sums m_f->v m_v->f (or takes
-    their maxima: then the value is that of the mode of a tree). No message changes the value to
-    first order at a fixed point, so that it is more accurate than they are.
+    their maxima, for the mode). No message changes it to first order at a fixed point.
     """
     arithmetic = setting.arithmetic
     outgoing = outgoing_messages(potentials, messages, setting)
@@ -135,10 +131,8 @@ def bethe(potentials: Potentials, messages: Messages, totals: Array, setting: Se
 
 
 @partial(jax.jit, static_argnames="setting")
-def expected_score(potentials: Potentials, messages: Messages, *, setting: Setting) -> Array:
-    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, those of f being f prod_v m_v->f (0 log
-    0 is 0).
-    """
+def expected_score(potentials: Potentials, messages: Messages, *, setting: MessageSetting) -> Array:
+    """sum_v E[unary_v] + sum_f E[log f] under the beliefs, that of f being f prod_v m_v->f."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
     value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
@@ -155,9 +149,7 @@ def expected_score(potentials: Potentials, messages: Messages, *, setting: Setti
 
 
 def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
-    """E[logs] over the first axes under beliefs that are not normalised, added up over the last
-    one.
-    """
+    """E[logs] over the first axes under unnormalised beliefs, summed over the last one."""
     over = tuple(range(axes))
     weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
     means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(
@@ -166,11 +158,11 @@ def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
     return jnp.sum(means)
 
 
-class Found(NamedTuple):
+class Propagated(NamedTuple):
     """What the rounds led to, on the host."""
 
-    layout: Layout
-    setting: Setting
+    layout: FactorLayout
+    setting: MessageSetting
     messages: Messages
     log_beliefs: Floats
     bethe: float
@@ -183,11 +175,13 @@ class Found(NamedTuple):
         return self.converged and has_no_cycles(self.layout)
 
 
-def run(graph: FactorGraph, given: Given | None, product: Product, options: Options) -> Found:
+def run(
+    graph: FactorGraph, given: Given, product: ProductKind, options: PropagationOptions
+) -> Propagated:
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
     verify_options(options)
     layout = lay_out(graph, given)
-    setting = Setting(
+    setting = MessageSetting(
         product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
     )
     potentials = potentials_of(layout, setting)
@@ -204,12 +198,12 @@ def run(graph: FactorGraph, given: Given | None, product: Product, options: Opti
     residual = float(fixed.residual)
     done = residual <= options.tolerance
     bethe = layout.constant + float(value)
-    return Found(
+    return Propagated(
         layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
     )
 
 
-def verify_options(options: Options) -> None:
+def verify_options(options: PropagationOptions) -> None:
     if options.schedule not in get_args(Schedule):
         raise InferenceError(
             f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
@@ -221,19 +215,15 @@ def verify_options(options: Options) -> None:
 
 
 def infer_marginals_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
-    """Sum-product: approximate marginals and the Bethe log-partition; exact if the graph has no
-    cycles.
-    """
+    """Sum-product: approximate marginals and the Bethe log-partition; exact without cycles."""
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
-    return Approximation(
-        method=f"loopy belief propagation ({options.schedule})",
-        guarantee=ON_A_TREE if found.is_exact else "approximate",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"loopy belief propagation ({options.schedule})",
+        "approximate",
         marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
         log_partition=found.bethe,
         log_partition_is="exact" if found.is_exact else "estimate",
@@ -241,14 +231,26 @@ def infer_marginals_bp(
     )
 
 
-def infer_entropy_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+def report(
+    found: Propagated, method: str, otherwise: str, is_exact: bool, **answers: Any
 ) -> Approximation:
-    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score], all by the
-    beliefs; exact on trees.
+    """What was found; `otherwise` is its guarantee where it is not exact."""
+    return Approximation(
+        method=method,
+        guarantee=ON_A_TREE if is_exact else otherwise,
+        converged=found.converged,
+        iterations=found.iterations,
+        residual=found.residual,
+        is_exact=is_exact,
+        **answers,
+    )
 
-    The two are equal at a fixed point; on graphs with cycles it is an estimate from neither side,
-    and can be negative.
+
+def infer_entropy_bp(
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
+) -> Approximation:
+    """Bethe's entropy H = sum_f H(b_f) - sum_v (d_v - 1) H(b_v) = log Z - E[score] by the beliefs:
+    exact on trees, else an estimate from neither side, which can be negative.
     """
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
@@ -258,26 +260,21 @@ def infer_entropy_bp(
                 Potentials(layout.unary, layout.groups), found.messages, setting=found.setting
             )
         )
-    return Approximation(
-        method=f"loopy belief propagation ({options.schedule})",
-        guarantee=ON_A_TREE if found.is_exact else "approximate, the entropy of Bethe's formula",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"loopy belief propagation ({options.schedule})",
+        "approximate, the entropy of Bethe's formula",
         entropy=found.bethe - layout.constant - mean,
         is_exact=found.is_exact,
     )
 
 
 def infer_mode_bp(
-    graph: FactorGraph, given: Given | None = None, options: Options = DEFAULT
+    graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
-    """Max-product: the best state of each variable, then improved on one forest of variables after
-    another.
-
-    The improvement never lowers the score, and settles ties that single states cannot. `marginals`
-    are the max-marginals, normalised. It is a mode for certain only on a tree, where the best score
-    is known.
+    """Max-product: the best state of each variable, improved on one forest after another. That
+    never lowers the score, and settles ties. `marginals` are the max-marginals, normalised. It is a
+    mode for certain only on a tree, where the best score is known.
     """
     with jax.enable_x64(True):
         found = run(graph, given, "max", options)
@@ -285,32 +282,20 @@ def infer_mode_bp(
             improve(found.layout, found.log_beliefs.argmax(axis=0))
         )
     is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
-    return Approximation(
-        method=f"max-product belief propagation ({options.schedule}), improved by forests",
-        guarantee=ON_A_TREE if is_mode else "a good configuration, not certainly the best",
-        converged=found.converged,
-        iterations=found.iterations,
-        residual=found.residual,
+    return report(
+        found,
+        f"max-product belief propagation ({options.schedule}), improved by forests",
+        "a good configuration, not certainly the best",
         marginals=found.layout.named_marginals(soft_columns(found.log_beliefs)),
         mode=mode,
         is_exact=is_mode,
     )
 
 
-def has_no_cycles(layout: Layout) -> bool:
+def has_no_cycles(layout: FactorLayout) -> bool:
     """Whether the factor graph is a forest: edges = nodes - parts."""
-    parent = list(range(layout.count))
-
-    def root(v: int) -> int:
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        return v
-
-    for scope in layout.scopes:
-        roots = {root(v) for v in scope}
-        if len(roots) < len(scope):
-            return False
-        for r in roots:
-            parent[r] = min(roots)
-    return True
+    edges = [(layout.count + f, v) for f, scope in enumerate(layout.scopes) for v in scope]
+    nodes = layout.count + len(layout.scopes)
+    ends = np.array(edges, int).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), ends), shape=(nodes, nodes))
+    return bool(len(edges) == nodes - connected_components(graph)[0])

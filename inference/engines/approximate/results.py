@@ -1,7 +1,5 @@
 """What an approximate method found, and what can be said of it; never passed off as exact."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +12,7 @@ from ...factors.factor_graph import Floats, Name
 from ..numpy.decisions import Configuration
 from ..numpy.functionals import Moments
 
-Bound = Literal["estimate", "lower bound", "upper bound", "exact"]
+BoundKind = Literal["estimate", "lower bound", "upper bound", "exact"]
 
 
 class NotSubmodularError(InferenceError):
@@ -23,9 +21,7 @@ class NotSubmodularError(InferenceError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings:
-    """Answers to questions: a method gives some of them. `..._errors` are standard errors, where it
-    samples.
-    """
+    """Answers to questions: a method gives some of them; `errors` are standard errors."""
 
     marginals: Mapping[Name, Floats] | None = None
     errors: Mapping[Name, Floats] | None = None
@@ -42,11 +38,8 @@ class Findings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Approximation(Findings):
-    """What a method gives, and how far it got.
-
-    `residual` is what the method was still changing by when it stopped, in the measure that
-    `measure` names. `guarantee` says what the numbers are; only a method that has shown its answer
-    to be right says `is_exact`.
+    """What a method gives, and how far it got: `residual` is its last change, in the measure that
+    `measure` names. `guarantee` says what the numbers are; `is_exact`, that they are shown right.
     """
 
     method: str
@@ -56,7 +49,7 @@ class Approximation(Findings):
     iterations: int
     residual: float
     measure: str = "largest change of a message"
-    log_partition_is: Bound = "estimate"
+    log_partition_is: BoundKind = "estimate"
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "NOT converged"

@@ -1,13 +1,9 @@
-"""Many cases at once: evidence tables with one row per case, answered in one pass with an axis for
-the cases.
+"""Many cases at once: a table of evidence with one row per case, answered in one pass.
 
-The axis is a kept variable that multiplies no structure: a table with observed variables is read at
-every row, a node has the axis if something observed lies below it, a gradient if something observed
-lies anywhere else. Rows that observe the same variables share a plan; long tables are answered in
-chunks that stay in the cache.
+The axis of cases is a kept variable that multiplies no structure: a table with observed variables
+is read at every row, a node has the axis if something observed lies below it, a gradient if
+anywhere else. Rows that observe the same variables share a plan; chunks stay in the cache.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.evidence import Evidence
-from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_known
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
 from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import Bound, bind, table_of
-from .generic import contract
+from .binding import BoundGraph, bind, table_of
 from .kernels import einsum
 from .passes import Downward, Upward, collect, distribute
-from .program import program_of, smallest_holders
+from .program import contract, program_of, smallest_holders
 
 MISSING = -1
 CHUNK_ENTRIES = 1 << 20
@@ -41,7 +35,7 @@ class Case:
 CASE = Case()
 
 
-class Answers(NamedTuple):
+class CaseAnswers(NamedTuple):
     """One row per case: the log-evidence, and the marginals of each variable."""
 
     log_evidence: Floats
@@ -50,11 +44,9 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoundCases:
-    """The leaves of a chunk of cases: as those of one case, with a leading axis where something is
-    observed.
-    """
+    """The leaves of a chunk of cases: with a leading axis where something is observed."""
 
-    one: Bound
+    one: BoundGraph
     count: int
     states: Mapping[Name, NDArray[np.intp]]
     likelihoods: Mapping[Name, Floats]
@@ -72,25 +64,25 @@ class BoundCases:
         return rows
 
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        graph = self.one.graph
-        factors = [*[graph.factors[i] for i in self.one.positions], *self.extras()]
-        tables = [*[graph.tables[i] for i in self.one.positions], *map(table_of, self.extras())]
+        graph, factors = self.one.graph, self.factors()
+        tables = [graph.tables[i] for i in self.one.positions]
+        tables += map(table_of, factors[len(tables) :])
         leaves = [self.read(f, t.values) for f, t in zip(factors, tables, strict=True)]
         return leaves, sum([t.log_scale for t in tables]), [t.low for t in tables]
 
     def log_leaves(self) -> list[Floats]:
-        factors = [*[self.one.graph.factors[i] for i in self.one.positions], *self.extras()]
-        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in factors]
+        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors()]
 
-    def extras(self) -> list[Factor]:
-        """Factors beside those of the graph; a likelihood has a row for each case."""
+    def factors(self) -> list[Factor]:
+        """Those of the graph, then extras; a likelihood has a row for each case."""
         with np.errstate(divide="ignore"):
             logs = {v: np.log(rows) for v, rows in self.likelihoods.items()}
-        rows = [
+        extras = [
             Factor((CASE, *f.variables), logs[v]) if (v := f.variables[0]) in logs else f
             for f in self.one.extras
         ]
-        return [*rows, Factor((CASE,), np.zeros(self.count))]
+        own = [self.one.graph.factors[i] for i in self.one.positions]
+        return [*own, *extras, Factor((CASE,), np.zeros(self.count))]
 
 
 def infer_cases(
@@ -99,11 +91,9 @@ def infer_cases(
     variables: Collection[Name] | None = None,
     *,
     memory: int | None = None,
-) -> Answers:
-    """log P(given) and P(v | given) for every row of a table of evidence.
-
-    `given` maps a variable to its states, one integer per case (-1 where it is not observed), or to
-    likelihood vectors, one row per case.
+) -> CaseAnswers:
+    """log P(given) and P(v | given) for every row: `given` maps a variable to its states, one
+    integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
     verify_known(graph.sizes, [*given, *(variables or ())])
     columns = {
@@ -116,7 +106,7 @@ def infer_cases(
         )
     count = lengths.pop()
     asked = list(graph.sizes if variables is None else variables)
-    answers = Answers(np.zeros(count), {v: np.zeros((count, graph.sizes[v])) for v in asked})
+    answers = CaseAnswers(np.zeros(count), {v: np.zeros((count, graph.sizes[v])) for v in asked})
     for rows, observed in patterns(columns, count):
         answer_pattern(graph, {v: columns[v] for v in observed}, rows, variables, memory, answers)
     return answers
@@ -163,7 +153,7 @@ def answer_pattern(
     rows: NDArray[np.intp],
     variables: Collection[Name] | None,
     memory: int | None,
-    answers: Answers,
+    answers: CaseAnswers,
 ) -> None:
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
     soft = {v: np.ones(graph.sizes[v]) for v, column in columns.items() if column.ndim == 2}
@@ -187,11 +177,9 @@ def answer_pattern(
         answer_chunk(plan, bound, here, answers)
 
 
-def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
-    """The scopes of one case, with the axis of cases where something observed is read; a last leaf
-    is just it.
-    """
-    factors = [*[one.graph.factors[i] for i in one.positions], *one.extras]
+def scopes_with_cases(one: BoundGraph) -> list[tuple[Name, ...]]:
+    """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
+    factors = one.factors
     hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
     likelihoods = {
         i for i in range(len(one.positions), len(factors)) if factors[i].variables[0] in soft
@@ -203,7 +191,9 @@ def scopes_with_cases(one: Bound) -> list[tuple[Name, ...]]:
     return [*scopes, (CASE,)]
 
 
-def answer_chunk(plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: Answers) -> None:
+def answer_chunk(
+    plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: CaseAnswers
+) -> None:
     upward = collect(plan, bound)
     answers.log_evidence[rows] = log_evidence(plan, upward)
     dead = np.isneginf(answers.log_evidence[rows])

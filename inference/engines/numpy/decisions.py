@@ -1,7 +1,5 @@
 """Questions answered by configurations: mode, marginal mode, the k best, exact samples."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -9,63 +7,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence, impossible
-from ...factors.factor_graph import Array, FactorGraph, Floats, Name, verify_known
+from ...factors.factor_graph import (
+    Array,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    impossible,
+    verify_known,
+)
 from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
 from ...planning.orders import mask_of
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import Bound, bind
-from .decode import decode, gone_ranks
-from .generic import run_upward, total_of
-from .kbest import best_configurations
+from .binding import bind
+from .decode import best_configurations, decode, gone_ranks
 from .passes import collect
-from .program import Product
+from .program import Product, run_upward, total_of
 from .sums import ready_plan
 
 
 class Configuration(NamedTuple):
-    """A state for each variable, and its log-score: the sum of log-potentials, evidence included,
-    not normalised.
-    """
+    """A state for each variable, and the sum of log-potentials there, not normalised."""
 
     states: dict[Name, int]
     log_score: float
 
 
 def infer_mode(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> Configuration:
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     values = run_upward(plan, bound.log_leaves(), lambda product: MODE.semiring, np)
     score = float(total_of(plan, values, MODE.semiring, np))
     if score == -np.inf:
         raise impossible(bound.evidence)
     found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), lambda product: True)
-    return Configuration(complete(bound, {v: int(s[0]) for v, s in found.items()}), score)
-
-
-def complete(bound: Bound, states: dict[Name, int]) -> dict[Name, int]:
-    """All variables in the order of the graph, with those that evidence fixed."""
-    merged = bound.fixed | states
-    return {v: merged[v] for v in bound.graph.sizes}
+    return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
 
 
 def infer_marginal_mode(
     graph: FactorGraph,
     variables: Collection[Name],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
     verify_known(graph.sizes, variables)
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     asked = [v for v in variables if v not in bound.fixed]
     plan = plan_contraction(graph.sizes, bound.scopes, last=asked)
     verify_memory(
@@ -90,13 +81,13 @@ def infer_marginal_mode(
 def infer_kbest(
     graph: FactorGraph,
     k: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> list[Configuration]:
     """The k most probable configurations, best first; fewer where fewer are possible."""
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    bound = bind(graph, given)
     if k < 1:
         raise InferenceError(f"the {k} best configurations were asked for; ask for one or more")
     plan = ready_plan(bound, plan, memory, k=k)
@@ -105,7 +96,7 @@ def infer_kbest(
         raise impossible(bound.evidence)
     rows = [{v: int(s[i]) for v, s in states.items()} for i in range(len(scores))]
     return [
-        Configuration(complete(bound, row), float(score))
+        Configuration(bound.completed(row), float(score))
         for row, score in zip(rows, scores, strict=True)
     ]
 
@@ -113,16 +104,14 @@ def infer_kbest(
 def infer_samples(
     graph: FactorGraph,
     count: int,
-    given: Given | None = None,
+    given: Given = None,
     *,
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> dict[Name, NDArray[np.intp]]:
-    """Exact joint samples of P(x | given): `count` states of each variable, all drawn together from
-    the roots down.
-    """
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    """Exact joint samples of P(x | given): `count` states of each variable."""
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)
     generator = np.random.default_rng(seed)

@@ -1,12 +1,12 @@
-"""From the roots down, a choice at each product: the mode, samples, the k best. Nothing is stored
-on the way up.
+"""From the roots down, a choice at each product: the mode, samples, the k best.
 
 Given states of what a product keeps, the terms it added are left[...] * right[...] at those states:
-they are looked up again and one is chosen. Looking up again is cheaper than back-pointers, as only
-the chosen states are visited.
+they are looked up again and one is chosen, which is cheaper than storing back-pointers on the way
+up, as only the chosen states are visited. For the k best, best_k(x) of a product is the k largest
+of left_i + right_j over the variables that go and the ranks i, j. Going down, a configuration
+carries its rank at each node; the term at that rank, in a stable order, gives the states and the
+ranks of the two inputs. Equal scores get different terms, so no configuration comes twice.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array, Floats, Name
+from ...factors.semirings import k_best
 from ...planning.contraction import ALONE
 from ...planning.orders import bits
 from ...planning.plan import Plan
-from .program import Product, program_of, union_of
+from .program import Product, program_of, run_upward, union_of
 
 States = dict[int, NDArray[np.intp]]
 Choose = Callable[[Floats], NDArray[np.intp]]
@@ -30,14 +31,12 @@ def decode(
     choose: Choose,
     chooses: Callable[[Product], bool],
 ) -> dict[Name, NDArray[np.intp]]:
-    """`count` configurations; `choose` picks a term from rows of log-weights, at the products where
-    it `chooses`.
-    """
+    """`count` configurations; `choose` picks a term of a row, at products where it `chooses`."""
     states: States = {}
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)
         if gone and chooses(product):
-            terms = terms_of(plan, values, product, states, gone, count)
+            terms = terms_of(plan, values, product, states, count)
             shape = terms.shape[1:]
             picked = choose(terms.reshape(count, -1))
             states.update(zip(gone, np.unravel_index(picked, shape), strict=True))
@@ -50,43 +49,37 @@ def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
 
 
 def terms_of(
+    plan: Plan, values: Sequence[Floats], product: Product, states: States, count: int
+) -> Floats:
+    """Log-weights of a product's terms at the chosen states: [configuration, gone variables]."""
+    gone = gone_ranks(plan, product)
+    terms = gather(plan, values, product.left, states, gone)
+    if product.right != ALONE:
+        terms = terms + gather(plan, values, product.right, states, gone)
+    return np.broadcast_to(terms, (count, *[plan.sizes[v] for v in gone]))
+
+
+def gather(
     plan: Plan,
     values: Sequence[Floats],
-    product: Product,
+    node: int,
     states: States,
     gone: tuple[int, ...],
-    count: int,
+    event: int = 0,
 ) -> Floats:
-    """Log-weights of the terms of a product at the chosen states: one row per configuration, one
-    axis per variable.
+    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
+    them), and the axes of an event, as the list of the k best is.
     """
-    left = gather(plan, values[product.left], product.left, states, gone)
-    right = (
-        0.0
-        if product.right == ALONE
-        else gather(plan, values[product.right], product.right, states, gone)
-    )
-    return np.broadcast_to(left + right, (count, *[plan.sizes[v] for v in gone]))
-
-
-def gather(plan: Plan, value: Floats, node: int, states: States, gone: tuple[int, ...]) -> Floats:
-    """value at the chosen states: rows, then the gone variables in order (size one where the node
-    lacks them).
-    """
-    ranks = node_ranks(plan, node)
-    index = [axis_index(plan, v, states, gone) for v in ranks]
-    found = value[tuple(index)] if index else value
-    return found.reshape((1,) * (1 + len(gone) - found.ndim) + found.shape)
+    index = [axis_index(plan, v, states, gone) for v in node_ranks(plan, node)]
+    found = values[node][tuple(index)] if index else values[node]
+    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
 
 
 def axis_index(plan: Plan, v: int, states: States, gone: tuple[int, ...]) -> Array:
-    """Where the axis of variable v is read: at its state in each row, or everywhere along its own
-    axis.
-    """
+    """Where the axis of v is read: at its state in each row, or all along its own axis."""
     if v not in gone:
         return states[v].reshape((-1,) + (1,) * len(gone))
-    place = gone.index(v)
-    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - place - 1))
+    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - gone.index(v) - 1))
 
 
 def node_ranks(plan: Plan, node: int) -> list[int]:
@@ -94,3 +87,59 @@ def node_ranks(plan: Plan, node: int) -> list[int]:
     program = program_of(plan)
     letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
     return [letter_of[x] for x in program.subscripts[node]]
+
+
+def best_configurations(
+    plan: Plan, log_leaves: Sequence[Floats], k: int
+) -> tuple[dict[Name, NDArray[np.intp]], Floats]:
+    """States (k or fewer rows, best first) and their scores, without the impossible."""
+    semiring = k_best(k)
+    values = run_upward(
+        plan, [semiring.lift(leaf, np) for leaf in log_leaves], lambda product: semiring, np
+    )
+    scores, ranks = join_roots(plan, values, k)
+    states: States = {}
+    for product in reversed(program_of(plan).products):
+        descend(plan, values, product, states, ranks, len(scores))
+    return {plan.names[v]: s for v, s in states.items()}, scores
+
+
+def join_roots(
+    plan: Plan, values: Sequence[Floats], k: int
+) -> tuple[Floats, dict[int, NDArray[np.intp]]]:
+    """The k best sums of one score from each root, and the rank of each root in them."""
+    scores = np.zeros(1)
+    ranks: dict[int, NDArray[np.intp]] = {}
+    for root in plan.tree.roots:
+        sums = scores[:, None] + values[root][None, :]
+        order = np.argsort(-sums, axis=None, kind="stable")[:k]
+        before, here = np.unravel_index(order, sums.shape)
+        scores = sums[before, here]
+        ranks = {node: r[before] for node, r in ranks.items()} | {root: here}
+    alive = scores > -np.inf
+    return scores[alive], {node: r[alive] for node, r in ranks.items()}
+
+
+def descend(
+    plan: Plan,
+    values: Sequence[Floats],
+    product: Product,
+    states: States,
+    ranks: dict[int, NDArray[np.intp]],
+    count: int,
+) -> None:
+    gone = gone_ranks(plan, product)
+    sizes = [plan.sizes[v] for v in gone]
+    left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
+    right = np.zeros(1)
+    if product.right != ALONE:
+        right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
+    terms = left + right
+    terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
+    order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
+    picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
+    *chosen, left_rank, right_rank = np.unravel_index(picked, terms.shape[1:])
+    states.update(zip(gone, chosen, strict=True))
+    ranks[product.left] = left_rank
+    if product.right != ALONE:
+        ranks[product.right] = right_rank

@@ -1,8 +1,10 @@
-"""Questions about functions of a configuration: entropy, cross-entropy, divergence, mean and
-variance.
-"""
+"""Functions of a configuration: entropy, cross-entropy, divergence, mean and variance.
 
-from __future__ import annotations
+The variance of f(x) = sum_i f_i(x_i) is the second-order expectation semiring, scaled: a node
+carries (p, r, t), the sums of p, p f and p f^2 over what lies below it. Products give (p q, p s +
+r q, p w + 2 r s + t q), each term one contraction; parts without f are left out. f is centred
+first, so that t / p is the variance itself and not a difference of large numbers.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,13 +12,88 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.evidence import Evidence, Given, check_evidence
-from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Name, verify_factor
+from ...factors.factor_graph import (
+    Array,
+    Evidence,
+    Factor,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    check_evidence,
+    verify_factor,
+)
+from ...planning.contraction import ALONE
 from ...planning.plan import Plan, plan_contraction
-from .binding import bind
-from .moments import variance_of
-from .passes import collect
+from .binding import BoundGraph, bind
+from .kernels import einsum
+from .passes import Upward, collect
+from .program import Product, program_of
 from .sums import bind_on, marginals_on, ready_plan
+
+
+class NodeMoments(NamedTuple):
+    """Sums of p f and p f^2; both absent where nothing of f lies below."""
+
+    first: Floats
+    second: Floats
+
+
+def second_moments(
+    plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]
+) -> list[NodeMoments | None]:
+    """Moments of every node in the scale of its value; `leaf_values` is f_i on each leaf."""
+    moments: list[NodeMoments | None] = [
+        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
+        for i, f in enumerate(leaf_values)
+    ]
+    for product in program_of(plan).products:
+        moments.append(moment_of_product(upward, moments, product))
+    return moments
+
+
+def moment_of_product(
+    upward: Upward, moments: list[NodeMoments | None], product: Product
+) -> NodeMoments | None:
+    left, right = moments[product.left], moments[product.right] if product.right != ALONE else None
+    if left is None and right is None:
+        return None
+    raw = raw_moment(upward, product, left, right)
+    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
+    return NodeMoments(raw.first * scale, raw.second * scale)
+
+
+def raw_moment(
+    upward: Upward, product: Product, left: NodeMoments | None, right: NodeMoments | None
+) -> NodeMoments:
+    expression, p = product.expression, upward.values[product.left]
+    if product.right == ALONE:
+        assert left is not None
+        return NodeMoments(einsum(expression, left.first), einsum(expression, left.second))
+    q = upward.values[product.right]
+    first: Floats = np.zeros(())
+    second: Floats = np.zeros(())
+    if left is not None:
+        first = first + einsum(expression, left.first, q)
+        second = second + einsum(expression, left.second, q)
+    if right is not None:
+        first = first + einsum(expression, p, right.first)
+        second = second + einsum(expression, p, right.second)
+    if left is not None and right is not None:
+        second = second + 2 * einsum(expression, left.first, right.first)
+    return NodeMoments(first, second)
+
+
+def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:
+    """The variance of a centred f: parts that share no variable are independent, and add."""
+    moments = second_moments(plan, upward, leaf_values)
+    variance = 0.0
+    for root in plan.tree.roots:
+        moment = moments[root]
+        if moment is not None:
+            p = upward.values[root]
+            variance += float(moment.second / p - (moment.first / p) ** 2)
+    return variance
 
 
 class Term(NamedTuple):
@@ -31,43 +108,37 @@ class Moments(NamedTuple):
     variance: float
 
 
-def expected_log(marginal: Floats, logs: Floats) -> float:
-    """sum p log f, where 0 log 0 is 0 and p log 0 is minus infinity."""
-    return float(np.where(marginal > 0, marginal * np.where(marginal > 0, logs, 0.0), 0.0).sum())
+def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
+    """sum_f sum_x p(x) log f(x), where 0 log 0 is 0 and p log 0 is minus infinity."""
+    total = 0.0
+    for p, logs in zip(marginals, bound.log_leaves(), strict=True):
+        possible = p > 0
+        total += float(np.where(possible, p * np.where(possible, logs, 0.0), 0.0).sum())
+    return total
 
 
 def infer_entropy(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> float:
     """H = log Z - E[score], in nats; a plan of all marginals serves."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes = bind(graph, evidence).scopes
-    bound, _, upward, _, marginals = marginals_on(graph, evidence, scopes, memory, plan)
-    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, bound.log_leaves(), strict=True)]
-    return upward.log_partition - sum(scores)
+    scopes = bind(graph, given).scopes
+    bound, _, upward, _, marginals = marginals_on(graph, given, scopes, memory, plan)
+    return upward.log_partition - expected_score(marginals, bound)
 
 
 def infer_cross_entropy(
-    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
-    """-E_p[log q(x)], p the first graph, both given the evidence; infinite where q excludes what p
-    allows.
-    """
+    """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     verify_same_variables(graph, other)
-    evidence = check_evidence(graph.sizes, given)
-    scored = bind(other, evidence)
+    scored = bind(other, given)
     log_z = collect(ready_plan(scored, None, memory), scored).log_partition
-    *_, marginals = marginals_on(graph, evidence, scored.scopes, memory)
-    scores = [expected_log(m, leaf) for m, leaf in zip(marginals, scored.log_leaves(), strict=True)]
-    return log_z - sum(scores)
+    *_, marginals = marginals_on(graph, given, scored.scopes, memory)
+    return log_z - expected_score(marginals, scored)
 
 
 def infer_divergence(
-    graph: FactorGraph, other: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
     """KL(p || q) = cross-entropy - entropy, in nats."""
     cross = infer_cross_entropy(graph, other, given, memory=memory)
@@ -84,45 +155,34 @@ def verify_same_variables(graph: FactorGraph, other: FactorGraph) -> None:
 
 
 def infer_mean(
-    graph: FactorGraph,
-    terms: Sequence[Term],
-    given: Given | None = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes, values = sliced(graph, evidence, terms)
-    *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    return sum([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
+    return float(term_means(graph, terms, given, memory).sum())
 
 
-def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Plan:
+def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Plan:
     """The plan of `infer_moments`: the variables of each term stay together."""
-    evidence = check_evidence(graph.sizes, given)
-    return plan_contraction(
-        graph.sizes, bind_on(graph, evidence, sliced(graph, evidence, terms)[0]).scopes
-    )
+    scopes, _ = sliced(graph, given, terms)
+    return plan_contraction(graph.sizes, bind_on(graph, given, scopes).scopes)
 
 
 def infer_moments(
     graph: FactorGraph,
     terms: Sequence[Term],
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> Moments:
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
-    evidence = check_evidence(graph.sizes, given)
-    scopes, values = sliced(graph, evidence, terms)
-    bound, plan, upward, hosts, marginals = marginals_on(graph, evidence, scopes, memory, plan)
+    scopes, values = sliced(graph, given, terms)
+    bound, plan, upward, hosts, marginals = marginals_on(graph, given, scopes, memory, plan)
     means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
-    centred = [f - mean for f, mean in zip(values, means, strict=True)]
     if upward.logs:
-        return Moments(
-            sum(means), float(infer_covariance(graph, terms, given, memory=memory).sum())
-        )
+        covariance = infer_covariance(graph, terms, given, memory=memory)
+        return Moments(sum(means), float(covariance.sum()))
+    centred = [f - mean for f, mean in zip(values, means, strict=True)]
     leaf_values: list[Floats | None] = [None] * len(bound.scopes)
     for host, scope, f in zip(hosts, scopes, centred, strict=True):
         placed = place(f, scope, bound.scopes[host])
@@ -132,12 +192,12 @@ def infer_moments(
 
 
 def sliced(
-    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term]
+    graph: FactorGraph, given: Given, terms: Sequence[Term]
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
         verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
-    bound = bind(graph, evidence)
+    bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     values = [
         np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
@@ -153,36 +213,28 @@ def place(values: Floats, scope: tuple[Name, ...], axes: tuple[Name, ...]) -> Fl
 
 
 def infer_covariance(
-    graph: FactorGraph,
-    terms: Sequence[Term],
-    given: Given | None = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> Floats:
-    """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]): the Hessian of the
-    log-partition.
-
-    One pass for each state of each term; no pair of terms has to share a clique.
+    """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
+    pass for each state of each term; no pair of terms has to share a clique.
     """
     evidence = check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = conditional_means(graph, evidence, terms, memory)
+    means = term_means(graph, terms, evidence, memory)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
             here = tuple(states)
-            fixed = Evidence(
-                evidence.hard | dict(zip(scope, map(int, here), strict=True)), evidence.soft
-            )
-            shift = conditional_means(graph, fixed, terms, memory) - means
+            hard = evidence.hard | dict(zip(scope, map(int, here), strict=True))
+            shift = term_means(graph, terms, Evidence(hard, evidence.soft), memory) - means
             covariance[i] += marginal[here] * (f[here] - means[i]) * shift
     return covariance
 
 
-def conditional_means(
-    graph: FactorGraph, evidence: Evidence, terms: Sequence[Term], memory: int | None
+def term_means(
+    graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None
 ) -> Floats:
-    scopes, values = sliced(graph, evidence, terms)
-    *_, marginals = marginals_on(graph, evidence, scopes, memory)
+    scopes, values = sliced(graph, given, terms)
+    *_, marginals = marginals_on(graph, given, scopes, memory)
     return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])

@@ -6,8 +6,6 @@ worth a transpose: to a matrix product per batch, or to a loop whose innermost g
 over many short axes spends its time between the axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
@@ -16,13 +14,9 @@ import numpy as np
 
 from ...factors.factor_graph import Floats
 
-__all__ = ["LARGE", "Kernel", "choose_kernel", "einsum"]
-
 
 def bare_einsum() -> Callable[..., Floats]:
-    """The loop itself: np.einsum spends more time reading its options than a small product
-    takes.
-    """
+    """The loop itself: np.einsum reads its options for longer than a small product takes."""
     try:
         from numpy._core.multiarray import c_einsum
     except ImportError:
@@ -34,17 +28,9 @@ def bare_einsum() -> Callable[..., Floats]:
 einsum = bare_einsum()
 LARGE = 2048
 ONE_THREAD = 1 << 18  # OpenBLAS uses more threads for larger products
-MATRIX_CALL, MATRIX_TERM, COPIED_ENTRY, LOOP_TERM, LOOP_TURN = (
-    250.0,
-    0.2,
-    4.0,
-    0.8,
-    20.0,
-)  # nanoseconds
-FAR, FAR_ENTRY = (
-    1 << 20,
-    12.0,
-)  # entries of a tensor beyond the cache, and what copying one then takes
+# nanoseconds
+MATRIX_CALL, MATRIX_TERM, COPIED_ENTRY, LOOP_TERM, LOOP_TURN = 250.0, 0.2, 4.0, 0.8, 20.0
+FAR, FAR_ENTRY = 1 << 20, 12.0  # entries beyond the cache, and what copying one then takes
 
 
 class Groups(NamedTuple):
@@ -55,11 +41,9 @@ class Groups(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """out[b, m, n] = sum_k left[b, m, k] right[b, k, n], with axes grouped by transposing and
-    reshaping.
-
-    The rows are split into blocks small enough for the matrix library to stay on one thread: on a
-    busy machine its threads wait for each other far longer than they compute.
+    """out[b, m, n] = sum_k left[b, m, k] right[b, k, n], axes grouped by transpose and reshape. The
+    rows are split into blocks small enough for the matrix library to stay on one thread: on a busy
+    machine its threads wait for each other far longer than they compute.
     """
 
     left_axes: tuple[int, ...]
@@ -78,7 +62,7 @@ class Gemm(NamedTuple):
         return out
 
 
-class Loop(NamedTuple):
+class EinsumLoop(NamedTuple):
     """einsum on grouped axes, the longest group innermost."""
 
     left_axes: tuple[int, ...]
@@ -95,13 +79,11 @@ class Loop(NamedTuple):
         return einsum(self.expression, a, b).reshape(self.shape)
 
 
-Kernel = Gemm | Loop
+Kernel = Gemm | EinsumLoop
 
 
 def choose_kernel(left: str, right: str, out: str, sizes: Mapping[str, int]) -> Kernel | None:
-    """The kernel that should be fastest (its output has an axis order of its own), or none: einsum
-    as it is.
-    """
+    """The kernel that should be fastest (with an axis order of its own); None for einsum."""
     groups = group_letters(left, right, out)
     if groups is None:
         return None
@@ -113,11 +95,9 @@ def choose_kernel(left: str, right: str, out: str, sizes: Mapping[str, int]) -> 
     loop = work * (LOOP_TERM + LOOP_TURN / max(b, k, m, n)) + copied
     if plain <= min(matrices, loop):
         return None
-    return (
-        make_gemm(left, right, groups, sizes)
-        if matrices < loop
-        else make_loop(left, right, groups, sizes)
-    )
+    if matrices < loop:
+        return make_gemm(left, right, groups, sizes)
+    return make_loop(left, right, groups, sizes)
 
 
 def group_letters(left: str, right: str, out: str) -> Groups | None:
@@ -134,9 +114,7 @@ def group_letters(left: str, right: str, out: str) -> Groups | None:
 
 
 def plain_cost(left: str, right: str, out: str, sizes: Mapping[str, int], work: int) -> float:
-    """Nanoseconds of einsum on the axes as they are: it goes along the last axes that all three
-    tensors step alike.
-    """
+    """Nanoseconds of einsum as it is: it runs along last axes that all three step alike."""
     tensors = (left, right, out)
     widest = max(tensors, key=len)
     run = sizes[widest[-1]]
@@ -185,14 +163,12 @@ def make_gemm(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -
 
 
 def block_rows(rows: int, work: int) -> int:
-    """The largest divisor of `rows` that keeps rows * work on one thread, or all rows where none
-    does.
-    """
+    """The largest divisor of `rows` that keeps rows * work on one thread, or all of them."""
     most = min(rows, ONE_THREAD // work)
     return next((d for d in range(most, 0, -1) if rows % d == 0), rows)
 
 
-def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -> Loop:
+def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -> EinsumLoop:
     named = dict(zip("bkmn", groups, strict=True))
     longest = max(named, key=lambda g: prod([sizes[x] for x in named[g]]))
     left_order, right_order, out_order = (
@@ -203,7 +179,7 @@ def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -
     right_axes, right_shape = axes_and_shape(right, [named[g] for g in right_order], sizes)
     expression = f"{''.join(left_order)},{''.join(right_order)}->{''.join(out_order)}"
     result = "".join([named[g] for g in out_order])
-    return Loop(
+    return EinsumLoop(
         left_axes,
         left_shape,
         right_axes,

@@ -6,23 +6,19 @@ its inputs; when they leave the range of a float the tensor is scaled and measur
 true range is too wide the pass starts again in logarithms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
 
 import numpy as np
 
-from ...factors.evidence import impossible
-from ...factors.factor_graph import Floats, Name
+from ...factors.factor_graph import Floats, Name, impossible
 from ...factors.semirings import LOG
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
-from .binding import Leaves
-from .generic import contract, run_upward
+from .binding import LeafSource
 from .kernels import einsum
-from .program import Descent, descent_of, program_of, smallest_holders
+from .program import Descent, contract, descent_of, program_of, run_upward, smallest_holders
 
 SAFE = 340.0  # exp(-2 * 340) is still a normal float
 
@@ -33,10 +29,8 @@ class RangeTooWideError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Upward:
-    """Values of all nodes, with bounds of their logarithms; or, where `logs`, their logarithms.
-
-    `scales` are the factors by which some products were multiplied to keep them in range;
-    `log_scale` is the logarithm of what the roots were divided by in all.
+    """Values of all nodes with bounds of their logarithms, or where `logs` their logarithms.
+    `scales` multiplied some products; the roots were divided by exp(log_scale) in all.
     """
 
     values: list[Floats]
@@ -63,7 +57,7 @@ def scale(values: Floats) -> tuple[Floats, float, float]:
     return scaled, log(top), low
 
 
-def collect(plan: Plan, bound: Leaves) -> Upward:
+def collect(plan: Plan, bound: LeafSource) -> Upward:
     """log Z and the value of every node; raises ImpossibleEvidenceError where Z is zero."""
     try:
         upward = collect_scaled(plan, bound)
@@ -74,7 +68,7 @@ def collect(plan: Plan, bound: Leaves) -> Upward:
     return upward
 
 
-def collect_scaled(plan: Plan, bound: Leaves) -> Upward:
+def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
     values, log_scale, lows = bound.real_leaves()
     if lows and min(lows) < -SAFE:
         raise RangeTooWideError
@@ -106,7 +100,7 @@ def collect_scaled(plan: Plan, bound: Leaves) -> Upward:
     return Upward(values, lows, highs, log_partition, log_scale, False, scales)
 
 
-def collect_logs(plan: Plan, bound: Leaves) -> Upward:
+def collect_logs(plan: Plan, bound: LeafSource) -> Upward:
     values = run_upward(plan, bound.log_leaves(), lambda product: LOG, np)
     roots = [
         float(contract(LOG, f"{program_of(plan).subscripts[r]}->", [values[r]], np))
@@ -117,21 +111,17 @@ def collect_logs(plan: Plan, bound: Leaves) -> Upward:
 
 @dataclass(frozen=True, eq=False)
 class Downward:
-    """Gradients of the wanted nodes and their ancestors, each up to a factor; logarithms where the
-    values are.
-    """
+    """Gradients of the wanted nodes and their ancestors, each up to a factor."""
 
     gradients: list[Floats | None]
     descent: Descent
 
 
 def distribute(
-    plan: Plan, bound: Leaves, upward: Upward, wanted: Collection[int]
+    plan: Plan, bound: LeafSource, upward: Upward, wanted: Collection[int]
 ) -> tuple[Upward, Downward]:
-    """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation through the
-    products (GM32).
-
-    Returns the upward pass too: it is made again in logarithms where the gradients need them.
+    """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation (GM32). Returns
+    the upward pass too, made again in logarithms where the gradients need them.
     """
     descent = descent_of(plan, wanted)
     gradients: list[Floats | None] = [None] * len(upward.values)
@@ -163,11 +153,10 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
         if other == ALONE:
             out = above
         else:
-            out = (
-                einsum(expression, above, values[other])
-                if kernel is None
-                else kernel.run(above, values[other])
-            )
+            if kernel is None:
+                out = einsum(expression, above, values[other])
+            else:
+                out = kernel.run(above, values[other])
             low += lows[other]
             high += highs[other] + log_terms
             if low < -SAFE or high > SAFE:
@@ -188,9 +177,7 @@ def descend_logs(descent: Descent, upward: Upward, gradients: list[Floats | None
 
 
 def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out: str) -> Floats:
-    """The marginal of the variables with the letters `out`, proportional to values * gradient
-    summed over the rest.
-    """
+    """The marginal of the letters `out`, proportional to values * gradient summed over others."""
     expression = f"{program_of(plan).subscripts[node]},{downward.descent.varies[node]}->{out}"
     operands = [upward.values[node], downward.gradients[node]]
     if upward.logs:
@@ -203,11 +190,9 @@ def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out
 
 
 def unary_marginals(
-    plan: Plan, bound: Leaves, upward: Upward, wanted: Sequence[Name] | None = None
+    plan: Plan, bound: LeafSource, upward: Upward, wanted: Sequence[Name] | None = None
 ) -> dict[Name, Floats]:
-    """P(v) for all variables of the plan, or the wanted ones, each from the smallest tensor that
-    holds it.
-    """
+    """P(v) for all variables of the plan, or those wanted, each from its smallest tensor."""
     ranks = (1 << len(plan.names)) - 1
     if wanted is not None:
         position = {name: i for i, name in enumerate(plan.names)}

@@ -1,25 +1,21 @@
-"""A plan made ready to run: index strings for every product and its gradients, found once and kept
-with the plan.
-"""
+"""A plan made ready to run, in real numbers or any semiring: index strings, kept with it."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
 from math import log
 from string import ascii_letters
 from typing import NamedTuple
 
 from ...errors import MemoryLimitError
-from ...planning.contraction import ALONE, Step, Tree
+from ...factors.semirings import Array, Namespace, Semiring
+from ...planning.contraction import ALONE, Contraction, ContractionTree
 from ...planning.orders import Mask, bits
 from ...planning.plan import Plan
 from .kernels import LARGE, Kernel, choose_kernel
 
 
 class Product(NamedTuple):
-    """values[out] = the product of values[left] and values[right] summed over exp(log_terms)
-    terms.
-    """
+    """values[out] = values[left] * values[right] summed over exp(log_terms) terms."""
 
     left: int
     right: int
@@ -29,12 +25,8 @@ class Product(NamedTuple):
     log_terms: float
 
 
-class Program(NamedTuple):
-    """`letters` per variable, `subscripts` per node (leaves as in their factors), products from the
-    leaves up.
-
-    `kept` are the letters of the variables that are never summed.
-    """
+class PlanProgram(NamedTuple):
+    """`letters` per variable, those never summed are `kept`; `subscripts` per node; products."""
 
     letters: list[str]
     kept: str
@@ -43,9 +35,7 @@ class Program(NamedTuple):
 
 
 class Move(NamedTuple):
-    """gradient[node] = the product of gradient[parent] and values[other], or gradient[parent] where
-    other is ALONE.
-    """
+    """gradient[node] = gradient[parent] * values[other], or that alone where other is ALONE."""
 
     node: int
     parent: int
@@ -56,22 +46,20 @@ class Move(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Moves from the roots down; `varies` are the axes each gradient has, it is constant along the
-    others.
-    """
+    """Moves from the roots down; `varies` are the axes along which gradients are not constant."""
 
     moves: list[Move]
     varies: list[str]
 
 
-def program_of(plan: Plan) -> Program:
-    program: Program | None = plan.cache.get("program")
+def program_of(plan: Plan) -> PlanProgram:
+    program: PlanProgram | None = plan.cache.get("program")
     if program is None:
         program = plan.cache["program"] = compile_program(plan)
     return program
 
 
-def compile_program(plan: Plan) -> Program:
+def compile_program(plan: Plan) -> PlanProgram:
     tree = plan.tree
     letters = assign_letters(plan)
     rank = {name: i for i, name in enumerate(plan.names)}
@@ -94,10 +82,12 @@ def compile_program(plan: Plan) -> Program:
             Product(step.left, step.right, out, expression, kernel, log(work // tree.entries[out]))
         )
         out += 1
-    return Program(letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products)
+    return PlanProgram(
+        letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products
+    )
 
 
-def union_of(tree: Tree, step: Step) -> Mask:
+def union_of(tree: ContractionTree, step: Contraction) -> Mask:
     return tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
 
 
@@ -106,9 +96,7 @@ def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, in
 
 
 def assign_letters(plan: Plan) -> list[str]:
-    """One of 52 letters per variable, distinct within each product and from those of the kept
-    variables.
-    """
+    """One of 52 letters per variable, distinct within each product and from the kept ones."""
     taken = [0] * len(plan.names)
     kept = plan.kept
     take_letters(taken, kept, 0)
@@ -134,7 +122,7 @@ def take_letters(taken: list[int], new: Mask, present: Mask) -> None:
         )
 
 
-def smallest_holders(tree: Tree, ranks: Mask) -> dict[int, int]:
+def smallest_holders(tree: ContractionTree, ranks: Mask) -> dict[int, int]:
     """For each variable the node with the fewest entries that holds it."""
     holders = {}
     entries = tree.entries
@@ -157,10 +145,8 @@ def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
     return descent
 
 
-def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Descent:
-    """The gradient of the root in a node is the product of its parent's gradient and its sibling's
-    value.
-    """
+def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> Descent:
+    """The gradient of the root in a node is its parent's gradient times its sibling's value."""
     tree = plan.tree
     needed = needed_nodes(program, wanted)
     varies = [""] * len(tree.scopes)
@@ -179,7 +165,7 @@ def compile_descent(plan: Plan, program: Program, wanted: Iterable[int]) -> Desc
     return Descent(moves, varies)
 
 
-def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
+def needed_nodes(program: PlanProgram, wanted: Iterable[int]) -> Collection[int]:
     needed = set(wanted)
     for product in program.products:
         if product.left in needed or product.right in needed:
@@ -188,11 +174,9 @@ def needed_nodes(program: Program, wanted: Iterable[int]) -> Collection[int]:
 
 
 def compile_move(
-    plan: Plan, program: Program, varies: list[str], product: Product, node: int, other: int
+    plan: Plan, program: PlanProgram, varies: list[str], product: Product, node: int, other: int
 ) -> Move:
-    """A gradient has the axes of its node along which it varies, and those of kept variables: it is
-    one for each.
-    """
+    """A gradient has the axes of its node along which it varies, and those that are kept."""
     tree = plan.tree
     above, beside, here = varies[product.out], program.subscripts[other], program.subscripts[node]
     carried = [x for x in program.kept if (x in above or x in beside) and x not in here]
@@ -214,3 +198,60 @@ def compile_move(
         kernel,
         log(work // tree.entries[node]),
     )
+
+
+class Alignment(NamedTuple):
+    """For each operand the transpose into output order and its axes; which axes are summed."""
+
+    orders: tuple[tuple[int, ...], ...]
+    places: tuple[tuple[int, ...], ...]
+    rank: int
+    gone: tuple[int, ...]
+
+
+@lru_cache(maxsize=1 << 14)
+def alignment_of(expression: str, event: int) -> Alignment:
+    inputs, out = expression.split("->")
+    terms = inputs.split(",")
+    axes = out + "".join([x for x in dict.fromkeys("".join(terms)) if x not in out])
+    orders = [[term.index(x) for x in axes if x in term] for term in terms]
+    events = [list(range(len(term), len(term) + event)) for term in terms]
+    places = [tuple([i for i, x in enumerate(axes) if x in term]) for term in terms]
+    whole = tuple([tuple(order + tail) for order, tail in zip(orders, events, strict=True)])
+    return Alignment(whole, tuple(places), len(axes), tuple(range(len(out), len(axes))))
+
+
+def contract(
+    semiring: Semiring, expression: str, operands: Sequence[Array], xp: Namespace
+) -> Array:
+    """einsum in a semiring: `ab,bc->ac` adds over b the products of the operands."""
+    aligned = alignment_of(expression, semiring.event)
+    product = None
+    for operand, order, places in zip(operands, aligned.orders, aligned.places, strict=True):
+        shape = [1] * aligned.rank
+        turned = operand.transpose(order)
+        for place, size in zip(places, turned.shape, strict=False):
+            shape[place] = size
+        wide = turned.reshape((*shape, *turned.shape[len(places) :]))
+        product = wide if product is None else semiring.mul(product, wide, xp)
+    return semiring.reduce(product, aligned.gone, xp) if aligned.gone else product
+
+
+def run_upward(
+    plan: Plan, leaves: Sequence[Array], semiring_of: Callable[[Product], Semiring], xp: Namespace
+) -> list[Array]:
+    """The value of every node, each product in the semiring chosen for it."""
+    values = list(leaves)
+    for product in program_of(plan).products:
+        if product.right == ALONE:
+            inputs = [values[product.left]]
+        else:
+            inputs = [values[product.left], values[product.right]]
+        values.append(contract(semiring_of(product), product.expression, inputs, xp))
+    return values
+
+
+def total_of(plan: Plan, values: Sequence[Array], semiring: Semiring, xp: Namespace) -> Array:
+    """The product of the roots: the answer when nothing is kept."""
+    roots = [values[root] for root in plan.tree.roots]
+    return reduce(lambda a, b: semiring.mul(a, b, xp), roots) if roots else xp.asarray(semiring.one)

@@ -1,8 +1,4 @@
-"""Questions answered by sums: log-partition, marginals, joint marginals, probabilities of events,
-any semiring.
-"""
-
-from __future__ import annotations
+"""Questions answered by sums: log-partition, (joint) marginals, events, any semiring."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.evidence import Evidence, Given, check_evidence
 from ...factors.factor_graph import (
     Array,
     Factor,
     FactorGraph,
     Floats,
+    Given,
     Name,
     factor_of_values,
     log_score,
@@ -24,16 +20,15 @@ from ...factors.factor_graph import (
 )
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
 from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
-from .binding import Bound, bind
-from .generic import run_upward, total_of
+from .binding import BoundGraph, bind
 from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
-from .program import program_of
+from .program import program_of, run_upward, total_of
 
 SAMPLED = 64  # entries of each factor on which the laws of a user's semiring are checked
 
 
 def ready_plan(
-    bound: Bound, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
+    bound: BoundGraph, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
 ) -> Plan:
     """The given plan if it fits the question, or a new one; either within the memory limit."""
     if plan is None:
@@ -44,75 +39,56 @@ def ready_plan(
     return plan
 
 
-def plan_partition(graph: FactorGraph, given: Given | None = None) -> Plan:
+def plan_partition(graph: FactorGraph, given: Given = None) -> Plan:
     """The plan of `infer_log_partition`: barren tables are left out."""
-    return plan_contraction(graph.sizes, bind(graph, check_evidence(graph.sizes, given), ()).scopes)
+    return plan_marginals(graph, given, ())
 
 
 def plan_marginals(
-    graph: FactorGraph, given: Given | None = None, variables: Collection[Name] | None = None
+    graph: FactorGraph, given: Given = None, variables: Collection[Name] | None = None
 ) -> Plan:
-    """The plan of `infer_marginals` (of all: also of mode, k best, samples); it serves any observed
-    states.
-    """
-    return plan_contraction(
-        graph.sizes, bind(graph, check_evidence(graph.sizes, given), variables).scopes
-    )
+    """The plan of `infer_marginals` (of all: also of mode, k best, samples), for any states."""
+    return plan_contraction(graph.sizes, bind(graph, given, variables).scopes)
 
 
-def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given | None = None) -> Plan:
+def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = None) -> Plan:
     """The plan of `infer_joint`."""
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     return plan_contraction(
         graph.sizes, bound.scopes, [v for v in variables if v not in bound.fixed]
     )
 
 
 def infer_log_partition(
-    graph: FactorGraph,
-    given: Given | None = None,
-    *,
-    plan: Plan | None = None,
-    memory: int | None = None,
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> float:
-    """log sum_x prod_i f_i(x), over what the evidence leaves; of a directed graph, the log-evidence
-    (GM16, GM18).
-    """
-    bound = bind(graph, check_evidence(graph.sizes, given), ())
+    """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
+    bound = bind(graph, given, ())
     return collect(ready_plan(bound, plan, memory), bound).log_partition
 
 
 def infer_marginals(
     graph: FactorGraph,
-    given: Given | None = None,
+    given: Given = None,
     variables: Collection[Name] | None = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> dict[Name, Floats]:
-    """P(v | given) for every variable, or for the named ones: the gradient of the log-partition
-    (GM05, GM27).
-    """
+    """P(v | given) for all or the named variables: the gradient of log Z (GM05, GM27)."""
     verify_known(graph.sizes, variables or ())
-    evidence = check_evidence(graph.sizes, given)
-    bound = bind(graph, evidence, variables)
+    bound = bind(graph, given, variables)
     plan = ready_plan(bound, plan, memory)
     wanted = None if variables is None else [v for v in variables if v not in bound.fixed]
     found = unary_marginals(plan, bound, collect(plan, bound), wanted)
     asked = graph.sizes if variables is None else variables
-    return {v: found[v] if v in found else one_hot(graph.sizes[v], bound.fixed[v]) for v in asked}
-
-
-def one_hot(size: int, state: int) -> Floats:
-    vector = np.zeros(size)
-    vector[state] = 1.0
-    return vector
+    return {v: found[v] if v in found else bound.certain(v) for v in asked}
 
 
 def infer_joint(
     graph: FactorGraph,
     variables: Sequence[Name],
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
@@ -121,42 +97,32 @@ def infer_joint(
     verify_known(graph.sizes, variables)
     if len(set(variables)) < len(variables):
         raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
-    bound = bind(graph, check_evidence(graph.sizes, given), variables)
+    bound = bind(graph, given, variables)
     keep = [v for v in variables if v not in bound.fixed]
     plan = ready_plan(bound, plan, memory, keep)
     upward = collect(plan, bound)
-    return spread(graph, bound, variables, kept_marginal(plan, upward) if keep else np.ones(()))
+    return bound.widened(variables, kept_marginal(plan, upward) if keep else np.ones(()))
 
 
-def spread(graph: FactorGraph, bound: Bound, variables: Sequence[Name], marginal: Floats) -> Floats:
-    """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
-    if not any(v in bound.fixed for v in variables):
-        return marginal
-    full = np.zeros([graph.sizes[v] for v in variables])
-    full[bound.index(tuple(variables))] = marginal
-    return full
-
-
-def bind_on(graph: FactorGraph, evidence: Evidence, scopes: Sequence[tuple[Name, ...]]) -> Bound:
+def bind_on(graph: FactorGraph, given: Given, scopes: Sequence[tuple[Name, ...]]) -> BoundGraph:
     """The graph with a constant factor for every scope that no factor holds."""
-    plain = bind(graph, evidence)
-    extras = tuple([constant(graph, s) for s in scopes if find_host(plain.scopes, s) is None])
-    return bind(graph, evidence, extras=extras) if extras else plain
+    plain = bind(graph, given)
+    apart = [scope for scope in scopes if find_host(plain.scopes, scope) is None]
+    extras = [Factor(scope, np.zeros([graph.sizes[v] for v in scope])) for scope in apart]
+    return bind(graph, given, extras=tuple(extras)) if extras else plain
 
 
 def marginals_on(
     graph: FactorGraph,
-    evidence: Evidence,
+    given: Given,
     scopes: Sequence[tuple[Name, ...]],
     memory: int | None = None,
     plan: Plan | None = None,
-) -> tuple[Bound, Plan, Upward, list[int], list[Floats]]:
-    """Joint marginals on many small scopes (of free variables) in one upward and one downward pass.
-
-    A scope inside a factor is read there; any other gets a constant factor, so that the plan keeps
-    it together. Returns also the leaf that hosts each scope.
+) -> tuple[BoundGraph, Plan, Upward, list[int], list[Floats]]:
+    """Joint marginals on many small scopes (of free variables) in one pass up and down, and the
+    leaf of each: a factor that holds it, or a constant one, so that the plan keeps it together.
     """
-    bound = bind_on(graph, evidence, scopes)
+    bound = bind_on(graph, given, scopes)
     plan = ready_plan(bound, plan, memory)
     upward = collect(plan, bound)
     hosts = [find_host(bound.scopes, s) for s in scopes]
@@ -170,10 +136,6 @@ def marginals_on(
     return bound, plan, upward, found, marginals
 
 
-def constant(graph: FactorGraph, scope: tuple[Name, ...]) -> Factor:
-    return Factor(scope, np.zeros([graph.sizes[v] for v in scope]))
-
-
 def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> int | None:
     """The position of the first scope that holds all these variables."""
     wanted = set(scope)
@@ -181,40 +143,29 @@ def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> in
 
 
 def infer_factor_marginals(
-    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> tuple[Floats, ...]:
-    """P(scope of f | given) for every factor f, in its shape: the gradient in its log-potentials
-    (GM27).
-    """
-    evidence = check_evidence(graph.sizes, given)
-    fixed = bind(graph, evidence).fixed
-    scopes = [tuple([v for v in f.variables if v not in fixed]) for f in graph.factors]
-    bound, _, _, _, marginals = marginals_on(graph, evidence, scopes, memory)
-    return tuple(
-        [
-            spread(graph, bound, f.variables, m)
-            for f, m in zip(graph.factors, marginals, strict=True)
-        ]
-    )
+    """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
+    scopes = bind(graph, given).scopes[: len(graph.factors)]
+    bound, *_, marginals = marginals_on(graph, given, scopes, memory)
+    pairs = zip(graph.factors, marginals, strict=True)
+    return tuple([bound.widened(factor.variables, marginal) for factor, marginal in pairs])
 
 
 def infer_probability(
     graph: FactorGraph,
     event: tuple[Sequence[Name], Array],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> float:
-    """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values on its
-    variables.
-    """
+    """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values."""
     variables, truth = event
     indicator = factor_of_values(variables, np.asarray(truth, dtype=bool))
     verify_factor(graph.sizes, indicator)
-    evidence = check_evidence(graph.sizes, given)
-    base = bind(graph, evidence, variables)
+    base = bind(graph, given, variables)
     log_all = collect(ready_plan(base, None, memory), base).log_partition
-    both = bind(graph, evidence, variables, (indicator,))
+    both = bind(graph, given, variables, (indicator,))
     try:
         log_both = collect(ready_plan(both, None, memory), both).log_partition
     except ImpossibleEvidenceError:
@@ -225,38 +176,33 @@ def infer_probability(
 def infer_log_probability(
     graph: FactorGraph,
     states: Mapping[Name, Array],
-    given: Given | None = None,
+    given: Given = None,
     *,
     memory: int | None = None,
 ) -> Floats:
-    """log P(x | given) of full configurations: arrays of states, one entry per configuration
-    (GM03).
-    """
+    """log P(x | given) of full configurations: one entry of each array is one (GM03)."""
     missing = graph.sizes.keys() - states.keys()
     if missing:
         raise InferenceError(
             f"configurations lack {sorted(map(str, missing))}; use infer_log_partition for a part"
         )
-    evidence = check_evidence(graph.sizes, given)
-    bound = bind(graph, evidence)
+    bound = bind(graph, given)
     log_z = infer_log_partition(graph, given, memory=memory)
-    score = log_score([*graph.factors, *bound.extras], states) - log_z
-    agrees = [np.asarray(states[v]) == s for v, s in evidence.hard.items()]
+    score = log_score(bound.factors, states) - log_z
+    agrees = [np.asarray(states[v]) == s for v, s in bound.evidence.hard.items()]
     return np.where(np.logical_and.reduce(agrees), score, -np.inf) if agrees else score
 
 
 def infer_in_semiring(
     graph: FactorGraph,
     semiring: Semiring,
-    given: Given | None = None,
+    given: Given = None,
     *,
     plan: Plan | None = None,
     memory: int | None = None,
 ) -> Any:
-    """The sum over configurations of the product of the factors, in any commutative semiring
-    (GM29).
-    """
-    bound = bind(graph, check_evidence(graph.sizes, given))
+    """The sum over configurations of the product of the factors, in any semiring (GM29)."""
+    bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
     xp = namespace_of(leaves[0]) if leaves else np
@@ -272,8 +218,6 @@ def verify_on_leaves(semiring: Semiring, leaves: Sequence[Array], xp: Any) -> No
     verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
 
 
-def infer_count(
-    graph: FactorGraph, given: Given | None = None, *, memory: int | None = None
-) -> int:
+def infer_count(graph: FactorGraph, given: Given = None, *, memory: int | None = None) -> int:
     """How many configurations have a potential that is not zero: an exact integer."""
     return int(infer_in_semiring(graph, COUNTING, given, memory=memory))

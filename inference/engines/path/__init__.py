@@ -1,24 +1,14 @@
 """Exact inference on chains of finite variables, as scans under JAX."""
 
-from .decode import Sequences, mode, sample
-from .domains import Domain
-from .functionals import cross_entropy, divergence, entropy, log_prob, score
-from .kbest import kbest
-from .sums import Marginals, log_partition, marginals, unary_marginals
-
-__all__ = [
-    "Domain",
-    "Marginals",
-    "Sequences",
-    "cross_entropy",
-    "divergence",
-    "entropy",
-    "kbest",
-    "log_partition",
-    "log_prob",
-    "marginals",
-    "mode",
-    "sample",
-    "score",
-    "unary_marginals",
-]
+from .decode import kbest as kbest
+from .decode import mode as mode
+from .decode import sample as sample
+from .domains import Domain as Domain
+from .functionals import cross_entropy as cross_entropy
+from .functionals import divergence as divergence
+from .functionals import entropy as entropy
+from .functionals import log_prob as log_prob
+from .functionals import score as score
+from .sums import log_partition as log_partition
+from .sums import marginals as marginals
+from .sums import unary_marginals as unary_marginals

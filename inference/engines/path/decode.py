@@ -1,16 +1,23 @@
-"""Sequences out of a chain: the mode and exact samples. Nothing is stored on the way but messages:
-the choice among the neighbours of a chosen state is made again on the way back.
+"""The mode, samples and the k best sequences of a chain, in order.
+
+Messages are stored, choices among the neighbours of a chosen state are made again on the way back.
+Each next best sequence leaves an earlier one at a step and goes on as best it can: with the best
+scores to go known, what a departure costs is read off at once, for all steps and states. Departures
+from the sequences found so far cover all that were not found, each once (Lawler's partition), so
+the cheapest of them is next. Costs are counted from the best sequence: they stay small where scores
+grow with the length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.lax import scan
 
+from ...errors import InferenceError
+from ..engine import Decoded
 from .domains import Domain, choose_domain, verify_domain
 from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, Transition, lay_out, pair_at, transitions
@@ -20,23 +27,12 @@ from .scaled import Forward, finite_top, is_safe, run_reverse
 TRIANGLE = 64
 
 
-class Sequences(NamedTuple):
-    """`states` [..., T], 0 in the padding, and their `score` [...]: minus infinity where nothing is
-    possible.
-    """
-
-    states: Array
-    score: Array
-
-
-def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike | None = None) -> Sequences:
-    """The most probable sequence, and of those that tie the first in lexicographic order (GM14,
-    book line 12127).
-    """
+def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Decoded:
+    """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
     chain, batch = lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
     scores = score_by_time(chain, states[:, None, :])
-    return Sequences(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
+    return Decoded(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
 
 
 def best_to_go(chain: Chain) -> Array:
@@ -56,9 +52,7 @@ def best_to_go(chain: Chain) -> Array:
 
 
 def best_next(chain: Chain, turned: Array | None, step: Transition, ahead: Array) -> Array:
-    """max_j pair[i, j] + ahead[j]; a potential that stays the same is `turned` once, for the inner
-    loop's sake.
-    """
+    """max_j pair[i, j] + ahead[j]; an unchanging potential is `turned` once, for the inner loop."""
     if turned is not None:
         return jnp.max(turned + ahead[:, :, None], axis=1)
     return jnp.max(pair_at(chain, step) + ahead[:, None, :], axis=2)
@@ -79,9 +73,7 @@ def follow_best(chain: Chain, values: Array) -> Array:
 
 
 def first_best(scores: Array) -> Array:
-    """argmax along the last axis, the first of ties: two plain reductions of narrow numbers are the
-    fastest.
-    """
+    """argmax along the last axis, the first of ties: two narrow reductions are the fastest."""
     index = jnp.arange(scores.shape[-1], dtype=jnp.int32).reshape(*[1] * (scores.ndim - 1), -1)
     top = jnp.max(scores, axis=-1, keepdims=True)
     return jnp.min(jnp.where(scores == top, index, scores.shape[-1] - 1), axis=-1).astype(int)
@@ -102,16 +94,13 @@ def sample(
     key: Array,
     log_unary: ArrayLike,
     log_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     draws: int,
     domain: Domain = "auto",
 ) -> Array:
-    """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, x_{t+1})
-    c(x_{t+1}).
-
-    States are 0 in the padding. Where nothing is possible (log Z is minus infinity) they mean
-    nothing.
+    """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, .) c(.). States
+    are 0 in the padding, and mean nothing where nothing is possible (log Z is -inf).
     """
     verify_domain(domain)
     chain, batch = lay_out(log_unary, log_pair, length)
@@ -180,9 +169,7 @@ def draw_forwards(
 
 
 def invert(weights: Array, uniform: Array) -> Array:
-    """The first state whose cumulative weight exceeds uniform times the whole; never one of weight
-    zero.
-    """
+    """The first state of positive weight whose cumulative weight exceeds uniform * total."""
     heights = cumulative(weights)
     index = jnp.arange(weights.shape[-1]).reshape(*[1] * uniform.ndim, -1)
     last = jnp.max(jnp.where(weights > 0, index, 0), axis=-1)
@@ -191,9 +178,7 @@ def invert(weights: Array, uniform: Array) -> Array:
 
 
 def cumulative(weights: Array) -> Array:
-    """Cumulative sums along the last axis; of few terms, as a product with a triangle, which is
-    faster.
-    """
+    """Cumulative sums along the last axis; of few terms, faster as a product with a triangle."""
     count = weights.shape[-1]
     if count > TRIANGLE:
         return jnp.cumsum(weights, axis=-1)
@@ -202,3 +187,92 @@ def cumulative(weights: Array) -> Array:
 
 def invert_logs(logs: Array, uniform: Array) -> Array:
     return invert(jnp.exp(logs - finite_top(logs, (-1,))), uniform)
+
+
+class Departures(NamedTuple):
+    """`costs` [k, T, B, K] of leaving sequence q for state j at step t; `states` [k, T, B]."""
+
+    costs: Array
+    states: Array
+
+
+def kbest(
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, k: int
+) -> Decoded:
+    """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
+    if k < 1:
+        raise InferenceError(f"k is at least 1, not {k}")
+    chain, batch = lay_out(log_unary, log_pair, length)
+    values = best_to_go(chain)
+    states, possible = enumerate_best(chain, values, k)
+    states = jnp.moveaxis(states, 1, 0)
+    if chain.inside is not None:
+        states = jnp.where(chain.inside[:, None, :, 0], states, 0)
+    scores = jnp.where(possible, score_by_time(chain, states), -inf)
+    return Decoded(
+        jnp.moveaxis(states, 0, -1).reshape(k, *batch, chain.steps), scores.reshape(k, *batch)
+    )
+
+
+def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
+    """States [k, T, B], and whether there is such a sequence [k, B]."""
+    first, never = follow_best(chain, values), jnp.full(chain.unary.shape[1], -1)
+    nowhere = jnp.full((k, *values.shape), inf, values.dtype)
+    start = Departures(
+        nowhere.at[0].set(departures(chain, values, first, never)),
+        jnp.zeros((k, *first.shape), first.dtype).at[0].set(first),
+    )
+
+    def add(found: Departures, number: Array) -> tuple[Departures, Array]:
+        cost, (source, time, state) = cheapest(found.costs)
+        rows = jnp.arange(cost.shape[0])
+        states = follow_from(chain, values, found.states[source, :, rows].T, time, state)
+        own = departures(chain, values, states, time) + cost[None, :, None]
+        costs = found.costs.at[source, time, rows, state].set(inf).at[number].set(own)
+        return Departures(costs, found.states.at[number].set(states)), cost < inf
+
+    found, possible = scan(add, start, jnp.arange(1, k))
+    return found.states, jnp.concatenate([jnp.max(values[0], axis=-1)[None] > -inf, possible])
+
+
+def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: Array) -> Array:
+    """[T, B]: the prefix before `time`, `state` at it, and then the best of what follows."""
+
+    def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        now, ahead, given = read
+        best = first_best(pair_rows(chain, now - 1, last) + ahead)
+        new = settle(now, best, given)
+        return new, new
+
+    def settle(now: Array | int, best: Array, given: Array) -> Array:
+        return jnp.where(now < time, given, jnp.where(now == time, state, best))
+
+    start = settle(0, first_best(values[0]), prefix[0])
+    _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
+    return jnp.concatenate([start[None], rest])
+
+
+def departures(chain: Chain, values: Array, states: Array, after: Array) -> Array:
+    """What it costs to leave the sequence for j at t, for t later than `after`; [T, B, K]."""
+    times = jnp.arange(chain.steps)[:, None]
+    pairs = pair_rows(chain, times[:-1], states[:-1])
+    terms = values + jnp.concatenate([jnp.zeros_like(values[:1]), pairs])
+    best = jnp.max(terms, axis=-1, keepdims=True)
+    allowed = (times > after[None])[:, :, None] & (
+        states[:, :, None] != jnp.arange(chain.states)[None, None]
+    )
+    allowed = allowed & (terms > -inf) & (best > -inf)
+    if chain.inside is not None:
+        allowed = allowed & chain.inside
+    return jnp.where(allowed, jnp.where(allowed, best, 0.0) - jnp.where(allowed, terms, 0.0), inf)
+
+
+def cheapest(costs: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    """The least of [k, T, B, K] for each b, and its (sequence, step, state), first of ties."""
+    at_step = jnp.min(costs, axis=-1)
+    flat = jnp.moveaxis(at_step, 2, 0).reshape(at_step.shape[2], -1)
+    place = jnp.argmin(flat, axis=-1)
+    source, time = place // costs.shape[1], place % costs.shape[1]
+    rows = costs[source, time, jnp.arange(place.shape[0])]
+    state = jnp.argmin(rows, axis=-1)
+    return jnp.min(rows, axis=-1), (source, time, state)

@@ -1,24 +1,16 @@
-"""Which arithmetic a pass runs in: scaled real numbers where nothing of weight can underflow,
-logarithms elsewhere.
+"""Which arithmetic a pass runs in: scaled numbers where nothing can underflow, else logarithms.
 
-Scaled messages lose what falls below the smallest number of the dtype. That is harmless or does not
-happen if either
-(a) no pair potential is zero and none spans more than WIDE of the exponent range: what is lost
-before a step can count
-    for at most exp(range of the pair potential) times its share after it, whatever the unary
-    potentials are; or
-(b) the finite potentials of a step span at most NARROW of the range, and no non-zero entry of any
-message came below
-    HALF of it: then nothing was lost at all.
-(a) is read off the potentials; (b) is read off the messages, and only where (a) fails, as it does
-with zeros in the
-pair potentials. Where both fail the same questions are answered in logarithms.
+Scaled messages lose what falls below the smallest number of the dtype. That is harmless if (a) no
+pair potential is zero and none spans more than WIDE of the exponent range: what is lost before a
+step can count for at most exp(range of the pair potential) times its share after it, whatever the
+unary potentials are; it does not happen if (b) the finite potentials of a step span at most NARROW
+of the range, and no non-zero entry of any message came below HALF of it. (a) is read off the
+potentials; (b) off the messages, and only where (a) fails, as it does with zeros in the pair
+potentials. Where both fail the same questions are answered in logarithms.
 
 To compile both ways takes twice as long as one. The domain "checked" is for those who may ask
 again: the scaled way alone, and NaN in place of log Z where "auto" would answer in logarithms.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp
@@ -48,9 +40,7 @@ def exponent_range(dtype: Any) -> float:
 
 
 def lowest_finite(logs: Array) -> Array:
-    """The least log-weight that is not minus infinity (0 if there is none); tops are already
-    subtracted.
-    """
+    """The least log-weight that is not -inf (0 if none is); tops are already subtracted."""
     return jnp.min(jnp.where(jnp.isneginf(logs), 0.0, logs), initial=0.0)
 
 
@@ -66,9 +56,7 @@ def nothing_lost(spans: Array, messages: Array) -> Array:
 
 @custom_vmap
 def everywhere(flag: Array) -> Array:
-    """The flag itself; under vmap, whether all are set, so that `lax.cond` runs one branch and not
-    both.
-    """
+    """The flag; under vmap, whether all are set, so that `lax.cond` runs one branch, not both."""
     return flag
 
 
@@ -80,9 +68,7 @@ def everywhere_in_batch(axis_size: int, in_batched: list[bool], flag: Array) -> 
 def choose_domain(
     domain: Domain, safe: Callable[[], Array], scaled: Callable[[], Any], logs: Callable[[], Any]
 ) -> Any:
-    """The answer in scaled numbers if asked or if `safe`, in logarithms otherwise; log Z is the
-    first of it.
-    """
+    """In scaled numbers if asked or `safe`, else in logarithms; log Z is the first of it."""
     if domain == "auto":
         return jax.lax.cond(everywhere(safe()), scaled, logs)
     if domain == "checked":

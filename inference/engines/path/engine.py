@@ -1,25 +1,21 @@
-"""Chains among the variables: where every table is over one variable or two neighbours, all of it
-is a scan.
+"""Chains among the variables: where tables are over one variable or two neighbours, a scan.
 
 Chains side by side are a batch, shorter ones end in padding, and a variable with fewer states than
 another has states that are excluded.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import Engine
+from ..engine import Decoded, Engine, Tables
 from ..tree.structure import Structure
-from .decode import Sequences, mode, sample
+from .decode import mode, sample
 from .domains import Domain
-from .rows import Ints, Rows, one_a_row, packed
+from .rows import ChainRows, Ints, one_a_row, packed
 from .sums import log_partition
 
 Array = Any
@@ -29,24 +25,24 @@ SPARED = 0.9
 
 @dataclass(frozen=True, eq=False)
 class PathEngine(Engine):
-    """`domain` is that of the log-partition (chains/domains.py)."""
+    """`domain` is that of the log-partition (path/domains.py)."""
 
     structure: Structure
     chains: list[Ints]
     domain: Domain = "auto"
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> ChainRows:
         return one_a_row(self.structure, self.chains)
 
     @cached_property
-    def packed(self) -> Rows:
+    def packed(self) -> ChainRows:
         if self.rows.lengths is None:
             return self.rows
         found = packed(self.structure, self.chains)
         return found if found.order.size < SPARED * self.rows.order.size else self.rows
 
-    def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         rows = self.packed
         unary, pair, constant = rows.potentials(tables, log_evidence)
         if rows is self.rows:
@@ -58,15 +54,15 @@ class PathEngine(Engine):
         found = log_partition(unary, pair, fresh=rows.fresh | ~rows.real, domain=self.domain)
         return jnp.sum(found) + constant
 
-    def in_any_range(self) -> PathEngine:
+    def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
-    def mode(self, tables: Sequence[Array], log_evidence: Array) -> Sequences:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         unary, pair, constant = self.rows.potentials(tables, log_evidence)
         found = mode(unary, pair, self.rows.lengths)
-        return Sequences(self.rows.by_variable(found.states), jnp.sum(found.score) + constant)
+        return Decoded(self.rows.by_variable(found.states), jnp.sum(found.score) + constant)
 
-    def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         unary, pair, _ = self.rows.potentials(tables, log_evidence)
         drawn = sample(key, unary, pair, self.rows.lengths, draws=count)
         return drawn[:, self.rows.places[:, 0], self.rows.places[:, 1]]
@@ -87,9 +83,7 @@ def find_paths(structure: Structure, domain: Domain = "auto") -> PathEngine | No
 
 
 def _walk(count: int, edges: Ints) -> list[Ints] | None:
-    """Every chain from its end with the smaller number; None when something is left over, a
-    ring.
-    """
+    """Every chain from its end with the smaller number; None when a ring is left over."""
     if (edges[:, 1] == edges[:, 0] + 1).all():
         ends = np.setdiff1d(np.arange(count - 1), edges[:, 0]) + 1
         return np.split(np.arange(count), ends)

@@ -1,9 +1,5 @@
 """Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +12,7 @@ from .sums import log_partition_by_batch
 
 
 def score(
-    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike | None = None
+    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike = None
 ) -> Array:
     """sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}] of `states` [draws..., batch..., T]."""
     laid = lay_out(log_unary, log_pair, length)
@@ -28,13 +24,11 @@ def log_prob(
     log_unary: ArrayLike,
     log_pair: ArrayLike,
     states: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
-    """score(x) - log Z of `states` [draws..., batch..., T]; minus infinity for sequences that
-    cannot be (GM13).
-    """
+    """score(x) - log Z of `states` [draws..., batch..., T]; -inf of the impossible (GM13)."""
     laid = lay_out(log_unary, log_pair, length)
     by_time, shape = states_by_time(states, laid)
     scores = score_by_time(laid.chain, by_time)
@@ -60,11 +54,7 @@ def score_by_time(chain: Chain, states: Array) -> Array:
 
 
 def entropy(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """H = log Z - E[score], [...]; 0 where nothing is possible (GM15)."""
     chain, batch = lay_out(log_unary, log_pair, length)
@@ -76,7 +66,7 @@ def cross_entropy(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
@@ -90,7 +80,7 @@ def divergence(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
     domain: Domain = "auto",
 ) -> Array:
@@ -107,12 +97,10 @@ def lay_out_both(
     log_pair: ArrayLike,
     other_unary: ArrayLike,
     other_pair: ArrayLike,
-    length: ArrayLike | None,
+    length: ArrayLike,
 ) -> tuple[Chain, Chain, tuple[int, ...]]:
-    (chain, batch), (other, other_batch) = (
-        lay_out(log_unary, log_pair, length),
-        lay_out(other_unary, other_pair, length),
-    )
+    chain, batch = lay_out(log_unary, log_pair, length)
+    other, other_batch = lay_out(other_unary, other_pair, length)
     if chain.unary.shape != other.unary.shape or batch != other_batch:
         raise InferenceError(
             "two chains are compared on the same variables: unary potentials "
@@ -122,43 +110,19 @@ def lay_out_both(
 
 
 def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
-    """log Z_q - E_p[score_q], the tops of q's potentials taken out first: they cancel, and would
-    cost digits.
-    """
-    shifted = take_out_tops(other)
-    log_z = log_partition_by_batch(domain, *shifted)
-    never, finite = each_potential(shifted, is_zero), each_potential(shifted, without_zeros)
+    """log Z_q - E_p[score_q], without the tops of q's potentials: they would cost digits."""
+    pair = masked_pair(other)
+    unary, pair = other.unary - finite_top(other.unary, (-1,)), pair - finite_top(pair, (-2, -1))
+    log_z = log_partition_by_batch(domain, unary, pair, other.inside, None)
+    no_unary, no_pair = jnp.isneginf(unary), jnp.isneginf(pair)
+    never = Chain(no_unary.astype(unary.dtype), no_pair.astype(pair.dtype), None)
+    finite = Chain(jnp.where(no_unary, 0.0, unary), jnp.where(no_pair, 0.0, pair), None)
     mean, excluded = expected_sums(chain, (finite, never), domain)
     return jnp.where(excluded > 0, jnp.inf, jnp.where(log_z > -jnp.inf, log_z, 0.0) - mean)
 
 
-def is_zero(logs: Array) -> Array:
-    """1 where the potential is zero."""
-    return jnp.where(jnp.isneginf(logs), 1.0, 0.0)
-
-
-def without_zeros(logs: Array) -> Array:
-    return jnp.where(jnp.isneginf(logs), 0.0, logs)
-
-
-def each_potential(chain: Chain, change: Callable[[Array], Array]) -> Chain:
-    return Chain(change(chain.unary), change(chain.pair), None)
-
-
-def take_out_tops(chain: Chain) -> Chain:
-    pair = masked_pair(chain)
-    return Chain(
-        chain.unary - finite_top(chain.unary, (-1,)),
-        pair - finite_top(pair, (-2, -1)),
-        chain.inside,
-    )
-
-
 def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:
-    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})] for each pair (f, g), [B] each.
-
-    It is the derivative of log Z along (f, g): one forward and one backward pass serve all.
-    """
+    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})], [B], for each (f, g): a derivative of log Z."""
     verify_domain(domain)
     shape = np.broadcast_shapes(chain.pair.shape, *[f.pair.shape for f in functions])
     pair = jnp.broadcast_to(chain.pair, shape)

@@ -1,11 +1,7 @@
-"""The passes of scaled.py for many sequences of few states with one pair potential: [T, K, B], the
-batch comes last.
+"""scaled.py for many sequences of few states and one pair potential: [T, K, B], batch last.
 
-Every operation then runs along the batch, at the full width of the machine, and not along a few
-states.
+Every operation then runs along the batch, at the full width of the machine.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -21,10 +17,9 @@ FEWEST = 32
 
 
 class Lanes(NamedTuple):
-    """`unary` [T, K, B] and `pair` [K, K] are exp(potential - top).
-
-    `shares` [T, K, B] are messages over their `totals` [T, 1, B], 0 where nothing is possible;
-    `linked` [T - 1, 1, B] is False where a sequence starts and in the padding.
+    """`unary` [T, K, B] and `pair` [K, K] are exp(potential - top); `shares` [T, K, B] messages
+    over their `totals` [T, 1, B], 0 where nothing is possible; `linked` [T - 1, 1, B] is False
+    where a sequence starts and in the padding.
     """
 
     unary: Array
@@ -108,11 +103,8 @@ def log_partition_of(lanes: Lanes) -> Array:
 
 
 def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
-    """b_t(i) = sum_j w(i, j) u_{t+1}(j) b_{t+1}(j) / |a_{t+1}|, and p(x_t = i) = a_t(i) / |a_t|
-    b_t(i).
-
-    p(x_t = i, x_{t+1} = j) = left_t(i) w(i, j) right_{t+1}(j), whose sum over t is taken on the
-    way.
+    """b_t(i) = sum_j w(i, j) u_{t+1}(j) b_{t+1}(j) / |a_{t+1}|, p(x_t = i) = a_t(i) / |a_t| b_t(i),
+    p(x_t = i, x_{t+1} = j) = left_t(i) w(i, j) right_{t+1}(j), summed over t on the way.
     """
     states, batch = lanes.shares.shape[1:]
     alive = jnp.where(lanes.totals > 0, 1.0, 0.0)
@@ -137,8 +129,6 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     unary = turn(
         keep_padding(lanes.inside, lanes.shares * jnp.concatenate([found, end[None]]), 0.0)
     )
-    return (
-        Statistics(unary)
-        if sums is None
-        else Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair)
-    )
+    if sums is None:
+        return Statistics(unary)
+    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair)

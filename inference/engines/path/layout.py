@@ -1,15 +1,12 @@
-"""A chain: p(x) proportional to exp(sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}]). Minus
-infinity is a zero.
+"""A chain: p(x) ~ exp(sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}]); -inf is a zero.
 
 Callers give `log_unary` [..., T, K] and `log_pair` [K, K] (the same at every step), [T-1, K, K],
 [..., T-1, K, K] or [..., 1, K, K]; leading axes are a batch and run as one. `length` [...] says how
-many steps of each sequence are real: what lies beyond them is ignored, whatever it holds. Where
-`fresh` [..., T] is given, a row holds several sequences, one after the other: it is True where one
-starts, and what is given back is of all of them. Inside this folder the batch is one axis, after
-time, but before it in pair potentials, which are large and are read where they lie.
+many steps of each sequence are real: what lies beyond them is ignored. Where `fresh` [..., T] is
+given, a row holds several sequences: it is True where one starts, and what is given back is of all
+of them. Inside this folder the batch is one axis, after time, but before it in pair potentials,
+which are large and are read where they lie.
 """
-
-from __future__ import annotations
 
 from math import prod
 from typing import Any, NamedTuple
@@ -26,10 +23,8 @@ ArrayLike = Any
 
 
 class Chain(NamedTuple):
-    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K].
-
-    `inside` [T, B, 1] is False in the padding, None without; `fresh` [T, B, 1] is True where
-    another sequence starts, None where there is one in each row.
+    """`unary` [T, B, K], `pair` [1 or B, 1 or T-1, K, K]; `inside` [T, B, 1] is False in the
+    padding (None: no padding), `fresh` [T, B, 1] True where a sequence starts (None: one a row).
     """
 
     unary: Array
@@ -64,10 +59,7 @@ class Laid(NamedTuple):
 
 
 def lay_out(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    fresh: ArrayLike | None = None,
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, fresh: ArrayLike = None
 ) -> Laid:
     """Time first, batch axes merged into one, padding made harmless."""
     unary, pair = as_floats(log_unary, log_pair)
@@ -122,14 +114,14 @@ def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(pair, (*batch, *pair.shape[-3:])).reshape(prod(batch), *pair.shape[-3:])
 
 
-def inside_of(length: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+def inside_of(length: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
     if length is None:
         return None
     lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
     return jnp.arange(steps)[:, None, None] < lengths[None, :, None]
 
 
-def starts_of(fresh: ArrayLike | None, batch: tuple[int, ...], steps: int) -> Array | None:
+def starts_of(fresh: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
     if fresh is None:
         return None
     return jnp.broadcast_to(jnp.asarray(fresh), (*batch, steps)).reshape(-1, steps).T[..., None]
@@ -142,9 +134,7 @@ def batch_first(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...]]:
-    """[draws..., batch..., T] to [T, draws, B], and the axes that a number per sequence gets
-    back.
-    """
+    """[draws..., batch..., T] to [T, draws, B], and the axes of one number per sequence."""
     given = jnp.asarray(states)
     if not jnp.issubdtype(given.dtype, jnp.integer) or given.shape[-1:] != (laid.chain.steps,):
         raise InferenceError(
@@ -156,9 +146,7 @@ def states_by_time(states: ArrayLike, laid: Laid) -> tuple[Array, tuple[int, ...
 
 
 class Transition(NamedTuple):
-    """What a scan over the T-1 transitions reads; `pair` only where one potential a step serves the
-    whole batch.
-    """
+    """What a scan over transitions reads; `pair` if one potential a step serves the batch."""
 
     time: Array
     pair: Array | None
@@ -183,11 +171,9 @@ def pair_at(chain: Chain, step: Transition) -> Array:
     """The pair potential of one step, [1 or B, K, K]; 0 in the padding, whatever it holds."""
     if chain.same_pair:
         return chain.pair[:, 0]
-    pair = (
-        dynamic_index_in_dim(chain.pair, step.time, 1, keepdims=False)
-        if step.pair is None
-        else step.pair
-    )
+    pair: Array | None = step.pair
+    if pair is None:
+        pair = dynamic_index_in_dim(chain.pair, step.time, 1, keepdims=False)
     if step.inside is None:
         return pair
     real = jnp.any(step.inside, axis=0, keepdims=True) if chain.shared_pair else step.inside

@@ -1,8 +1,4 @@
-"""The naive twin of scaled.py: the same recursions in logarithms, safe for potentials of any
-range.
-"""
-
-from __future__ import annotations
+"""The naive twin of scaled.py: the recursions in logarithms, for potentials of any range."""
 
 from functools import partial
 from typing import NamedTuple
@@ -25,9 +21,7 @@ class LogForward(NamedTuple):
 
 
 def normalise(logs: Array) -> tuple[Array, Array]:
-    """Logs whose exponentials sum to one, and the log of what they summed to; dead ones stay minus
-    infinity.
-    """
+    """Logs whose exponentials sum to one, and the log of that sum; dead ones stay -inf."""
     total = sum_out(logs, (-1,))[..., None]
     return logs - jnp.where(jnp.isneginf(total), 0.0, total), total
 
@@ -59,9 +53,7 @@ def log_domain_partition(forward: LogForward) -> Array:
 
 
 def log_backward(chain: Chain) -> Array:
-    """log b_t(i) = log sum_j exp(log w_t(i, j) + log u_{t+1}(j) + log b_{t+1}(j)), up to a
-    constant; [T, B, K].
-    """
+    """log b_t(i) = log sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j), up to a constant; [T, B, K]."""
 
     def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
@@ -75,9 +67,7 @@ def log_backward(chain: Chain) -> Array:
 
 
 def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
-    """p(x_t = i) = exp(log a_t(i) + log b_t(i)), normalised; 0 in the padding and where nothing is
-    possible.
-    """
+    """p(x_t = i) ~ a_t(i) b_t(i); 0 in the padding and where nothing is possible."""
     marginals = jnp.exp(normalise(forward.messages + backward)[0])
     return keep_padding(chain.inside, marginals, 0.0)
 

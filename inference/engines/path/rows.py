@@ -1,11 +1,8 @@
 """Chains laid out in rows [rows, steps], and the potentials of a structure at their places there.
 
-One chain a row, shorter ones padded, is what most questions want. A sum over all chains only wants
-that none is forgotten: several short ones share a row, one after the other, and hardly anything is
-padding.
+Most questions want one chain a row, shorter ones padded. In a sum over all chains several short
+ones share a row, one after the other, and hardly anything is padding.
 """
-
-from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
@@ -24,92 +21,9 @@ Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """`order` [rows, steps] are the variables, -1 in the padding; `places` [variables, 2] is its
-    inverse.
-
-    `fresh` [rows, steps] says where chains start.
-    """
-
-    structure: Structure
-    order: Ints
-    places: Ints
-    fresh: Mask
-
-    @cached_property
-    def real(self) -> Mask:
-        """False in the padding."""
-        return self.order >= 0
-
-    @cached_property
-    def lengths(self) -> Ints | None:
-        """Of rows with one chain each; None where there is no padding."""
-        return None if self.real.all() else self.real.sum(axis=1)
-
-    def by_variable(self, found: Array) -> Array:
-        """[rows, steps, ...] to [variables, ...]."""
-        return found[self.places[:, 0], self.places[:, 1]]
-
-    def potentials(
-        self, tables: Sequence[Array], log_evidence: Array
-    ) -> tuple[Array, Array, Array]:
-        """log_unary [rows, steps, K], log_pair [rows, steps - 1, K, K], or [1, 1, K, K] where one
-        serves all.
-
-        What is about one variable is added up before it is laid out.
-        """
-        states = self.structure.most_states
-        there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]
-        unary = log_evidence if there.all() else jnp.where(there, log_evidence, -jnp.inf)
-        pair = jnp.zeros((1, 1, states, states), log_evidence.dtype)
-        constant = jnp.zeros((), log_evidence.dtype)
-        for group, place, table in zip(
-            self.structure.groups, self.group_places, tables, strict=True
-        ):
-            if group.scopes.shape[1] == 0:
-                constant += jnp.sum(table)
-                continue
-            padded = jnp.pad(table, [(0, 0)] + [(0, states - size) for size in table.shape[1:]])
-            if group.scopes.shape[1] == 1:
-                unary = place.add_to(unary, padded)
-            else:
-                pair = place.add_to(pair, place.earlier_first(padded))
-        return take_rows(unary, np.maximum(self.order, 0)), pair, constant
-
-    @cached_property
-    def group_places(self) -> list[Place]:
-        """Where the tables of each group belong: among the variables, or among the transitions."""
-        return [self._place(group.scopes) for group in self.structure.groups]
-
-    def _place(self, scopes: Ints) -> Place:
-        if scopes.shape[1] < 2:
-            wanted = np.ones(len(self.structure.sizes) if scopes.shape[1] else 0, bool)
-            return Place(
-                tuple(scopes.T), wanted.shape, _inverse(tuple(scopes.T), wanted), np.zeros(0, bool)
-            )
-        at = self.places[scopes]
-        turned = at[:, 0, 1] > at[:, -1, 1]
-        spots = at[:, 0, 0], at[:, :, 1].min(axis=1)
-        wanted = (self.real & ~self.fresh)[:, 1:]
-        return Place(spots, wanted.shape, _inverse(spots, wanted), turned)
-
-
-def _inverse(spots: tuple[Ints, ...], wanted: Mask) -> Ints | None:
-    """Which table belongs to each spot, any where none is wanted; None where spots have none or
-    several.
-    """
-    count = len(spots[0]) if spots else 0
-    rows = np.full(wanted.shape, -1, np.intp)
-    rows[spots] = np.arange(count)
-    return np.maximum(rows, 0) if count == wanted.sum() == (rows[wanted] >= 0).sum() else None
-
-
-class Place(NamedTuple):
-    """`spots` are variables, or rows and steps, among `shape` of them; `rows` is their inverse, if
-    each has one table.
-
-    `turned` [tables] says where the later variable of a pair comes first.
+class TableSpots(NamedTuple):
+    """`spots` are variables, or (row, step), among `shape`; `rows` is the inverse, if each has one
+    table; `turned` [tables] says where the later variable of a pair comes first.
     """
 
     spots: tuple[Ints, ...]
@@ -136,6 +50,81 @@ class Place(NamedTuple):
         return whole.at[self.spots].add(tables)
 
 
+@dataclass(frozen=True, eq=False)
+class ChainRows:
+    """`order` [rows, steps] are the variables, -1 in the padding; `places` [variables, 2] is its
+    inverse; `fresh` [rows, steps] says where chains start.
+    """
+
+    structure: Structure
+    order: Ints
+    places: Ints
+    fresh: Mask
+
+    @cached_property
+    def real(self) -> Mask:
+        """False in the padding."""
+        return self.order >= 0
+
+    @cached_property
+    def lengths(self) -> Ints | None:
+        """Of rows with one chain each; None where there is no padding."""
+        return None if self.real.all() else self.real.sum(axis=1)
+
+    def by_variable(self, found: Array) -> Array:
+        """[rows, steps, ...] to [variables, ...]."""
+        return found[self.places[:, 0], self.places[:, 1]]
+
+    def potentials(
+        self, tables: Sequence[Array], log_evidence: Array
+    ) -> tuple[Array, Array, Array]:
+        """log_unary [rows, steps, K] and log_pair [rows, steps - 1, K, K], or [1, 1, K, K]; what is
+        about one variable is added up before it is laid out.
+        """
+        states = self.structure.most_states
+        there = np.arange(states)[None, :] < np.array(self.structure.sizes)[:, None]
+        unary = log_evidence if there.all() else jnp.where(there, log_evidence, -jnp.inf)
+        pair = jnp.zeros((1, 1, states, states), log_evidence.dtype)
+        constant = jnp.zeros((), log_evidence.dtype)
+        for group, place, table in zip(
+            self.structure.groups, self.group_places, tables, strict=True
+        ):
+            if group.scopes.shape[1] == 0:
+                constant += jnp.sum(table)
+                continue
+            padded = jnp.pad(table, [(0, 0)] + [(0, states - size) for size in table.shape[1:]])
+            if group.scopes.shape[1] == 1:
+                unary = place.add_to(unary, padded)
+            else:
+                pair = place.add_to(pair, place.earlier_first(padded))
+        return take_rows(unary, np.maximum(self.order, 0)), pair, constant
+
+    @cached_property
+    def group_places(self) -> list[TableSpots]:
+        """Where the tables of each group belong: among the variables, or among the transitions."""
+        return [self._place(group.scopes) for group in self.structure.groups]
+
+    def _place(self, scopes: Ints) -> TableSpots:
+        if scopes.shape[1] < 2:
+            wanted = np.ones(len(self.structure.sizes) if scopes.shape[1] else 0, bool)
+            return TableSpots(
+                tuple(scopes.T), wanted.shape, _inverse(tuple(scopes.T), wanted), np.zeros(0, bool)
+            )
+        at = self.places[scopes]
+        turned = at[:, 0, 1] > at[:, -1, 1]
+        spots = at[:, 0, 0], at[:, :, 1].min(axis=1)
+        wanted = (self.real & ~self.fresh)[:, 1:]
+        return TableSpots(spots, wanted.shape, _inverse(spots, wanted), turned)
+
+
+def _inverse(spots: tuple[Ints, ...], wanted: Mask) -> Ints | None:
+    """Which table belongs to each spot (any if unwanted); None unless each wants just one."""
+    count = len(spots[0]) if spots else 0
+    rows = np.full(wanted.shape, -1, np.intp)
+    rows[spots] = np.arange(count)
+    return np.maximum(rows, 0) if count == wanted.sum() == (rows[wanted] >= 0).sum() else None
+
+
 def take_rows(array: Array, rows: Ints) -> Array:
     """array[rows], by its shape alone where the rows come in their order."""
     if rows.size == len(array) and (rows.reshape(-1) == np.arange(rows.size)).all():
@@ -146,14 +135,12 @@ def take_rows(array: Array, rows: Ints) -> Array:
 # ---- layouts
 
 
-def one_a_row(structure: Structure, chains: list[Ints]) -> Rows:
+def one_a_row(structure: Structure, chains: list[Ints]) -> ChainRows:
     return lay_out(structure, chains, np.arange(len(chains)), np.zeros(len(chains), np.intp))
 
 
-def packed(structure: Structure, chains: list[Ints]) -> Rows:
-    """In rows as long as the longest chain; longer chains are placed first, each where it leaves
-    the least room.
-    """
+def packed(structure: Structure, chains: list[Ints]) -> ChainRows:
+    """In rows as long as the longest chain; longest first, each where it leaves least room."""
     lengths = np.array(list(map(len, chains)))
     size = int(lengths.max())
     rows, starts = np.zeros(len(chains), np.intp), np.zeros(len(chains), np.intp)
@@ -169,7 +156,7 @@ def packed(structure: Structure, chains: list[Ints]) -> Rows:
     return lay_out(structure, chains, rows, starts)
 
 
-def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) -> Rows:
+def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) -> ChainRows:
     """Each chain in its row, from its start there."""
     lengths = np.array(list(map(len, chains)))
     variables = np.concatenate(chains)
@@ -181,4 +168,4 @@ def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) 
     places[variables] = np.stack(spots, axis=1)
     fresh = np.zeros(order.shape, bool)
     fresh[rows, starts] = True
-    return Rows(structure, order, places, fresh)
+    return ChainRows(structure, order, places, fresh)

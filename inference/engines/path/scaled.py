@@ -1,7 +1,5 @@
 """Forward-backward in the real domain, rescaled at every step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,11 +23,8 @@ from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
 
 
 class Weights(NamedTuple):
-    """exp(potential - top); `pair` only where it is the same at every step, others are made step by
-    step.
-
-    `turned` is `pair` with its states exchanged, made once: within a scan it would be made at every
-    step.
+    """exp(potential - top); `pair`, if the same at every step, and `turned`, its states exchanged,
+    are made once: within a scan they would be made at every step.
     """
 
     unary: Array
@@ -40,9 +35,7 @@ class Weights(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """`messages` [T, B, K] sum to `totals`; each step starts from the last message divided by its
-    total.
-    """
+    """`messages` [T, B, K] sum to `totals`; a step starts from message / total."""
 
     weights: Weights
     messages: Array
@@ -72,9 +65,7 @@ def inverse(totals: Array) -> Array:
 
 @inverse.defjvp
 def change_of_inverse(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """-(change / total) / total, in this order: 1 / total^2 can overflow where all of it is
-    multiplied by zero.
-    """
+    """-(change / total) / total, in this order: 1 / total^2 can overflow, and meet a zero."""
     share = inverse(*primals)
     return share, -(tangents[0] * share) * share
 
@@ -94,20 +85,16 @@ def all_weights(chain: Chain, weights: Weights) -> Array:
 
 
 def push(message: Array, weight: Array) -> Array:
-    """sum_i message[b, i] weight[b, i, j]; a product of matrices only where one matrix serves many
-    rows.
-    """
+    """sum_i message[b, i] weight[b, i, j]; as matrices only where one serves many rows."""
     if weight.shape[0] == 1 < message.shape[0]:
         return message @ weight[0]
     return jnp.sum(message[:, :, None] * weight, axis=1)
 
 
 def pull(chain: Chain, weights: Weights, step: Transition, message: Array) -> Array:
-    """sum_j weight[b, i, j] message[b, j].
-
-    Weights that stay the same are turned so that the inner loop runs over i. Others are made before
-    they are summed (the barrier): within a sum over the last axis the exponentials would be taken
-    one by one.
+    """sum_j weight[b, i, j] message[b, j]. Weights that stay the same are turned so that the inner
+    loop runs over i. Others are made before they are summed (the barrier): within a sum over the
+    last axis the exponentials would be taken one by one.
     """
     if weights.turned is not None:
         return push(message, weights.turned)
@@ -199,9 +186,7 @@ class Smoothed(NamedTuple):
 
 
 def run_backward(chain: Chain, forward: Forward) -> Smoothed:
-    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, and p(x_t = i) = a_t(i) b_t(i)
-    (GM14).
-    """
+    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, p(x_t = i) = a_t b_t (GM14)."""
     weights, messages, totals = forward
     share = inverse(totals)
     onward = jnp.where(messages > 0, weights.unary * share, 0.0)

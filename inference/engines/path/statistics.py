@@ -1,5 +1,4 @@
-"""What log Z changes by: d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for
-each sequence.
+"""d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for each sequence.
 
 The pair marginals, T K K numbers a sequence, are never kept, but made from two sides where they are
 used: in scaled numbers p(i, j) = left_i exp(pair_ij - top) right_j, in logarithms p(i, j) =
@@ -7,8 +6,6 @@ exp(left_i + pair_ij + right_j). Where all steps share a potential, their sum ov
 enough; where the batch shares it, the first is a product of matrices; where each has its own, there
 is one exponential to take for each number, and the second is as fast, and always safe.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -28,9 +25,7 @@ class Sides(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """`unary` [T, B, K]; of pairs, if wanted, `counts` [B, K, K] where all steps share a potential,
-    or `sides`.
-    """
+    """`unary` [T, B, K]; of pairs `counts` [B, K, K] where steps share a potential, or `sides`."""
 
     unary: Array
     counts: Array | None = None
@@ -69,16 +64,13 @@ def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) ->
     # what the second branch computes from its arguments is not to be kept in case it is needed
     by_logs = jax.checkpoint(change_by_logs)
     scaled = everywhere(sides.is_scaled)
-    return jax.lax.cond(  # type: ignore[no-any-return]
-        scaled,
-        lambda: change_by_products(chain, sides, weights * change),
-        lambda: by_logs(chain, sides, change),
-    )
 
+    def by_products() -> Array:
+        """The batch shares the potentials of every step."""
+        moved = jnp.einsum("tbi,tij->tbj", sides.left, (weights * change)[0])
+        return jnp.sum(moved * sides.right, axis=(0, 2))
 
-def change_by_products(chain: Chain, sides: Sides, weighted: Array) -> Array:
-    """Of a chain whose batch shares the potentials of every step."""
-    return jnp.sum(jnp.einsum("tbi,tij->tbj", sides.left, weighted[0]) * sides.right, axis=(0, 2))
+    return jax.lax.cond(scaled, by_products, lambda: by_logs(chain, sides, change))  # type: ignore[no-any-return]
 
 
 def change_by_logs(chain: Chain, sides: Sides, change: Array) -> Array:

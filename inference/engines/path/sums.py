@@ -1,22 +1,20 @@
 """The log-partition of a chain, whose gradient is its marginals, and the marginals themselves.
 
 The derivative of log Z is written by hand: one forward and one backward pass, whose transpose is
-the gradient. It is a function of the potentials that JAX differentiates further, so Hessians are
-covariances. A sequence that is impossible (log Z = minus infinity) has gradient and marginals zero.
+the gradient. JAX differentiates it further, so Hessians are covariances. An impossible sequence
+(log Z = -inf) has gradient and marginals zero. Many sequences run a few at a time: messages that
+stay in the cache run several times faster.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from . import lanes
-from .blocks import in_blocks
 from .domains import Domain, choose_domain, verify_domain
 from .layout import Array, ArrayLike, Chain, batch_first, lay_out
 from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
@@ -31,6 +29,58 @@ from .scaled import (
 )
 from .statistics import Statistics, change_by_counts, change_by_pair, change_by_unary
 
+Value = TypeVar("Value")
+LARGE = 2**16
+"""Numbers in the messages of all sequences from which blocks pay."""
+CACHED = 2**14
+FEWEST = 32
+
+
+def block_size(chain: Chain) -> int | None:
+    """Sequences of a block; None where all run together, as with pair potentials by step."""
+    steps, batch, states = chain.unary.shape
+    size = max(FEWEST, CACHED // (steps * states))
+    return size if chain.same_pair and batch >= 2 * size and chain.unary.size >= LARGE else None
+
+
+def in_blocks(answer: Callable[[Chain], Value], chain: Chain, axes: Any) -> Value:
+    """`answer(chain)`, block by block; `axes` is where the sequences of each result lie."""
+    size = block_size(chain)
+    if size is None:
+        return answer(chain)
+    batch = chain.unary.shape[1]
+    pair = None if chain.shared_pair else split(chain.pair, 0, size)
+    inside, fresh = (
+        None if mask is None else split(mask, 1, size) for mask in (chain.inside, chain.fresh)
+    )
+
+    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Value:
+        unary, own_pair, *masks = own
+        return answer(Chain(unary, chain.pair if own_pair is None else own_pair, *masks))
+
+    found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside, fresh))
+    joined: Value = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
+    return joined
+
+
+def split(array: Array, axis: int, size: int) -> Array:
+    """[..., B, ...] to [blocks, ..., size, ...]; the last sequence fills up the last block."""
+    batch = array.shape[axis]
+    blocks = -(-batch // size)
+    filled = jnp.pad(
+        array,
+        [(0, blocks * size - batch if k == axis else 0) for k in range(array.ndim)],
+        mode="edge",
+    )
+    shape = (*array.shape[:axis], blocks, size, *array.shape[axis + 1 :])
+    return jnp.moveaxis(filled.reshape(shape), axis, 0)
+
+
+def join(blocks: Array, axis: int, batch: int) -> Array:
+    moved = jnp.moveaxis(blocks, 0, axis)
+    merged = moved.reshape(*moved.shape[:axis], -1, *moved.shape[axis + 2 :])
+    return jax.lax.slice_in_dim(merged, 0, batch, axis=axis)
+
 
 class Marginals(NamedTuple):
     """`unary` [..., T, K]: 0 in the padding; `pair` [..., T-1, K, K]."""
@@ -42,15 +92,13 @@ class Marginals(NamedTuple):
 def log_partition(
     log_unary: ArrayLike,
     log_pair: ArrayLike,
-    length: ArrayLike | None = None,
+    length: ArrayLike = None,
     *,
-    fresh: ArrayLike | None = None,
+    fresh: ArrayLike = None,
     domain: Domain = "auto",
 ) -> Array:
-    """log sum_x exp(score(x)), [...]; minus infinity where nothing is possible (GM12, GM14).
-
-    Of rows that hold several sequences, which start where `fresh` [..., T] says, the sum over
-    these.
+    """log sum_x exp(score(x)), [...]; -inf where nothing is possible (GM12, GM14). Of rows that
+    hold several sequences, which start where `fresh` [..., T] says, the sum over these.
     """
     verify_domain(domain, of_log_partition=True)
     chain, batch = lay_out(log_unary, log_pair, length, fresh)
@@ -58,11 +106,7 @@ def log_partition(
 
 
 def unary_marginals(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
     laid = lay_out(log_unary, log_pair, length)
@@ -70,11 +114,7 @@ def unary_marginals(
 
 
 def marginals(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    length: ArrayLike | None = None,
-    *,
-    domain: Domain = "auto",
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Marginals:
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
     laid = lay_out(log_unary, log_pair, length)
@@ -115,9 +155,7 @@ def log_partition_of(domain: Domain, chain: Chain) -> Array:
 
 
 def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
-    """One forward and one backward pass give the value and the gradient; constant pairs need no
-    marginals.
-    """
+    """Forward and backward give value and gradient; constant pairs need no marginals."""
     chain = Chain(*primals)
     by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)

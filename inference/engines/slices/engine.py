@@ -1,34 +1,31 @@
-"""Steps among the variables: where tables reach back a few steps, all of it is a scan over slices.
+"""Steps among the variables: where tables reach back a few steps, a scan over slices.
 
 Coupled and factorial chains, chains of higher order and grids: the variables of one step are a
-slice, and a table is told by which variables of which of the last slices it is about.
+slice, and a table is known by which variables of which of the last slices it is about.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import Engine
+from ..engine import Decoded, Engine, Tables
 from ..path.domains import Domain
 from ..tree.structure import Structure
 from . import slices as chains
+from .slice_plan import Scope
 
 Array = Any
 Ints = NDArray[np.intp]
-Scope = tuple[tuple[int, int], ...]
 FEWEST_STEPS = 8
 WIDEST_MESSAGE = 2**12
 MOST_SCOPES = 400
 
 
-class Rows(NamedTuple):
+class ScopeTables(NamedTuple):
     """The tables of a group that share a scope: which they are, and at which step each stands."""
 
     group: int
@@ -39,36 +36,33 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SliceEngine(Engine):
-    """`order` [steps, variables of a slice] are the variables; `places` is its inverse.
-
-    `domain` is that of the log-partition (chains/domains.py).
+    """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
+    that of the log-partition (path/domains.py).
     """
 
     structure: Structure
     order: Ints
     places: Ints
-    rows: tuple[Rows, ...]
+    rows: tuple[ScopeTables, ...]
     domain: Domain = "auto"
 
-    def log_partition(self, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         slices, constant = self._slices(tables, log_evidence)
         return chains.log_partition(slices, domain=self.domain) + constant
 
-    def in_any_range(self) -> SliceEngine:
+    def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
-    def mode(self, tables: Sequence[Array], log_evidence: Array) -> chains.SliceStates:
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         slices, constant = self._slices(tables, log_evidence)
         found = chains.mode(slices)
-        return chains.SliceStates(
-            found.states[self.places[:, 0], self.places[:, 1]], found.score + constant
-        )
+        return Decoded(found.states[self.places[:, 0], self.places[:, 1]], found.score + constant)
 
-    def sample(self, key: Array, count: int, tables: Sequence[Array], log_evidence: Array) -> Array:
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         slices, _ = self._slices(tables, log_evidence)
         return chains.sample(key, slices, draws=count)[:, self.places[:, 0], self.places[:, 1]]
 
-    def _slices(self, tables: Sequence[Array], log_evidence: Array) -> tuple[chains.Slices, Array]:
+    def _slices(self, tables: Tables, log_evidence: Array) -> tuple[chains.Slices, Array]:
         """Evidence as a factor of every variable, and every table added at its step."""
         steps, width = self.order.shape
         sizes = tuple(self.structure.sizes[v] for v in self.order[0])
@@ -92,9 +86,7 @@ class SliceEngine(Engine):
 
 
 def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> SliceEngine | None:
-    """The structure as equal slices, where `steps` tells the step of every variable; None where
-    that does not pay.
-    """
+    """The structure as equal slices by the `steps` of the variables; None where it does not pay."""
     count = int(steps.max()) + 1 if len(steps) else 0
     members = [np.flatnonzero(steps == t) for t in range(count)]
     if count < FEWEST_STEPS or len({len(own) for own in members}) != 1:
@@ -113,7 +105,7 @@ def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> S
     return SliceEngine(structure, order, places, tuple(rows), domain)
 
 
-def _rows(structure: Structure, places: Ints) -> list[Rows]:
+def _rows(structure: Structure, places: Ints) -> list[ScopeTables]:
     """Tables by group and scope: for each of its variables the lag, and the place in the slice."""
     found = []
     for number, group in enumerate(structure.groups):
@@ -121,10 +113,10 @@ def _rows(structure: Structure, places: Ints) -> list[Rows]:
             continue
         steps, within = places[group.scopes, 0], places[group.scopes, 1]
         last = steps.max(1)
-        told = np.stack([last[:, None] - steps, within], -1)
-        patterns, which = np.unique(told.reshape(len(told), -1), axis=0, return_inverse=True)
+        keys = np.stack([last[:, None] - steps, within], -1)
+        patterns, which = np.unique(keys.reshape(len(keys), -1), axis=0, return_inverse=True)
         for k, pattern in enumerate(patterns):
             scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
             rows = np.flatnonzero(which.reshape(-1) == k)
-            found.append(Rows(number, scope, rows, last[rows]))
+            found.append(ScopeTables(number, scope, rows, last[rows]))
     return found

@@ -1,8 +1,4 @@
-"""One slice enters: the steps of a plan in an algebra (scaled numbers, logarithms, max-plus),
-forward and back.
-"""
-
-from __future__ import annotations
+"""One slice enters: the steps of a plan in an algebra (scaled, log, max-plus), and back."""
 
 from collections.abc import Callable
 from math import prod
@@ -16,16 +12,14 @@ from ...factors.semirings import first_max
 from ..path.layout import Array
 from ..path.logs import normalise, sum_out
 from ..path.scaled import finite_top, inverse
-from .slice_plan import Block, Scope, SlicePlan, Var
+from .slice_plan import Scope, SliceBlock, SlicePlan, Var
 
 Logs = tuple[Array, ...]
 Choice = Callable[[Array, Array], Array]
 
 
 class Algebra(NamedTuple):
-    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives a message of size one
-    and its log-size.
-    """
+    """`contract` sums message[c, e, r] table[c, e, b] over e; `settle` gives size one, log-size."""
 
     lift: Callable[[Array], Array]
     to_log: Callable[[Array], Array]
@@ -89,31 +83,24 @@ def on_axes(logs: Array, scope: Scope, axes: Scope) -> Array:
     return jnp.transpose(logs, order).reshape(shape)
 
 
-class Table(NamedTuple):
+class BlockTable(NamedTuple):
     """`values` [kept, summed, local, born], each axis merged; `top` was taken out."""
 
     values: Array
     top: Array
 
 
-def table_of(
-    plan: SlicePlan, scopes: tuple[Scope, ...], block: Block, logs: Logs, algebra: Algebra
-) -> Table:
+def table_of(plan: SlicePlan, block: SliceBlock, logs: Logs, algebra: Algebra) -> BlockTable:
     """The product of the block's factors."""
-    total = log_product(plan, scopes, block.table, block.factors, logs)
+    total = log_product(plan, block.table, block.factors, logs)
     top = finite_top(total, tuple(range(total.ndim)))
     shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
-    return Table(algebra.lift((total - top).reshape(shape)), top.reshape(()))
+    return BlockTable(algebra.lift((total - top).reshape(shape)), top.reshape(()))
 
 
-def log_product(
-    plan: SlicePlan, scopes: tuple[Scope, ...], axes: Scope, chosen: tuple[int, ...], logs: Logs
-) -> Array:
-    """The sum of log-factors over `axes`. Halves of the variables are summed up first: the whole is
-    large, they small.
-
-    The barrier keeps the compiler from doing the work of the halves again at every entry of the
-    whole.
+def log_product(plan: SlicePlan, axes: Scope, chosen: tuple[int, ...], logs: Logs) -> Array:
+    """The sum of log-factors over `axes`; halves of the variables are summed up first, as they are
+    small. The barrier keeps the compiler from doing their work again at every entry.
     """
     total = jnp.zeros(plan.shape(axes), logs[0].dtype)
     numbers = sorted({v for _, v in axes})
@@ -122,17 +109,17 @@ def log_product(
         tuple(v for v in axes if v[1] in early),
         tuple(v for v in axes if v[1] not in early),
     ):
-        within = tuple(i for i in chosen if set(scopes[i]) <= set(half))
+        within = tuple(i for i in chosen if set(plan.scopes[i]) <= set(half))
         if len(within) > 1 and len(half) < len(axes):
             chosen = tuple(i for i in chosen if i not in within)
-            part = optimization_barrier(log_product(plan, scopes, half, within, logs))
+            part = optimization_barrier(log_product(plan, half, within, logs))
             total = total + on_axes(part, half, axes)
     for i in chosen:
-        total = total + on_axes(logs[i], scopes[i], axes)
+        total = total + on_axes(logs[i], plan.scopes[i], axes)
     return total
 
 
-def merged(plan: SlicePlan, block: Block, message: Array) -> Array:
+def merged(plan: SlicePlan, block: SliceBlock, message: Array) -> Array:
     """[kept, summed, rest], each merged into one axis."""
     parts = (block.kept, block.summed, block.rest)
     order = [block.before.index(var) for part in parts for var in part]
@@ -141,32 +128,27 @@ def merged(plan: SlicePlan, block: Block, message: Array) -> Array:
 
 
 def apply_block(
-    plan: SlicePlan,
-    scopes: tuple[Scope, ...],
-    block: Block,
-    message: Array,
-    logs: Logs,
-    algebra: Algebra,
+    plan: SlicePlan, block: SliceBlock, message: Array, logs: Logs, algebra: Algebra
 ) -> tuple[Array, Array]:
     """The message on `block.after`, and the log of what was taken out."""
-    table, taken = table_of(plan, scopes, block, logs, algebra)
+    table, taken = table_of(plan, block, logs, algebra)
     message = algebra.contract(merged(plan, block, message), algebra.total(table, 2))
     message = message.reshape(plan.shape(block.after))
     for i in block.touches:
         top = finite_top(logs[i], tuple(range(logs[i].ndim)))
-        message = algebra.mul(message, on_axes(algebra.lift(logs[i] - top), scopes[i], block.after))
+        message = algebra.mul(
+            message, on_axes(algebra.lift(logs[i] - top), plan.scopes[i], block.after)
+        )
         taken = taken + top.reshape(())
     return message, taken
 
 
-def advance(
-    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, message: Array, logs: Logs
-) -> tuple[Array, Array]:
+def advance(plan: SlicePlan, algebra: Algebra, message: Array, logs: Logs) -> tuple[Array, Array]:
     """The message after one more slice, of unit size, and the log of its size."""
     taken = jnp.zeros((), message.dtype)
     axes = plan.entry
     for block in plan.blocks:
-        message, top = apply_block(plan, scopes, block, message, logs, algebra)
+        message, top = apply_block(plan, block, message, logs, algebra)
         taken, axes = taken + top, block.after
     message = jnp.transpose(message, [axes.index(var) for var in plan.leave])
     message, size = algebra.settle(message)
@@ -181,14 +163,12 @@ def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
 
 
 def run_slices(
-    plan: SlicePlan, scopes: tuple[Scope, ...], algebra: Algebra, logs: Logs, keep: bool
+    plan: SlicePlan, algebra: Algebra, logs: Logs, keep: bool
 ) -> tuple[Array, Array, Any]:
-    """The last message, the log-size of every slice [T], and if asked the message before each slice
-    [T, ...].
-    """
+    """The last message, all log-sizes [T], and if asked the message before each [T, ...]."""
 
     def step(message: Array, read: Logs) -> tuple[Array, tuple[Array, Array | None]]:
-        new, size = advance(plan, scopes, algebra, message, read)
+        new, size = advance(plan, algebra, message, read)
         return new, (size, message if keep else None)
 
     last, (sizes, messages) = scan(step, empty_message(plan, algebra, logs[0].dtype), logs)
@@ -196,20 +176,13 @@ def run_slices(
 
 
 def pull_back(
-    plan: SlicePlan,
-    scopes: tuple[Scope, ...],
-    algebra: Algebra,
-    logs: Logs,
-    messages: Array,
-    weight: Array,
+    plan: SlicePlan, algebra: Algebra, logs: Logs, messages: Array, weight: Array
 ) -> Logs:
-    """The gradient of the sum of log-sizes: each slice is done again from the message it began
-    with, then reversed.
-    """
+    """The gradient of the sum of log-sizes: each slice done again from its message, reversed."""
 
     def step(change: Array, read: tuple[Array, Logs]) -> tuple[Array, Logs]:
         message, values = read
-        _, reverse = jax.vjp(lambda m, v: advance(plan, scopes, algebra, m, v), message, values)
+        _, reverse = jax.vjp(lambda m, v: advance(plan, algebra, m, v), message, values)
         back, found = reverse((change, weight))
         return back, found
 
@@ -218,7 +191,6 @@ def pull_back(
 
 def decode(
     plan: SlicePlan,
-    scopes: tuple[Scope, ...],
     algebra: Algebra,
     logs: Logs,
     last: Array,
@@ -226,10 +198,8 @@ def decode(
     choose: Choice,
     uniforms: Array,
 ) -> Array:
-    """States [T, draws, variables]: the last slice first, each block's choice among what it summed
-    made again.
-
-    `uniforms` [T + 1, blocks, draws].
+    """States [T, draws, variables], the last slice first: each block's choice among what it summed
+    is made again. `uniforms` [T + 1, blocks, draws].
     """
     draws = uniforms.shape[-1]
 
@@ -240,10 +210,10 @@ def decode(
         known = {(lag - 1, v): x for (lag, v), x in states.items()}
         before = [message]
         for block in plan.blocks[:-1]:
-            before.append(apply_block(plan, scopes, block, before[-1], values, algebra)[0])
+            before.append(apply_block(plan, block, before[-1], values, algebra)[0])
         for number, block in reversed(list(enumerate(plan.blocks))):
             known |= choose_block(
-                plan, scopes, block, before[number], values, algebra, known, choose, uniform[number]
+                plan, block, before[number], values, algebra, known, choose, uniform[number]
             )
         found = jnp.stack([known[0, v] for v in range(len(plan.sizes))], axis=-1)
         return {var: known[var] for var in plan.entry}, found
@@ -255,8 +225,7 @@ def decode(
 
 def choose_block(
     plan: SlicePlan,
-    scopes: tuple[Scope, ...],
-    block: Block,
+    block: SliceBlock,
     message: Array,
     logs: Logs,
     algebra: Algebra,
@@ -265,7 +234,7 @@ def choose_block(
     uniform: Array,
 ) -> dict[Var, Array]:
     """The states of `summed` and `local`, given all that the block leaves."""
-    table = table_of(plan, scopes, block, logs, algebra).values
+    table = table_of(plan, block, logs, algebra).values
     kept, rest, born = (
         ravel(plan, part, known, uniform.shape) for part in (block.kept, block.rest, block.born)
     )
@@ -285,8 +254,6 @@ def ravel(plan: SlicePlan, scope: Scope, known: dict[Var, Array], shape: tuple[i
 
 
 def unravel(plan: SlicePlan, scope: Scope, position: Array) -> dict[Var, Array]:
-    return (
-        dict(zip(scope, jnp.unravel_index(position, plan.shape(scope)), strict=True))
-        if scope
-        else {}
-    )
+    if scope:
+        return dict(zip(scope, jnp.unravel_index(position, plan.shape(scope)), strict=True))
+    return {}

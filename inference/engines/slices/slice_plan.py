@@ -1,13 +1,10 @@
-"""How a message moves over one slice: old variables are summed away one after the other, new ones
-enter with them.
+"""How a message moves over one slice: old variables are summed away, new ones enter with them.
 
 A variable of the plan is (lag, number): lag 0 is the slice that enters. Each elimination multiplies
 in the factors that touch the variable; eliminations that follow each other become one block while
 their table stays small, so that the work is a few products of matrices: the front axes are summed
-away, the new ones appear at the back, and after a whole slice the axes stand where they stood.
+away, the new ones appear at the back, and after a slice the axes stand where they stood.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
@@ -20,10 +17,8 @@ TABLE = 1024
 """Eliminations share a block while its table has at most so many entries."""
 
 
-class Block(NamedTuple):
-    """message[kept, summed, rest] times table[kept, summed, local, born], summed over `summed` and
-    `local`.
-    """
+class SliceBlock(NamedTuple):
+    """message[kept, summed, rest] * table[kept, summed, local, born], summed over the middle."""
 
     before: Scope
     kept: Scope
@@ -45,13 +40,12 @@ class Block(NamedTuple):
 
 
 class SlicePlan(NamedTuple):
-    """`entry` are the axes of the message before a slice enters; `leave` the same variables after
-    it, a lag younger.
-    """
+    """`entry` are the message's axes before a slice enters; `leave` after it, a lag younger."""
 
     sizes: tuple[int, ...]
+    scopes: tuple[Scope, ...]
     entry: Scope
-    blocks: tuple[Block, ...]
+    blocks: tuple[SliceBlock, ...]
     leave: Scope
 
     def shape(self, scope: Iterable[Var]) -> tuple[int, ...]:
@@ -78,7 +72,7 @@ def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = T
         if leaving == entry:
             break
         entry = leaving
-    return SlicePlan(sizes, entry, blocks, tuple((lag - 1, v) for lag, v in entry))
+    return SlicePlan(sizes, scopes, entry, blocks, tuple((lag - 1, v) for lag, v in entry))
 
 
 def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:
@@ -91,7 +85,7 @@ def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:
 
 def plan_blocks(
     sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, table: int
-) -> tuple[Block, ...]:
+) -> tuple[SliceBlock, ...]:
     oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
     groups = grouped(sizes, scopes, eliminations(sizes, scopes, entry, oldest), table)
     everyone = {(0, v) for v in range(len(sizes))}
@@ -114,9 +108,7 @@ def entries(sizes: tuple[int, ...], variables: Iterable[Var]) -> int:
 def eliminations(
     sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, oldest: list[Var]
 ) -> list[Var]:
-    """Next is what leaves the smallest message, then what needs the smallest, then what stands
-    first.
-    """
+    """Next is what leaves the smallest message, then what needs the smallest, then the first."""
     order: list[Var] = []
     alive = set(entry)
     waiting = sorted(oldest, key=lambda var: entry.index(var) if var in entry else len(entry))
@@ -154,10 +146,8 @@ def grouped(
 
 def chain_blocks(
     scopes: tuple[Scope, ...], entry: Scope, groups: Sequence[list[Var]], unborn: Scope
-) -> list[Block]:
-    """The blocks in order; a factor goes into the first table that holds all of it, or is
-    multiplied in afterwards.
-    """
+) -> list[SliceBlock]:
+    """A factor goes into the first table that holds all of it, or is multiplied in afterwards."""
     axes, waiting, blocks = entry, list(range(len(scopes))), []
     later = {var for group in groups for var in group}
     for group in groups:
@@ -174,6 +164,8 @@ def chain_blocks(
         waiting = [i for i in waiting if i not in inside and i not in touches]
         summed = tuple(v for v in axes if v in gone)
         local = tuple(v for v in group if v not in axes)
-        blocks.append(Block(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches)))
+        blocks.append(
+            SliceBlock(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches))
+        )
         axes = blocks[-1].after
     return blocks

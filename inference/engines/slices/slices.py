@@ -1,14 +1,10 @@
-"""Chains of slices: several variables a step, factors that reach back any number of steps; grids,
-row by row.
+"""Chains of slices: several variables a step, factors that reach back some steps; grids by row.
 
-Coupled and factorial chains, chains of higher order and grids are one mechanism: a message over the
-variables that later factors still need moves from slice to slice, in scaled numbers where that is
-safe (domains.py). One variable with factors of lag 0 and 1 is a plain chain and runs as one.
+A message over the variables that later factors still need moves from slice to slice, in scaled
+numbers where that is safe (domains.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -17,7 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from ...errors import InferenceError, MemoryLimitError
-from ...planning.memory import default_memory_limit, format_bytes
+from ...planning.plan import default_memory_limit, format_bytes
+from ..engine import Decoded
 from ..path import decode as chain_decode
 from ..path import sums
 from ..path.domains import (
@@ -31,28 +28,24 @@ from ..path.domains import (
 )
 from ..path.layout import Array, ArrayLike, as_floats
 from ..path.scaled import finite_top
+from ..tree.circuit import STATIC
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
 NAMED = 6
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["values"],
-    meta_fields=["sizes", "steps", "scopes"],
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`.
-
-    A scope names (lag, variable) pairs, with lag 0 among them; its values [T - largest lag, d1, d2,
-    ...] at row s are those of the factor whose lag 0 is the step s + largest lag.
+    """exp(sum of factors) over x[t, v] with `sizes[v]` states, t < `steps`. A scope names (lag,
+    variable) pairs, with lag 0 among them; its values [T - largest lag, d1, d2, ...] at row s are
+    those of the factor whose lag 0 is the step s + largest lag.
     """
 
-    sizes: tuple[int, ...]
-    steps: int
-    scopes: tuple[Scope, ...]
+    sizes: tuple[int, ...] = field(metadata=STATIC)
+    steps: int = field(metadata=STATIC)
+    scopes: tuple[Scope, ...] = field(metadata=STATIC)
     values: tuple[ArrayLike, ...]
 
 
@@ -63,26 +56,17 @@ class SliceMarginals(NamedTuple):
     factors: tuple[Array, ...]
 
 
-class SliceStates(NamedTuple):
-    """`states` [T, variables] and their `score`."""
-
-    states: Array
-    score: Array
-
-
 def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
     """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
     checked = check_slices(slices)
     verify_domain(domain, of_log_partition=True)
     if is_plain_chain(checked):
         return sums.log_partition(*as_chain(checked), domain=domain)
-    return log_partition_of_logs(checked.sizes, checked.scopes, domain, padded(checked))
+    return log_partition_of_logs(plan_of(checked), domain, padded(checked))
 
 
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
-    """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros where nothing is
-    possible.
-    """
+    """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros if impossible."""
     checked = check_slices(slices)
     verify_domain(domain)
     found = jax.grad(partial(log_partition, domain=domain))(checked)
@@ -93,14 +77,14 @@ def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     return SliceMarginals(tuple(given[v] for v in range(len(slices.sizes))), found.values[:count])
 
 
-def mode(slices: Slices) -> SliceStates:
+def mode(slices: Slices) -> Decoded:
     """One most probable configuration."""
     checked = check_slices(slices)
     if is_plain_chain(checked):
         found = chain_decode.mode(*as_chain(checked))
-        return SliceStates(found.states[:, None], found.score)
+        return Decoded(found.states[:, None], found.score)
     states = decoded(checked, MAX, lambda logs, _: jnp.argmax(logs, axis=-1), jnp.zeros((1,)))[:, 0]
-    return SliceStates(states, score(checked, states))
+    return Decoded(states, score(checked, states))
 
 
 def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -> Array:
@@ -109,11 +93,12 @@ def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -
     verify_domain(domain)
     if is_plain_chain(checked):
         return chain_decode.sample(key, *as_chain(checked), draws=draws, domain=domain)[..., None]
-    blocks = max(len(plan_of(checked, algebra).blocks) for algebra in (SCALED, LOGS))
+    plan = plan_of(checked)
+    blocks = max(len(in_algebra(plan, algebra).blocks) for algebra in (SCALED, LOGS))
     uniforms = jax.random.uniform(key, (checked.steps + 1, blocks, draws), checked.values[0].dtype)
     states = choose_domain(
         domain,
-        lambda: is_safe(checked.sizes, checked.scopes, padded(checked)),
+        lambda: is_safe(plan, padded(checked)),
         lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
         lambda: decoded(checked, LOGS, chain_decode.invert_logs, uniforms),
     )
@@ -167,7 +152,7 @@ def verify_slices(slices: Slices) -> None:
 
 
 def verify_memory(slices: Slices) -> None:
-    plan = plan_of(slices, SCALED)
+    plan = plan_of(slices)
     needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
     if needed > default_memory_limit():
         names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
@@ -201,30 +186,26 @@ def padded(slices: Slices) -> Logs:
     return tuple(jnp.pad(v, width) for v, width in zip(slices.values, widths, strict=True))
 
 
-def plan_of(slices: Slices, algebra: Algebra) -> SlicePlan:
-    return plan_for(slices.sizes, slices.scopes, algebra)
+def plan_of(slices: Slices) -> SlicePlan:
+    return plan_slice(slices.sizes, slices.scopes)
 
 
-def plan_for(sizes: tuple[int, ...], scopes: tuple[Scope, ...], algebra: Algebra) -> SlicePlan:
-    """Products of matrices are worth blocks; other sums hold all their terms at once, and go one by
-    one.
-    """
-    return plan_slice(sizes, scopes) if algebra is SCALED else plan_slice(sizes, scopes, table=0)
+def in_algebra(plan: SlicePlan, algebra: Algebra) -> SlicePlan:
+    """Products of matrices are worth blocks; other sums hold all terms at once, so one by one."""
+    return plan if algebra is SCALED else plan_slice(plan.sizes, plan.scopes, table=0)
 
 
 def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> Array:
-    plan, logs = plan_of(slices, algebra), padded(slices)
-    last, _, messages = run_slices(plan, slices.scopes, algebra, logs, keep=True)
+    plan, logs = in_algebra(plan_of(slices), algebra), padded(slices)
+    last, _, messages = run_slices(plan, algebra, logs, keep=True)
     shape = (slices.steps + 1, len(plan.blocks), uniforms.shape[-1])
     given = jnp.zeros(shape) if uniforms.ndim == 1 else uniforms[:, : len(plan.blocks)]
-    return decode(plan, slices.scopes, algebra, logs, last, messages, choose, given)
+    return decode(plan, algebra, logs, last, messages, choose, given)
 
 
-def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Array]:
-    """Of the widest slice: the ranges of its factors of at least `arity`, added; with zeros, and
-    without them.
-    """
-    chosen = [v for scope, v in zip(scopes, logs, strict=True) if len(scope) >= arity]
+def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
+    """The ranges of a slice's factors of at least `arity`, added, with zeros and without."""
+    chosen = [v for scope, v in zip(plan.scopes, logs, strict=True) if len(scope) >= arity]
     with_zeros, finite = jnp.zeros(logs[0].shape[0]), jnp.zeros(logs[0].shape[0])
     for size in {v[0].size for v in chosen}:
         alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
@@ -236,63 +217,45 @@ def spans(scopes: tuple[Scope, ...], logs: Logs, arity: int) -> tuple[Array, Arr
     return jnp.max(with_zeros), jnp.max(finite)
 
 
-def is_narrow(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
-    """(a) of domains.py: what a message loses counts for at most the ranges of the factors still to
-    come.
-    """
-    reach = max([1, *reaches(sizes, scopes)])
-    return spans(scopes, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
+def is_safe(plan: SlicePlan, logs: Logs) -> Array:
+    """(a) of domains.py, or (b): what is lost counts for at most the factors still to come."""
+    reach = max([1, *reaches(plan.sizes, plan.scopes)])
+    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
 
-
-def is_safe(sizes: tuple[int, ...], scopes: tuple[Scope, ...], logs: Logs) -> Array:
     def messages_held() -> Array:
-        plan = plan_for(sizes, scopes, SCALED)
-        last, _, messages = run_slices(plan, scopes, SCALED, jax.lax.stop_gradient(logs), keep=True)
+        last, _, messages = run_slices(plan, SCALED, jax.lax.stop_gradient(logs), keep=True)
         lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
-        return nothing_lost(spans(scopes, logs, 0)[1], lowest)
+        return nothing_lost(spans(plan, logs, 0)[1], lowest)
 
-    narrow = is_narrow(sizes, scopes, logs)
     return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
-def log_partition_of_logs(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], domain: Domain, logs: Logs
-) -> Array:
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def log_partition_of_logs(plan: SlicePlan, domain: Domain, logs: Logs) -> Array:
     def total(algebra: Algebra) -> Array:
-        return jnp.sum(
-            run_slices(plan_for(sizes, scopes, algebra), scopes, algebra, logs, keep=False)[1]
-        )
+        return jnp.sum(run_slices(in_algebra(plan, algebra), algebra, logs, keep=False)[1])
 
     return choose_domain(  # type: ignore[no-any-return]
-        domain, lambda: is_safe(sizes, scopes, logs), lambda: total(SCALED), lambda: total(LOGS)
+        domain, lambda: is_safe(plan, logs), lambda: total(SCALED), lambda: total(LOGS)
     )
 
 
 @log_partition_of_logs.defjvp
 def derivative(
-    sizes: tuple[int, ...],
-    scopes: tuple[Scope, ...],
-    domain: Domain,
-    primals: tuple[Logs],
-    tangents: tuple[Logs],
+    plan: SlicePlan, domain: Domain, primals: tuple[Logs], tangents: tuple[Logs]
 ) -> tuple[Array, Array]:
-    """d log Z = sum of marginals * d logs: forward with the messages kept, T times one of them,
-    then back.
-    """
+    """d log Z = sum of marginals * d logs: forward with the T messages kept, then back."""
     (logs,), (changes,) = primals, tangents
 
     def found(algebra: Algebra) -> tuple[Array, Logs]:
-        plan = plan_for(sizes, scopes, algebra)
-        _, totals, messages = run_slices(plan, scopes, algebra, logs, keep=True)
+        own = in_algebra(plan, algebra)
+        _, totals, messages = run_slices(own, algebra, logs, keep=True)
         log_z = jnp.sum(totals)
         weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
-        return log_z, pull_back(plan, scopes, algebra, logs, messages, weight)
+        return log_z, pull_back(own, algebra, logs, messages, weight)
 
     log_z, marginals = choose_domain(
-        domain, lambda: is_safe(sizes, scopes, logs), lambda: found(SCALED), lambda: found(LOGS)
+        domain, lambda: is_safe(plan, logs), lambda: found(SCALED), lambda: found(LOGS)
     )
-    return log_z, sum(
-        [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)],
-        jnp.zeros_like(log_z),
-    )
+    changed = [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)]
+    return log_z, sum(changed, jnp.zeros_like(log_z))

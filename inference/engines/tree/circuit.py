@@ -1,13 +1,10 @@
-"""An arithmetic circuit over one flat buffer: out[o] = sum_k buffer[left[k, o]] * buffer[right[k,
-o]], level by level.
+"""An arithmetic circuit over a flat buffer: out[o] = sum_k buffer[left[k, o]] buffer[right[k, o]].
 
 Every product of a plan, upwards or downwards, is such a sum for each of its entries (book lines
 4279-4306). Entries of one level do not depend on each other, so they are cut into tiles of one
 shape (terms, columns), whatever factors they come from: a program that walks the tiles has the size
 of one tile. Sums of more terms become sums of sums.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Variables = tuple[int, ...]
 ONE, ZERO, RESERVED = 0, 1, 2  # the first places of every buffer hold these numbers
+STATIC = {"static": True}  # fields of a pytree that shape the compiled code
 TERMS = (2, 4, 8)
 COLUMNS = (16, 32, 64, 128, 256)
 TURN, TERM = 2500.0, 5.0  # nanoseconds of a tile, and of a term in it
@@ -44,9 +42,7 @@ class Tiles(NamedTuple):
 
 @dataclass(eq=False)
 class Circuit:
-    """Tensors by number, each on some variables in axis order; inputs have a place, the others are
-    sums. 0 is one.
-    """
+    """Tensors by number with their axes; inputs have a place, others are sums, 0 is one."""
 
     sizes: Sequence[int]
     variables: list[Variables] = field(default_factory=lambda: [()])
@@ -145,9 +141,7 @@ def choose_tile(circuit: Circuit) -> tuple[int, int]:
 
 
 def schedule(circuit: Circuit, first: int) -> Schedule:
-    """Writes from `first` on, level after level; a tile's unused columns are overwritten by the
-    next one.
-    """
+    """Writes from `first` on, level by level; the next tile overwrites unused columns."""
     terms, columns = choose_tile(circuit)
     starts = dict(circuit.places)
     partial: dict[int, int] = {}

@@ -1,16 +1,12 @@
-"""The way back down a circuit: one term is chosen at every sum, so one entry of every table, so one
-configuration.
+"""The way back down a circuit: one term is chosen at every sum, so one entry of every table.
 
 Upwards the circuit is maximised (for the mode) or summed (for samples). Downwards the chosen entry
 of a product says which entries of its two factors were multiplied; a choice is the largest term,
 the first of equals (GM25), or a term with probability in proportion to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -20,12 +16,12 @@ from jax import lax
 
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
-from .circuit import Ints, Schedule, Tiles, layers_of, schedule
+from ..engine import Decoded
+from .circuit import STATIC, Ints, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
 from .lowering import Lowering
-from .machine import lengthened, read, take, walk
 from .numbers import Wide, power_of_two, sum_of_products
-from .passes import leaf_logs, wide_leaves
+from .passes import leaf_logs, lengthened, read, take, walk, wide_leaves
 from .structure import Structure
 
 Array = Any
@@ -50,17 +46,10 @@ class Reading(NamedTuple):
     size: Array
 
 
-DATA = ("sources", "evidence", "tiles", "terms", "products", "roots", "root_places", "reading")
-
-
-@partial(
-    jax.tree_util.register_dataclass, data_fields=DATA, meta_fields=("length", "nodes", "depth")
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """A circuit without a crown and the way down it; `terms[place]` is where the tiles keep the
-    terms of an entry.
-    """
+    """A circuit without a crown and the way down; `terms[place]` says where its terms are."""
 
     sources: Any
     evidence: Any
@@ -70,18 +59,9 @@ class Trail:
     roots: Any
     root_places: Any
     reading: Reading
-    length: int
-    nodes: int
-    depth: int
-
-
-class Mode(NamedTuple):
-    """A state for each variable, and the sum of its log-potentials: minus infinity where nothing is
-    possible.
-    """
-
-    states: Array
-    log_score: Array
+    length: int = field(metadata=STATIC)
+    nodes: int = field(metadata=STATIC)
+    depth: int = field(metadata=STATIC)
 
 
 def lower_trail(structure: Structure, leaves: Leaves, plan: Plan) -> Trail:
@@ -124,9 +104,7 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
 
 
 def term_places(up: Schedule) -> Ints:
-    """Where the first term of each entry stands in the tiles; the others follow a row of columns
-    apart.
-    """
+    """Where the first term of each entry is in the tiles; others follow a row apart."""
     _, terms, columns = up.tiles.left.shape
     places = np.zeros(up.length, np.int32)
     for i, start in enumerate(up.tiles.starts.tolist()):
@@ -145,10 +123,8 @@ def reading_of(structure: Structure, leaves: Leaves) -> Reading:
     return Reading(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
-def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
-    """argmax_x of the sum of log-potentials: the circuit in (max, +), then its largest terms (GM04,
-    GM25).
-    """
+def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:
+    """argmax_x of the log-potentials: the circuit in (max, +), then its terms (GM04, GM25)."""
     logs = leaf_logs(trail, tables, log_evidence)
     start = jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs])
     buffer = walk(trail.tiles, lengthened(start, trail.length), lambda a, b: jnp.max(a + b, axis=0))
@@ -157,7 +133,7 @@ def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Mode:
         return jnp.argmax(take(buffer, left) + take(buffer, right))
 
     states = descend(trail, largest, jnp.zeros((len(trail.products.node), trail.depth)))
-    return Mode(states, jnp.sum(take(buffer, trail.root_places)))
+    return Decoded(states, jnp.sum(take(buffer, trail.root_places)))
 
 
 def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_evidence: Array) -> Array:
@@ -184,9 +160,7 @@ def choose_term(left: Wide, right: Wide, chance: Array) -> Array:
 
 
 def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
-    """The states of all variables, from the roots down; `chances` has a row for each product, one
-    for each choice.
-    """
+    """The states of all variables, from the roots down; `chances` has a row a product."""
     tiles = trail.tiles
     _, terms, columns = tiles.left.shape
     lefts, rights = tiles.left.reshape(-1), tiles.right.reshape(-1)

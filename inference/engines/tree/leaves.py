@@ -1,11 +1,7 @@
-"""Where tables and evidence enter: every table is a leaf, and a variable's evidence is added to its
-smallest table.
+"""Where tables and evidence enter: tables are leaves, evidence joins a variable's smallest one.
 
-A variable without a small table gets a leaf of its own. Leaves that take evidence in (hosts) lie
-first in the buffer.
+A variable without a small table gets a leaf of its own. Leaves with evidence (hosts) lie first.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import prod
@@ -21,9 +17,7 @@ HOST_ENTRIES = 1024
 
 
 class Leaf(NamedTuple):
-    """A table at `place` in the buffer (if it is there) and at `start` in the arrays given (or
-    nowhere: all ones).
-    """
+    """A table at `place` in the buffer and at `start` in the arrays given (None: all ones)."""
 
     scope: Variables
     place: int | None
@@ -32,11 +26,8 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """`sources` of all entries among the tables given and a last zero; `evidence` sources of those
-    that take it in.
-
-    `leaves[i]` is factor i, then come leaves of evidence alone; `hosts[v]` is the leaf that takes
-    the evidence of v.
+    """`leaves[i]` is factor i, then come leaves of evidence alone; `hosts[v]` takes the evidence of
+    v; `sources` of all entries among the tables (a last zero), `evidence` of those that take it.
     """
 
     leaves: list[Leaf]
@@ -75,9 +66,7 @@ def lay_leaves(structure: Structure, outside: Collection[int] = ()) -> Leaves:
 
 
 def find_hosts(structure: Structure) -> list[int]:
-    """The smallest table that has the variable; a new leaf, numbered after the factors, where none
-    is small.
-    """
+    """The smallest table that has the variable; a new leaf where none is small."""
     hosts = [-1] * len(structure.sizes)
     entries = [prod([structure.sizes[v] for v in f.scope]) for f in structure.factors]
     for i in sorted(range(len(entries)), key=entries.__getitem__):
@@ -93,9 +82,7 @@ def find_hosts(structure: Structure) -> list[int]:
 
 
 def evidence_sources(structure: Structure, hosting: list[Leaf]) -> Ints:
-    """Row j: where each entry of the hosts finds the evidence of the j-th variable it takes, a last
-    zero if none.
-    """
+    """Row j: where entries of hosts find the evidence of their j-th variable, else a zero."""
     none = len(structure.sizes) * structure.most_states
     rows = max([len(leaf.takes) for leaf in hosting], default=0)
     blocks = []

@@ -1,13 +1,8 @@
 """Small plans written out: all products of one shape and level are one operation, in logarithms.
 
-    out = log sum exp (left + right) over what is summed,    for as many products as there are side
-    by side
-
-A program of a few operations runs tens of times faster than the walk over tiles that large plans
-need; JAX derives its gradient, the marginals.
+A program of a few operations out = log sum exp (left + right) runs tens of times faster than the
+walk over tiles that large plans need; JAX derives its gradient, the marginals.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,17 +24,15 @@ MOST_BATCHES = 64
 MOST_TERMS = 100_000
 
 
-class Place(NamedTuple):
+class ArrayRow(NamedTuple):
     """Row `row` of array `array`."""
 
     array: int
     row: int
 
 
-class Shape(NamedTuple):
-    """Products of tensors with these axes, numbered along (kept..., summed...); `sizes` are
-    theirs.
-    """
+class ProductShape(NamedTuple):
+    """Products of tensors with these axes, numbered along (kept..., summed...), of `sizes`."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -48,25 +41,21 @@ class Shape(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Products of one shape: where their factors lie. Those without a right factor are sums
-    alone.
-    """
+    """Products of one shape: where their factors lie; without a right one, sums alone."""
 
-    shape: Shape
-    left: tuple[Place, ...]
-    right: tuple[Place, ...]
+    shape: ProductShape
+    left: tuple[ArrayRow, ...]
+    right: tuple[ArrayRow, ...]
 
 
 class Levels(NamedTuple):
-    """Arrays of leaves come first, one for each group of tables and one for each list of `alone`;
-    then the batches'.
-
+    """Arrays of leaves, one for each group of tables and each list of `alone`, then the batches'.
     `takes` tells for each group and axis which factors take in the evidence of their variable;
     `alone` are variables of one size each whose evidence no factor takes in.
     """
 
     batches: tuple[Batch, ...]
-    roots: tuple[Place, ...]
+    roots: tuple[ArrayRow, ...]
     takes: tuple[tuple[np.ndarray[Any, Any], ...], ...]
     alone: tuple[list[int], ...]
 
@@ -80,7 +69,7 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
     scopes = [leaf.scope for leaf in leaves.leaves]
     count = len(structure.groups) + len(alone)
     levels = [0] * len(scopes)
-    waiting: dict[tuple[int, Shape], list[tuple[int, int, int]]] = {}
+    waiting: dict[tuple[int, ProductShape], list[tuple[int, int, int]]] = {}
     for number, step in enumerate(plan.tree.steps, plan.tree.leaf_count):
         scope: Scope = tuple([int(plan.names[v]) for v in bits(step.scope)])  # type: ignore[call-overload]
         scopes.append(scope)
@@ -97,7 +86,7 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
         members = sorted(waiting[_, shape], key=lambda member: places[member[1]])
         right = tuple([places[other] for _, _, other in members if other != ALONE])
         batches.append(Batch(shape, tuple([places[one] for _, one, _ in members]), right))
-        places |= {node: Place(count, row) for row, (node, _, _) in enumerate(members)}
+        places |= {node: ArrayRow(count, row) for row, (node, _, _) in enumerate(members)}
         count += 1
     roots = tuple([places[root] for root in plan.tree.roots])
     return Levels(tuple(batches), roots, taken(structure, leaves), alone)
@@ -113,25 +102,27 @@ def evidence_alone(structure: Structure, leaves: Leaves) -> tuple[list[int], ...
 
 def leaf_places(
     structure: Structure, leaves: Leaves, alone: tuple[list[int], ...]
-) -> dict[int, Place]:
+) -> dict[int, ArrayRow]:
     """Factors in the order of their groups, then the variables that have a leaf of their own."""
     places = [
-        Place(g, row)
+        ArrayRow(g, row)
         for g, group in enumerate(structure.groups)
         for row in range(len(group.scopes))
     ]
     start = len(structure.groups)
     by_variable = {
-        v: Place(start + k, row) for k, own in enumerate(alone) for row, v in enumerate(own)
+        v: ArrayRow(start + k, row) for k, own in enumerate(alone) for row, v in enumerate(own)
     }
     places += [by_variable[leaf.scope[0]] for leaf in leaves.leaves[len(places) :]]
     return dict(enumerate(places))
 
 
-def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> Shape:
+def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> ProductShape:
     axes = {v: axis for axis, v in enumerate(dict.fromkeys([*out, *left, *right]))}
     sizes = tuple([structure.sizes[v] for v in axes])
-    return Shape(tuple([axes[v] for v in left]), tuple([axes[v] for v in right]), len(out), sizes)
+    return ProductShape(
+        tuple([axes[v] for v in left]), tuple([axes[v] for v in right]), len(out), sizes
+    )
 
 
 def taken(structure: Structure, leaves: Leaves) -> tuple[tuple[np.ndarray[Any, Any], ...], ...]:
@@ -190,7 +181,7 @@ def run_batch(batch: Batch, arrays: list[Array]) -> Array:
     return log_sum_exp(product, axes, jnp) if axes else product
 
 
-def aligned(stacked: Array, axes: tuple[int, ...], shape: Shape) -> Array:
+def aligned(stacked: Array, axes: tuple[int, ...], shape: ProductShape) -> Array:
     """[rows, axes...] as [rows, all axes...], of length one where it has none."""
     order = sorted(range(len(axes)), key=axes.__getitem__)
     moved = jnp.transpose(stacked, (0, *[1 + k for k in order]))
@@ -199,7 +190,7 @@ def aligned(stacked: Array, axes: tuple[int, ...], shape: Shape) -> Array:
     )
 
 
-def rows(arrays: list[Array], places: Sequence[Place]) -> Array:
+def rows(arrays: list[Array], places: Sequence[ArrayRow]) -> Array:
     """These rows one after the other."""
     used = sorted({place.array for place in places})
     offsets = dict(zip(used, np.cumsum([0, *[len(arrays[k]) for k in used[:-1]]]), strict=True))
@@ -208,9 +199,7 @@ def rows(arrays: list[Array], places: Sequence[Place]) -> Array:
 
 
 def take(array: Array, wanted: np.ndarray[Any, Any]) -> Array:
-    """array[wanted], as a slice where the rows are evenly spaced: its gradient is then no
-    scatter.
-    """
+    """array[wanted], as a slice where rows are evenly spaced: its gradient is no scatter."""
     first, step = int(wanted[0]), int(wanted[1] - wanted[0]) if len(wanted) > 1 else 1
     if step > 0 and (np.diff(wanted) == step).all():
         return jax.lax.slice_in_dim(array, first, int(wanted[-1]) + 1, stride=step)

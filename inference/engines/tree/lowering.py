@@ -1,11 +1,7 @@
-"""A planned structure becomes a program: values up, then gradient[node] = sum of gradient[parent] *
-value[sibling].
+"""A plan becomes a program: values up, gradient[node] = sum of gradient[parent] * value[sibling].
 
-That is backpropagation through the products of the plan (GM32); a marginal is value * gradient over
-the root's value.
+That is backpropagation (GM32); a marginal is value * gradient over the root's value.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...factors.factor_graph import Name
-from ...planning.contraction import ALONE, Step
+from ...planning.contraction import ALONE, Contraction
 from ...planning.orders import bits
 from ...planning.plan import Plan, plan_contraction
 from .circuit import RESERVED, ZERO, Circuit, Ints, Schedule, Variables, schedule
-from .crown import CrownBuilder, choose_crown, crown_leaves
+from .crown import CrownBuilder, Lengths, Outputs, TreeProgram, choose_crown, crown_leaves
 from .leaves import Leaves, joined, lay_leaves
-from .program import Lengths, Program, Wanted
 from .structure import Structure
 
 
@@ -30,26 +25,22 @@ def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
 
 
 def lower_plan(
-    structure: Structure, leaves: Leaves, plan: Plan, wanted: Wanted, dense_from: float
-) -> Program:
-    """The program that answers what is wanted; products of at least `dense_from` terms are matrix
-    products.
-    """
+    structure: Structure, leaves: Leaves, plan: Plan, wanted: Outputs, dense_from: float
+) -> TreeProgram:
+    """The program of what is wanted; products of `dense_from` terms are matrix products."""
     crown = choose_crown(plan, dense_from)
-    if crown and wanted is not Wanted.ALL:
+    if crown and wanted is not Outputs.ALL:
         leaves = lay_leaves(structure, crown_leaves(plan, crown))
     lowering = Lowering(structure, leaves, plan, crown)
-    if wanted is not Wanted.PARTITION:
+    if wanted is not Outputs.PARTITION:
         lowering.go_down(
-            set(leaves.hosts) if wanted is Wanted.UNARY else set(range(len(leaves.leaves)))
+            set(leaves.hosts) if wanted is Outputs.UNARY else set(range(len(leaves.leaves)))
         )
     return finish(lowering, wanted)
 
 
 class Lowering:
-    """Tensors of each node: `values` and `gradients` in the circuit, `value_arrays`,
-    `gradient_arrays` in the crown.
-    """
+    """Of each node: `values`, `gradients` in the circuit, `..._arrays` in the crown."""
 
     def __init__(self, structure: Structure, leaves: Leaves, plan: Plan, crown: set[int]) -> None:
         self.sizes, self.leaves, self.plan, self.tree = structure.sizes, leaves, plan, plan.tree
@@ -107,9 +98,7 @@ class Lowering:
                 )
 
     def array_of(self, node: int) -> int:
-        """The value of a node in the crown, or of one just below it, in the buffer or among the
-        tables.
-        """
+        """The value of a node of the crown, or just below it: in the buffer or the tables."""
         if node not in self.value_arrays:
             self.value_arrays[node] = self.read_array(node)
         return self.value_arrays[node]
@@ -167,22 +156,13 @@ class Lowering:
         beside = self.scopes[other] if other != ALONE else ()
         return tuple([v for v in self.scopes[child] if v in above or v in beside])
 
-    def add_unary(self) -> list[int]:
-        """The tensor of each variable's marginal: value times gradient at its host, summed over the
-        rest.
-        """
-        return [
-            self.circuit.add((v,), self.values[h], self.gradients[h])
-            for v, h in enumerate(self.leaves.hosts)
-        ]
-
 
 def number_of(name: Any) -> int:
     number: int = name
     return number
 
 
-def needed_nodes(numbered: list[tuple[int, Step]], wanted: set[int]) -> set[int]:
+def needed_nodes(numbered: list[tuple[int, Contraction]], wanted: set[int]) -> set[int]:
     """The wanted leaves and all above them."""
     needed = set(wanted)
     for node, step in numbered:
@@ -201,15 +181,19 @@ def roots_of(lowering: Lowering) -> list[int]:
     return [found[leaf] for leaf in range(tree.leaf_count)]
 
 
-def finish(lowering: Lowering, wanted: Wanted) -> Program:
+def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
     """Schedules what is left and looks up where the answers lie."""
-    unary = lowering.add_unary() if wanted is not Wanted.PARTITION else []
+    unary: list[int] = []  # each variable's marginal: value * gradient at its host
+    if wanted is not Outputs.PARTITION:
+        for v, host in enumerate(lowering.leaves.hosts):
+            value, gradient = lowering.values[host], lowering.gradients[host]
+            unary.append(lowering.circuit.add((v,), value, gradient))
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
     leaf_roots = np.array(roots_of(lowering), np.int32)
     leaves = lowering.leaves
     places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
-    return Program(
+    return TreeProgram(
         sources=leaves.sources,
         evidence=leaves.evidence,
         up=first.tiles,
@@ -232,12 +216,12 @@ def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
 
 
 def table_places(
-    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Wanted
+    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Outputs
 ) -> dict[str, Ints]:
     """For each entry of the tables, in the order given: its value, its gradient and its root."""
     values, gradients, roots = [], [], []
     for i, leaf in enumerate(lowering.leaves.leaves):
-        if wanted is Wanted.ALL and leaf.start is not None:
+        if wanted is Outputs.ALL and leaf.start is not None:
             tensor = lowering.gradients[i]
             offsets = lowering.circuit.offsets(tensor, leaf.scope)
             assert leaf.place is not None

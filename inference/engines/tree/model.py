@@ -1,15 +1,11 @@
-"""A compiled structure: planned once, then every question is a pure function of tables and
-evidence.
+"""A compiled structure: every question is a pure function of tables and evidence.
 
 Tables are log-potentials, one array (factors, states...) for each group of the structure, with one
 table where all its factors share it. Evidence is an array (variables, most states) of
-log-likelihoods: zeros where nothing is known, minus infinity for states that are excluded; entries
-beyond a variable's states are ignored. Neither new tables nor new evidence compile anything again.
+log-likelihoods: zeros where nothing is known, -inf for states that are excluded; entries beyond a
+variable's states are ignored. Neither new tables nor new evidence compile anything again.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
@@ -21,30 +17,78 @@ from jax import lax
 
 from ...errors import InferenceError
 from ...planning.plan import Plan, verify_memory
-from ..engine import Engine
-from .decode import Mode, Trail, draw_samples, infer_mode, lower_trail
+from ..engine import Decoded, Engine, Tables
+from .crown import Outputs, TreeProgram
+from .decode import Trail, draw_samples, infer_mode, lower_trail
 from .leaves import Leaves
 from .levels import Levels, log_partition_by_levels, lower_levels
 from .lowering import lower_plan, plan_structure
-from .partition import Programs, log_partition, partition_and_marginals
-from .program import Program, Wanted
+from .passes import Programs, log_partition, partition_and_marginals
 from .structure import Structure
 
 Array = Any
-Tables = Sequence[Array]
 DENSE_FROM = 8192
 FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled(Engine):
+    """Pure functions that jit, vmap and grad accept; each lowers its program when first asked."""
+
+    structure: Structure
+    leaves: Leaves
+    plan: Plan
+    dense_from: float
+    levels: Levels | None
+
+    @cached_property
+    def programs(self) -> Programs:
+        return Programs(self.lower(Outputs.PARTITION), self.unary, self.lower(Outputs.ALL))
+
+    @cached_property
+    def unary(self) -> TreeProgram:
+        return self.lower(Outputs.UNARY)
+
+    @cached_property
+    def trail(self) -> Trail:
+        return on_device(lower_trail(self.structure, self.leaves, self.plan))
+
+    def lower(self, wanted: Outputs) -> TreeProgram:
+        return on_device(
+            lower_plan(self.structure, self.leaves, self.plan, wanted, self.dense_from)
+        )
+
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
+        """log Z; its gradient is the marginals of factors and variables, its Hessian covariance."""
+        whole = check_shapes(self.structure, tables, log_evidence)
+        if self.levels is not None:
+            return run_levels(self, whole, log_evidence)
+        return run_log_partition(self.programs, whole, log_evidence)
+
+    def marginals(self, tables: Tables, log_evidence: Array) -> Array:
+        """As derived, but always by tiles: the gradient of levels takes longer to compile."""
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_marginals(self.unary, whole, log_evidence)
+
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
+        """One most probable configuration and its log-score; of equals the first everywhere."""
+        whole = check_shapes(self.structure, tables, log_evidence)
+        found: Decoded = run_mode(self.trail, whole, log_evidence)
+        return found
+
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
+        """Exact joint samples (sample, variable), meaningless where log Z is -infinity."""
+        whole = check_shapes(self.structure, tables, log_evidence)
+        return run_sample(self.trail, key, count, whole, log_evidence)
 
 
 def compile_structure(
     structure: Structure, *, dense_from: float | None = None, memory: int | None = None
 ) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
-    of limited range.
-
-    With `dense_from=math.inf` no range of potentials, however wide, is lost; small networks are run
-    so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError where
-    the plan needs more than `memory` bytes.
+    of limited range; with `dense_from=math.inf` no range of potentials is lost. Small networks are
+    run so anyway, and the log-partition of the smallest is written out. Raises MemoryLimitError
+    where the plan needs more than `memory` bytes.
     """
     leaves, plan = plan_structure(structure)
     verify_memory(plan, memory)
@@ -56,72 +100,11 @@ def compile_structure(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Compiled(Engine):
-    """Pure functions that jit, vmap and grad accept; each plans its own program when first
-    asked.
-    """
-
-    structure: Structure
-    leaves: Leaves
-    plan: Plan
-    dense_from: float
-    levels: Levels | None
-
-    @cached_property
-    def programs(self) -> Programs:
-        return Programs(self.lower(Wanted.PARTITION), self.unary, self.lower(Wanted.ALL))
-
-    @cached_property
-    def unary(self) -> Program:
-        return self.lower(Wanted.UNARY)
-
-    @cached_property
-    def trail(self) -> Trail:
-        return on_device(lower_trail(self.structure, self.leaves, self.plan))
-
-    def lower(self, wanted: Wanted) -> Program:
-        return on_device(
-            lower_plan(self.structure, self.leaves, self.plan, wanted, self.dense_from)
-        )
-
-    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
-        """log Z; its gradient is the marginals of factors and of variables, its Hessian their
-        covariance.
-        """
-        whole = check_shapes(self.structure, tables, log_evidence)
-        if self.levels is not None:
-            return run_levels(self, whole, log_evidence)
-        return run_log_partition(self.programs, whole, log_evidence)
-
-    def marginals(self, tables: Tables, log_evidence: Array) -> Array:
-        """As derived, but always by tiles: the gradient of levels takes longer to compile."""
-        whole = check_shapes(self.structure, tables, log_evidence)
-        return run_marginals(self.unary, whole, log_evidence)
-
-    def mode(self, tables: Tables, log_evidence: Array) -> Mode:
-        """One most probable configuration and its log-score; of equals, the first at every
-        choice.
-        """
-        whole = check_shapes(self.structure, tables, log_evidence)
-        found: Mode = run_mode(self.trail, whole, log_evidence)
-        return found
-
-    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
-        """Exact joint samples (sample, variable). Meaningless where log_partition is minus
-        infinity.
-        """
-        whole = check_shapes(self.structure, tables, log_evidence)
-        return run_sample(self.trail, key, count, whole, log_evidence)
-
-
-Held = TypeVar("Held", Program, Trail)
+Held = TypeVar("Held", TreeProgram, Trail)
 
 
 def on_device(held: Held) -> Held:
-    """Index arrays as arrays of JAX, even when first asked for inside a function that is being
-    traced.
-    """
+    """Index arrays as arrays of JAX, even when first asked for while a function is traced."""
     with jax.ensure_compile_time_eval():
         moved: Held = jax.device_put(held)
         return moved
@@ -148,12 +131,12 @@ def run_log_partition(programs: Programs, tables: Tables, log_evidence: Array) -
 
 
 @jax.jit
-def run_marginals(program: Program, tables: Tables, log_evidence: Array) -> Array:
+def run_marginals(program: TreeProgram, tables: Tables, log_evidence: Array) -> Array:
     return partition_and_marginals(program, *flat(tables, log_evidence))[1].unary
 
 
 @jax.jit
-def run_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Mode:
+def run_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Decoded:
     return infer_mode(trail, *flat(tables, log_evidence))
 
 

@@ -1,10 +1,6 @@
-"""What is compiled: sizes and scopes, no numbers. Tables come later, one array for each group of
-like factors.
-"""
+"""What is compiled: sizes and scopes, no numbers; tables are an array per group of factors."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -14,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.evidence import Given, check_evidence
-from ...factors.factor_graph import FactorGraph, Floats
+from ...factors.factor_graph import FactorGraph, Floats, Given, check_evidence
 
 Array = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class FactorGroup:
     """Factors of one table shape: `scopes[i]` are the variables of the axes of table i."""
 
     scopes: NDArray[np.intp]
+
+
+class FactorPlace(NamedTuple):
+    scope: tuple[int, ...]
+    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Structure:
     """Variables 0 to V - 1 with their numbers of states, and the factors on them."""
 
     sizes: tuple[int, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[FactorGroup, ...]
 
     def __post_init__(self) -> None:
         verify_structure(self)
@@ -65,12 +65,7 @@ class Structure:
         return tuple(places)
 
 
-class FactorPlace(NamedTuple):
-    scope: tuple[int, ...]
-    start: int
-
-
-def first_scope(group: Group) -> list[int]:
+def first_scope(group: FactorGroup) -> list[int]:
     scope: list[int] = group.scopes[0].tolist()
     return scope
 
@@ -102,9 +97,7 @@ def verify_structure(structure: Structure) -> None:
 
 
 class Grouped(NamedTuple):
-    """A factor graph by numbers: variable i is `names[i]`, factor j is row `rows[j][1]` of group
-    `rows[j][0]`.
-    """
+    """A factor graph by numbers: variable i is `names[i]`, factor j the (group, row) `rows[j]`."""
 
     structure: Structure
     tables: tuple[Floats, ...]
@@ -122,7 +115,7 @@ def group_factors(graph: FactorGraph) -> Grouped:
     scopes = [
         [[number[v] for v in factors[i].variables] for i in inside] for inside in members.values()
     ]
-    groups = [Group(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
+    groups = [FactorGroup(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
     tables = tuple(
         [
             np.stack([np.asarray(factors[i].log_values, np.float64) for i in g])
@@ -138,7 +131,7 @@ def group_factors(graph: FactorGraph) -> Grouped:
     )
 
 
-def log_evidence_of(sizes: Mapping[Any, int], given: Given | None = None) -> Floats:
+def log_evidence_of(sizes: Mapping[Any, int], given: Given = None) -> Floats:
     """One row of log-likelihoods for each variable, padded with zeros to the most states."""
     rows = np.zeros((len(sizes), max(sizes.values(), default=1)))
     evidence = check_evidence(sizes, given)
@@ -149,8 +142,3 @@ def log_evidence_of(sizes: Mapping[Any, int], given: Given | None = None) -> Flo
         for name, likelihood in evidence.soft.items():
             rows[number[name], : sizes[name]] = np.log(likelihood)
     return rows
-
-
-def split_states(sizes: tuple[int, ...], padded: Array) -> Iterator[Array]:
-    """Rows without their padding, variable by variable."""
-    return (padded[..., v, :size] for v, size in enumerate(sizes))

@@ -1,8 +1,4 @@
-"""The axis of a recurrence, cut where one statement ends and another begins, and the steps that are
-already done.
-"""
-
-from __future__ import annotations
+"""The axis of a recurrence, cut where one statement ends, and the steps already done."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
@@ -17,7 +13,7 @@ Cut = tuple[bool, int]
 """(False, k) is k steps after the start, (True, -k) is k steps before the end: in this order."""
 
 
-class Stretch(Record):
+class StepRange(Record):
     """The places from `low` to before `high`; the same statements hold at all of them."""
 
     low: Cut
@@ -34,17 +30,19 @@ class Stretch(Record):
         return Place(self.low[1], self.low[0]) if self.length == 1 else None
 
 
-def stretches(pieces: Iterable[Piece], axis: int, size: int | None, reverse: bool) -> list[Stretch]:
+def step_ranges(
+    pieces: Iterable[Piece], axis: int, size: int | None, reverse: bool
+) -> list[StepRange]:
     """In the order of the steps."""
     end: Cut = (True, 0) if size is None else (False, size)
     ends = {cut for piece in pieces for cut in _interval(piece.indices[axis])}
-    found = [Stretch(low, high) for low, high in pairwise(sorted({(False, 0), end, *ends}))]
+    found = [StepRange(low, high) for low, high in pairwise(sorted({(False, 0), end, *ends}))]
     return found[::-1] if reverse else found
 
 
-def covers(piece: Piece, axis: int, stretch: Stretch) -> bool:
+def covers(piece: Piece, axis: int, steps: StepRange) -> bool:
     low, high = _interval(piece.indices[axis])
-    return low <= stretch.low and stretch.high <= high
+    return low <= steps.low and steps.high <= high
 
 
 def _interval(index: c.Bind | c.Core) -> tuple[Cut, Cut]:
@@ -70,28 +68,26 @@ def cut_code(cut: Cut, axis: Axis, size: Code) -> Code:
     return infix(size, "-", const(-offset)) if from_end else const(offset)
 
 
-def steps_code(stretch: Stretch, axis: Axis, size: Code) -> Code:
-    low, high = (cut_code(cut, axis, size) for cut in (stretch.low, stretch.high))
-    ends = [high] if stretch.low == (False, 0) else [low, high]
+def steps_code(steps: StepRange, axis: Axis, size: Code) -> Code:
+    low, high = (cut_code(cut, axis, size) for cut in (steps.low, steps.high))
+    ends = [high] if steps.low == (False, 0) else [low, high]
     return call("jnp.arange", *ends)
 
 
 class Done(Record):
-    """Steps that have their values: one under a name of its own, or several along the first axis of
-    an array.
-    """
+    """Steps that have their values: one by its own name, or several along an array's first axis."""
 
-    stretch: Stretch
+    steps: StepRange
     code: Code
 
 
 def back_code(done: Sequence[Done], lag: int, reverse: bool) -> Code:
     """The value `lag` steps before the next one."""
-    while done[-1].stretch.place is not None:
+    while done[-1].steps.place is not None:
         if lag == 1:
             return done[-1].code
         done, lag = done[:-1], lag - 1
-    length = done[-1].stretch.length
+    length = done[-1].steps.length
     array = done[-1].code if length and lag <= length else joined_code(done, reverse)
     return index(array, const(lag - 1 if reverse else -lag))
 
@@ -99,7 +95,7 @@ def back_code(done: Sequence[Done], lag: int, reverse: bool) -> Code:
 def fixed_code(done: Sequence[Done], place: Place, axis: Axis, reverse: bool) -> Code:
     """The value at a place that is done. Steps that run backwards have only the end of the axis."""
     for part in done:
-        if part.stretch.place == place:
+        if part.steps.place == place:
             return part.code
     from_end = reverse and not place.from_end and axis.size is not None
     offset = place.offset - (axis.size or 0) if from_end else place.offset
@@ -110,7 +106,7 @@ def joined_code(done: Sequence[Done], reverse: bool) -> Code:
     """All steps so far as one array; single ones that follow one another are stacked."""
     parts: list[Code] = []
     in_order = done[::-1] if reverse else done
-    for is_single, run in groupby(in_order, lambda part: part.stretch.place is not None):
+    for is_single, run in groupby(in_order, lambda part: part.steps.place is not None):
         codes = [part.code for part in run]
         parts += [call("jnp.stack", listing(codes))] if is_single else codes
     return parts[0] if len(parts) == 1 else call("jnp.concatenate", listing(parts))

@@ -1,26 +1,27 @@
-"""The naive twin: every configuration written out (GM08). For tests, and for models small enough to
-see through.
-"""
-
-from __future__ import annotations
+"""The naive twin: every configuration written out (GM08)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..engines.numpy.decisions import Configuration
-from ..engines.numpy.functionals import Moments, Term
-from .evidence import Given, check_evidence, impossible
-from .factor_graph import Array, FactorGraph, Floats, Name
-from .semirings import log_sum_exp
+from dpc.inference.engines.numpy.decisions import Configuration
+from dpc.inference.engines.numpy.functionals import Moments, Term
+from dpc.inference.factors.factor_graph import (
+    Array,
+    FactorGraph,
+    Floats,
+    Given,
+    Name,
+    check_evidence,
+    impossible,
+)
+from dpc.inference.factors.semirings import log_sum_exp
 
 LIMIT = 1 << 22
 
 
-def brute_scores(graph: FactorGraph, given: Given | None = None) -> Floats:
-    """log prod_i f_i(x) for all x: one axis per variable, minus infinity where the evidence
-    excludes x.
-    """
+def brute_scores(graph: FactorGraph, given: Given = None) -> Floats:
+    """log prod_i f_i(x) for all x, an axis per variable; -inf where the evidence excludes x."""
     evidence = check_evidence(graph.sizes, given)
     if np.prod([float(s) for s in graph.sizes.values()]) > LIMIT:
         raise ValueError(f"brute force stops at {LIMIT:,} configurations")
@@ -42,7 +43,7 @@ def on_all_axes(graph: FactorGraph, variables: Sequence[Name], values: Array) ->
     return np.asarray(values).transpose(order).reshape(shape)
 
 
-def brute_log_partition(graph: FactorGraph, given: Given | None = None) -> float:
+def brute_log_partition(graph: FactorGraph, given: Given = None) -> float:
     scores = brute_scores(graph, given)
     log_z = float(log_sum_exp(scores.reshape(-1), (0,)))
     if log_z == -np.inf:
@@ -50,28 +51,26 @@ def brute_log_partition(graph: FactorGraph, given: Given | None = None) -> float
     return log_z
 
 
-def brute_distribution(graph: FactorGraph, given: Given | None = None) -> Floats:
+def brute_distribution(graph: FactorGraph, given: Given = None) -> Floats:
     return np.exp(brute_scores(graph, given) - brute_log_partition(graph, given))
 
 
-def brute_joint(
-    graph: FactorGraph, variables: Sequence[Name], given: Given | None = None
-) -> Floats:
+def brute_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = None) -> Floats:
     others = tuple([i for i, v in enumerate(graph.sizes) if v not in variables])
     left = [v for v in graph.sizes if v in variables]
     joint: Floats = brute_distribution(graph, given).sum(axis=others)
     return joint.transpose([left.index(v) for v in variables])
 
 
-def brute_marginals(graph: FactorGraph, given: Given | None = None) -> dict[Name, Floats]:
+def brute_marginals(graph: FactorGraph, given: Given = None) -> dict[Name, Floats]:
     return {v: brute_joint(graph, [v], given) for v in graph.sizes}
 
 
-def brute_factor_marginals(graph: FactorGraph, given: Given | None = None) -> tuple[Floats, ...]:
+def brute_factor_marginals(graph: FactorGraph, given: Given = None) -> tuple[Floats, ...]:
     return tuple([brute_joint(graph, f.variables, given) for f in graph.factors])
 
 
-def brute_kbest(graph: FactorGraph, k: int, given: Given | None = None) -> list[Configuration]:
+def brute_kbest(graph: FactorGraph, k: int, given: Given = None) -> list[Configuration]:
     scores = brute_scores(graph, given)
     flat = scores.reshape(-1)
     best = [i for i in np.argsort(-flat, kind="stable")[:k] if flat[i] > -np.inf]
@@ -80,12 +79,12 @@ def brute_kbest(graph: FactorGraph, k: int, given: Given | None = None) -> list[
     return [Configuration(states, float(flat[i])) for states, i in zip(named, best, strict=True)]
 
 
-def brute_mode(graph: FactorGraph, given: Given | None = None) -> Configuration:
+def brute_mode(graph: FactorGraph, given: Given = None) -> Configuration:
     return brute_kbest(graph, 1, given)[0]
 
 
 def brute_marginal_mode(
-    graph: FactorGraph, variables: Sequence[Name], given: Given | None = None
+    graph: FactorGraph, variables: Sequence[Name], given: Given = None
 ) -> Configuration:
     joint = brute_joint(graph, variables, given)
     best = np.unravel_index(int(joint.argmax()), joint.shape)
@@ -93,12 +92,12 @@ def brute_marginal_mode(
     return Configuration({v: int(s) for v, s in zip(variables, best, strict=True)}, score)
 
 
-def brute_entropy(graph: FactorGraph, given: Given | None = None) -> float:
+def brute_entropy(graph: FactorGraph, given: Given = None) -> float:
     p = brute_distribution(graph, given)
     return -float((p * np.log(np.where(p > 0, p, 1.0))).sum())
 
 
-def brute_divergence(graph: FactorGraph, other: FactorGraph, given: Given | None = None) -> float:
+def brute_divergence(graph: FactorGraph, other: FactorGraph, given: Given = None) -> float:
     p = brute_distribution(graph, given)
     q = brute_distribution(other, given)
     if ((p > 0) & (q == 0)).any():
@@ -107,7 +106,7 @@ def brute_divergence(graph: FactorGraph, other: FactorGraph, given: Given | None
     return float((p[alive] * (np.log(p[alive]) - np.log(q[alive]))).sum())
 
 
-def brute_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None = None) -> Moments:
+def brute_moments(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Moments:
     p = brute_distribution(graph, given)
     values = np.zeros(p.shape)
     for term in terms:
@@ -116,9 +115,7 @@ def brute_moments(graph: FactorGraph, terms: Sequence[Term], given: Given | None
     return Moments(mean, float((p * (values - mean) ** 2).sum()))
 
 
-def brute_covariance(
-    graph: FactorGraph, terms: Sequence[Term], given: Given | None = None
-) -> Floats:
+def brute_covariance(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Floats:
     p = brute_distribution(graph, given)
     values = [
         np.broadcast_to(on_all_axes(graph, t.variables, t.values), p.shape).ravel() for t in terms
@@ -127,11 +124,11 @@ def brute_covariance(
 
 
 def brute_probability(
-    graph: FactorGraph, event: tuple[Sequence[Name], Array], given: Given | None = None
+    graph: FactorGraph, event: tuple[Sequence[Name], Array], given: Given = None
 ) -> float:
     variables, truth = event
     return float((brute_distribution(graph, given) * on_all_axes(graph, variables, truth)).sum())
 
 
-def brute_count(graph: FactorGraph, given: Given | None = None) -> int:
+def brute_count(graph: FactorGraph, given: Given = None) -> int:
     return int((brute_scores(graph, given) > -np.inf).sum())

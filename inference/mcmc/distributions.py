@@ -1,8 +1,4 @@
-"""Distributions for NumPyro sites that no constructor names: written as two functions, kept in
-order, or flat.
-"""
-
-from __future__ import annotations
+"""Distributions for NumPyro sites that no constructor names: written or kept in order."""
 
 from collections.abc import Callable
 from math import lgamma, prod
@@ -17,7 +13,7 @@ Shape = tuple[int, ...]
 
 
 class Written(Distribution):  # type: ignore[misc]
-    """A law given by `draw(key)` and `log_density(value)`, which has the batch shape."""
+    """A distribution given by `draw(key)` and `log_density(value)`, which has the batch shape."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support = constraints.dependent
@@ -82,9 +78,7 @@ def ordered_support(inside: Any) -> Any:
 
 
 class Ordered(Distribution):  # type: ignore[misc]
-    """K independent draws of one law told in order: K! times their density where they increase,
-    none elsewhere.
-    """
+    """K independent draws in order: K! times their density where they increase, else none."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support = constraints.dependent
@@ -114,9 +108,7 @@ class Joint:
     def member(
         self, name: str, key: Any, earlier: dict[str, Any], draw: Callable[[Any], dict[str, Any]]
     ) -> Any:
-        """`draw` draws this one and all after it, given the `earlier`; not again when they are of
-        the same draw.
-        """
+        """`draw` draws this and all after it given the `earlier`, unless they are of one draw."""
         is_whole = bool(earlier) and all(
             value is self.drawn.get(other) for other, value in earlier.items()
         )
@@ -126,9 +118,7 @@ class Joint:
 
 
 class Hidden:
-    """Variables that are summed over: drawn at most once in a run of the model, and only if
-    something asks.
-    """
+    """Variables that are summed over: drawn at most once a run, and only if asked for."""
 
     def __init__(self) -> None:
         self.drawn: dict[str, Any] = {}

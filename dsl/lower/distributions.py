@@ -1,0 +1,204 @@
+"""Distributions as NumPyro constructors, their log densities, moments and divergences."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..graph import core as c
+from ..graph.graph import Node
+from ..graph.typed import Piece
+from ..graph.types import Bool, Real, Type
+from ..library.constructor import constructor
+from ..library.notation import parse_signature
+from .code import Code, attribute, call, const, method, name, pack, with_keyword
+from .expressions import lower
+from .scope import Scope, length_code, size_code
+from .shapes import as_number, call_aligned, cast
+from .value import Value, align, joint_axes
+
+NUMPY_WORDS = {
+    "exp": "jnp.exp",
+    "sqrt": "jnp.sqrt",
+    "cholesky": "jnp.linalg.cholesky",
+    "log": "jnp.log",
+}
+WHOLE = frozenset({"int", "count"})
+CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
+BERNOULLI = "Bernoulli(p: unit) -> bool"
+LOGITS = "Bernoulli(logits: real) -> bool"
+POISSON = "Poisson(rate: nonnegative) -> count"
+
+
+def lower_density(law: c.Law, value: Code, axes: tuple[str, ...], scope: Scope) -> Code:
+    """The log density at a value; outside the support it is minus infinity."""
+    return method(unchecked(lower_distribution(law, axes, scope), law), "log_prob", value)
+
+
+def unchecked(code: Code, law: c.Law) -> Code:
+    """The constructor without a check of the support, where there is none to check.
+
+    NumPyro's check would cost a dozen operations to trace, and a choice for every element to run.
+    """
+    return with_keyword(code, validate_args=const(False)) if law.facts.on_the_line else code
+
+
+def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
+    """The constructor; every argument is aligned to the axes of the draw."""
+    params = {p.name: p.type for p in parse_signature(law.row).params}
+    given = {}
+    for key, argument in law.arguments:
+        if isinstance(argument, c.DimRef):
+            given[key] = size_code(argument.dim, scope.names)
+            continue
+        value = lower(argument, scope)
+        if params[key].domain not in WHOLE:
+            value = as_number(value, argument.type, Type(Real()))
+        given[key] = _aligned(value, axes, len(params[key].axes))
+    if law.facts.added:
+        given[law.name] = name(scope.needs.helper(law.name))
+    found: Code = _filled(constructor(law.row), given)
+    return found
+
+
+def expanded(code: Code, axes: tuple[str, ...], scope: Scope) -> Code:
+    """A distribution for every place of the axes, independent of each other."""
+    lengths = [length_code(scope.bind(axis), scope.names) for axis in axes]
+    return method(code, "expand", pack(lengths)) if axes else code
+
+
+def _aligned(value: Value, axes: tuple[str, ...], rank: int) -> Code:
+    """Axes of length one in front where the argument lacks a binder that another one has."""
+    return align(value, axes, rank).code if value.axes else value.code
+
+
+def _filled(part: Any, given: dict[str, Code]) -> Any:
+    """The row's expression with the program's code for its names; `dist.` before distributions."""
+    if isinstance(part, ast.Name):
+        return given.get(part.id) or name(NUMPY_WORDS.get(part.id, f"dist.{part.id}"))
+    if isinstance(part, list):
+        return [_filled(each, given) for each in part]
+    if not isinstance(part, ast.expr | ast.keyword):
+        return part
+    fields = {key: _filled(field, given) for key, field in ast.iter_fields(part)}
+    return ast.copy_location(type(part)(**fields), part)
+
+
+# ---- the log mass of a draw with few values: one entry of a table of probabilities, one logarithm
+#
+# NumPyro takes the logarithm of a whole row for every Categorical, and keeps the probabilities of a
+# Bernoulli away from zero and one. Here log p[i][x] is log p[i, x]: the value is one more index,
+# and what is impossible has no mass.
+
+
+def has_mass(piece: Piece) -> bool:
+    """Under a mask the gradient of log 0 must not count, which NumPyro sees to."""
+    known = isinstance(piece.body, c.Law) and piece.body.row in (CATEGORICAL, BERNOULLI, LOGITS)
+    return known and piece.where is None
+
+
+def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
+    assert isinstance(piece.body, c.Law)
+    found = log_mass_at(piece.body, _value(node, piece), scope)
+    assert found is not None
+    return found
+
+
+def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
+    """log of one entry, or for logits x, log P(true) = log sigmoid(x) and log P(false) = log
+    sigmoid(-x).
+
+    That of a Poisson has derivatives where the rate is 0 too, as it is where a finite draw says
+    that there is nothing.
+    """
+    mass = mass_at(law, value)
+    if mass is not None:
+        entry = lower(mass, scope)
+        return Value(call("jnp.log", entry.code), entry.axes)
+    if law.row == POISSON:
+        given = [lower(value, scope), lower(law.arguments[0][1], scope)]
+        return call_aligned(scope.needs.helper("poisson_log_mass"), given, 0, scope)
+    if law.row != LOGITS:
+        return None
+    ((_, logits),) = law.arguments
+    against = c.Apply(law.span, Type(Real()), "negate", (("x", logits),))
+    odds = lower(c.If(law.span, Type(Real()), value, logits, against), scope)
+    return Value(call(scope.needs.helper("log_sigmoid"), odds.code), odds.axes)
+
+
+def mass_at(law: c.Law, value: c.Core) -> c.Core | None:
+    """The probability of a value as an expression; None where there is no such short one."""
+    if law.row not in (CATEGORICAL, BERNOULLI):
+        return None
+    ((_, probability),) = law.arguments
+    if law.row == CATEGORICAL:
+        return _entry(probability, value)
+    one = c.Const(law.span, Type(Real()), 1.0)
+    fails = c.Apply(law.span, Type(Real()), "subtract", (("a", one), ("b", probability)))
+    return c.If(law.span, Type(Real()), value, probability, fails)
+
+
+def _value(node: Node, piece: Piece) -> c.Core:
+    """The places of the node that the piece defines."""
+    number = Type(node.type.domain)
+    whole = c.Ref(piece.span, node.type, node.name)
+    places = tuple(
+        c.Var(i.span, number, i.name) if isinstance(i, c.Bind) else i for i in piece.indices
+    )
+    return c.At(piece.span, number, whole, places) if places else whole
+
+
+def _entry(row: c.Core, place: c.Core) -> c.Core:
+    """`row[place]`, as one index of the table that the row is taken from."""
+    number = Type(Real())
+    if isinstance(row, c.At):
+        return row.replace(type=number, indices=(*row.indices, place))
+    if isinstance(row, c.Stack):
+        return c.Lookup(row.span, number, (place,), row.items)
+    if isinstance(row, c.Lookup) and all(isinstance(entry, c.Stack) for entry in row.entries):
+        items = tuple(
+            item for entry in row.entries if isinstance(entry, c.Stack) for item in entry.items
+        )
+        return row.replace(type=number, parents=(*row.parents, place), entries=items)
+    return c.At(row.span, number, row, (place,))
+
+
+# ---- densities, moments and divergences as values among others
+
+
+def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
+    mass = None if core.frozen else log_mass_at(core.law, core.value, scope)
+    if mass is not None:
+        return mass
+    value = lower(core.value, scope)
+    if isinstance(core.value.type.domain, Bool):
+        value = cast(value, "int")
+    axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
+    place = align(value, axes, len(core.law.type.shape))
+    law = lower_distribution(core.law, axes, scope)
+    if core.frozen:
+        law = call("lax.stop_gradient", law)
+    return Value(method(law, "log_prob", place.code), axes)
+
+
+def lower_moment(core: c.Moment, scope: Scope) -> Value:
+    axes = joint_axes(_arguments(core.law, scope), scope.order)
+    return Value(attribute(lower_distribution(core.law, axes, scope), core.name), axes)
+
+
+def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
+    """KL(q, p), one number for every position of the axes that either distribution has."""
+    both = (core.law, core.other)
+    axes = joint_axes([value for law in both for value in _arguments(law, scope)], scope.order)
+    return Value(call("divergence", *(lower_distribution(law, axes, scope) for law in both)), axes)
+
+
+def _arguments(law: c.Law, scope: Scope) -> list[Value]:
+    values = (argument for _, argument in law.arguments)
+    return [lower(value, scope) for value in values if not isinstance(value, c.DimRef)]
+
+
+LOWERINGS: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
+    c.LogDensity: lower_log_density,
+    c.Moment: lower_moment,
+    c.Divergence: lower_divergence,
+}
