@@ -91,19 +91,16 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
 
 
 def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
-    grounded = ground_model(graph, known)
-    tables = tables_of_terms(
-        graph, grounded.terms, _evaluator(graph, known), grounded.finite, by_jax
-    )
+    grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
+    tables = tables_of_terms(graph, grounded.terms, evaluator, grounded.finite, by_jax)
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
     return Discrete(grounded.states, factors, grounded.directed)
 
 
 def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
-    return Evaluator(
-        known.arrays, Sizes(known.sizes), {function.name: function for function in graph.functions}
-    )
+    functions = {function.name: function for function in graph.functions}
+    return Evaluator(known.arrays, Sizes(known.sizes), functions)
 
 
 # ---- what matters
@@ -122,16 +119,14 @@ def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
 
 def _used(name: str, graph: Graph, kept: set[str]) -> bool:
     """Whether a kept node needs this one, directly or through computed nodes."""
-    waiting, seen = [name], {name}
-    while waiting:
-        parent = waiting.pop()
+    reached, before = {name}, 0
+    while before < len(reached):
+        before = len(reached)
         for node in graph.nodes:
-            if parent in node.parents and node.name not in seen:
+            if node.name not in reached and reached & set(node.parents):
                 if node.name in kept:
                     return True
-                if node.kind is Kind.FUNCTION:
-                    seen.add(node.name)
-                    waiting.append(node.name)
+                reached |= {node.name} if node.kind is Kind.FUNCTION else set()
     return False
 
 
@@ -139,11 +134,8 @@ def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) ->
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
-            message = (
-                f"`{node.name}` is not finite and not given: give it a value, sums are over "
-                "finite variables"
-            )
-            raise NotTabular(message)
+            what = f"`{node.name}` is not finite and not given"
+            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
     for dim in graph.dims:
         if dim.size is None and dim.name not in known.sizes:
             raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
@@ -209,12 +201,10 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
             constant += float(np.sum(table))
         for group in groups:
             stacked = each_table(group, np.asarray(table), len(term.binders))
-            child = None if term.child is None else group.diagonal[term.child]
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 variables = tuple(names[number] for number in scope)
-                factors.append(
-                    Factor(variables, values, None if child is None else variables[child])
-                )
+                child = None if term.child is None else variables[group.diagonal[term.child]]
+                factors.append(Factor(variables, values, child))
     if constant:
         factors.append(Factor((), np.asarray(constant)))
     return factors

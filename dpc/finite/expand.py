@@ -142,8 +142,8 @@ def affected_functions(graph: Graph, finite: frozenset[str]) -> frozenset[str]:
 def _only_piece(node: Node) -> Piece:
     if len(node.pieces) > 1 or node.name in node.parents:
         raise NotTabular(
-            f"`{node.name}` is computed step by step from finite variables: make it a variable of its own, drawn given "
-            "its past, or write it in one statement"
+            f"`{node.name}` is computed step by step from finite variables: make it a variable of "
+            "its own, drawn given its past, or write it in one statement"
         )
     piece = node.pieces[0]
     if any(setting.name in ("soft", "smooth") for setting in piece.settings):

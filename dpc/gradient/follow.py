@@ -52,7 +52,7 @@ class Followed:
             for name, indices in _uses_of(piece):
                 if name in self.known and name not in group.members:
                     along = _axis_map(self.graph[name], indices, own)
-                    lagged = {a: Lagged(b) for a, b in along.items()}
+                    lagged: Map = {a: Lagged(b) for a, b in along.items()}
                     _meet(together, self._through(name, lagged))
         steps: Map = {} if group.reverse or group.inner else {group.axis: Lagged(group.axis)}
         drawn = {n: steps for n in group.members if self.graph[n].kind is Kind.DRAW}

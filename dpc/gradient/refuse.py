@@ -39,17 +39,6 @@ def critic_of(node: Node) -> str | None:
     return None if found is None else str(found)
 
 
-def _unweighable(node: Node) -> Iterator[Diagnostic]:
-    setting = grad_setting(node)
-    assert setting is not None
-    if not grad_method(setting.method).weighed or NOT_WEIGHED & dict(setting.options).keys():
-        message = (
-            f"`{node.name}` is drawn once for each sample of the bound, which this `grad` "
-            "does not do"
-        )
-        yield unusable(node, message, "use `pathwise`, `sfe` or `rloo`, without options")
-
-
 def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator[Diagnostic]:
     """What is wrong with the annotations of draws, given the costs or weights below them."""
     asked = [(n, found) for n in graph.of_kind(Kind.DRAW) if (found := grad_setting(n))]

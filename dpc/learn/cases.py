@@ -43,7 +43,7 @@ class Cases(Record):
     """`given` are the draws that the data have values for, in some case at least.
 
     `joined` names the dim along which one group holds all cases, one after the other. `numbers` say
-    which case of the sources each is, group by group; `names` are theirs, in the order of the sources.
+    which case of the sources each is, group by group; `names` are theirs, as the sources have them.
     """
 
     groups: tuple[CaseGroup, ...]

@@ -5,7 +5,7 @@ Counts add up, so any number of rows can be read a chunk at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, product
 from math import prod
 from pathlib import Path
@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
-from dpc.dsl.graph.forms import index_type
+from dpc.dsl.graph.forms import entry
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import without_pieces
 from dpc.dsl.graph.passes.tables import is_table
@@ -109,32 +109,21 @@ def _places(use: Use, group: CaseGroup) -> list[Array]:
     evaluator = Evaluator(group.shared, Sizes({**group.sizes, CASE: group.count}), {})
 
     def evaluate(core: c.Core) -> Array:
-        return np.asarray(evaluator.value(_by_case(core, group), axes, group.stacked))
+        return np.asarray(evaluator.value(as_variables(core, group.stacked), axes, group.stacked))
 
     indices = use.core.indices if isinstance(use.core, c.At) else ()
-    found = [evaluate(core) for core in (*indices, _value(use))]
+    found = [evaluate(core) for core in (*indices, entry(use.child, use.piece))]
     if use.piece.where is not None:
         *found, kept = np.broadcast_arrays(*found, evaluate(use.piece.where).astype(bool))
         return [array[kept].astype(int) for array in found]
     return [array.astype(int) for array in np.broadcast_arrays(*found)]
 
 
-def _value(use: Use) -> c.Core:
-    whole = c.Ref(use.piece.span, use.child.type, use.child.name)
-    places = tuple(
-        c.Var(index.span, index_type(index), index.name) if isinstance(index, c.Bind) else index
-        for index in use.piece.indices
-    )
-    return (
-        c.At(use.piece.span, use.child.type.replace(shape=()), whole, places) if places else whole
-    )
-
-
-def _by_case(core: c.Core, group: CaseGroup) -> c.Core:
+def as_variables(core: c.Core, names: Collection[str]) -> c.Core:
     """The same, where what has a value for each case is a variable that runs over them."""
-    if isinstance(core, c.Ref) and core.name in group.stacked:
+    if isinstance(core, c.Ref) and core.name in names:
         return c.Var(core.span, core.type, core.name)
-    return c.map_parts(core, lambda part: _by_case(part, group))
+    return c.map_parts(core, lambda part: as_variables(part, names))
 
 
 # ---- priors and estimates
@@ -209,19 +198,18 @@ def table_entries(graph: Graph) -> dict[str, list[str]]:
 
 
 def entries(node: Node, table: c.Core) -> list[str]:
+    """`tub=yes | asia=no` for each entry of the table `tub.p`."""
     parents = table.parents if isinstance(table, c.Lookup) else ()
     if any(not isinstance(parent, c.Ref) for parent in parents) or len(node.pieces) > 1:
         return []
     states = [states_of(parent.type) for parent in parents]
     own = states_of(node.type) if table.type.shape else ["true"]
-    if not own or not all(states):
-        return []
     names = [parent.name for parent in parents if isinstance(parent, c.Ref)]
-    return [
-        f"{node.name}={state}{' | ' if names else ''}{', '.join(map('='.join, zip(names, row, strict=True)))}"
-        for row in product(*states)
-        for state in own
-    ]
+    found = []
+    for row in product(*states):
+        given = ", ".join(map("=".join, zip(names, row, strict=True)))
+        found += [f"{node.name}={state}{' | ' if names else ''}{given}" for state in own]
+    return found
 
 
 def states_of(type_: Type) -> list[str]:

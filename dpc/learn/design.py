@@ -18,6 +18,7 @@ from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.source import Span
 
 from .cases import CASE, shape_of
+from .counts import as_variables
 from .likelihood import Likelihood
 
 WAY = "way"
@@ -53,9 +54,9 @@ class Design:
         varied = {*shapes, *self.group.stacked}
         self.functions: list[tuple[Node, c.Core]] = []
         for node in self._needed_functions(predictor):
-            self.functions.append((node, _by_way(_body(node), varied)))
+            self.functions.append((node, as_variables(_body(node), varied)))
             varied.add(node.name)
-        self.predictor = _by_way(predictor, varied)
+        self.predictor = as_variables(predictor, varied)
         self.dim = CASE if self.group.stacked else self._row_dim(predictor)
         stacked = self.group.stacked if draw.name in self.group.stacked else self.group.shared
         values = np.asarray(stacked[draw.name], float)
@@ -193,10 +194,3 @@ def _looks_at_one(core: c.Core | c.Law, row: str, dim: str, own: set[str]) -> bo
 
 def _axis(name: str, size: int) -> c.Bind:
     return c.Bind(Span(0, 0), f"{name}.number", Dim(name, size, (), Span(0, 0)), FIRST, LAST)
-
-
-def _by_way(core: c.Core, varied: set[str]) -> c.Core:
-    """The same expression, where what differs by way or case is a variable."""
-    if isinstance(core, c.Ref) and core.name in varied:
-        return c.Var(core.span, core.type, core.name)
-    return c.map_parts(core, lambda part: _by_way(part, varied))

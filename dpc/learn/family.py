@@ -1,6 +1,6 @@
 """A random field with a score linear in theta is a family p(x) = h(x) exp(<theta, T(x)> - A).
 
-    T(x) = d score(x) / d theta      E[T] = dA/d theta      Fisher information = d2A/d theta2 = Cov[T]
+    T(x) = d score(x) / d theta     E[T] = dA/d theta     Fisher information = d2A/d theta2 = Cov[T]
 
 That it is one is found from the file. A is the log-partition by the inference engine (GM08, GM11).
 """
@@ -101,7 +101,7 @@ class FieldFamily:
     # ---- from means to parameters
 
     def natural(self, mean: Values, prior: FieldPrior | None = None) -> Values:
-        """The parameters with these means, by the convex min A(theta) - <theta, mean> (most entropy).
+        """The parameters with these means: the convex min A(theta) - <theta, mean> (most entropy).
 
         With a prior, the mode of the posterior after one case.
         """

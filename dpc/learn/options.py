@@ -74,8 +74,6 @@ def read_smoothing(value: float | str | None) -> Smoothing:
     except ValueError:
         amount = -1.0
     if not 0 <= amount < inf:
-        raise ValueError(
-            "`smoothing=` is a number from 0 up, or `bdeu:N` with the equivalent sample size N, not "
-            f"{value}"
-        )
+        takes = "a number from 0 up, or `bdeu:N` with the equivalent sample size N"
+        raise ValueError(f"`smoothing=` is {takes}, not {value}")
     return Smoothing(amount, is_spread)

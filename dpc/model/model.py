@@ -737,7 +737,7 @@ class Model:
         about = {"seed": seed, "stats": drawn.stats, **drawn.attributes}
         wanted: Values = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
         if show is not None:
-            few = dict.fromkeys(wanted, False)
+            few: Values = dict.fromkeys(wanted, False)
             found = model.inference_data(drawn.values, bound, **about, **few)
             show(model.summarise(found, bound, options.plan.max_tree_depth))
         if show is None or any(wanted.values()):

@@ -142,7 +142,7 @@ class Kept:
 
 def save_draws(path: Path, draws: Draws) -> None:
     content = io.BytesIO()
-    named = {}
+    named: dict[str, Any] = {}
     for kind, own in draws._asdict().items():
         named |= {f"{kind} {name}": array for name, array in own.items()}
     np.savez(content, **named)
