@@ -1,7 +1,5 @@
 """How questions are answered: exactly where that fits, else by an approximation that says so."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -22,7 +22,6 @@ from dpc.dsl.text.format import format_source
 from dpc.dsl.text.keywords import quote_name
 from dpc.dsl.text.parser import parse_program
 from dpc.dsl.text.syntax import DrawStmt, ModelStmt
-from dpc.inference.factors.factor_graph import Factor
 from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 from dpc.inference.formats.registry import FORMATS, format_of
 
@@ -83,10 +82,8 @@ def _contents(network: Network, path: str) -> dict[str, bytes]:
         endings = ", ".join(row.ending for row in FORMATS)
         raise UsageError(f"the ending of {path} is none of .dp, {endings}")
     if found.only_bayesian and not network.is_bayesian:
-        raise UsageError(
-            f"{found.name} holds Bayesian networks only, and this is a Markov network: write "
-            ".uai or .dp"
-        )
+        what = f"{found.name} holds Bayesian networks only, and this is a Markov network"
+        raise UsageError(f"{what}: write .uai or .dp")
     return {path: found.write(network).encode()}
 
 
@@ -111,25 +108,20 @@ def network_of(discrete: Discrete, source: Source) -> Network:
     """A Bayesian network when every variable has one table of its own, else a Markov one."""
     name, properties = properties_of(source)
     factors = discrete.factors.factors
-    children = [factor.child for factor in factors]
-    is_bayesian = sorted(map(str, children)) == sorted(discrete.states)
-    variables = tuple(
+    is_bayesian = sorted(str(factor.child) for factor in factors) == sorted(discrete.states)
+    variables = [
         NetworkVariable(v, states, properties.get(v, ())) for v, states in discrete.states.items()
-    )
-    tables = tuple(
-        _conditional(factor) if is_bayesian else _potential(factor) for factor in factors
-    )
-    return Network(name, variables, tables, is_bayesian, properties.get("", ()))
-
-
-def _conditional(factor: Factor) -> NetworkTable:
-    place = factor.variables.index(factor.child)
-    scope = (*(str(v) for v in factor.variables if v != factor.child), str(factor.child))
-    return NetworkTable(scope, np.moveaxis(np.exp(factor.log_values), place, -1))
-
-
-def _potential(factor: Factor) -> NetworkTable:
-    return NetworkTable(tuple(map(str, factor.variables)), np.exp(factor.log_values))
+    ]
+    tables = []
+    for factor in factors:
+        scope, values = [str(v) for v in factor.variables], np.exp(factor.log_values)
+        if is_bayesian:
+            place = factor.variables.index(factor.child)
+            scope.append(scope.pop(place))
+            values = np.moveaxis(values, place, -1)
+        tables.append(NetworkTable(tuple(scope), values))
+    about = properties.get("", ())
+    return Network(name, tuple(variables), tuple(tables), is_bayesian, about)
 
 
 def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
@@ -260,15 +252,11 @@ class _ProgramWriter:
 
     def _rows(self, table: NetworkTable, own: int) -> str:
         """One row for every combination of all but the last `own` variables."""
-        keyed = table.scope[: len(table.scope) - own]
+        keyed = [self.network.by_name[name] for name in table.scope[: len(table.scope) - own]]
         lines = []
         for place in np.ndindex(table.values.shape[: len(keyed)]):
-            states = (
-                self.network.by_name[name].states[i] for name, i in zip(keyed, place, strict=True)
-            )
-            key = ", ".join(
-                self._key(name, state) for name, state in zip(keyed, states, strict=True)
-            )
+            states = [(v.name, v.states[i]) for v, i in zip(keyed, place, strict=True)]
+            key = ", ".join(self._key(name, state) for name, state in states)
             numbers = np.atleast_1d(table.values[place]).tolist()
             lines.append(f"    {key} => {', '.join(map(repr, numbers))}")
         return "\n".join(lines)
@@ -287,11 +275,8 @@ class _ProgramWriter:
 
 def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
     """YesNo for yes | no; a longer list is called after the first variable that has it."""
-    taken = (
-        {variable.name for variable in network.variables}
-        | set(distributions_by_name())
-        | set(functions_by_name())
-    )
+    taken = {variable.name for variable in network.variables}
+    taken |= {*distributions_by_name(), *functions_by_name()}
     found: dict[tuple[str, ...], str] = {}
     for variable in network.variables:
         if variable.states not in found:
@@ -306,9 +291,8 @@ def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
 def _joined_states(states: tuple[str, ...]) -> str:
     words = [_capital(state) for state in states]
     joined = "".join(words)
-    return (
-        joined if len(joined) <= 16 and all(words) and re.fullmatch(r"[A-Za-z]\w*", joined) else ""
-    )
+    fits = len(joined) <= 16 and all(words) and re.fullmatch(r"[A-Za-z]\w*", joined)
+    return joined if fits else ""
 
 
 def _capital(word: str) -> str:

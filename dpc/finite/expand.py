@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import reads_any
-from dpc.dsl.graph.forms import index_type
+from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Type
@@ -46,11 +46,9 @@ class Expander:
         return bindings.get(core.name, core)
 
     def _ref(self, core: c.Ref, bindings: Bindings) -> c.Core:
-        return (
-            self._definition(self.nodes[core.name], (), core.type)
-            if core.name in self.affected
-            else core
-        )
+        if core.name not in self.affected:
+            return core
+        return self._definition(self.nodes[core.name], (), core.type)
 
     def _at(self, core: c.At, bindings: Bindings) -> c.Core:
         indices = tuple(self.expand(index, bindings) for index in core.indices)
@@ -66,12 +64,10 @@ class Expander:
         own = [index for index in piece.indices if isinstance(index, c.Bind)]
         bindings = {bind.name: index for bind, index in zip(own, indices, strict=False)}
         rest = tuple(own[len(indices) :])
-        inner = self._build(rest, body, type_, bindings) if rest else self.expand(body, bindings)
-        return (
-            c.At(inner.span, type_, inner, indices[len(own) :])
-            if len(indices) > len(own)
-            else inner
-        )
+        if rest:
+            return self._build(rest, body, type_, bindings)
+        inner, left = self.expand(body, bindings), indices[len(own) :]
+        return c.At(inner.span, type_, inner, left) if left else inner
 
     def _build(
         self, binders: tuple[c.Bind, ...], body: c.Core, type_: Type, bindings: Bindings
@@ -93,11 +89,8 @@ class Expander:
         self, binders: tuple[c.Bind, ...], bindings: Bindings
     ) -> tuple[tuple[c.Bind, ...], Bindings]:
         renamed = tuple(bind.replace(name=self._fresh_name(bind.name)) for bind in binders)
-        variables = {
-            old.name: c.Var(old.span, index_type(new), new.name)
-            for old, new in zip(binders, renamed, strict=True)
-        }
-        return renamed, {**bindings, **variables}
+        names = (bind.name for bind in binders)
+        return renamed, {**bindings, **dict(zip(names, map(index_of, renamed), strict=True))}
 
     def _fresh_name(self, name: str) -> str:
         self._fresh += 1

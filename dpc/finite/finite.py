@@ -4,8 +4,6 @@ Structure is found once for given sizes and for the data that variables are inde
 other data and evidence can be traced, and new ones never compile anything again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import accumulate

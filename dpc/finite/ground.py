@@ -1,7 +1,5 @@
 """From terms with plates to factors over single variables, once data is known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from math import prod

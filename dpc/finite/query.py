@@ -99,11 +99,8 @@ def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any]
     if model.network is not None:
         return dict(given), {}
     finite = {node.name for node in finite_draws(model.graph)}
-    values = {
-        name: value
-        for name, value in given.items()
-        if name in model.graph.by_name and name not in finite
-    }
+    open_names = model.graph.by_name.keys() - finite
+    values = {name: value for name, value in given.items() if name in open_names}
     return {name: value for name, value in given.items() if name not in values}, values
 
 
@@ -143,9 +140,8 @@ class _Query(Record):
     def log_partition(self) -> FiniteAnswer:
         directed = self.tabulated.discrete.directed
         name = "log probability of the evidence" if directed else "log partition"
-        return number_answer(
-            "logz", name, by.find("log_partition", self.factors, self.given, self.how)
-        )
+        found = by.find("log_partition", self.factors, self.given, self.how)
+        return number_answer("logz", name, found)
 
     def entropy(self) -> FiniteAnswer:
         found = by.find("entropy", self.factors, self.given, self.how)
@@ -157,14 +153,11 @@ class _Query(Record):
 
         verify_method("kl", self.how.method)
         second = load(other) if isinstance(other, str) else other
-        its = tabulate(second, data=self.known.get("data", ()))
-        if its.discrete.states != self.tabulated.discrete.states:
-            raise UsageError(
-                f"{self.model.title} and {second.title} have not the same variables and states"
-            )
-        value = q.infer_divergence(
-            self.factors, its.discrete.factors, self.given, memory=self.how.memory
-        )
+        its = tabulate(second, data=self.known.get("data", ())).discrete
+        if its.states != self.tabulated.discrete.states:
+            both = f"{self.model.title} and {second.title}"
+            raise UsageError(f"{both} have not the same variables and states")
+        value = q.infer_divergence(self.factors, its.factors, self.given, memory=self.how.memory)
         return number_answer("kl", f"KL({self.model.title} || {second.title})", Finding(value))
 
     def mode(self, names: Any) -> FiniteAnswer:
@@ -318,8 +311,7 @@ def _terms(tabulated: Tabulated) -> list[q.Term]:
         table = term.table(evaluator)
         if not term.slots:
             found.append(q.Term((), np.asarray(table.sum())))
-            continue
-        for group in ground.groups(term):
+        for group in ground.groups(term) if term.slots else ():
             stacked = each_table(group, table, len(term.binders))
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 found.append(q.Term(tuple(names[v] for v in scope), values))

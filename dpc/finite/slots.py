@@ -4,8 +4,6 @@ A slot stands for one element of a variable, at indices that are known once data
 expression ranges over many elements, as in sum[i in D] x[i], it is written out, one slot for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 Plates stay symbolic: a term has one table for every place of its binders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from math import inf, lgamma
 

@@ -12,7 +12,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import substitute
 from dpc.dsl.graph.typed import Piece
 
-from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, objective_of
+from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, negative, objective_of
 from .follow import Followed, has_elements
 from .refuse import unusable
 from .steps import density_cost, random_names
@@ -35,7 +35,8 @@ def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
         if bound.function != "elbo" and (sign == -1 or uncertain):
             raise _misplaced(graph, bound, "can be added to costs that are certain, and no more")
         if bounds:
-            found += [_signed(part, sign or 1) for part in _density_costs(graph, merged, bound)]
+            parts = _density_costs(graph, merged, bound)
+            found += map(negative, parts) if sign == -1 else parts
         else:
             found.append(term)
     return found
@@ -53,14 +54,6 @@ def _sign(core: c.Core) -> int | None:
         inner = _sign(core.arguments[0][1])
         return None if inner is None else -inner
     return 1 if isinstance(core, c.Apply) and core.function in c.BOUNDS else None
-
-
-def _signed(term: CostTerm, sign: int) -> CostTerm:
-    return term if sign > 0 else term.replace(body=_negative(term.body))
-
-
-def _negative(body: c.Core) -> c.Core:
-    return c.Apply(body.span, NUMBER, "negate", (("a", body),))
 
 
 def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[CostTerm]:
@@ -81,7 +74,7 @@ def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[Cost
         if node.name in closed:
             yield closed[node.name]
         else:
-            yield from (_signed(_density_cost(node, piece, frozen), -1) for piece in node.pieces)
+            yield from (negative(_density_cost(node, piece, frozen)) for piece in node.pieces)
 
 
 def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
@@ -114,4 +107,4 @@ def _closed_divergence(
     binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
     theirs = [index.name for index in other.indices if isinstance(index, c.Bind)]
     p = substitute(p, dict(zip(theirs, map(index_of, binders), strict=True)))
-    return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))
+    return negative(CostTerm(binders, c.Divergence(q.span, NUMBER, q, p)))

@@ -6,8 +6,6 @@ nothing but differentiable functions below it, is followed along its path; all o
 scores, each sample against the mean of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 from typing import Any

@@ -4,8 +4,6 @@ minimize sum[n in N] f(z[n]) + g  is the cost f(z[n]) for every n, and the cost 
 for in the objective and in the computed numbers that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
@@ -67,7 +65,7 @@ def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
         for number, (_, argument) in enumerate(core.arguments):
             found = _split(argument, graph)
             negative = function == "negate" or (function == "subtract" and number)
-            yield from map(_negated, found) if negative else found
+            yield from map(negative, found) if negative else found
     elif isinstance(core, c.Apply) and function in ("multiply", "divide"):
         yield from _split_product(core, graph)
     elif isinstance(core, c.Reduce) and core.operator == "sum" and core.where is None:
@@ -125,7 +123,7 @@ def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
     return term.replace(binders=found.binders, body=found.body)
 
 
-def _negated(term: CostTerm) -> CostTerm:
+def negative(term: CostTerm) -> CostTerm:
     body = c.Apply(term.body.span, NUMBER, "negate", (("a", term.body),))
     return term.replace(body=body)
 

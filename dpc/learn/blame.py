@@ -1,7 +1,5 @@
 """Why the data have no density: entries where a term of log p is not finite, infinite inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

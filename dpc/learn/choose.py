@@ -1,7 +1,5 @@
 """Which method suits a likelihood, and why: counts where they are all, else exact derivatives."""
 
-from __future__ import annotations
-
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record

@@ -3,8 +3,6 @@
 Counts add up, so any number of rows can be read a chunk at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, product
 from math import prod

@@ -1,7 +1,5 @@
 """Losses of a random field in place of its likelihood: cheaper, or of another kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ The joint density is then exp of a quadratic, with first and second derivatives 
     log integral exp f(h) dh = f(0) + g' A^-1 g / 2 + n log(2 pi) / 2 - log det(A) / 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 

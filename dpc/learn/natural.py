@@ -5,8 +5,6 @@ in eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher information 
 (SO08).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -87,31 +87,26 @@ class ObjectiveFit(Answer):
         """The learning curve: .svg or .png."""
         from ..show.draw.chart import Series, curve_chart, write_chart
 
-        def series(name: str, losses: Any, pale: bool = False) -> Series:
+        curves = []
+        for name, losses in (
+            ("every step", self.losses),
+            (f"mean of {CHUNK}", smoothed(self.losses)),
+        ):
             points = tuple((k + 1.0, float(x)) for k, x in enumerate(losses))
-            return Series(name, points, pale)
-
-        curves = [
-            series("every step", self.losses, pale=True),
-            series(f"mean of {CHUNK}", smoothed(self.losses)),
-        ]
+            curves.append(Series(name, points, pale=losses is self.losses))
         title = f"{self.title}: learning curve"
         write_chart(curve_chart(title, "step", self.objective, curves), path)
 
 
 def _what_is_left(state: OptimiseState) -> str:
     if len(state.losses) < LEAST_STEPS:
-        return (
-            f"stopped after {state.step} steps; whether it converged can be told from "
-            f"{LEAST_STEPS} on"
-        )
+        told = f"whether it converged can be told from {LEAST_STEPS} on"
+        return f"stopped after {state.step} steps; {told}"
     left = progress(state.losses)
     word = "fell" if left.fall > 0 else "rose"
     change = f"the loss still {word} by {abs(left.fall):.3g} ± {left.error:.2g}"
-    return (
-        f"not converged after {state.step} steps: {change} within the last half; more `steps=`, "
-        "or another `rate=`, may help"
-    )
+    help = "more `steps=`, or another `rate=`, may help"
+    return f"not converged after {state.step} steps: {change} within the last half; {help}"
 
 
 def fit_objective(

@@ -1,7 +1,5 @@
 """What can be asked of a fit, and which method has a use for it."""
 
-from __future__ import annotations
-
 from math import inf, prod
 
 from dpc.dsl.record import Record

@@ -1,7 +1,5 @@
 """What new data do not say, by case: P(z | data) and its mode, E[y] and sd[y]."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 

@@ -9,8 +9,6 @@ is Newton's method, iteratively reweighted least squares and the natural gradien
 is given only with its certificate: where there is none, the general methods find out why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import log, pi, prod, sqrt

@@ -1,7 +1,5 @@
 """What a fit found: parameters, how sure they are, and how they were found."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dpc.dsl.graph.finite import finite_draws
@@ -71,12 +69,7 @@ def _as_estimated(node: Node) -> Node:
 
 def _prior(graph: Graph, estimated: set[str]) -> frozenset[str]:
     """The estimated draws, and factors that mention nothing random but them."""
-    factors = [
-        node.name
-        for node in graph.of_kind(Kind.FACTOR)
-        if all(
-            graph[name].kind is not Kind.DRAW or name in estimated
-            for name in graph.ancestors([node.name])
-        )
-    ]
-    return frozenset([*estimated, *factors])
+    open_draws = {node.name for node in graph.of_kind(Kind.DRAW)} - estimated
+    factors = [node.name for node in graph.of_kind(Kind.FACTOR)]
+    own = [name for name in factors if not graph.ancestors([name]) & open_draws]
+    return frozenset([*estimated, *own])

@@ -34,9 +34,8 @@ def _update(node: Node, graph: Graph) -> Update:
     uses = set(_uses(node, graph))
     if node.kind is Kind.DRAW:
         uses |= {law.facts.prior for law in node.laws}
-        uses |= {
-            Update.NEWTON for piece in node.pieces if piece.settings or piece.where is not None
-        }
+        if any(piece.settings or piece.where is not None for piece in node.pieces):
+            uses.add(Update.NEWTON)
     return uses.pop() if len(uses) == 1 else Update.NEWTON
 
 
@@ -57,17 +56,10 @@ def _uses(node: Node, graph: Graph) -> Iterator[Update]:
 def _argument_uses(node: Node, found: Update, core: c.Core) -> Iterator[Update]:
     if not mentions(core, node.name):
         return
-    direct = entry_of(core, node.name)
-    whole_rows = (found is Update.PROBABILITIES) == (node.type.constraint == "simplex")
-    yield (
-        found
-        if direct and whole_rows and len(core.type.shape) == whole_rank(found)
-        else Update.NEWTON
-    )
-
-
-def whole_rank(update: Update) -> int:
-    return 1 if update is Update.PROBABILITIES else 0
+    is_rows = found is Update.PROBABILITIES
+    whole_rows = is_rows == (node.type.constraint == "simplex")
+    direct = entry_of(core, node.name) and len(core.type.shape) == int(is_rows)
+    yield found if direct and whole_rows else Update.NEWTON
 
 
 def entry_of(core: c.Core, name: str) -> bool:
@@ -99,26 +91,20 @@ def sweep(
     free = [nodes[name] for name, update in updates.items() if update is Update.NEWTON]
     if free:
         params = params | newton_step(score, params, free)
-    closed = {name: update for name, update in updates.items() if update is not Update.NEWTON}
-    spreads = {name: update for name, update in closed.items() if update is Update.SPREAD}
-    return _closed(
-        score,
-        _closed(score, params, {k: v for k, v in closed.items() if k not in spreads}),
-        spreads,
-    )
+    scales = {name: update for name, update in updates.items() if update is Update.SPREAD}
+    others = updates.keys() - scales.keys() - {node.name for node in free}
+    params = _closed(score, params, {n: u for n, u in updates.items() if n in others})
+    return _closed(score, params, scales)
 
 
 def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
     """All at once: the derivative in one does not depend on others of its kind."""
     if not updates:
         return params
-    slope = jax.grad(lambda own: score(params | own))
+    gradient = jax.grad(lambda own: score(params | own))
     points = [{name: probe(params[name], updates[name], k) for name in updates} for k in (0, 1)]
-    first, second = (slope(point) for point in points)
-    found = {
-        name: best(update, params[name], first[name], second[name])
-        for name, update in updates.items()
-    }
+    first, second = map(gradient, points)
+    found = {n: best(u, params[n], first[n], second[n]) for n, u in updates.items()}
     return params | found
 
 
