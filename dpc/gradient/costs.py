@@ -64,8 +64,8 @@ def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
     if isinstance(core, c.Apply) and function in ("add", "subtract", "negate"):
         for number, (_, argument) in enumerate(core.arguments):
             found = _split(argument, graph)
-            negative = function == "negate" or (function == "subtract" and number)
-            yield from map(negative, found) if negative else found
+            minus = function == "negate" or (function == "subtract" and number)
+            yield from map(negative, found) if minus else found
     elif isinstance(core, c.Apply) and function in ("multiply", "divide"):
         yield from _split_product(core, graph)
     elif isinstance(core, c.Reduce) and core.operator == "sum" and core.where is None:

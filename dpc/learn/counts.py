@@ -86,10 +86,10 @@ def count_cases(
     found = {name: np.zeros(shape) for name, shape in shapes.items()}
     for group in cases.groups:
         for use in uses:
-            places = _places(use, group)
-            flat = np.ravel_multi_index(tuple(places), found[use.table.name].shape)
-            counted = np.bincount(flat.ravel(), minlength=prod(found[use.table.name].shape))
-            found[use.table.name] += counted.reshape(found[use.table.name].shape)
+            shape = shapes[use.table.name]
+            flat = np.ravel_multi_index(tuple(_places(use, group)), shape)
+            counted = np.bincount(flat.ravel(), minlength=prod(shape))
+            found[use.table.name] += counted.reshape(shape)
     return found
 
 
@@ -131,18 +131,15 @@ def prior_counts(node: Node, shape: tuple[int, ...], sizes: dict[str, int]) -> A
     """What a Dirichlet or Beta prior adds to the counts: its parameters less one."""
     evaluator = Evaluator({}, Sizes(sizes), {})
     found = np.zeros(shape)
-    for piece in node.pieces:
+    for law, piece in zip(node.laws, node.pieces, strict=True):
         binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
         if len(binders) != len(piece.indices):
             raise NeedsJax(node.name)
-        assert isinstance(piece.body, c.Law)
-        arguments = [np.asarray(evaluator.value(core, binders)) for _, core in piece.body.arguments]
-        stacked = (
-            arguments[0]
-            if piece.body.facts.prior is Update.PROBABILITIES
-            else np.stack(arguments[::-1], axis=-1)
-        )
-        found += np.broadcast_to(stacked, shape) - 1
+        arguments = [np.asarray(evaluator.value(core, binders)) for _, core in law.arguments]
+        added = arguments[0]
+        if law.facts.prior is not Update.PROBABILITIES:
+            added = np.stack(arguments[::-1], axis=-1)
+        found += np.broadcast_to(added, shape) - 1
     return found
 
 
@@ -171,13 +168,10 @@ def log_likelihood_at(counts: Array, p: Array, node: Node) -> float:
 
 def log_prior_at(added: Array, p: Array, node: Node) -> float:
     """The log density of the Dirichlet prior with one more than what it adds to the counts."""
+    if node.kind is not Kind.DRAW and not np.any(added):
+        return 0.0
     normalisers = gammaln(np.sum(added + 1, axis=-1)) - np.sum(gammaln(added + 1), axis=-1)
-    flat = not np.any(added)
-    return (
-        0.0
-        if flat and node.kind is not Kind.DRAW
-        else float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
-    )
+    return float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
 
 
 # ---- learned tables in words
@@ -238,11 +232,10 @@ def _log_prob(model: Model, group: CaseGroup) -> float:
 
 def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
     """The draws whose laws are known, all others given; None where there are none."""
-    tables = {node.name for node in roles.unknowns}
     counted: dict[str, list[Piece]] = {}
     for use in uses:
         counted.setdefault(use.child.name, []).append(use.piece)
-    rest = without_pieces(roles.graph, tables, counted)
+    rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
     return rest if rest.of_kind(Kind.DRAW) else None
 
 

@@ -130,12 +130,10 @@ def fingerprint(
 ) -> str:
     """What a run depends on, but for its number of steps."""
     words = [likelihood.model.program, repr(options.replace(steps=0))]
-    arrays = [
-        (name, array)
-        for group in likelihood.cases.groups
-        for own in (group.shared, group.stacked, group.missing)
-        for name, array in sorted(own.items())
-    ]
+    arrays: list[tuple[str, Any]] = []
+    for group in likelihood.cases.groups:
+        for own in (group.shared, group.stacked, group.missing):
+            arrays += sorted(own.items())
     return digest(words, [*arrays, *sorted((start or {}).items())])
 
 

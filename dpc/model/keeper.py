@@ -48,17 +48,14 @@ def load_tree(path: Path, like: Any, run: str) -> Any:
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise WrongCheckpoint(f"{path} is no checkpoint of dpc") from None
     if str(found.get("run")) != run:
-        raise WrongCheckpoint(
-            f"{path} is of another run: model, data, start and options must be the same, but for "
-            "the length of the run"
-        )
+        same = "model, data, start and options must be the same, but for the length of the run"
+        raise WrongCheckpoint(f"{path} is of another run: {same}")
     old, structure = jax.tree.flatten(like)
-    leaves = [
-        found[f"leaf {k}"]
-        if isinstance(leaf, np.ndarray | int)
-        else jax.numpy.asarray(found[f"leaf {k}"])
-        for k, leaf in enumerate(old)
-    ]
+    leaves = []
+    for k, leaf in enumerate(old):
+        array = found[f"leaf {k}"]
+        is_plain = isinstance(leaf, np.ndarray | int)
+        leaves.append(array if is_plain else jax.numpy.asarray(array))
     return jax.tree.unflatten(structure, leaves)
 
 
@@ -75,44 +72,34 @@ class Keeper:
     def __init__(self, folder: str | None, resume: bool, run: str):
         self.run = run
         self.wanted = folder is not None
-        self.resume = resume
         self.path = Path(folder or "") / FILE
         self.next = 0.0
         self.kept = -1
-        self._verify(folder)
-
-    def _verify(self, folder: str | None) -> None:
-        if self.resume and not self.wanted:
+        if resume and not self.wanted:
             raise UsageError("`resume=` needs the `checkpoint=` to continue from")
-        if self.resume and not self.path.exists():
+        if resume and not self.path.exists():
             raise UsageError(f"there is no checkpoint in {folder} to continue from")
-        if self.wanted and self.path.exists() and not self.resume:
-            raise UsageError(
-                f"{self.path} is there already: `resume=` continues it, another folder starts anew"
-            )
+        if self.wanted and self.path.exists() and not resume:
+            what = "`resume=` continues it, another folder starts anew"
+            raise UsageError(f"{self.path} is there already: {what}")
         if self.wanted:
             self._make_folder()
 
     def _make_folder(self) -> None:
+        folder = self.path.parent
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(
-                f"cannot write {self.path.parent}: {error.strerror or error}"
-            ) from None
+            raise UsageError(f"cannot write {folder}: {error.strerror or error}") from None
 
     def keep(self, step: int, tree: Any, now: bool = False) -> None:
-        if now or self.is_due:
-            self._write(step, tree)
+        if self.wanted and step > self.kept and (now or self.is_due):
+            save_tree(self.path, tree, self.run)
+            self.kept, self.next = step, time.monotonic() + SAVE_SECONDS
 
     @property
     def is_due(self) -> bool:
         return time.monotonic() >= self.next
-
-    def _write(self, step: int, tree: Any) -> None:
-        if self.wanted and step > self.kept:
-            save_tree(self.path, tree, self.run)
-            self.kept, self.next = step, time.monotonic() + SAVE_SECONDS
 
     def load(self, like: Any) -> Any:
         """The tree that was kept last, which has the structure of `like`."""

@@ -328,7 +328,7 @@ class Model:
         return self.questions.known(params, data, given).by_node("marginals", with_states=True)
 
     def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
-        """The most probable states of all finite variables together (GM13); ties go to the first."""
+        """The most probable joint states of all finite variables (GM13); ties go to the first."""
         return self.questions.known(params, data, given).by_node("mode")
 
     def kbest(
