@@ -31,6 +31,8 @@ from scipy import special, stats
 import dpc
 from dpc.dsl.graph.graph import Kind
 
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 Array = Any

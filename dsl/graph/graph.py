@@ -174,7 +174,10 @@ def _verify_pieces(node: Node) -> None:
             is_law == (node.kind is Kind.DRAW),
             f"{node.name} is a {node.kind.value} with the wrong body",
         )
-        rank = len(piece.indices) + len(piece.body.type.shape)
+        # A relaxed label is a point of the simplex: an axis more than its distribution has.
+        is_label = isinstance(piece.body.type.domain, IndexOf)
+        is_relaxed = is_label and node.type.constraint == "simplex"
+        rank = len(piece.indices) + len(piece.body.type.shape) + is_relaxed
         scalar = node.kind in (Kind.FACTOR, Kind.COST)
         _require(
             rank == len(node.type.shape) or scalar,

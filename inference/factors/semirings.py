@@ -306,7 +306,7 @@ def verify_laws(
     def mul(x: Array, y: Array) -> Array:
         return semiring.mul(x, y, xp)
 
-    zero, one = xp.asarray(semiring.zero), xp.asarray(semiring.one)
+    zero, one = (xp.broadcast_to(xp.asarray(x), a.shape) for x in (semiring.zero, semiring.one))
     laws = {
         "addition is commutative": (add(a, b), add(b, a)),
         "addition is associative": (add(add(a, b), c), add(a, add(b, c))),
@@ -316,7 +316,7 @@ def verify_laws(
         "zero is the unit of addition": (add(a, zero), a),
         "one is the unit of multiplication": (mul(a, one), a),
         "one is the unit of multiplication on the left": (mul(one, a), a),
-        "zero annihilates": (mul(a, zero), xp.broadcast_to(zero, a.shape)),
+        "zero annihilates": (mul(a, zero), zero),
         "a sum along an axis is repeated addition": (
             semiring.reduce(xp.stack([a, b, c]), (0,), xp),
             add(add(a, b), c),

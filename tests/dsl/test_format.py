@@ -1,6 +1,5 @@
 """What the formatter makes of small programs, and of the seven of the language page."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -116,16 +115,6 @@ def test_deep_nesting_needs_no_deep_stack() -> None:
     for text in (f"x = {'(' * 90}1{')' * 90}", f"x = {calls}", blocks):
         result = formatted(text)
         assert formatted(result) == result
-
-
-def test_a_thousand_lines_take_well_under_a_second() -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in PROGRAMS) * 14
-    program, diagnostics = parse_program(Source("test.dp", text))
-    assert not diagnostics
-    assert text.count("\n") > 1000
-    start = time.perf_counter()
-    formatter.format_program(program)
-    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.special as sp
 import scipy.stats
-from test_runtime_rows import strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies import arrays, elementary, lists, smooth
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_runtime_rows import strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies.loops import bounded_loop, soft_loop, soft_loop_path
 from dpc.dsl.library.bodies.soft import soft_greater_logistic, soft_greater_sparse

@@ -15,7 +15,6 @@ import scipy.optimize as so
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_runtime_rows import strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies import arrays as linear
 from dpc.dsl.library.bodies import elementary, moreau

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_runtime_rows import strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies import smooth
 

@@ -14,7 +14,6 @@ import scipy.integrate as si
 import scipy.stats as ss
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_runtime_rows import strict_jax  # noqa: F401
 
 from dpc.dsl.library.bodies import soft
 

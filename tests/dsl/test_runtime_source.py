@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from test_runtime_rows import arguments, by_text, implementation, strict_jax  # noqa: F401
+from test_runtime_rows import arguments, by_text, implementation
 
 from dpc.dsl.library.bodies.source import MODULES, helper_source, helpers, resolve
 from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_text

@@ -25,7 +25,6 @@ from test_runtime_rows import (  # noqa: F401
     call,
     check_type,
     of_floats,
-    strict_jax,
 )
 
 from dpc.dsl.library.bodies.source import helpers
@@ -300,7 +299,7 @@ def compute(dtype: type) -> dict[str, Array]:
 
 
 @pytest.fixture(scope="module")
-def values(strict_jax: None) -> dict[str, Array]:  # noqa: F811
+def values() -> dict[str, Array]:
     return compute(np.float64)
 
 

@@ -51,8 +51,8 @@ def turn(by_state: Array) -> Array:
 def push(pair: Array, message: Array) -> Array:
     """sum_i pair[i, j] message[i, b], written out: the compiler joins it with what follows."""
     return sum(
-        (pair[i, :, None] * message[i] for i in range(1, len(pair))),
-        start=pair[0, :, None] * message[0],
+        (pair[i, :, None] * message[i, None] for i in range(1, len(pair))),
+        start=pair[0, :, None] * message[0, None],
     )
 
 
@@ -119,7 +119,7 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
         right = after * onward
         here = keep_padding(real, push(turned, right), alive)
         if sums is not None:
-            sums = sums + left[:, None] * keep_padding(real, right, 0.0)
+            sums = sums + left[:, None] * keep_padding(real, right, 0.0)[None]
         return (here, sums), here
 
     end = jnp.broadcast_to(alive[-1], (states, batch))
@@ -131,4 +131,4 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     )
     if sums is None:
         return Statistics(unary)
-    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair)
+    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair[None])
