@@ -43,6 +43,10 @@ class EstimatorChoice(Record):
         options = ", ".join(f"{name}={value}" for name, value in self.options)
         return f"{self.method}({options})" if options else self.method
 
+    def to_dict(self) -> dict[str, Any]:
+        names = {"draw": self.name, "estimator": str(self)}
+        return {**names, "reason": self.reason, "points": self.points}
+
 
 def choose_methods(
     graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False

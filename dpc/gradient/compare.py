@@ -166,11 +166,9 @@ def compare(
 def wanted_methods(text: str, choice: Any) -> Iterator[str]:
     """`all`, or methods as after `grad=`; without samples of their own, those of the draw."""
     known = {method.name: method for method in GRAD_METHODS}
-    words = (
-        list(known) if text == "all" else [word.strip() for word in re.split(r",(?![^(]*\))", text)]
-    )
+    words = [word.strip() for word in re.split(r",(?![^(]*\))", text)]
     samples = dict(choice.options).get("samples")
-    for word in words:
+    for word in known if text == "all" else words:
         name = word.partition("(")[0]
         if name not in known:
             hint = did_you_mean(name, known)

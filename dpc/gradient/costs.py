@@ -7,6 +7,7 @@ for in the objective and in the computed numbers that it names.
 from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
@@ -130,11 +131,7 @@ def negative(term: CostTerm) -> CostTerm:
 
 def _is_random(core: c.Core, graph: Graph) -> bool:
     """Bounds are random too."""
-    return any(
-        (isinstance(part, c.Ref) and graph[part.name].random)
-        or (isinstance(part, c.Apply) and part.function in c.BOUNDS)
-        for part in c.walk(core)
-    )
+    return bool(bounds_in(core)) or any(graph[name].random for name in nodes_read(core))
 
 
 def _is_array(core: c.Core) -> bool:

@@ -166,16 +166,7 @@ class Gradient(Answer, Mapping[str, Any], Record):
                 errors["hessian"].setdefault(a, {})[b] = m.error.tolist()
         if not self.exact:
             found |= {"standard_errors": errors, "estimates": estimates.value.count}
-        return {**found, "estimators": [choice_dict(choice) for choice in self.choices]}
-
-
-def choice_dict(choice: EstimatorChoice) -> dict[str, Any]:
-    return {
-        "draw": choice.name,
-        "estimator": str(choice),
-        "reason": choice.reason,
-        "points": choice.points,
-    }
+        return {**found, "estimators": [choice.to_dict() for choice in self.choices]}
 
 
 def find_gradient(

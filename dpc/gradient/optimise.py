@@ -71,26 +71,16 @@ def optimise(
     while state.step < plan.steps and not has_converged(state.losses):
         count = min(CHUNK - state.step % CHUNK, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
-        state = OptimiseState(
-            state.step + count,
-            raw,
-            memory,
-            np.concatenate([state.losses, np.asarray(losses)[:count]]),
-        )
+        losses = np.concatenate([state.losses, np.asarray(losses)[:count]])
+        state = OptimiseState(state.step + count, raw, memory, losses)
         if not np.all(np.isfinite(state.losses[-count:])):
-            raise Diverged(
-                f"the loss was not finite at step {first_bad(state.losses)}: a smaller rate may "
-                "help"
-            )
+            step = int(np.argmax(~np.isfinite(state.losses)))
+            raise Diverged(f"the loss was not finite at step {step}: a smaller rate may help")
         yield state
 
 
 class Diverged(ArithmeticError):
     """The loss left the finite numbers."""
-
-
-def first_bad(losses: np.ndarray) -> int:
-    return int(np.argmax(~np.isfinite(losses)))
 
 
 def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:

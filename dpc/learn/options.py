@@ -27,6 +27,7 @@ class FitOptions(Record):
 
 
 STEPS, RATE = 1000, 0.01
+USED = {"counts": {"smoothing"}, "stochastic": {"rate", "batch", "steps"}}
 UNUSED = {
     "smoothing": "is added to counts, and `{method}` counts nothing: write a prior in the file",
     "rate": "is for stochastic gradients, and this is `{method}`",
@@ -38,10 +39,7 @@ UNUSED = {
 
 def verify_options(options: FitOptions, method: str) -> None:
     """Raises NotApplicable for an option that the method would ignore."""
-    used = {
-        "counts": {"smoothing"},
-        "stochastic": {"rate", "batch", "steps"},
-    }.get(method, {"tolerance", "steps"})
+    used = USED.get(method, {"tolerance", "steps"})
     for name, why in UNUSED.items():
         if getattr(options, name) is not None and name not in used:
             raise NotApplicable(f"`{name}` {why.format(method=method)}")

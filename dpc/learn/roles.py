@@ -46,9 +46,8 @@ def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = Fals
     dims = {str(axis) for name in given for axis in graph[name].type.shape}
 
     def is_local(node: Node) -> bool:
-        return node.name not in finite and (
-            every or any(str(axis) in dims for axis in node.type.shape)
-        )
+        along = any(str(axis) in dims for axis in node.type.shape)
+        return node.name not in finite and (every or along)
 
     integrated = () if summed else integrable_draws(graph, given, is_local)
     free = [node for node in open_draws if node.name not in finite and node not in integrated]
