@@ -9,16 +9,19 @@ TYPED  := .venv/typed# the package as installed, for the type checker, which doe
 # What tests compare with: one at a time, as there may be no wheel of one of them for this machine.
 PEERS  := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")
 
-.PHONY: demo test test-all lint bench size update-golden docs clean
+.PHONY: demo test durations test-all lint bench size update-golden docs clean
 
 demo: $(READY)
 	@sh models/demo.sh
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist loadfile
+
+durations: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile -m "slow or not slow" --record-durations
 
 test-all: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal -m "slow or not slow"
+	$(BIN)/pytest -n 2 --dist loadfile -m "slow or not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .
