@@ -18,22 +18,16 @@ PROBABILITY = {"probability": ".6f", "standard error": ".2g"}
 
 
 class FiniteAnswer(Record):
-    """The answer to one question. `content` is what a program reads, `table` what a person does.
+    """The answer to one question: `content` for a program, `table` for a person.
 
-    `report` says of an answer that is not exact how it was found, and how well; `errors` are its
-    standard errors.
+    `found` says how; `errors` are standard errors in the shape of the content.
     """
 
     question: str
     content: Any
     table: Table
-    method: str = "exact"
-    report: str = ""
-    converged: bool = True
+    found: Finding = Finding(None)
     errors: Any = None
-
-    def by(self, found: Finding) -> FiniteAnswer:
-        return self.replace(method=found.method, report=found.report, converged=found.converged)
 
 
 class Answers(Answer, Mapping[str, Any]):
@@ -51,15 +45,15 @@ class Answers(Answer, Mapping[str, Any]):
             _add(self.found, part.question, part.content)
             if part.errors is not None:
                 _add(self.errors, part.question, part.errors)
-        self.methods = {part.question: part.method for part in parts}
+        self.methods = {part.question: part.found.method for part in parts}
 
     @property
     def converged(self) -> bool:
-        return all(part.converged for part in self.parts)
+        return all(part.found.converged for part in self.parts)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(part.report for part in self.parts if part.report))
+        return tuple(dict.fromkeys(part.found.report for part in self.parts if part.found.report))
 
     def __getitem__(self, question: str) -> Any:
         return self.found[question]
@@ -69,9 +63,6 @@ class Answers(Answer, Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.found)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def tables(self) -> list[Table]:
         return [part.table for part in self.parts]
@@ -99,7 +90,7 @@ def _add(found: dict[str, Any], question: str, content: Any) -> None:
 def number_answer(question: str, name: str, found: Finding) -> FiniteAnswer:
     error = () if found.errors is None else ("±", f"{found.errors:.2g}")
     table = Table((), [(name, f"{found.value:.10g}", *error)])
-    return FiniteAnswer(question, found.value, table, errors=found.errors).by(found)
+    return FiniteAnswer(question, found.value, table, found, found.errors)
 
 
 def moments_answer(text: str, found: Finding) -> FiniteAnswer:
@@ -110,7 +101,7 @@ def moments_answer(text: str, found: Finding) -> FiniteAnswer:
     if found.errors is not None:
         head, row = (*head, "standard error of the mean"), (*row, float(found.errors))
     table = Table(head, [row], {"standard error of the mean": ".2g"})
-    return FiniteAnswer("expectation", content, table, errors=found.errors).by(found)
+    return FiniteAnswer("expectation", content, table, found, found.errors)
 
 
 def marginals_answer(found: Finding, discrete: Discrete, given: Mapping[str, Any]) -> FiniteAnswer:
@@ -124,7 +115,7 @@ def marginals_answer(found: Finding, discrete: Discrete, given: Mapping[str, Any
             rows.append((shown, state, p, *error))
     head = ("variable", "state", *_probability(found))
     table = Table(head, rows, PROBABILITY, bars="probability", grouped=True)
-    return FiniteAnswer("marginals", marginals, table, errors=errors or None).by(found)
+    return FiniteAnswer("marginals", marginals, table, found, errors or None)
 
 
 def _by_state(discrete: Discrete, tables: Mapping[Any, Any]) -> dict[str, dict[str, float]]:
@@ -145,7 +136,7 @@ def joint_answer(names: list[str], discrete: Discrete, found: Finding) -> Finite
     table = Table((*names, *_probability(found)), rows, PROBABILITY, bars="probability")
     content = {"variables": names, "states": states, "probabilities": probabilities.tolist()}
     spread = None if errors is None else errors.tolist()
-    return FiniteAnswer("joint", content, table, errors=spread).by(found)
+    return FiniteAnswer("joint", content, table, found, spread)
 
 
 def _probability(found: Finding) -> tuple[str, ...]:
@@ -155,10 +146,7 @@ def _probability(found: Finding) -> tuple[str, ...]:
 def configurations_answer(
     question: str, discrete: Discrete, found: Finding, log_z: float | None
 ) -> FiniteAnswer:
-    """Configurations with their probabilities, or log-scores where those are not known.
-
-    Each is a column of the table.
-    """
+    """A column each: its probability, or its log-score where that is not known."""
     configurations = found.value if isinstance(found.value, list) else [found.value]
     labelled = [
         {str(v): discrete.states[str(v)][s] for v, s in c.states.items()} for c in configurations
@@ -175,7 +163,7 @@ def configurations_answer(
     names = labelled[0] if labelled else {}
     rows = [first, *((name, *(states[name] for states in labelled)) for name in names)]
     content = items[0] if question == "map" else items
-    return FiniteAnswer(question, content, Table((), rows)).by(found)
+    return FiniteAnswer(question, content, Table((), rows), found)
 
 
 def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnswer:
@@ -185,4 +173,4 @@ def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnsw
         for k in range(count)
     ]
     content = [dict(zip(states, row, strict=True)) for row in rows]
-    return FiniteAnswer("samples", content, Table(tuple(states), rows)).by(found)
+    return FiniteAnswer("samples", content, Table(tuple(states), rows), found)

@@ -1,7 +1,5 @@
 """How questions are answered: exactly where that fits, else by an approximation that says so."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -10,7 +8,7 @@ from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
 from dpc.inference.engines.approximate.fits import plan_if_it_fits
 from dpc.inference.factors.factor_graph import FactorGraph
-from dpc.inference.planning.plan import Plan, default_memory_limit
+from dpc.inference.planning.plan import default_memory_limit
 
 from ..exits import UsageError
 
@@ -66,10 +64,8 @@ def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], how: How) -> F
     verify_method("kbest", how.method)
     limit = default_memory_limit() if how.memory is None else how.memory
     make_plan = partial(q.plan_marginals, graph, given)
-    if how.method == "exact":
-        plan: Plan | None = make_plan()
-    else:
-        plan, _ = plan_if_it_fits(graph, given, make_plan, limit // k)
+    exact = how.method == "exact"
+    plan = make_plan() if exact else plan_if_it_fits(graph, given, make_plan, limit // k)[0]
     if plan:
         return Finding(q.infer_kbest(graph, k, given, plan=plan, memory=how.memory))
     from dpc.inference.engines.approximate.beam import infer_kbest_by_beam

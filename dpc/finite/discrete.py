@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,18 @@ from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
-from dpc.dsl.record import Record
+from dpc.dsl.record import NOTHING, Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
+from ..data import bind_data
+from ..data.defaults import evaluate_default, is_plain
+from ..exits import UsageError
 from .expand import NotTabular
 from .ground import Ground, TermGroup, check_size, each_table
 from .terms import FiniteTerm, Tabulator
+
+if TYPE_CHECKING:
+    from ..model.model import Model
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""
@@ -46,12 +52,10 @@ class KnownArrays(Record):
 
 
 class Grounded(Record):
-    """The finite part of a model for given sizes: its terms, and which variables each table of a
-    term is about.
+    """The finite part of a model for given sizes: which variables each table of a term is about.
 
-    Variables have names and numbers, in the order of `states`. What depends on parameters is not in
-    here. The last `asked` terms are no densities: they add up to a computed number that is asked
-    about.
+    Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
+    `asked` terms are no densities: they add up to a computed number that is asked about.
     """
 
     terms: tuple[FiniteTerm, ...]
@@ -87,19 +91,16 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
 
 
 def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
-    grounded = ground_model(graph, known)
-    tables = tables_of_terms(
-        graph, grounded.terms, _evaluator(graph, known), grounded.finite, by_jax
-    )
+    grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
+    tables = tables_of_terms(graph, grounded.terms, evaluator, grounded.finite, by_jax)
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
     return Discrete(grounded.states, factors, grounded.directed)
 
 
 def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
-    return Evaluator(
-        known.arrays, Sizes(known.sizes), {function.name: function for function in graph.functions}
-    )
+    functions = {function.name: function for function in graph.functions}
+    return Evaluator(known.arrays, Sizes(known.sizes), functions)
 
 
 # ---- what matters
@@ -118,16 +119,14 @@ def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
 
 def _used(name: str, graph: Graph, kept: set[str]) -> bool:
     """Whether a kept node needs this one, directly or through computed nodes."""
-    waiting, seen = [name], {name}
-    while waiting:
-        parent = waiting.pop()
+    reached, before = {name}, 0
+    while before < len(reached):
+        before = len(reached)
         for node in graph.nodes:
-            if parent in node.parents and node.name not in seen:
+            if node.name not in reached and reached & set(node.parents):
                 if node.name in kept:
                     return True
-                if node.kind is Kind.FUNCTION:
-                    seen.add(node.name)
-                    waiting.append(node.name)
+                reached |= {node.name} if node.kind is Kind.FUNCTION else set()
     return False
 
 
@@ -135,11 +134,8 @@ def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) ->
     finite = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
         if node.name in relevant - finite and node.name not in known.arrays:
-            message = (
-                f"`{node.name}` is not finite and not given: give it a value, sums are over "
-                "finite variables"
-            )
-            raise NotTabular(message)
+            what = f"`{node.name}` is not finite and not given"
+            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
     for dim in graph.dims:
         if dim.size is None and dim.name not in known.sizes:
             raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
@@ -205,12 +201,94 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
             constant += float(np.sum(table))
         for group in groups:
             stacked = each_table(group, np.asarray(table), len(term.binders))
-            child = None if term.child is None else group.diagonal[term.child]
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 variables = tuple(names[number] for number in scope)
-                factors.append(
-                    Factor(variables, values, None if child is None else variables[child])
-                )
+                child = None if term.child is None else variables[group.diagonal[term.child]]
+                factors.append(Factor(variables, values, child))
     if constant:
         factors.append(Factor((), np.asarray(constant)))
     return factors
+
+
+# ---- ready for questions
+
+
+Values = Mapping[str, Any]
+
+
+class Tabulated(Record):
+    """`graph` and `known` are there for .dp files: what can be asked beyond variables."""
+
+    discrete: Discrete
+    graph: Graph | None = None
+    known: KnownArrays | None = None
+
+
+def tabulate(
+    model: Model, data: Any = (), params: Values = NOTHING, values: Values = NOTHING
+) -> Tabulated:
+    """The tables of a model, given data, parameters and the values of continuous draws."""
+    if model.network is not None:
+        if data or params or values:
+            raise UsageError(
+                f"{model.network.name} has all its numbers in it: `data=` and `params=` are for "
+                ".dp models"
+            )
+        states = {variable.name: variable.states for variable in model.network.variables}
+        factors, directed = model.network.factor_graph(), model.network.is_bayesian
+        return Tabulated(Discrete(states, factors, directed))
+    known = known_values(model.graph, data, params, values)
+
+    def by_jax(*question: Any) -> Any:
+        """Tables that NumPy alone does not evaluate are compiled, in double precision."""
+        import jax
+
+        from .tables import tables_once
+
+        with jax.enable_x64(True):
+            return tables_once(known.arrays, known.sizes, model.externs)(*question)
+
+    return Tabulated(discrete_model(model.graph, known, by_jax), model.graph, known)
+
+
+def known_values(graph: Graph, data: Any, params: Values, values: Values) -> KnownArrays:
+    """Data, parameters and whatever else was given, as arrays."""
+    bound = bind_data(graph, *as_sources(data), partial=True)
+    arrays: dict[str, Any] = {
+        **bound.arrays,
+        **_parameters(graph, params, bound),
+        **{name: np.asarray(value) for name, value in values.items()},
+    }
+    return KnownArrays(arrays, bound.sizes, bound.labels)
+
+
+def as_sources(data: Any) -> list[Any]:
+    """One source of data, several in a list or tuple, or none."""
+    if data is None:
+        return []
+    return list(data) if isinstance(data, list | tuple) else [data]
+
+
+def _parameters(graph: Graph, given: Values, bound: Any) -> dict[str, Any]:
+    """What was given, or the file; a question is never answered with numbers that nobody wrote."""
+    parameters = {node.name: node for node in graph.of_kind(Kind.PARAMETER)}
+    for name in given:
+        if name not in parameters:
+            raise UsageError(f"the model has no parameter `{name}`")
+    return {name: _parameter(node, given, bound) for name, node in parameters.items()}
+
+
+def _parameter(node: Any, given: Values, bound: Any) -> Any:
+    sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
+    if node.name in given:
+        shape = tuple(sizes[str(axis)] for axis in node.type.shape)
+        found = np.asarray(given[node.name], float)
+        if found.shape != shape:
+            raise UsageError(f"`{node.name}` has shape {shape}, but `params=` gives {found.shape}")
+        return found
+    if node.default is None or not is_plain(node.default):
+        raise UsageError(
+            f"the parameter `{node.name}` has no value in the file: give it with "
+            f"`params={node.name}`"
+        )
+    return evaluate_default(node, sizes)

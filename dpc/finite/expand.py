@@ -1,8 +1,6 @@
-"""Every use of a computed node or function that depends on finite variables, replaced by its
-definition.
+"""Computed nodes and functions that depend on finite variables, replaced by their definitions.
 
-After this an expression mentions the finite variables themselves, so that it can be tabulated over
-their values.
+After this an expression mentions the finite variables themselves, and can be tabulated over them.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +8,7 @@ from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import reads_any
-from dpc.dsl.graph.forms import index_type
+from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Type
@@ -48,11 +46,9 @@ class Expander:
         return bindings.get(core.name, core)
 
     def _ref(self, core: c.Ref, bindings: Bindings) -> c.Core:
-        return (
-            self._definition(self.nodes[core.name], (), core.type)
-            if core.name in self.affected
-            else core
-        )
+        if core.name not in self.affected:
+            return core
+        return self._definition(self.nodes[core.name], (), core.type)
 
     def _at(self, core: c.At, bindings: Bindings) -> c.Core:
         indices = tuple(self.expand(index, bindings) for index in core.indices)
@@ -68,12 +64,10 @@ class Expander:
         own = [index for index in piece.indices if isinstance(index, c.Bind)]
         bindings = {bind.name: index for bind, index in zip(own, indices, strict=False)}
         rest = tuple(own[len(indices) :])
-        inner = self._build(rest, body, type_, bindings) if rest else self.expand(body, bindings)
-        return (
-            c.At(inner.span, type_, inner, indices[len(own) :])
-            if len(indices) > len(own)
-            else inner
-        )
+        if rest:
+            return self._build(rest, body, type_, bindings)
+        inner, left = self.expand(body, bindings), indices[len(own) :]
+        return c.At(inner.span, type_, inner, left) if left else inner
 
     def _build(
         self, binders: tuple[c.Bind, ...], body: c.Core, type_: Type, bindings: Bindings
@@ -95,11 +89,8 @@ class Expander:
         self, binders: tuple[c.Bind, ...], bindings: Bindings
     ) -> tuple[tuple[c.Bind, ...], Bindings]:
         renamed = tuple(bind.replace(name=self._fresh_name(bind.name)) for bind in binders)
-        variables = {
-            old.name: c.Var(old.span, index_type(new), new.name)
-            for old, new in zip(binders, renamed, strict=True)
-        }
-        return renamed, {**bindings, **variables}
+        names = (bind.name for bind in binders)
+        return renamed, {**bindings, **dict(zip(names, map(index_of, renamed), strict=True))}
 
     def _fresh_name(self, name: str) -> str:
         self._fresh += 1
@@ -144,8 +135,8 @@ def affected_functions(graph: Graph, finite: frozenset[str]) -> frozenset[str]:
 def _only_piece(node: Node) -> Piece:
     if len(node.pieces) > 1 or node.name in node.parents:
         raise NotTabular(
-            f"`{node.name}` is computed step by step from finite variables: make it a variable of its own, drawn given "
-            "its past, or write it in one statement"
+            f"`{node.name}` is computed step by step from finite variables: make it a variable of "
+            "its own, drawn given its past, or write it in one statement"
         )
     piece = node.pieces[0]
     if any(setting.name in ("soft", "smooth") for setting in piece.settings):

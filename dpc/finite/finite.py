@@ -1,11 +1,8 @@
-"""Questions about the finite variables of a model, compiled: tables by the program, answers by the
-inference engine.
+"""The finite variables of a model, compiled: tables by the program, answers by the engine.
 
 Structure is found once for given sizes and for the data that variables are indexed by; parameters,
 other data and evidence can be traced, and new ones never compile anything again.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -69,9 +66,8 @@ class Finite(Record):
         return {name: self._compiled(rule) for name, rule in RULES.items()}
 
     def _compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        def run(
-            params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any, **options: Any
-        ) -> Any:
+        def run(*known: Any, sizes: Any, **options: Any) -> Any:
+            params, values, arrays, evidence = known
             tables = self.potentials(params, values, {**arrays, **dict(sizes)})
             return rule(self.engine, tables, evidence, **options)
 
@@ -103,18 +99,15 @@ class Finite(Record):
     def moments(self) -> Callable[..., Any]:
         """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
 
-        def run(
-            params: Any, values: Any, arrays: Any, evidence: Any, *, sizes: Any
-        ) -> tuple[Any, Any]:
+        def run(*known: Any, sizes: Any) -> Any:
+            params, values, arrays, evidence = known
             tables, asked = self.split_potentials(params, values, {**arrays, **dict(sizes)})
 
             def mean_at(tables: list[Any]) -> Any:
-                return jax.jvp(
-                    lambda t: self.engine.log_partition(t, evidence), (tables,), (asked,)
-                )[1]
+                log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
+                return jax.jvp(log_partition, (tables,), (asked,))[1]
 
-            found: tuple[Any, Any] = jax.jvp(mean_at, (tables,), (asked,))
-            return found
+            return jax.jvp(mean_at, (tables,), (asked,))
 
         return jax.jit(run, static_argnames="sizes", inline=True)
 
@@ -129,14 +122,6 @@ class Finite(Record):
         return found
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.grounded.states)}
-
-    @cached_property
-    def _labels(self) -> list[tuple[str, ...]]:
-        return list(self.grounded.states.values())
-
-    @cached_property
     def _starts(self) -> dict[str, int]:
         """The number of each variable's first element."""
         counts = [prod(shape) for shape in self.grounded.shapes.values()]
@@ -144,12 +129,14 @@ class Finite(Record):
 
     def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
         """The numbers of a variable's elements, in its shape, or of one element."""
+        labels = list(self.grounded.states)
         if name in self.grounded.shapes:
             shape, start = self.grounded.shapes[name], self._starts[name]
-            return np.arange(start, start + prod(shape)).reshape(shape), self._labels[start]
-        if name in self._numbers:
-            return np.asarray(self._numbers[name]), self.grounded.states[name]
-        hint = did_you_mean(name, [*self.grounded.shapes, *self._numbers])
+            states = self.grounded.states[labels[start]] if prod(shape) else ()
+            return np.arange(start, start + prod(shape)).reshape(shape), states
+        if name in self.grounded.states:
+            return np.asarray(labels.index(name)), self.grounded.states[name]
+        hint = did_you_mean(name, [*self.grounded.shapes, *labels])
         raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
 
     def _likelihood(
@@ -166,22 +153,18 @@ class Finite(Record):
             number = array.astype(int)[..., None]
             return jnp.where((number < 0) | (jnp.arange(most) == number), 0.0, -jnp.inf)
         if array.shape != (*shape, len(states)):
-            message = (
-                f"`{name}` has shape {shape} and {len(states)} states; its evidence has "
-                f"shape {array.shape}"
-            )
-            raise WrongEvidence(message)
+            what = f"`{name}` has shape {shape} and {len(states)} states"
+            raise WrongEvidence(f"{what}; its evidence has shape {array.shape}")
         padding = [(0, 0)] * len(shape) + [(0, most - len(states))]
         return jnp.pad(jnp.log(array.astype(float)), padding)
 
     def states(self, values: Mapping[str, Any]) -> Any:
         """[variables]: the numbers of the states that these values are, of all variables."""
-        lowest = {name: int(node.type.bounds[0]) for name, node in self.grounded.finite.items()}
-        parts = [
-            jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest[name])
-            for name in self.grounded.shapes
-        ]
-        return jnp.concatenate(parts) if parts else jnp.zeros(0, int)
+        parts = [jnp.zeros(0, int)]
+        for name in self.grounded.shapes:
+            lowest = int(self.grounded.finite[name].type.bounds[0])
+            parts.append(jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest))
+        return jnp.concatenate(parts)
 
     # ---- answers in the shapes of the model
 
@@ -190,10 +173,7 @@ class Finite(Record):
         answers = {}
         for name in self.grounded.shapes:
             places, states = self._places(name)
-            if with_states:
-                answers[name] = found[..., places, : len(states)]
-            else:
-                answers[name] = found[..., places]
+            answers[name] = found[..., places, : len(states)] if with_states else found[..., places]
         return answers
 
 
@@ -253,17 +233,15 @@ def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any
 
 def index_names(grounded: Grounded) -> set[str]:
     """The nodes that indices of finite variables, and conditions on tables, mention."""
-    found = set()
+    found: set[str] = set()
     for term in grounded.terms:
-        roots = [index for slot in term.slots for index in slot.indices] + (
-            [term.where] if term.where else []
-        )
-        found |= set(nodes_read(*roots))
+        indices = [index for slot in term.slots for index in slot.indices]
+        found |= set(nodes_read(*indices, term.where))
     return found
 
 
 def digest(array: Any) -> bytes:
     """What tells data apart when structure depends on them."""
-    return (
-        b"" if array is None or isinstance(array, jax.core.Tracer) else np.asarray(array).tobytes()
-    )
+    if array is None or isinstance(array, jax.core.Tracer):
+        return b""
+    return np.asarray(array).tobytes()

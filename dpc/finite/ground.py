@@ -1,8 +1,7 @@
 """From terms with plates to factors over single variables, once data is known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -13,7 +12,7 @@ from dpc.dsl.graph.graph import Node
 from dpc.dsl.record import Record
 
 from .expand import NotTabular
-from .slots import Slot, value_dim
+from .slots import Slot
 from .terms import FiniteTerm
 
 
@@ -21,8 +20,7 @@ class TermGroup(Record):
     """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
 
     `places` are the rows of the term's table, flattened over its binders, that the group takes;
-    `diagonal` tells for each slot which axis of the group it lies on, when two slots can be one
-    variable.
+    `diagonal` is the group's axis of each slot, when two slots can be one variable.
     """
 
     scopes: Array
@@ -38,29 +36,21 @@ class Ground:
     """All elements of the finite variables, numbered in the order of the file."""
 
     def __init__(self, finite: Mapping[str, Node], evaluator: Evaluator):
-        self.evaluator = evaluator
+        self.evaluator, self.sizes = evaluator, evaluator.sizes
         self.shapes = {
-            name: tuple(map(evaluator.sizes.of, node.type.shape)) for name, node in finite.items()
+            name: tuple(map(self.sizes.of, node.type.shape)) for name, node in finite.items()
         }
-        self.cardinality = {
-            name: evaluator.sizes.of(value_dim(n.type, name)) for name, n in finite.items()
-        }
-        self.starts: dict[str, int] = {}
-        count = 0
-        for name, shape in self.shapes.items():
-            self.starts[name] = count
-            count += prod(shape)
-        self.count = count
+        counts = accumulate((prod(shape) for shape in self.shapes.values()), initial=0)
+        self.starts = dict(zip(self.shapes, counts, strict=False))
 
     def groups(self, term: FiniteTerm) -> list[TermGroup]:
         """The factors of a term; where `where` fails there is none."""
-        lengths = [len(self.evaluator.sizes.places(bind)) for bind in term.binders]
+        lengths = [len(self.sizes.places(bind)) for bind in term.binders]
         scopes = np.stack([self._numbers(slot, term, lengths) for slot in term.slots], -1)
         places = np.arange(len(scopes))
         if term.where is not None:
-            holds = np.broadcast_to(
-                self.evaluator.value(term.where, term.binders), lengths
-            ).reshape(-1)
+            holds = self.evaluator.value(term.where, term.binders)
+            holds = np.broadcast_to(holds, lengths).reshape(-1)
             scopes, places = scopes[holds], places[holds]
         return list(_by_coincidence(scopes, places)) if len(scopes) else []
 
@@ -68,9 +58,7 @@ class Ground:
         """The number of the slot's variable at every place of the binders."""
         total = np.zeros(lengths, int)
         for index, size in zip(slot.indices, self.shapes[slot.node], strict=True):
-            place = np.broadcast_to(
-                np.asarray(self.evaluator.value(index, term.binders), int), lengths
-            )
+            place = np.asarray(self.evaluator.value(index, term.binders), int)
             total = total * size + np.where(place < 0, place + size, place)
         return (total + self.starts[slot.node]).reshape(-1)
 
@@ -90,11 +78,9 @@ def _by_coincidence(scopes: Array, places: Array) -> Iterator[TermGroup]:
 
 
 def tables_of(group: TermGroup, table: Any, binders: int, numpy: Any = np) -> Any:
-    """The tables of a group, stacked: the term's table at its places, with coinciding slots on one
-    axis.
+    """The tables of a group, stacked; slots that coincide share an axis, one for all stays one.
 
-    One table that serves all places stays one. `numpy` is the library of the table: NumPy, or
-    jax.numpy for one that is traced.
+    `numpy` is the library of the table: NumPy, or jax.numpy for one that is traced.
     """
     rows = table.reshape((-1, *table.shape[binders:]))
     flat = rows if len(rows) == 1 or group.is_whole(len(rows)) else rows[group.places]
@@ -115,7 +101,5 @@ def check_size(term: FiniteTerm, evaluator: Evaluator, limit: int) -> None:
     """A table over too many variables at once is refused before it is made."""
     entries = prod(len(evaluator.sizes.places(bind)) for bind in term.axes)
     if entries > limit:
-        raise NotTabular(
-            f"`{term.name}` ties {len(term.slots)} finite variables in one table of {entries:,} entries: write it as a "
-            "sum of factors over fewer variables"
-        )
+        ties = f"ties {len(term.slots)} finite variables in one table of {entries:,} entries"
+        raise NotTabular(f"`{term.name}` {ties}: write it as a sum of factors over fewer variables")

@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.evaluate import Evaluator, Sizes
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
@@ -20,13 +23,15 @@ from .answers import (
     configurations_answer,
     joint_answer,
     marginals_answer,
+    moments_answer,
     number_answer,
     samples_answer,
 )
-from .approximation import METHODS, Finding, How, verify_method
-from .case_files import answer_cases
-from .given import check_given
-from .tabulated import Tabulated, tabulate
+from .approximation import METHODS, Finding, How, find, verify_method
+from .discrete import Tabulated, tabulate
+from .given import answer_cases, check_given
+from .ground import Ground, each_table
+from .terms import Tabulator
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -94,11 +99,8 @@ def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any]
     if model.network is not None:
         return dict(given), {}
     finite = {node.name for node in finite_draws(model.graph)}
-    values = {
-        name: value
-        for name, value in given.items()
-        if name in model.graph.by_name and name not in finite
-    }
+    open_names = model.graph.by_name.keys() - finite
+    values = {name: value for name, value in given.items() if name in open_names}
     return {name: value for name, value in given.items() if name not in values}, values
 
 
@@ -138,9 +140,8 @@ class _Query(Record):
     def log_partition(self) -> FiniteAnswer:
         directed = self.tabulated.discrete.directed
         name = "log probability of the evidence" if directed else "log partition"
-        return number_answer(
-            "logz", name, by.find("log_partition", self.factors, self.given, self.how)
-        )
+        found = by.find("log_partition", self.factors, self.given, self.how)
+        return number_answer("logz", name, found)
 
     def entropy(self) -> FiniteAnswer:
         found = by.find("entropy", self.factors, self.given, self.how)
@@ -152,14 +153,11 @@ class _Query(Record):
 
         verify_method("kl", self.how.method)
         second = load(other) if isinstance(other, str) else other
-        its = tabulate(second, data=self.known.get("data", ()))
-        if its.discrete.states != self.tabulated.discrete.states:
-            raise UsageError(
-                f"{self.model.title} and {second.title} have not the same variables and states"
-            )
-        value = q.infer_divergence(
-            self.factors, its.discrete.factors, self.given, memory=self.how.memory
-        )
+        its = tabulate(second, data=self.known.get("data", ())).discrete
+        if its.states != self.tabulated.discrete.states:
+            both = f"{self.model.title} and {second.title}"
+            raise UsageError(f"{both} have not the same variables and states")
+        value = q.infer_divergence(self.factors, its.factors, self.given, memory=self.how.memory)
         return number_answer("kl", f"KL({self.model.title} || {second.title})", Finding(value))
 
     def mode(self, names: Any) -> FiniteAnswer:
@@ -198,8 +196,6 @@ class _Query(Record):
         """Names are marginals; anything else is an expression of the language."""
         if all(self.elements(word) for word in words(text)):
             return self.marginals(self.names(text))
-        from .expressions import ask_expression
-
         return ask_expression(self.model, text, self.given, self.how, **self.known)
 
     def cases(self, asked: Asked) -> FiniteAnswer:
@@ -259,3 +255,64 @@ def read_memory(size: int | str | None) -> int | None:
         raise UsageError(f"`memory=` takes a size such as 2GB, not {size}")
     unit = "kmgt".find(found[2].lower()) + 1 if found[2] else 0
     return int(float(found[1]) * 1024**unit)
+
+
+# ---- expressions: the probability that one holds, or its mean and sd
+
+
+ASKED = "asked"
+
+
+def ask_expression(
+    model: Model, text: str, given: dict[str, Any], how: How, **known: Any
+) -> FiniteAnswer:
+    """P(expression) for a truth value, mean and standard deviation for a number."""
+    own = _with_statement(model, f"{ASKED} := {text}")
+    node = own.graph[ASKED]
+    if node.type.shape:
+        raise UsageError(f"`{text}` is an array: ask for one of its elements")
+    tabulated = tabulate(own, **known)
+    found = find("moments", tabulated.discrete.factors, given, how, _terms(tabulated))
+    if str(node.type.domain) == "bool":
+        return number_answer("probability", f"P({text})", found.replace(value=found.value.mean))
+    return moments_answer(text, found)
+
+
+def _with_statement(model: Model, statement: str) -> Model:
+    """The same model with one more statement, told by the language's own rules."""
+    from dpc.dsl.source import Source
+
+    from ..model.check import check_model
+
+    if model.own_data:
+        raise UsageError(
+            "this network is too large to ask expressions of: ask for `joint=` of the variables"
+        )
+    source = model.graph.source
+    checked = check_model(Source(source.path, f"{source.text.rstrip()}\n{statement}\n"))
+    if checked.graph is None:
+        wrong = next(d for d in checked.diagnostics if d.is_error)
+        raise UsageError(f"`ask=`: {wrong.message}{wrong.help and f' ({wrong.help})'}")
+    return type(model)(checked.graph, externs=model.externs)
+
+
+def _terms(tabulated: Tabulated) -> list[q.Term]:
+    """The expression as a sum of tables over few variables."""
+    graph, known = tabulated.graph, tabulated.known
+    assert graph is not None
+    assert known is not None
+    finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
+    tabulator = Tabulator(graph, finite, known.sizes)
+    evaluator = Evaluator(known.arrays, Sizes(known.sizes), tabulator.expander.functions)
+    ground = Ground(tabulator.finite, evaluator)
+    names = list(tabulated.discrete.states)
+    found = []
+    for term in tabulator.values(graph[ASKED]):
+        table = term.table(evaluator)
+        if not term.slots:
+            found.append(q.Term((), np.asarray(table.sum())))
+        for group in ground.groups(term) if term.slots else ():
+            stacked = each_table(group, table, len(term.binders))
+            for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
+                found.append(q.Term(tuple(names[v] for v in scope), values))
+    return found

@@ -1,8 +1,7 @@
-"""Questions to a model with finite variables: log-partition, marginals, modes, k best, samples,
-entropy, moments.
+"""Questions to a model with finite variables; those that are not given are summed over.
 
-Finite draws that are not given are summed over; parameters, data and the values of continuous draws
-are given. All but `kbest` are pure functions that jit, vmap and grad accept.
+Parameters, data and the values of continuous draws are given. All but `kbest` are pure functions
+that jit, vmap and grad accept.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +15,9 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.inference.engines.path.domains import Domain
-from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.queries import infer_kbest
 
-from ..model.compiled import split_data
+from ..model.functions import split_data
 from ..model.given import random_ancestors
 from .discrete import Discrete, KnownArrays, discrete_model
 from .finite import Finite, build_finite, digest
@@ -41,11 +39,41 @@ class FinitePart(NamedTuple):
     evidence: Values
 
     def ask(self, question: str, **options: Any) -> Any:
+        """The answer of the engine, for all variables in a row."""
         return self.finite.ask(question, *self[1:], **options)
 
+    def by_node(self, question: str, with_states: bool = False) -> Values:
+        """The same in the shapes of the model."""
+        return self.finite.by_node(self.ask(question), with_states)
+
+    def sample(self, key: Any, n: int | None) -> Values:
+        drawn = self.ask("sample", key=key, count=n or 1)
+        found = self.finite.by_node(drawn[0] if n is None else drawn, with_states=False)
+        return {name: value for name, value in found.items() if name not in self.evidence}
+
     @property
-    def all_arrays(self) -> Values:
-        return {**self.params, **self.values, **self.arrays}
+    def term_tables(self) -> list[Any]:
+        """One array for every term of the log density."""
+        return self.finite.tables(self.params, self.values, {**self.arrays, **self.sizes})
+
+    @property
+    def tables(self) -> tuple[Finite, list[jax.Array], jax.Array]:
+        """The structure, its log-potentials and the log-likelihoods of evidence."""
+        data = {**self.arrays, **self.sizes}
+        potentials = self.finite.potentials(self.params, self.values, data)
+        return self.finite, potentials, self.finite.evidence(self.evidence)
+
+    def expected_tables(self) -> tuple[jax.Array, list[jax.Array]]:
+        finite, tables, evidence = self.tables
+        found: tuple[jax.Array, list[jax.Array]]
+        found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
+        return found
+
+    def expected_score(self, expected: list[jax.Array]) -> jax.Array:
+        total = jnp.zeros(())
+        for table, weights in zip(self.tables[1], expected, strict=True):
+            total += jnp.sum(jnp.where(weights > 0, table, 0.0) * weights)
+        return total
 
 
 class MeanAndVariance(NamedTuple):
@@ -90,113 +118,30 @@ class Questions:
         self._finites: dict[Any, list[Finite]] = {}
         self._domain = domain
 
-    def log_partition(
-        self, params: Given = None, data: Given = None, given: Given = None
-    ) -> jax.Array:
-        """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
-        found: jax.Array = self.known(params, data, given).ask("log_partition")
-        return found
-
-    def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
-        """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
-        known = self.known(params, data, given)
-        return known.finite.by_node(known.ask("marginals"), with_states=True)
-
-    def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
-        """The most probable joint states (GM13); ties go to the first."""
-        known = self.known(params, data, given)
-        return known.finite.by_node(known.ask("mode"), with_states=False)
-
-    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
-        """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
-        found: jax.Array = self.known(params, data, given).ask("entropy")
-        return found
-
-    def moments(
-        self, name: str, params: Given = None, data: Given = None, given: Given = None
-    ) -> MeanAndVariance:
-        """E[f] and Var[f] of a computed number over the finite variables."""
+    def moments(self, name: str, params: Given, data: Given, given: Given) -> MeanAndVariance:
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
         finite, *known, sizes, evidence = self.known(params, data, given, asked=name)
         found = finite.moments(*known, finite.evidence(evidence), sizes=tuple(sizes.items()))
         return MeanAndVariance(*found)
 
-    def expected_tables(
-        self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[jax.Array, list[jax.Array]]:
-        """log Z and its gradient: how probable each entry of each table is (GM10)."""
-        finite, tables, evidence = self.tables(params, data, given)
-        found: tuple[jax.Array, list[jax.Array]]
-        found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
-        return found
-
-    def expected_score(
-        self,
-        expected: list[jax.Array],
-        params: Given = None,
-        data: Given = None,
-        given: Given = None,
-    ) -> jax.Array:
-        """E[log-potentials of these parameters] under the answer of `expected_tables`."""
-        _, tables, _ = self.tables(params, data, given)
-        total = jnp.zeros(())
-        for table, weights in zip(tables, expected, strict=True):
-            total += jnp.sum(jnp.where(weights > 0, table, 0.0) * weights)
-        return total
-
-    def finite(self, params: Given = None, data: Given = None, given: Given = None) -> Finite:
-        """The finite variables, which of them depend on each other, and the engine for that."""
-        return self.known(params, data, given).finite
-
-    def tables(
-        self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[Finite, list[jax.Array], jax.Array]:
-        """The structure, its log-potentials and the log-likelihoods of evidence."""
-        finite, params, values, arrays, sizes, evidence = self.known(params, data, given)
-        potentials = finite.potentials(params, values, {**arrays, **sizes})
-        return finite, potentials, finite.evidence(evidence)
-
-    def sample(
-        self,
-        key: Any,
-        params: Given = None,
-        data: Given = None,
-        n: int | None = None,
-        given: Given = None,
-    ) -> Values:
-        """Exact joint draws of all finite variables; `n` of them along a first axis."""
-        known = self.known(params, data, given)
-        drawn = known.ask("sample", key=key, count=n or 1)
-        found = known.finite.by_node(drawn[0] if n is None else drawn, with_states=False)
-        return {name: value for name, value in found.items() if name not in known.evidence}
-
     def kbest(
-        self, k: int, params: Given = None, data: Given = None, given: Given = None
+        self, k: int, params: Given, data: Given, given: Given
     ) -> tuple[Values, np.ndarray[Any, Any]]:
-        """The k most probable configurations, best first; computed at once, not traced."""
         known = self.known(params, data, given)
-        discrete = self._discrete(known.all_arrays, known.sizes)
+        discrete = self._discrete(known)
         found = infer_kbest(discrete.factors, k, check_given(discrete, known.evidence))
         states = np.array([[c.states[name] for name in discrete.states] for c in found])
         scores = np.array([c.log_score for c in found])
         return known.finite.by_node(states, with_states=False), scores
 
-    def factor_graph(
-        self, params: Given = None, data: Given = None, values: Given = None
-    ) -> FactorGraph:
-        """The model as factors, for everything `dpc.inference.queries` can be asked."""
-        return self.discrete(params, data, values).factors
+    def discrete(self, params: Given, data: Given, values: Given) -> Discrete:
+        return self._discrete(self.known(params, data, values))
 
-    def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
-        """The factors, and the labels of the states of every variable."""
-        known = self.known(params, data, values)
-        return self._discrete(known.all_arrays, known.sizes)
-
-    def _discrete(self, arrays: Values, sizes: dict[str, int]) -> Discrete:
+    def _discrete(self, part: FinitePart) -> Discrete:
+        arrays = {**part.params, **part.values, **part.arrays}
         known = {name: np.asarray(a) for name, a in arrays.items()}
-        return discrete_model(
-            self.graph, KnownArrays(known, sizes, {}), tables_once(known, sizes, self.externs)
-        )
+        by_jax = tables_once(known, part.sizes, self.externs)
+        return discrete_model(self.graph, KnownArrays(known, part.sizes, {}), by_jax)
 
     # ---- what is known
 
@@ -204,9 +149,8 @@ class Questions:
         self, params: Given, data: Given, given: Given, asked: str | None = None
     ) -> FinitePart:
         arrays, fixed = split_data(data or {}, self._dims)
-        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None} | dict(
-            fixed
-        )
+        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None}
+        sizes |= dict(fixed)
         finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
         values: Values = {}
         evidence: Values = {}

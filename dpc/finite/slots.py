@@ -1,19 +1,18 @@
-"""Finite variables in an expression become axes of a table: `V[tag[t-1], tag[t]]` is V[a, b] for
-all a and b.
+"""Finite variables become axes of a table: `V[tag[t-1], tag[t]]` is V[a, b] for all a and b.
 
-A slot stands for one element of a variable, told by indices that are known once data is. Where an
+A slot stands for one element of a variable, at indices that are known once data is. Where an
 expression ranges over many elements, as in sum[i in D] x[i], it is written out, one slot for each.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads
 from dpc.dsl.graph.evaluate import Sizes
+from dpc.dsl.graph.forms import compare, pair
 from dpc.dsl.graph.graph import Node
-from dpc.dsl.graph.types import BOOL, FIRST, LAST, Axis, Bool, Dim, Fixed, IndexOf, Int, Type
+from dpc.dsl.graph.types import FIRST, LAST, Axis, Bool, Dim, Fixed, IndexOf, Int, Type
 from dpc.dsl.library.functions import functions_by_name
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
@@ -56,11 +55,10 @@ class Slotter:
         self.slots: dict[tuple[str, tuple[c.Core, ...]], Slot] = {}
 
     def rewrite(self, tree: Tree) -> Tree:
+        base, indices = (tree.base, tree.indices) if isinstance(tree, c.At) else (tree, ())
         found: Any = tree
-        if isinstance(tree, c.At):
-            found = self._at(tree)
-        elif isinstance(tree, c.Ref) and tree.name in self.finite:
-            found = self._elements(self.finite[tree.name], ())
+        if isinstance(base, c.Ref) and base.name in self.finite:
+            found = self._elements(self.finite[base.name], tuple(map(self.rewrite, indices)))
         elif isinstance(tree, c.Reduce | c.Build) and self._ranges(tree):
             found = self._written_out(tree)
         else:
@@ -68,46 +66,28 @@ class Slotter:
         result: Tree = found
         return result
 
-    def _at(self, core: c.At) -> c.Core:
-        if isinstance(core.base, c.Ref) and core.base.name in self.finite:
-            return self._elements(
-                self.finite[core.base.name], tuple(map(self.rewrite, core.indices))
-            )
-        return c.map_parts(core, self.rewrite)
-
     # ---- slots
 
     def _elements(self, node: Node, indices: tuple[c.Core, ...]) -> c.Core:
         """One element as a slot; several, or one at a random index, as an array of slots."""
-        for axis, index in enumerate(indices):
+        shape = node.type.shape
+        for number, index in enumerate(indices):
             if self._is_random(index):
-                return self._chosen(node, indices, axis)
-        if len(indices) < len(node.type.shape):
-            return self._all_along(node, indices)
+                every = self._every(node, indices[:number], shape[number], indices[number + 1 :])
+                rest = Type(node.type.domain, shape[len(indices) :])
+                return c.At(node.span, rest, every, (index,))
+        if len(indices) < len(shape):
+            return self._every(node, indices, shape[len(indices)], ())
         return self._slot(node, indices)
 
-    def _chosen(self, node: Node, indices: tuple[c.Core, ...], axis: int) -> c.Core:
-        options = [
-            self._elements(node, (*indices[:axis], place, *indices[axis + 1 :]))
-            for place in self._constants(node.type.shape[axis])
-        ]
-        rest = node.type.shape[len(indices) :]
-        return c.At(
-            node.span,
-            Type(node.type.domain, rest),
-            self._stack(options, node.type.shape[axis]),
-            (indices[axis],),
-        )
-
-    def _all_along(self, node: Node, indices: tuple[c.Core, ...]) -> c.Core:
-        axis = node.type.shape[len(indices)]
-        return self._stack(
-            [self._elements(node, (*indices, place)) for place in self._constants(axis)], axis
-        )
-
-    def _constants(self, axis: Axis) -> list[c.Core]:
+    def _every(
+        self, node: Node, before: tuple[c.Core, ...], axis: Axis, after: tuple[c.Core, ...]
+    ) -> c.Core:
+        """The elements at all places of an axis."""
         type_ = Type(IndexOf(axis))
-        return [c.Const(NOWHERE, type_, place) for place in range(self.sizes.of(axis))]
+        places = [c.Const(NOWHERE, type_, place) for place in range(self.sizes.of(axis))]
+        items = [self._elements(node, (*before, place, *after)) for place in places]
+        return self._stack(items, axis)
 
     def _stack(self, items: list[c.Core], axis: Axis) -> c.Core:
         first = items[0].type
@@ -120,10 +100,9 @@ class Slotter:
     def _slot(self, node: Node, indices: tuple[c.Core, ...]) -> c.Core:
         slot = self.slots.get((node.name, indices))
         if slot is None:
-            bind = c.Bind(
-                node.span, f"slot.{len(self.slots)}", value_dim(node.type, node.name), FIRST, LAST
-            )
-            slot = self.slots[node.name, indices] = Slot(node.name, indices, bind)
+            name, dim = f"slot.{len(self.slots)}", value_dim(node.type, node.name)
+            slot = Slot(node.name, indices, c.Bind(node.span, name, dim, FIRST, LAST))
+            self.slots[node.name, indices] = slot
         return _value_of(slot, node)
 
     # ---- reductions and arrays over elements
@@ -131,35 +110,28 @@ class Slotter:
     def _ranges(self, core: c.Reduce | c.Build) -> bool:
         """Whether the elements that the body mentions depend on the binders."""
         own = {bind.name for bind in core.binders}
-        for part in c.walk(core.body):
-            if (
-                isinstance(part, c.At)
-                and isinstance(part.base, c.Ref)
-                and part.base.name in self.finite
-            ):
-                inner = (leaf for index in part.indices for leaf in c.walk(index))
-                if any(isinstance(leaf, c.Var) and leaf.name in own for leaf in inner):
+        for node, at in reads(core.body):
+            if node.name in self.finite and isinstance(at, c.At):
+                leaves = (leaf for index in at.indices for leaf in c.walk(index))
+                if any(isinstance(leaf, c.Var) and leaf.name in own for leaf in leaves):
                     return True
         return False
 
     def _written_out(self, core: c.Reduce | c.Build) -> c.Core:
         """The body at each place of the first binder, joined as the form says."""
         bind, *rest = core.binders
-        one_less = (
-            core
-            if isinstance(core, c.Reduce)
-            else core.replace(type=core.type.replace(shape=core.type.shape[1:]))
-        )
+        inner: c.Core = core.body
+        if rest and isinstance(core, c.Reduce):
+            inner = core.replace(binders=tuple(rest))
+        elif rest:
+            type_ = core.type.replace(shape=core.type.shape[1:])
+            inner = core.replace(binders=tuple(rest), type=type_)
         items = []
         for place in self.sizes.places(bind):
-            inner = core.body if not rest else one_less.replace(binders=tuple(rest))
-            item = substitute(inner, bind.name, c.Const(bind.span, Type(IndexOf(bind.dim)), place))
+            here = c.Const(bind.span, Type(IndexOf(bind.dim)), place)
+            item = substitute(inner, bind.name, here)
             if isinstance(core, c.Reduce) and core.where is not None and not rest:
-                item = self._unless(
-                    core,
-                    item,
-                    substitute(core.where, bind.name, c.Const(bind.span, item.type, place)),
-                )
+                item = self._unless(core, item, substitute(core.where, bind.name, here))
             items.append(self.rewrite(item))
         if isinstance(core, c.Build):
             return self._stack(items, Fixed(len(items)))
@@ -167,58 +139,46 @@ class Slotter:
 
     def _unless(self, core: c.Reduce, item: c.Core, where: c.Core) -> c.Core:
         if core.operator not in NEUTRAL:
-            raise NotTabular(
-                f"`{core.operator}` over a part of finite variables told by `where` has no table"
-            )
-        return c.If(
-            item.span, item.type, where, item, c.Const(item.span, item.type, NEUTRAL[core.operator])
-        )
+            what = f"`{core.operator}` over a part of finite variables told by `where`"
+            raise NotTabular(f"{what} has no table")
+        neutral = c.Const(item.span, item.type, NEUTRAL[core.operator])
+        return c.If(item.span, item.type, where, item, neutral)
 
     def _joined(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
         if core.operator not in CHAIN:
             return self._by_function(core, items)
         found = items[0] if items else c.Const(core.span, core.type, NEUTRAL[core.operator])
         for item in items[1:]:
-            found = c.Apply(core.span, core.type, CHAIN[core.operator], (("a", found), ("b", item)))
+            found = c.Apply(core.span, core.type, CHAIN[core.operator], pair(found, item))
         return found
 
     def _by_function(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
         if len(core.binders) > 1:
-            raise NotTabular(
-                f"`{core.operator}` over finite variables along several dims has no table: nest it"
-            )
-        row = next(
-            row for row in functions_by_name()[core.operator] if "[" in row.text.partition(")")[0]
-        )
-        return c.Apply(
-            core.span,
-            core.type,
-            core.operator,
-            (("x", self._stack(items, Fixed(len(items)))),),
-            row.text,
-        )
+            what = f"`{core.operator}` over finite variables along several dims has no table"
+            raise NotTabular(f"{what}: nest it")
+        texts = [row.text for row in functions_by_name()[core.operator]]
+        text = next(text for text in texts if "[" in text.partition(")")[0])
+        whole = (("x", self._stack(items, Fixed(len(items)))),)
+        return c.Apply(core.span, core.type, core.operator, whole, text)
 
 
 def _value_of(slot: Slot, node: Node) -> c.Core:
     """The slot's place on its axis as a value of the variable."""
-    span = node.span
+    span, domain = node.span, node.type.domain
     index = c.Var(span, Type(IndexOf(slot.bind.dim)), slot.bind.name)
-    if isinstance(node.type.domain, Bool):
-        one = c.Const(span, index.type, 1)
-        return c.Apply(span, BOOL, "equal", (("a", index), ("b", one)))
-    if isinstance(node.type.domain, Int):
-        low = c.Const(span, Type(node.type.domain), int(node.type.bounds[0]))
+    if isinstance(domain, Bool):
+        return compare("equal", index, c.Const(span, index.type, 1))
+    if isinstance(domain, Int):
+        low = c.Const(span, Type(domain), int(node.type.bounds[0]))
         number = index.replace(type=Type(Int(0)))
-        return c.Apply(span, Type(node.type.domain), "add", (("a", number), ("b", low)))
+        return c.Apply(span, Type(domain), "add", pair(number, low))
     return index
 
 
 def substitute(tree: Tree, name: str, value: c.Core) -> Tree:
     """Names of binders are all different, so nothing is captured."""
-    found: Any = (
-        value
-        if isinstance(tree, c.Var) and tree.name == name
-        else c.map_parts(tree, lambda part: substitute(part, name, value))
-    )
+    found: Any = value
+    if not isinstance(tree, c.Var) or tree.name != name:
+        found = c.map_parts(tree, lambda part: substitute(part, name, value))
     result: Tree = found
     return result

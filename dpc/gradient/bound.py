@@ -1,20 +1,18 @@
-"""Bounds on the evidence: the guide draws, and the costs are the densities of the model and the
-guide.
+"""Bounds on the evidence: the guide draws, the costs are the densities of model and guide.
 
-elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)) where the divergence has a
-closed form.
+elbo() = E_q[log p(x, z) - log q(z)] = E_q[log p(x | z)] - KL(q(z), p(z)), if KL is closed.
 """
 
 from collections.abc import Iterator
 
-from dpc.dsl.diagnostics import Diagnostic, DpError
+from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import substitute
 from dpc.dsl.graph.typed import Piece
 
-from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, objective_of
+from .costs import NUMBER, CostTerm, bound_of, bounds_in, cost_terms, negative, objective_of
 from .follow import Followed, has_elements
 from .refuse import unusable
 from .steps import density_cost, random_names
@@ -25,34 +23,29 @@ def bound_terms(graph: Graph, merged: Graph) -> list[CostTerm]:
     bound = bound_of(graph)
     assert bound is not None
     if len(bounds_in(objective_of(graph).body)) > 1:
-        raise DpError([_misplaced(graph, bound, "must be the only bound of an objective")])
+        raise _misplaced(graph, bound, "must be the only bound of an objective")
     found: list[CostTerm] = []
     for term in cost_terms(graph):
         bounds = bounds_in(term.body)
         sign = _sign(term.body)
         if bounds and (sign is None or term.binders):
-            raise DpError(
-                [_misplaced(graph, bound, "can be added to other costs or subtracted, and no more")]
-            )
-        if bound.function != "elbo" and (
-            sign == -1 or (not bounds and random_names(term.body, graph))
-        ):
-            raise DpError(
-                [_misplaced(graph, bound, "can be added to costs that are certain, and no more")]
-            )
-        found += (
-            [_signed(part, sign or 1) for part in _density_costs(graph, merged, bound)]
-            if bounds
-            else [term]
-        )
+            what = "can be added to other costs or subtracted, and no more"
+            raise _misplaced(graph, bound, what)
+        uncertain = not bounds and random_names(term.body, graph)
+        if bound.function != "elbo" and (sign == -1 or uncertain):
+            raise _misplaced(graph, bound, "can be added to costs that are certain, and no more")
+        if bounds:
+            parts = _density_costs(graph, merged, bound)
+            found += map(negative, parts) if sign == -1 else parts
+        else:
+            found.append(term)
     return found
 
 
-def _misplaced(graph: Graph, bound: c.Apply, what: str) -> Diagnostic:
+def _misplaced(graph: Graph, bound: c.Apply, what: str) -> DpError:
     (cost,) = graph.of_kind(Kind.COST)
-    return unusable(
-        cost, f"`{bound.function}` {what}", f"as in `maximize {bound.function}(...) - cost`"
-    )
+    help = f"as in `maximize {bound.function}(...) - cost`"
+    return DpError([unusable(cost, f"`{bound.function}` {what}", help)])
 
 
 def _sign(core: c.Core) -> int | None:
@@ -63,22 +56,11 @@ def _sign(core: c.Core) -> int | None:
     return 1 if isinstance(core, c.Apply) and core.function in c.BOUNDS else None
 
 
-def _signed(term: CostTerm, sign: int) -> CostTerm:
-    return term if sign > 0 else term.replace(body=_negative(term.body))
-
-
-def _negative(body: c.Core) -> c.Core:
-    return c.Apply(body.span, NUMBER, "negate", (("a", body),))
-
-
 def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[CostTerm]:
     assert graph.guide is not None
     options = {name: value.value for name, value in bound.arguments if isinstance(value, c.Const)}
-    analytic = (
-        bound.function == "elbo"
-        and bool(options.get("analytic", True))
-        and not options.get("landing")
-    )
+    frozen = bool(options.get("landing"))
+    analytic = bound.function == "elbo" and bool(options.get("analytic", True)) and not frozen
     followed = Followed(merged)
     closed = {}
     for node in graph.guide.of_kind(Kind.DRAW):
@@ -92,16 +74,14 @@ def _density_costs(graph: Graph, merged: Graph, bound: c.Apply) -> Iterator[Cost
         if node.name in closed:
             yield closed[node.name]
         else:
-            frozen = bool(options.get("landing"))
-            yield from (_signed(_density_cost(node, piece, frozen), -1) for piece in node.pieces)
+            yield from (negative(_density_cost(node, piece, frozen)) for piece in node.pieces)
 
 
 def _density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
     if any(setting.name == "ordered" for setting in piece.settings):
         message = f"`{node.name}` is `ordered`, which a bound cannot have"
-        raise DpError(
-            [unusable(node, message, "keep the order with a cumulative sum of positive steps")]
-        )
+        help = "keep the order with a cumulative sum of positive steps"
+        raise DpError([unusable(node, message, help)])
     return density_cost(node, piece, frozen)
 
 
@@ -116,18 +96,15 @@ def _closed_divergence(
     q, p = own.body, other.body
     assert isinstance(q, c.Law)
     assert isinstance(p, c.Law)
-    plain = own.where is None and other.where is None
-    if (
-        q.name != p.name
-        or not q.facts.closed_divergence
-        or not plain
-        or len(own.indices) != len(other.indices)
-    ):
+    if q.name != p.name or not q.facts.closed_divergence:
         return None
-    above = {d for name in followed.draws_above([p]) for d in (name, *followed.known[name])}
-    if guide.name in above:
+    plain = own.where is None and other.where is None
+    if not plain or len(own.indices) != len(other.indices):
+        return None
+    above = followed.draws_above([p])
+    if guide.name in above.union(*(followed.known[name] for name in above)):
         return None
     binders = tuple(index for index in own.indices if isinstance(index, c.Bind))
     theirs = [index.name for index in other.indices if isinstance(index, c.Bind)]
     p = substitute(p, dict(zip(theirs, map(index_of, binders), strict=True)))
-    return CostTerm(binders, _negative(c.Divergence(q.span, NUMBER, q, p)))
+    return negative(CostTerm(binders, c.Divergence(q.span, NUMBER, q, p)))

@@ -1,5 +1,4 @@
-"""Which estimator each draw gets, and why: the one of the file, or the best that its law and what
-is below it allow.
+"""Which estimator each draw gets, and why: the file's, or the best that its distribution allows.
 
 A finite draw is summed exactly where that is cheap, one along a recurrence by the marginals of its
 steps or over all its paths; a draw that is a differentiable function of its parameters, with
@@ -7,24 +6,23 @@ nothing but differentiable functions below it, is followed along its path; all o
 scores, each sample against the mean of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.typed import Setting
 from dpc.dsl.graph.types import Bool, IndexOf
 from dpc.dsl.record import Record
 from dpc.inference.planning.plan import plan_contraction
 
-from .costs import CostTerm
-from .follow import Followed, Lagged, element_axes
-from .paths import is_chain, is_path
-from .refuse import follows_path, grad_setting, moving_edges, refusals, wrong
-from .smoothness import obstacle
-from .steps import group_of, is_simple, random_names
+from ..data import bind_data
+from ..show.plan import EstimatorPlan
+from .costs import CostTerm, averages_weights
+from .follow import Followed, Lagged, element_axes, group_of, is_chain, is_path
+from .prepare import prepare
+from .refuse import follows_path, grad_setting, moving_edges, obstacle, refusals, wrong
+from .steps import is_simple, random_names
 
 MOST_POINTS = 4096
 LARGEST_TABLE = 2**20
@@ -44,6 +42,10 @@ class EstimatorChoice(Record):
         """As it is written in a file."""
         options = ", ".join(f"{name}={value}" for name, value in self.options)
         return f"{self.method}({options})" if options else self.method
+
+    def to_dict(self) -> dict[str, Any]:
+        names = {"draw": self.name, "estimator": str(self)}
+        return {**names, "reason": self.reason, "points": self.points}
 
 
 def choose_methods(
@@ -74,47 +76,29 @@ class _Chooser:
             self.choices[node.name] = self._choose(node)
 
     def _choose(self, node: Node) -> EstimatorChoice:
-        setting = grad_setting(node)
+        name, setting = node.name, grad_setting(node)
         if setting:
-            return self._given(node, setting)
-        if node.name in self.summed:
+            points = (self._points(node) or 1) if setting.method == "enumerate" else 1
+            said = "as the model says"
+            return EstimatorChoice(name, setting.method, setting.options, said, points, given=True)
+        if name in self.summed:
             points = self._points(node) or 1
-            return EstimatorChoice(
-                node.name, "enumerate", (), self._why_summed(node, points), points
-            )
-        reparametrised = all(law.facts.reparametrised for law in node.laws)
-        blocked = (
-            self._obstacle(node)
-            if reparametrised
-            else "its draws are no differentiable function of parameters"
-        )
+            return EstimatorChoice(name, "enumerate", (), self._why_summed(node, points), points)
+        blocked = "its draws are no differentiable function of parameters"
+        if all(law.facts.reparametrised for law in node.laws):
+            # Draws further down have chosen: derivatives pass those that follow their path.
+            passing = [other for other, c in self.choices.items() if follows_path(c.method)]
+            blocked = obstacle(name, self.graph, self.terms, frozenset(passing))
         if not blocked:
-            return EstimatorChoice(
-                node.name, "pathwise", (), "reparametrised, and all below it is differentiable", 1
-            )
+            why = "reparametrised, and all below it is differentiable"
+            return EstimatorChoice(name, "pathwise", (), why, 1)
         moving = moving_edges(node, self.graph)
         if moving:
-            message = f"no gradient passes `{node.name}`: {blocked}, and {moving}"
+            message = f"no gradient passes `{name}`: {blocked}, and {moving}"
             raise DpError([wrong(node, message, "write what jumps `with soft(...)`")])
-        why = (
-            blocked
-            if not support_of(node, self.sizes)
-            else f"{blocked}, and {self._unsummed(node)}"
-        )
-        return EstimatorChoice(node.name, "rloo", (), why, 1)
-
-    def _given(self, node: Node, setting: Setting) -> EstimatorChoice:
-        points = (self._points(node) or 1) if setting.method == "enumerate" else 1
-        return EstimatorChoice(
-            node.name, setting.method, setting.options, "as the model says", points, given=True
-        )
-
-    def _obstacle(self, node: Node) -> str:
-        """Draws further down have chosen: derivatives pass those that follow their path."""
-        passing = frozenset(
-            name for name, choice in self.choices.items() if follows_path(choice.method)
-        )
-        return obstacle(node.name, self.graph, self.terms, passing)
+        if support_of(node, self.sizes):
+            blocked += f", and {self._unsummed(node)}"
+        return EstimatorChoice(name, "rloo", (), blocked, 1)
 
     def _unsummed(self, node: Node) -> str:
         if self.weighed:
@@ -130,10 +114,8 @@ class _Chooser:
             return f"finite: the sum over {points} values is exact"
         group = group_of(node.name, self.graph)
         if group and group.axis in self._local(node):
-            return (
-                f"a finite chain: the sum over {points} values of each step, by their "
-                "marginals, is exact"
-            )
+            sum_ = f"the sum over {points} values of each step, by their marginals"
+            return f"a finite chain: {sum_}, is exact"
         return f"a finite recurrence: the sum over its {points} paths is exact"
 
     # ---- sums
@@ -161,35 +143,24 @@ class _Chooser:
         if node.name in self.paths and not is_chain(node, self.graph):
             return set()
         found = set(range(self._plates(node)))
-        below = [own for own in self.followed.known.values() if node.name in own]
-        below += [own for own in map(self._follows, self.terms) if node.name in own]
-        for own in below:
-            found &= {
-                axis for axis, place in own[node.name].items() if not isinstance(place, Lagged)
-            }
+        costs = (self.followed.follows(term.binders, [term.body]) for term in self.terms)
+        for own in (*self.followed.known.values(), *costs):
+            if node.name in own:
+                found &= {a for a, place in own[node.name].items() if not isinstance(place, Lagged)}
         return found
-
-    def _follows(self, term: CostTerm) -> dict[str, dict[int, int]]:
-        return self.followed.follows(term.binders, [term.body])
 
     def _summed(self, draws: Sequence[Node]) -> set[str]:
         """The finite draws that are summed, as long as no table on the way gets too large."""
         found: dict[str, int] = {}
         for node in draws:
-            setting = grad_setting(node)
-            points = self._points(node)
-            if (
-                points is None
-                or (setting and setting.method != "enumerate")
-                or points > MOST_POINTS
-            ):
+            setting, points = grad_setting(node), self._points(node)
+            sampled = setting is not None and setting.method != "enumerate"
+            if points is None or points > MOST_POINTS or sampled:
                 continue
-            if node.name in self.paths and self._links(node) > LARGEST_TABLE:
-                continue
-            if all(
-                self._table(term, {**found, node.name: points}) <= LARGEST_TABLE
-                for term in self.terms
-            ):
+            sizes = [self._table(term, {**found, node.name: points}) for term in self.terms]
+            if node.name in self.paths:
+                sizes.append(self._links(node))
+            if max(sizes, default=0) <= LARGEST_TABLE:
                 found[node.name] = points
         return set(found)
 
@@ -200,9 +171,8 @@ class _Chooser:
         operands, waiting = [sorted(seen)], list(seen)
         while waiting:
             name = waiting.pop()
-            above = {
-                a for parent in self.graph[name].parents if parent in reach for a in reach[parent]
-            }
+            parents = [parent for parent in self.graph[name].parents if parent in reach]
+            above = {a for parent in parents for a in reach[parent]}
             operands.append(sorted({name} | above))
             waiting += [a for a in above if a not in seen]
             seen |= above
@@ -219,16 +189,11 @@ class _Chooser:
         """The summed draws that a node's value depends on, not looking beyond them."""
         if name in summed:
             return {name}
-        parents = [p for p in self.graph[name].parents if p in self.followed.known and p != name]
-        group = next((g for g in self.graph.recurrences if name in g.members), None)
-        if group:
-            parents = [
-                p for m in group.members for p in self.graph[m].parents if p not in group.members
-            ]
-            parents = [p for p in parents if p in self.followed.known]
-        return {
-            found for parent in dict.fromkeys(parents) for found in self._reaching(parent, summed)
-        }
+        group = group_of(name, self.graph)
+        members = group.members if group else (name,)
+        parents = {p for member in members for p in self.graph[member].parents} - {*members}
+        known = parents & self.followed.known.keys()
+        return {found for parent in known for found in self._reaching(parent, summed)}
 
 
 def summed_paths(graph: Graph, choices: Sequence[EstimatorChoice]) -> frozenset[str]:
@@ -241,9 +206,8 @@ def summed_paths(graph: Graph, choices: Sequence[EstimatorChoice]) -> frozenset[
 def size_of(axis: object, sizes: Mapping[str, int]) -> int:
     size = getattr(axis, "size", None) or sizes.get(str(axis))
     if size is None:
-        raise ValueError(
-            f"the size of `{axis}` is needed to choose estimators: pass the bound data"
-        )
+        what = f"the size of `{axis}` is needed to choose estimators"
+        raise ValueError(f"{what}: pass the bound data")
     return int(size)
 
 
@@ -255,3 +219,12 @@ def support_of(node: Node, sizes: Mapping[str, int]) -> int | None:
         dim = node.type.domain.dim
         return dim.size if dim.size is not None else sizes.get(str(dim))
     return None
+
+
+def plan_estimators(graph: Graph, sources: list[Any]) -> EstimatorPlan:
+    needed, terms, objective = prepare(graph)
+    if not needed.of_kind(Kind.DRAW):
+        return EstimatorPlan([])
+    bound = bind_data(graph, *sources, partial=True)
+    weighed = averages_weights(objective)
+    return EstimatorPlan(choose_methods(needed, terms, bound.sizes, weighed))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
-import numpy as np
 
 from dpc.dsl.diagnostics import DpError, did_you_mean
 from dpc.dsl.library.annotations import GRAD_METHODS
@@ -17,8 +16,7 @@ from dpc.estimators.errors import EstimatorError
 from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.table import Table
-from .estimates import Estimates, Estimator
-from .gradient import verify_objective, verify_samples
+from .gradient import Estimates, Estimator, verify_objective, verify_samples
 from .reference import Reference, exact_reference
 
 if TYPE_CHECKING:
@@ -44,13 +42,16 @@ class Variant(Record):
 
     def bias(self, reference: Reference) -> tuple[float, float]:
         """The distance of the mean gradient from the reference, and what chance would give."""
-        gaps = [m.mean - reference.gradient[name] for name, m in self.estimates.gradient.items()]
-        errors = [
-            m.error**2 + reference.error[name] ** 2 for name, m in self.estimates.gradient.items()
-        ]
-        return float(np.sqrt(sum((gap**2).sum() for gap in gaps))), float(
-            np.sqrt(sum(e.sum() for e in errors))
-        )
+        square, chance = 0.0, 0.0
+        for name, m in self.estimates.gradient.items():
+            square += float(((m.mean - reference.gradient[name]) ** 2).sum())
+            chance += float((m.error**2 + reference.error[name] ** 2).sum())
+        return square**0.5, chance**0.5
+
+    @property
+    def micro(self) -> float:
+        """Microseconds of one estimate."""
+        return self.estimates.seconds * 1e6
 
 
 class Refused(Record):
@@ -59,25 +60,14 @@ class Refused(Record):
     reason: str
 
 
-class Comparison(Answer):
+class Comparison(Answer, Record):
     """What each method gives: its distance from `reference`, its variance and its time."""
 
-    def __init__(
-        self,
-        title: str,
-        variants: list[Variant],
-        refused: list[Refused],
-        reference: Reference,
-        samples: int,
-    ):
-        self.title = title
-        self.variants = variants
-        self.refused = refused
-        self.reference = reference
-        self.samples = samples
-
-    def __repr__(self) -> str:
-        return str(self)
+    title: str
+    variants: list[Variant]
+    refused: list[Refused]
+    reference: Reference
+    samples: int
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -92,23 +82,17 @@ class Comparison(Answer):
 
     def _row(self, variant: Variant) -> tuple[Any, ...]:
         bias, chance = variant.bias(self.reference)
-        micro = variant.estimates.seconds * 1e6
-        return (
-            variant.draw,
-            variant.method,
-            bias,
-            f"± {chance:.2g}",
-            variant.variance,
-            micro,
-            variant.variance * micro,
-            "biased by design" if variant.biased else "",
-        )
+        design = "biased by design" if variant.biased else ""
+        cost = variant.variance * variant.micro
+        measures = (bias, f"± {chance:.2g}", variant.variance, variant.micro, cost)
+        return (variant.draw, variant.method, *measures, design)
 
     def after(self) -> list[str]:
         return [f"{self.samples} estimates each; bias is against {self.reference.about}"]
 
     def to_dict(self) -> dict[str, Any]:
         reference = self.reference
+        refused = [{name: getattr(r, name) for name in Refused.fields} for r in self.refused]
         return {
             "estimates": self.samples,
             "reference": {
@@ -117,9 +101,7 @@ class Comparison(Answer):
                 "standard_errors": {name: e.tolist() for name, e in reference.error.items()},
             },
             "compared": [self._variant(variant) for variant in self.variants],
-            "refused": [
-                {"draw": r.draw, "method": r.method, "reason": r.reason} for r in self.refused
-            ],
+            "refused": refused,
         }
 
     def _variant(self, variant: Variant) -> dict[str, Any]:
@@ -140,19 +122,17 @@ class Comparison(Answer):
         """Bars for each measure, a row for each method: .svg or .png."""
         from ..show.draw.chart import Panel, row_chart, write_chart
 
-        def panel(name: str, values: list[float]) -> Panel:
-            return Panel(name, tuple(values), tuple(f"{value:.3g}" for value in values))
-
-        variants = self.variants
-        micro = [v.estimates.seconds * 1e6 for v in variants]
-        cost = [v.variance * time for v, time in zip(variants, micro, strict=True)]
+        measures = {
+            "|bias|": [v.bias(self.reference)[0] for v in self.variants],
+            "variance": [v.variance for v in self.variants],
+            "time, us": [v.micro for v in self.variants],
+            "variance x time": [v.variance * v.micro for v in self.variants],
+        }
         panels = [
-            panel("|bias|", [v.bias(self.reference)[0] for v in variants]),
-            panel("variance", [v.variance for v in variants]),
-            panel("time, us", micro),
-            panel("variance x time", cost),
+            Panel(name, tuple(values), tuple(f"{value:.3g}" for value in values))
+            for name, values in measures.items()
         ]
-        names = [f"{v.draw}: {v.method}" for v in variants]
+        names = [f"{v.draw}: {v.method}" for v in self.variants]
         title = f"{self.title}: gradient estimators"
         write_chart(row_chart(title, self.after()[0], names, panels), path)
 
@@ -165,22 +145,18 @@ def compare(
     verify_samples(samples)
     choices = model.estimator_choices(data)
     if not choices:
-        raise UsageError(
-            "nothing in the objective is random: its gradient is exact, and there is nothing to "
-            "compare"
-        )
+        why = "its gradient is exact, and there is nothing to compare"
+        raise UsageError(f"nothing in the objective is random: {why}")
     run = _Run(model, params, data, samples, seed)
-    measured = [
-        run.measure(choice.name, method)
-        for choice in choices
-        for method in wanted_methods(methods, choice)
-    ]
-    variants = [found for found in measured if isinstance(found, Variant)]
-    refused = [found for found in measured if isinstance(found, Refused)]
+    variants, refused = [], []
+    for choice in choices:
+        for method in wanted_methods(methods, choice):
+            found = run.measure(choice.name, method)
+            variants += [found] if isinstance(found, Variant) else []
+            refused += [found] if isinstance(found, Refused) else []
     if not variants:
-        raise UsageError(
-            f"none of these methods is for a draw of {model.title}: {refused[0].reason}"
-        )
+        what = f"none of these methods is for a draw of {model.title}"
+        raise UsageError(f"{what}: {refused[0].reason}")
     return Comparison(model.title, variants, refused, run.reference(variants), samples)
 
 
@@ -190,11 +166,9 @@ def compare(
 def wanted_methods(text: str, choice: Any) -> Iterator[str]:
     """`all`, or methods as after `grad=`; without samples of their own, those of the draw."""
     known = {method.name: method for method in GRAD_METHODS}
-    words = (
-        list(known) if text == "all" else [word.strip() for word in re.split(r",(?![^(]*\))", text)]
-    )
+    words = [word.strip() for word in re.split(r",(?![^(]*\))", text)]
     samples = dict(choice.options).get("samples")
-    for word in words:
+    for word in known if text == "all" else words:
         name = word.partition("(")[0]
         if name not in known:
             hint = did_you_mean(name, known)
@@ -232,17 +206,14 @@ class _Run(Record):
             return exact
         unbiased = [v for v in variants if not v.biased]
         if not unbiased:
-            raise UsageError(
-                "all these methods are biased, and the exact gradient is out of reach: compare "
-                "with rloo, too"
-            )
+            what = "all these methods are biased, and the exact gradient is out of reach"
+            raise UsageError(f"{what}: compare with rloo, too")
         best = min(unbiased, key=lambda v: v.variance)
         key = jax.random.fold_in(jax.random.key(self.seed), 1)
         found = best.estimator.estimate(key, LONGER * self.samples)
+        about = f"{LONGER * self.samples} estimates by {best.method} of `{best.draw}`"
         if not best.variance:
             about = f"{best.method} of `{best.draw}`, which has no variance"
-        else:
-            about = f"{LONGER * self.samples} estimates by {best.method} of `{best.draw}`"
         gradient = {name: m.mean for name, m in found.gradient.items()}
         errors = {name: m.error for name, m in found.gradient.items()}
         return Reference(gradient, errors, about)

@@ -1,19 +1,18 @@
-"""The objective as a sum of costs, each with the binders it is summed over: each weighs only what
-it depends on.
+"""The objective as a sum of costs with their binders: each weighs only what it depends on.
 
 minimize sum[n in N] f(z[n]) + g  is the cost f(z[n]) for every n, and the cost g. Sums are looked
 for in the objective and in the computed numbers that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import nodes_read
+from dpc.dsl.graph.forms import index_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
 from dpc.dsl.graph.typed import Piece, Setting
-from dpc.dsl.graph.types import Dim, IndexOf, Place, Real, Type
+from dpc.dsl.graph.types import Dim, Place, Real, Type
 from dpc.dsl.record import Record
 
 NUMBER = Type(Real())
@@ -62,28 +61,13 @@ def _is_smoothed(piece: Piece) -> bool:
 
 
 def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
-    if (
-        isinstance(core, c.Apply)
-        and core.function in ("add", "subtract", "negate")
-        and not core.type.shape
-    ):
-        first, *rest = (argument for _, argument in core.arguments)
-        yield from (
-            map(_negated, _split(first, graph))
-            if core.function == "negate"
-            else _split(first, graph)
-        )
-        for argument in rest:
-            yield from (
-                map(_negated, _split(argument, graph))
-                if core.function == "subtract"
-                else _split(argument, graph)
-            )
-    elif (
-        isinstance(core, c.Apply)
-        and core.function in ("multiply", "divide")
-        and not core.type.shape
-    ):
+    function = core.function if isinstance(core, c.Apply) and not core.type.shape else ""
+    if isinstance(core, c.Apply) and function in ("add", "subtract", "negate"):
+        for number, (_, argument) in enumerate(core.arguments):
+            found = _split(argument, graph)
+            minus = function == "negate" or (function == "subtract" and number)
+            yield from map(negative, found) if minus else found
+    elif isinstance(core, c.Apply) and function in ("multiply", "divide"):
         yield from _split_product(core, graph)
     elif isinstance(core, c.Reduce) and core.operator == "sum" and core.where is None:
         for term in _split(core.body, graph):
@@ -99,17 +83,13 @@ def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
 
 def _split_product(core: c.Apply, graph: Graph) -> Iterator[CostTerm]:
     """A factor that is certain goes into every term."""
-    (first_name, first), (second_name, second) = core.arguments
-    if not _is_random(second, graph):
-        for term in (_apart(term, names_in(second)) for term in _split(first, graph)):
-            yield term.replace(
-                body=core.replace(arguments=((first_name, term.body), (second_name, second)))
-            )
-    elif core.function == "multiply" and not _is_random(first, graph):
-        for term in (_apart(term, names_in(first)) for term in _split(second, graph)):
-            yield term.replace(
-                body=core.replace(arguments=((first_name, first), (second_name, term.body)))
-            )
+    first, second = core.arguments
+    if not _is_random(second[1], graph):
+        for term in (_apart(term, names_in(second[1])) for term in _split(first[1], graph)):
+            yield term.replace(body=core.replace(arguments=((first[0], term.body), second)))
+    elif core.function == "multiply" and not _is_random(first[1], graph):
+        for term in (_apart(term, names_in(first[1])) for term in _split(second[1], graph)):
+            yield term.replace(body=core.replace(arguments=(first, (second[0], term.body))))
     else:
         yield CostTerm((), core)
 
@@ -131,14 +111,10 @@ def _is_plain(node: Node, graph: Graph) -> bool:
     if node.kind is not Kind.FUNCTION or len(node.pieces) != 1 or not node.random:
         return False
     piece = node.pieces[0]
-    in_recurrence = any(node.name in group.members for group in graph.recurrences)
+    if any(node.name in group.members for group in graph.recurrences) or _is_smoothed(piece):
+        return False
     plain = all(isinstance(index, c.Bind) for index in piece.indices) and piece.where is None
-    return (
-        plain
-        and not in_recurrence
-        and not _is_smoothed(piece)
-        and isinstance(piece.body.type.domain, Real)
-    )
+    return plain and isinstance(piece.body.type.domain, Real)
 
 
 def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
@@ -148,18 +124,14 @@ def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
     return term.replace(binders=found.binders, body=found.body)
 
 
-def _negated(term: CostTerm) -> CostTerm:
+def negative(term: CostTerm) -> CostTerm:
     body = c.Apply(term.body.span, NUMBER, "negate", (("a", term.body),))
     return term.replace(body=body)
 
 
 def _is_random(core: c.Core, graph: Graph) -> bool:
     """Bounds are random too."""
-    return any(
-        (isinstance(part, c.Ref) and graph[part.name].random)
-        or (isinstance(part, c.Apply) and part.function in c.BOUNDS)
-        for part in c.walk(core)
-    )
+    return bool(bounds_in(core)) or any(graph[name].random for name in nodes_read(core))
 
 
 def _is_array(core: c.Core) -> bool:
@@ -169,11 +141,10 @@ def _is_array(core: c.Core) -> bool:
 def _as_reduction(core: c.Apply) -> c.Reduce:
     """sum(x) is sum[i, j] x[i, j]."""
     array = core.arguments[0][1]
-    binders, places = [], []
+    binders = []
     for number, dim in enumerate(array.type.shape):
         assert isinstance(dim, Dim)
-        low, high = Place(0), Place(-1, True) if dim.size is None else Place(dim.size - 1)
-        binders.append(c.Bind(core.span, f"i{number}", dim, low, high))
-        places.append(c.Var(core.span, Type(IndexOf(dim, low, high)), f"i{number}"))
-    element = c.At(core.span, Type(array.type.domain), array, tuple(places))
+        high = Place(-1, True) if dim.size is None else Place(dim.size - 1)
+        binders.append(c.Bind(core.span, f"i{number}", dim, Place(0), high))
+    element = c.At(core.span, Type(array.type.domain), array, tuple(map(index_of, binders)))
     return c.Reduce(core.span, core.type, "sum", tuple(binders), None, element)

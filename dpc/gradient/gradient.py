@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,38 +10,97 @@ import jax
 import numpy as np
 
 from dpc.dsl.graph.graph import Kind
+from dpc.dsl.record import Record
 
 from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.entries import entry_names
 from ..show.table import Table
 from .choose import EstimatorChoice
-from .estimates import EstimateMoments, Estimates, Estimator
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
+TOGETHER = 128
 
-class Gradient(Answer, Mapping[str, Any]):
+
+class EstimateMoments(Record):
+    """Of `count` estimates of an array: the mean, and the variance of one estimate."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    count: int
+
+    @property
+    def error(self) -> np.ndarray:
+        """The standard error of the mean."""
+        return np.sqrt(self.variance / self.count)
+
+
+class Estimates(Record):
+    """`gradient` by parameter, `hessian` by pairs; `seconds` is the time of one estimate."""
+
+    value: EstimateMoments
+    gradient: dict[str, EstimateMoments]
+    hessian: dict[tuple[str, str], EstimateMoments]
+    seconds: float
+
+
+class Estimator:
+    """Estimates of an objective at these parameters, in batches, by one compiled program."""
+
+    def __init__(self, model: Any, params: Any, data: Any, together: int, hessian: bool = False):
+        def one(key: Any) -> Any:
+            value, gradient = model.value_and_grad(key, params, data)
+            second = jax.hessian(lambda p: model.surrogate(key, p, data))(params) if hessian else {}
+            return value, gradient, second
+
+        self.together = min(together, TOGETHER)
+        keys = jax.random.split(jax.random.key(0), self.together)
+        self.batch = jax.jit(jax.vmap(one)).lower(keys).compile()
+
+    def estimate(self, key: Any, count: int, turns: int = 1) -> Estimates:
+        """`count` estimates; the time is the best of this many turns."""
+        batches = -(-count // self.together)
+        keys = jax.random.split(key, (batches, self.together))
+        found, seconds = self._timed(keys, turns)
+        value, gradient, second = jax.tree.map(
+            lambda *parts: moments(np.concatenate(parts)[:count]), *found
+        )
+        pairs = {(a, b): m for a, row in second.items() for b, m in row.items()}
+        return Estimates(value, gradient, pairs, seconds / (batches * self.together))
+
+    def _timed(self, keys: Any, turns: int) -> tuple[list[Any], float]:
+        best = float("inf")
+        for _ in range(turns):
+            start = time.perf_counter()
+            found = jax.block_until_ready([self.batch(own) for own in keys])
+            best = min(best, time.perf_counter() - start)
+        return found, best
+
+
+def moments(array: Any) -> EstimateMoments:
+    """Estimates are along the first axis."""
+    array = np.asarray(array)
+    variance = array.var(0, ddof=1) if len(array) > 1 else np.zeros(array.shape[1:])
+    return EstimateMoments(array.mean(0), variance, len(array))
+
+
+# ---- many estimates
+
+
+class Gradient(Answer, Mapping[str, Any], Record):
     """The estimated gradient by parameter; an exact one has no errors, and `exact` says why.
 
     `estimates` hold the value, the gradient and the Hessian with the variance of one estimate;
     `choices` say how every draw was differentiated; `names` are those of every entry.
     """
 
-    def __init__(
-        self,
-        objective: str,
-        estimates: Estimates,
-        choices: list[EstimatorChoice],
-        exact: str,
-        names: dict[str, list[str]],
-    ):
-        self.objective = objective
-        self.estimates = estimates
-        self.choices = choices
-        self.exact = exact
-        self.names = names
+    objective: str
+    estimates: Estimates
+    choices: list[EstimatorChoice]
+    exact: str
+    names: dict[str, list[str]]
 
     @property
     def value(self) -> float:
@@ -55,24 +115,15 @@ class Gradient(Answer, Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.estimates.gradient)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     # ---- as tables
 
     def tables(self) -> list[Table]:
         head = ("", "exact") if self.exact else ("", "estimate", "± standard error")
-        rows = [self._row(*shown) for shown in self._numbers()]
-        formats = {"± standard error": "± .2g"}
-        return [Table(head, [self._shown(row) for row in rows], formats)]
-
-    def _shown(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        return row if self.exact else (*row[:2], f"± {row[2]:.2g}")
-
-    def _row(self, text: str, moments: EstimateMoments, place: int) -> tuple[Any, ...]:
-        mean = float(np.ravel(moments.mean)[place])
-        error = float(np.ravel(moments.error)[place])
-        return (text, mean) if self.exact else (text, mean, error)
+        rows: list[tuple[Any, ...]] = []
+        for text, moments, place in self._numbers():
+            error = () if self.exact else (f"± {float(np.ravel(moments.error)[place]):.2g}",)
+            rows.append((text, float(np.ravel(moments.mean)[place]), *error))
+        return [Table(head, rows)]
 
     def _numbers(self) -> Iterator[tuple[str, EstimateMoments, int]]:
         """The value, its derivatives, and the second ones of each pair once."""
@@ -88,14 +139,13 @@ class Gradient(Answer, Mapping[str, Any]):
                     yield f"d²/d {x} d {y}", moments, place
 
     def after(self) -> list[str]:
-        how = f"exact: {self.exact}" if self.exact else self._count()
+        how = f"{self.estimates.value.count} independent estimates"
+        if self.exact:
+            how = f"exact: {self.exact}"
         if not self.choices:
             return [how]
         rows = [(choice.name, str(choice), choice.reason) for choice in self.choices]
         return [how, "", *Table(("draw", "estimator", "why"), rows).lines()]
-
-    def _count(self) -> str:
-        return f"{self.estimates.value.count} independent estimates"
 
     def to_dict(self) -> dict[str, Any]:
         estimates = self.estimates
@@ -116,16 +166,7 @@ class Gradient(Answer, Mapping[str, Any]):
                 errors["hessian"].setdefault(a, {})[b] = m.error.tolist()
         if not self.exact:
             found |= {"standard_errors": errors, "estimates": estimates.value.count}
-        return {**found, "estimators": [choice_dict(choice) for choice in self.choices]}
-
-
-def choice_dict(choice: EstimatorChoice) -> dict[str, Any]:
-    return {
-        "draw": choice.name,
-        "estimator": str(choice),
-        "reason": choice.reason,
-        "points": choice.points,
-    }
+        return {**found, "estimators": [choice.to_dict() for choice in self.choices]}
 
 
 def find_gradient(
@@ -171,7 +212,5 @@ def verify_samples(samples: int) -> None:
 def verify_second_order(model: Model, data: Any) -> None:
     for name, method in model.objective(data).methods.items():
         if method.order < 2:
-            raise UsageError(
-                f"grad={method.name} of `{name}` has no unbiased second derivatives: use "
-                "grad=rloo for it"
-            )
+            what = f"grad={method.name} of `{name}` has no unbiased second derivatives"
+            raise UsageError(f"{what}: use grad=rloo for it")

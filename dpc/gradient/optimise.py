@@ -1,9 +1,8 @@
-"""Stochastic optimisation: raw' = raw - step(gradient of an estimate of E[objective]), in
-unconstrained space.
+"""raw' = raw - step(gradient of an estimate of E[objective]), in unconstrained space.
 
-Every step draws with a key of its own, made from the seed and the step's number, and steps are
-taken in stretches of one length by one compiled program. A run that continues from the state after
-any stretch is therefore the same run, bit for bit.
+Every step draws with a key made from the seed and the step's number, and steps are taken in chunks
+of one length by one compiled program: a run that continues from the state after any chunk is the
+same run, bit for bit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,11 +22,11 @@ CHECKS = 2
 class OptimisePlan(NamedTuple):
     """`samples` of the program for each estimate; None is as few as its estimators need."""
 
-    steps: int
-    rate: float
-    samples: int | None
-    seed: int
-    optimizer: str
+    steps: int = 5000
+    rate: float = 0.01
+    samples: int | None = None
+    seed: int = 0
+    optimizer: str = "adam"
 
 
 class OptimiseState(NamedTuple):
@@ -72,26 +71,16 @@ def optimise(
     while state.step < plan.steps and not has_converged(state.losses):
         count = min(CHUNK - state.step % CHUNK, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
-        state = OptimiseState(
-            state.step + count,
-            raw,
-            memory,
-            np.concatenate([state.losses, np.asarray(losses)[:count]]),
-        )
+        losses = np.concatenate([state.losses, np.asarray(losses)[:count]])
+        state = OptimiseState(state.step + count, raw, memory, losses)
         if not np.all(np.isfinite(state.losses[-count:])):
-            raise Diverged(
-                f"the loss was not finite at step {first_bad(state.losses)}: a smaller rate may "
-                "help"
-            )
+            step = int(np.argmax(~np.isfinite(state.losses)))
+            raise Diverged(f"the loss was not finite at step {step}: a smaller rate may help")
         yield state
 
 
 class Diverged(ArithmeticError):
     """The loss left the finite numbers."""
-
-
-def first_bad(losses: np.ndarray) -> int:
-    return int(np.argmax(~np.isfinite(losses)))
 
 
 def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:

@@ -1,9 +1,9 @@
 """What an objective is about: the draws and values that it needs, and its costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dpc.dsl.diagnostics import DpError
+from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
@@ -12,8 +12,8 @@ from dpc.dsl.graph.passes.relaxed import relax
 from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
-from .costs import CostTerm, bound_of, cost_terms
-from .refuse import critic_of, grad_setting, unusable
+from .costs import CostTerm, averages_weights, bound_of, cost_terms
+from .refuse import critic_of, grad_setting, refusals, unusable
 from .steps import random_names
 
 
@@ -52,21 +52,15 @@ def _relaxed_draws(graph: Graph) -> dict[str, str]:
 
 def _verify_no_posterior(graph: Graph, found: Graph, terms: Sequence[CostTerm]) -> None:
     """A mean given what is observed or weighed below is a posterior mean: a guide's to estimate."""
-    inside: set[str] = set()
-    for term in terms:
-        inside |= found.ancestors(random_names(term.body, graph))
-    drawn = {
-        name for name in inside if found[name].kind is Kind.DRAW and not found[name].undirected
-    }
+    inside = found.ancestors([n for term in terms for n in random_names(term.body, graph)])
+    drawn = {n for n in inside if found[n].kind is Kind.DRAW and not found[n].undirected}
     for node in graph.nodes:
         weighs = node.kind is Kind.FACTOR or (node.kind is Kind.DRAW and node.observed)
         if weighs and found.ancestors(node.parents) & drawn:
             what = "a factor" if node.kind is Kind.FACTOR else "observed"
-            message = (
-                f"`{node.name}` is {what}, so the mean of the objective is one over the posterior"
-            )
+            so = "so the mean of the objective is one over the posterior"
             help = "add a `guide` and `maximize elbo()`, or leave it out"
-            raise DpError([unusable(node, message, help)])
+            raise DpError([unusable(node, f"`{node.name}` is {what}, {so}", help)])
 
 
 def _needed(graph: Graph, terms: Sequence[CostTerm]) -> Graph:
@@ -80,6 +74,30 @@ def _verify_drawn(graph: Graph) -> None:
     for node in graph.nodes:
         if node.undirected or node.kind is Kind.FACTOR:
             message = f"`{node.name}` has no order to be drawn in, so there is no mean to estimate"
-            raise DpError(
-                [unusable(node, message, "draw it with `~` instead of weighing it with factors")]
+            help = "draw it with `~` instead of weighing it with factors"
+            raise DpError([unusable(node, message, help)])
+
+
+# ---- checked without estimating
+
+
+def check_estimators(graph: Graph) -> list[Diagnostic]:
+    """All that is refused, or nothing."""
+    ignored = list(_ignored(graph))
+    try:
+        prepared = prepare(graph)
+    except DpError as error:
+        return [*ignored, *error.diagnostics]
+    return [*ignored, *refusals(prepared.graph, prepared.terms, averages_weights(prepared.bound))]
+
+
+def _ignored(graph: Graph) -> Iterator[Diagnostic]:
+    """Annotations of draws that are never drawn: observed, or drawn by the guide."""
+    for node in graph.of_kind(Kind.DRAW):
+        if grad_setting(node) and node.observed:
+            yield unusable(
+                node, f"no gradient passes `{node.name}`, which is observed", "take `grad=` away"
             )
+        elif grad_setting(node) and bound_of(graph):
+            message = f"no gradient passes this draw: for the bound the guide draws `{node.name}`"
+            yield unusable(node, message, "write `grad=` in the guide")

@@ -1,9 +1,13 @@
 """An objective ready to be estimated: its functions, draws with methods, and costs."""
 
+from __future__ import annotations
+
 from ast import FunctionDef
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import jax
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
@@ -13,28 +17,31 @@ from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
 from dpc.estimators.bounds import EvidenceBound, bound_surrogate
 from dpc.estimators.divergence import divergence
+from dpc.estimators.methods.baselines import Constant
 from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.table import BASELINES, METHODS
 from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import least_particles, starting_state
 
-from .choose import choose_methods, size_of, summed_paths, support_of
+from ..model.functions import Sizes, compiled, split_data
+from .choose import EstimatorChoice, choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
-from .follow import Followed, Follows, Lagged, element_axes
-from .methods import make_method
-from .paths import is_chain
+from .follow import Followed, Follows, Lagged, element_axes, group_of, is_chain
 from .prepare import prepare
 from .refuse import critic_of, weighs_scores
 from .steps import (
     StepWriter,
     certain_critics,
-    group_of,
     has_steps,
     is_simple,
     outside,
     outside_all,
     random_names,
 )
+
+if TYPE_CHECKING:
+    from ..model.functions import Functions
 
 RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
@@ -85,7 +92,7 @@ class ObjectiveProgram:
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
         options = {
-            name: value.value for name, value in self.bound.arguments if isinstance(value, c.Const)
+            n: value.value for n, value in self.bound.arguments if isinstance(value, c.Const)
         }
         bound = EvidenceBound(float(options.get("alpha", 0.0)), int(options["samples"]))
         return Estimate(bound_surrogate(steps, key, bound, samples), state or {})
@@ -93,9 +100,7 @@ class ObjectiveProgram:
     @property
     def initial_state(self) -> BaselineState:
         """What baselines remember before the first estimate."""
-        return starting_state(
-            {self._drawn_name(name): method for name, method in self.methods.items()}
-        )
+        return starting_state({self._drawn_name(n): method for n, method in self.methods.items()})
 
     def _drawn_name(self, name: str) -> str:
         """Draws of single statements and summed ones have their names, others a score."""
@@ -104,17 +109,11 @@ class ObjectiveProgram:
 
     @property
     def least_samples(self) -> int:
-        """How many samples an estimate needs; a bound brings its own."""
-        return 1 if averages_weights(self.bound) else least_particles(self.unsampled_methods)
-
-    @property
-    def unsampled_methods(self) -> list[Method]:
-        """The methods of draws without a number of samples of their own."""
-        return [
-            self.methods[name]
-            for name, choice in self.choices.items()
-            if "samples" not in dict(choice.options)
-        ]
+        """How many samples an estimate needs; a bound, and some draws, bring their own."""
+        if averages_weights(self.bound):
+            return 1
+        shared = [n for n, choice in self.choices.items() if "samples" not in dict(choice.options)]
+        return least_particles([self.methods[name] for name in shared])
 
     def steps(self, params: Mapping[str, Any], data: Mapping[str, Any]) -> list[Step]:
         """The program for these parameters and data, parents first, costs last."""
@@ -123,50 +122,32 @@ class ObjectiveProgram:
         found: list[Step] = [
             Compute(name, (), functions[f"value {name}"]) for name in certain_critics(self.graph)
         ]
-        for node in self.graph.nodes:
-            if node.random and node.kind in (Kind.FUNCTION, Kind.DRAW):
+        for node in self.graph.of_kind(Kind.FUNCTION, Kind.DRAW):
+            if node.random:
                 found += self._node_steps(node, functions, followed)
         for number, term in enumerate(self.terms):
-            parents = tuple(random_names(term.body, self.graph))
+            name, parents = f"cost {number}", tuple(random_names(term.body, self.graph))
             follows = self._follows(followed.follows(term.binders, [term.body]))
-            found.append(
-                Cost(
-                    f"cost {number}",
-                    parents,
-                    functions[f"cost {number}"],
-                    len(term.binders),
-                    follows,
-                )
-            )
+            found.append(Cost(name, parents, functions[name], len(term.binders), follows))
         return found
 
     def _node_steps(self, node: Node, functions: dict[str, Any], followed: Followed) -> list[Step]:
-        group = group_of(node.name, self.graph)
+        name, group = node.name, group_of(node.name, self.graph)
+        members = group.members if group else (name,)
         if node.kind is Kind.FUNCTION:
-            value = functions.get(f"value {node.name}")
-            members = group.members if group else (node.name,)
-            return (
-                [Compute(node.name, tuple(outside_all(members, self.graph)), value)]
-                if value
-                else []
-            )
-        choice, method = self.choices[node.name], self.methods[node.name]
-        samples: Any = dict(choice.options).get("samples")
+            value = functions.get(f"value {name}")
+            return [Compute(name, tuple(outside_all(members, self.graph)), value)] if value else []
+        samples: Any = dict(self.choices[name].options).get("samples")
         if is_simple(node, self.graph) and group is None:
-            plates = element_axes(node, self.graph)
-            parents = tuple(outside(node, self.graph))
-            law = functions[f"law {node.name}"]
-            follows = self._follows(followed.known[node.name])
-            return [
-                Draw(node.name, parents, law, method, plates, follows, samples, critic_of(node))
-            ]
-        if node.name in self.summed:
+            law, method = functions[f"law {name}"], self.methods[name]
+            parents, plates = tuple(outside(node, self.graph)), element_axes(node, self.graph)
+            follows = self._follows(followed.known[name])
+            return [Draw(name, parents, law, method, plates, follows, samples, critic_of(node))]
+        if name in self.summed:
             return [self._path(node, functions, followed)]
-        sample = functions.get(f"sample {node.name}")
-        if sample is None:
-            return []
-        members = group.members if group else (node.name,)
-        return [self._block(node, members, sample, samples, functions)]
+        if f"sample {name}" in functions:
+            return [self._block(name, members, samples, functions)]
+        return []
 
     def _path(self, node: Node, functions: dict[str, Any], followed: Followed) -> Path:
         group, support = group_of(node.name, self.graph), support_of(node, self.sizes)
@@ -184,50 +165,114 @@ class ObjectiveProgram:
         )
 
     def _block(
-        self,
-        node: Node,
-        members: tuple[str, ...],
-        sample: Any,
-        samples: Any,
-        functions: dict[str, Any],
+        self, name: str, members: tuple[str, ...], samples: Any, functions: dict[str, Any]
     ) -> Block:
-        drawn = [m for m in members if m in self.choices]
-        scored = [m for m in drawn if weighs_scores(self.choices[m].method)]
-        plates = int(has_steps(group_of(node.name, self.graph)))
-        scores = tuple(
-            Score(
-                f"score {m}",
-                (*outside(self.graph[m], self.graph), m),
-                functions[f"score {m}"],
-                self.methods[m],
-                plates,
-            )
-            for m in scored
-        )
-        return Block(
-            f"block {node.name}",
-            tuple(outside_all(members, self.graph)),
-            sample,
-            members,
-            scores,
-            samples,
-        )
+        plates = int(has_steps(group_of(name, self.graph)))
+        scores = []
+        for member in members:
+            if member in self.choices and weighs_scores(self.choices[member].method):
+                own, method = f"score {member}", self.methods[member]
+                parents = (*outside(self.graph[member], self.graph), member)
+                scores.append(Score(own, parents, functions[own], method, plates))
+        parents, sample = tuple(outside_all(members, self.graph)), functions[f"sample {name}"]
+        return Block(f"block {name}", parents, sample, members, tuple(scores), samples)
 
     def _follows(self, follows: Follows) -> Follows:
         """The same by draws and scores; the elements of a recurrence are its steps."""
         found: Follows = {}
         for name, along in follows.items():
-            group = group_of(name, self.graph)
-            places = {
-                axis: Upto(place) if isinstance(place, Lagged) else place
-                for axis, place in along.items()
-            }
-            drawn = self._drawn_name(name)
-            found[drawn] = (
-                places
-                if drawn == name
-                else {0: places[group.axis]}
-                if group and group.axis in places
-                else {}
-            )
+            group, drawn = group_of(name, self.graph), self._drawn_name(name)
+            places = {a: Upto(p) if isinstance(p, Lagged) else p for a, p in along.items()}
+            if drawn != name:
+                places = {0: places[group.axis]} if group and group.axis in places else {}
+            found[drawn] = places
         return found
+
+
+ELSEWHERE = frozenset({"samples", "control"})
+"""Not the method's own options: how often it is drawn, and what its costs are less."""
+
+
+def make_method(choice: EstimatorChoice) -> Method:
+    options: dict[str, Any] = {
+        name: value for name, value in choice.options if name not in ELSEWHERE
+    }
+    word = options.pop("baseline", "none")
+    constant = options.pop("constant", None)
+    if constant is not None:
+        options["baseline"] = Constant(constant)
+    elif word != "none":
+        options["baseline"] = BASELINES[word]()
+    return METHODS[choice.method](**options)
+
+
+# ---- compiled for data of given sizes
+
+
+Values = dict[str, Any]
+
+
+class Objectives:
+    """Every draw is differentiated as its annotation says, or as suits it best."""
+
+    def __init__(self, functions: Functions):
+        self.functions = functions
+        self._objectives: dict[Sizes, ObjectiveProgram] = {}
+        self._compiled: dict[tuple[str, Sizes], Callable[..., Any]] = {}
+
+    def objective(self, data: Mapping[str, Any]) -> ObjectiveProgram:
+        """The objective for data of these sizes: its draws with their estimators, and its costs."""
+        from .program import ObjectiveProgram
+
+        graph = self.functions.graph
+        if not graph.of_kind(Kind.COST):
+            raise ValueError(
+                f"the model {graph.name!r} has no objective: add `minimize` or `maximize`"
+            )
+        sizes = self.functions.sizes(data)
+        if sizes not in self._objectives:
+            self._objectives[sizes] = ObjectiveProgram(graph, dict(sizes), self.functions.externs)
+        return self._objectives[sizes]
+
+    def surrogate(
+        self, key: Any, params: Values, data: Mapping[str, Any], samples: int | None
+    ) -> jax.Array:
+        found: jax.Array = self._run("surrogate", key, params, {}, data, samples)[0]
+        return found
+
+    def estimate(
+        self, key: Any, params: Values, state: Values, data: Mapping[str, Any], samples: int | None
+    ) -> tuple[jax.Array, Values, Values]:
+        (value, after), gradient = self._run("gradient", key, params, state, data, samples)
+        return value, gradient, after
+
+    def _run(
+        self,
+        name: str,
+        key: Any,
+        params: Values,
+        state: Values,
+        data: Mapping[str, Any],
+        samples: int | None,
+    ) -> Any:
+        objective = self.objective(data)
+        place = (name, self.functions.sizes(data))
+        if place not in self._compiled:
+            self._compiled[place] = _compile(objective, name)
+        arrays, static = split_data(data, self.functions.dims)
+        count = samples if samples is not None else objective.least_samples
+        return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
+
+
+def _compile(objective: ObjectiveProgram, name: str) -> Callable[..., Any]:
+    """The surrogate, or its value with its gradient; what baselines remember comes along."""
+
+    def estimate(params: Values, key: Any, state: Values, arrays: Any, samples: int) -> Any:
+        return tuple(objective.estimate(params, arrays, key, samples, state))
+
+    whole = estimate if name == "surrogate" else jax.value_and_grad(estimate, has_aux=True)
+
+    def run(key: Any, params: Values, state: Values, arrays: Any, samples: int) -> Any:
+        return whole(params, key, state, arrays, samples)
+
+    return compiled(run, samples=None)

@@ -1,12 +1,9 @@
-"""The gradient of an expectation by other means than sampling: what estimators are measured
-against.
+"""The gradient of an expectation without sampling: what estimators are measured against.
 
 d E[f] = d sum_x w(x) p(x) f(x) over all values of finite draws and an even grid for real ones. On
 the line such sums converge faster than any power of the step where p f is smooth. Whether it is,
 two grids that interleave say.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -39,13 +36,11 @@ def exact_reference(model: Any, params: Any, data: Any) -> Reference | None:
     axes = _axes(model, params, data)
     if axes is None or _count(axes) > MOST_POINTS:
         return None
-    found = [
-        _derive(model, params, data, axes, shift)
-        for shift in ((0.0, 0.5) if _is_real(axes) else (0.0,))
-    ]
-    if not all(map(_agree, found[0], found[-1])) or not all(
-        _is_normal(total) for total, _ in found
-    ):
+    is_real = any(axis.step for axis in _entries(axes))
+    shifts = (0.0, 0.5) if is_real else (0.0,)
+    found = [_derive(model, params, data, axes, shift) for shift in shifts]
+    normal = all(_is_normal(total) for total, _ in found)
+    if not normal or not all(map(_agree, found[0], found[-1])):
         return None
     gradient = {name: np.mean([np.asarray(g[name]) for _, (_, g) in found], 0) for name in params}
     about = f"a sum over {_count(axes) * len(found)} points"
@@ -109,23 +104,16 @@ def _count(axes: Axes) -> int:
     return prod(len(axis.values) for axis in _entries(axes))
 
 
-def _is_real(axes: Axes) -> bool:
-    return any(axis.step for axis in _entries(axes))
-
-
 def _points(axes: Axes, shift: float) -> tuple[dict[str, np.ndarray], float]:
     """All combinations, and their weights; real values move by this share of their step."""
-    lines = [
-        axis.values + shift * axis.step if axis.step else axis.values for axis in _entries(axes)
-    ]
+    entries = list(_entries(axes))
+    lines = [axis.values + shift * axis.step if axis.step else axis.values for axis in entries]
     columns = iter(np.meshgrid(*lines, indexing="ij"))
-    points = {
-        name: np.stack([next(columns).ravel() for _ in entries.axes], -1).reshape(
-            -1, *entries.shape
-        )
-        for name, entries in axes.items()
-    }
-    return points, prod(axis.step or 1.0 for axis in _entries(axes))
+    points = {}
+    for name, own in axes.items():
+        flat = np.stack([next(columns).ravel() for _ in own.axes], -1)
+        points[name] = flat.reshape(-1, *own.shape)
+    return points, prod(axis.step or 1.0 for axis in entries)
 
 
 # ---- the sum
@@ -154,9 +142,8 @@ def _derive(model: Any, params: Any, data: Any, axes: Axes, shift: float) -> Any
 def _is_normal(total: Any) -> bool:
     """The probabilities are 1 together, and stay so."""
     mass, gradient = total
-    return abs(mass - 1) < TOLERANCE and all(
-        np.all(np.abs(g) < TOLERANCE) for g in gradient.values()
-    )
+    still = all(np.all(np.abs(g) < TOLERANCE) for g in gradient.values())
+    return still and abs(mass - 1) < TOLERANCE
 
 
 def _agree(one: Any, other: Any) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence, nodes_read
+from dpc.dsl.graph.forms import entry as entry_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import Bool, Real, Type
@@ -50,7 +51,7 @@ from dpc.dsl.lower.shapes import as_array, as_number, full
 from dpc.dsl.lower.smooth import lower_smooth
 
 from .costs import NUMBER, CostTerm
-from .follow import has_elements
+from .follow import group_of, has_elements
 
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
 
@@ -216,25 +217,10 @@ def density_cost(node: Node, piece: Piece, frozen: bool = False) -> CostTerm:
     binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
     body = piece.body
     if isinstance(body, c.Law):
-        body = c.LogDensity(body.span, NUMBER, body, place_of(node, piece), frozen)
+        body = c.LogDensity(body.span, NUMBER, body, entry_of(node, piece), frozen)
     if piece.where is not None:
         body = c.If(body.span, NUMBER, piece.where, body, c.Const(body.span, NUMBER, 0.0))
     return CostTerm(binders, body, piece.settings)
-
-
-def place_of(node: Node, piece: Piece) -> c.Core:
-    """The places of the node that a piece defines."""
-    rest = node.type.shape[len(piece.indices) :]
-    whole = c.Ref(piece.span, node.type, node.name)
-    if not piece.indices:
-        return whole
-    places = tuple(
-        c.Var(index.span, Type(node.type.domain), index.name)
-        if isinstance(index, c.Bind)
-        else index
-        for index in piece.indices
-    )
-    return c.At(piece.span, Type(node.type.domain, rest, node.type.constraint), whole, places)
 
 
 # ---- what depends on what
@@ -248,24 +234,16 @@ def has_steps(group: Recurrence | None) -> bool:
 def certain_critics(graph: Graph) -> list[str]:
     """Values that are subtracted from costs and do not depend on draws."""
     settings = [s for node in graph.of_kind(Kind.DRAW) for s in node.settings if s.name == "grad"]
-    names = [
-        str(value) for setting in settings for name, value in setting.options if name == "control"
-    ]
-    return [name for name in dict.fromkeys(names) if not graph[name].random]
-
-
-def group_of(name: str, graph: Graph) -> Recurrence | None:
-    return next((group for group in graph.recurrences if name in group.members), None)
+    options = [option for setting in settings for option in setting.options]
+    names = dict.fromkeys(str(value) for name, value in options if name == "control")
+    return [name for name in names if not graph[name].random]
 
 
 def is_simple(node: Node, graph: Graph) -> bool:
     """A draw of one law for all its elements, all of which are drawn."""
     piece = node.pieces[0]
-    return (
-        has_elements(node, graph)
-        and piece.where is None
-        and not any(s.name == "ordered" for s in piece.settings)
-    )
+    ordered = any(setting.name == "ordered" for setting in piece.settings)
+    return has_elements(node, graph) and piece.where is None and not ordered
 
 
 def random_names(core: c.Core | c.Law, graph: Graph) -> list[str]:

@@ -1,10 +1,4 @@
-"""Whose fault it is that the data have no density: the entries where log p is not finite, and
-inputs that are infinite.
-
-log p is a sum of terms, one for each place of each draw and factor; each is looked at by itself.
-"""
-
-from __future__ import annotations
+"""Why the data have no density: entries where a term of log p is not finite, infinite inputs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +11,6 @@ from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Sizes
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.passes.joined import place_name
-from dpc.dsl.record import Record
 
 from ..finite.terms import FiniteTerm
 from .cases import CaseGroup
@@ -27,50 +20,38 @@ Values = dict[str, Any]
 Place = tuple[int, ...]
 
 
-class TermTables(Record):
-    """One group of cases at some parameters: the terms of log p, with their tables by case."""
-
-    group: CaseGroup
-    terms: tuple[FiniteTerm, ...]
-    tables: list[Any]
-
-
 def blame(likelihood: Likelihood, params: Values) -> str:
     """What is wrong, in words, with the first entry of each draw and input; empty if nothing."""
     first = 0
     said: dict[str, str] = {}
     for group, arrays in zip(likelihood.cases.groups, likelihood.arrays, strict=True):
         teller = Teller(likelihood, params, group, first)
-        for name, words in (
-            *teller.impossible(look(likelihood, params, group, arrays)),
-            *teller.infinite(),
-        ):
+        tables = term_tables(likelihood, params, group, arrays)
+        for name, words in (*teller.impossible(*tables), *teller.infinite()):
             said.setdefault(name, words)
         first += group.count
     return "; ".join(said.values())
 
 
-def look(likelihood: Likelihood, params: Values, group: CaseGroup, arrays: Any) -> TermTables:
+def term_tables(
+    likelihood: Likelihood, params: Values, group: CaseGroup, arrays: Any
+) -> tuple[list[FiniteTerm], list[Any]]:
+    """The terms of log p for a group of cases, with their tables by case."""
     terms: list[FiniteTerm] = []
 
     def tables(known: Values, sizes: Mapping[str, int]) -> list[Any]:
-        """Draws that are integrated out are zero: their laws are normal."""
+        """Draws that are integrated out are zero: their distributions are normal."""
         own, data, given = likelihood.known(params, known, sizes)
         blocks = likelihood._blocks(sizes).shapes if likelihood.roles.integrated else {}
         hidden = {name: jnp.zeros(shape) for name, shape in blocks.items()}
-        finite, own, values, seen, lengths, _ = likelihood.model.questions.known(
-            own, data, {**given, **hidden}
-        )
-        terms[:] = finite.grounded.terms
-        return finite.tables(own, values, {**seen, **lengths})
+        part = likelihood.model.questions.known(own, data, {**given, **hidden})
+        terms[:] = part.finite.grounded.terms
+        return part.term_tables
 
-    run = jax.jit(
-        lambda arrays: likelihood.map_cases(group, arrays, tables)
-    )  # NumPyro refuses what is not traced
+    # NumPyro refuses what is not traced.
+    run = jax.jit(lambda arrays: likelihood.map_cases(group, arrays, tables))
     found = [np.asarray(table) for table in run(arrays)]
-    return TermTables(
-        group, tuple(terms), found if arrays.stacked else [table[None] for table in found]
-    )
+    return terms, found if arrays.stacked else [table[None] for table in found]
 
 
 class Teller:
@@ -80,9 +61,9 @@ class Teller:
         self.cases, self.graph = likelihood.cases, likelihood.roles.graph
         self.params, self.group, self.first = params, group, first
 
-    def impossible(self, seen: TermTables) -> Iterator[tuple[str, str]]:
+    def impossible(self, terms: list[FiniteTerm], tables: list[Any]) -> Iterator[tuple[str, str]]:
         """A term over hidden finite draws is impossible where all of their values are."""
-        for term, table in zip(seen.terms, seen.tables, strict=True):
+        for term, table in zip(terms, tables, strict=True):
             best = table.max(axis=tuple(range(table.ndim - len(term.slots), table.ndim)))
             bad = np.argwhere(~np.isfinite(best))
             if len(bad):
@@ -92,30 +73,25 @@ class Teller:
 
     def _of_term(self, term: FiniteTerm, case: int, at: Place, value: str) -> str:
         place = self._place(term, at)
+        entry, there = self._entry(term.name, case, place), self._in_case(term.name, case, place)
         if not isinstance(term.body, c.Law):
-            return (
-                f"`{self._entry(term.name, case, place)}` is "
-                f"{value}{self._in_case(term.name, case, place)}"
-            )
+            return f"`{entry}` is {value}{there}"
         own = self._value(term.name, case, place)
-        here = (
-            f"`{self._entry(term.name, case, place)}`{own}{self._in_case(term.name, case, place)}"
-        )
-        return f"{here} has log density {value} under {term.body.name}"
+        return f"`{entry}`{own}{there} has log density {value} under {term.body.name}"
 
     def _place(self, term: FiniteTerm, at: Place) -> Place:
         """Indices of the element that the term is about."""
         sizes = Sizes(self.group.sizes)
         found = {bind.name: sizes.places(bind)[k] for bind, k in zip(term.binders, at, strict=True)}
-        if not isinstance(term.value, c.At):
-            return tuple(found.values())
-        indices = term.value.indices
-        known = [
-            found[i.name] if isinstance(i, c.Var) else i.value
-            for i in indices
-            if isinstance(i, c.Var | c.Const)
-        ]
-        return tuple(map(int, known)) if len(known) == len(indices) else tuple(found.values())
+        if isinstance(term.value, c.At):
+            known = [
+                found[i.name] if isinstance(i, c.Var) else i.value
+                for i in term.value.indices
+                if isinstance(i, c.Var | c.Const)
+            ]
+            if len(known) == len(term.value.indices):
+                return tuple(map(int, known))
+        return tuple(found.values())
 
     def infinite(self) -> Iterator[tuple[str, str]]:
         """Inputs may be infinite, as a bound that is none; what is computed from them may not."""
@@ -125,43 +101,40 @@ class Teller:
                 continue
             bad = np.argwhere(np.isinf(own))
             if len(bad):
-                case, place = (
-                    (int(bad[0][0]), bad[0][1:]) if node.name in self.group.stacked else (0, bad[0])
-                )
-                index = tuple(map(int, place))
-                entry, there = (
-                    self._entry(node.name, case, index),
-                    self._in_case(node.name, case, index),
-                )
-                yield node.name, f"`{entry}`{there} is {own[tuple(bad[0])]:g}"
+                place = tuple(map(int, bad[0]))
+                value, case = own[place], 0
+                if node.name in self.group.stacked:
+                    case, place = place[0], place[1:]
+                entry = self._entry(node.name, case, place)
+                there = self._in_case(node.name, case, place)
+                yield node.name, f"`{entry}`{there} is {value:g}"
 
     # ---- entries in the caller's terms
 
     def _value(self, name: str, case: int, place: Place) -> str:
-        arrays = self.group.stacked.get(name)
-        array = (
-            self.group.shared.get(name, self.params.get(name)) if arrays is None else arrays[case]
-        )
+        array = self.group.shared.get(name, self.params.get(name))
+        if name in self.group.stacked:
+            array = self.group.stacked[name][case]
         value = None if array is None else np.asarray(array)[place]
         return f" = {value:.6g}" if value is not None and value.ndim == 0 else ""
 
-    def _is_joined(self, name: str) -> bool:
+    def _joined_places(self, name: str) -> Any:
+        """The index of each element in its own case, where cases stand one after the other."""
         axes = self.graph[name].type.shape
-        return bool(self.cases.joined) and bool(axes) and str(axes[0]) == self.cases.joined
+        joined = bool(self.cases.joined) and bool(axes) and str(axes[0]) == self.cases.joined
+        return self.group.shared[place_name(self.cases.joined)] if joined else None
 
     def _entry(self, name: str, case: int, place: Place) -> str:
-        """The element in its own case, where cases stand one after the other."""
-        if place and self._is_joined(name):
-            place = (int(self.group.shared[place_name(self.cases.joined)][place[0]]), *place[1:])
+        own = self._joined_places(name)
+        if place and own is not None:
+            place = (int(own[place[0]]), *place[1:])
         return f"{name}[{', '.join(map(str, place))}]" if place else name
 
     def _in_case(self, name: str, case: int, place: Place) -> str:
         if self.cases.count == 1:
             return ""
-        if place and self._is_joined(name):
-            case = (
-                int((self.group.shared[place_name(self.cases.joined)][: place[0] + 1] == 0).sum())
-                - 1
-            )
+        own = self._joined_places(name)
+        if place and own is not None:
+            case = int((own[: place[0] + 1] == 0).sum()) - 1
         number = self.cases.numbers[self.first + case]
         return f" in case {self.cases.names[number] if self.cases.names else number + 1}"

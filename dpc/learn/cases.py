@@ -1,12 +1,12 @@
 """Data to learn from: independent cases of one model, each with values for some of its draws.
 
-A case is a whole run of the model. Cases of one size are kept together, stacked along a new first
-axis.
+A case is a whole run of the model; cases of one size are stacked along a new first axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,15 @@ from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
 from ..data.bind import BoundData, bind_data
-from ..data.errors import problem
-from ..data.raw import Array, Mask, Raw
+from ..data.errors import DataError, problem
+from ..data.objects import raw_from_mapping
+from ..data.raw import Array, Mask, Raw, RawVariable
 
 CASE = "case"
 
 
 class CaseGroup(Record):
-    """Cases of one size. `stacked` arrays have an entry for each case, `shared` are the same for
-    all.
-
-    `missing` marks entries that are not known, with the shape of their array.
-    """
+    """Cases of one size: `stacked` by case, `shared` by all; `missing` marks unknown entries."""
 
     sizes: dict[str, int]
     shared: dict[str, Array]
@@ -36,18 +33,17 @@ class CaseGroup(Record):
     count: int
 
     def own(self) -> CaseGroup:
-        shared, stacked = (
-            {name: np.array(a) for name, a in held.items()} for held in (self.shared, self.stacked)
+        shared = {name: np.array(a) for name, a in self.shared.items()}
+        return self.replace(
+            shared=shared, stacked={name: np.array(a) for name, a in self.stacked.items()}
         )
-        return self.replace(shared=shared, stacked=stacked)
 
 
 class Cases(Record):
     """`given` are the draws that the data have values for, in some case at least.
 
-    Where the cases are `joined`, one group holds them all, one after the other along the dim of
-    that name. `numbers` say which case of the sources each is, group by group; `names` are theirs
-    in the order of the sources.
+    `joined` names the dim along which one group holds all cases, one after the other. `numbers` say
+    which case of the sources each is, group by group; `names` are theirs, as the sources have them.
     """
 
     groups: tuple[CaseGroup, ...]
@@ -64,6 +60,17 @@ class Cases(Record):
     def own(self) -> Cases:
         """With arrays of its own: those of a caller may be written to later."""
         return self.replace(groups=tuple(group.own() for group in self.groups))
+
+
+def about_cases(unknowns: Iterable[Node], cases: Cases) -> dict[str, Any]:
+    """What every fit says of the cases it was learned from."""
+    return {
+        "cases": cases.count,
+        "labels": cases.labels,
+        "types": {node.name: node.type for node in unknowns},
+        "sizes": cases.groups[0].sizes,
+        "given": tuple(sorted(cases.given)),
+    }
 
 
 def is_read(sources: tuple[Any, ...]) -> bool:
@@ -117,36 +124,26 @@ def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
     if not bounds:
         raise problem("", "there are no cases to learn from")
     draws = draws_of(graph)
-    seen = {
-        name: array.flat[0]
-        for bound in bounds
-        for name, array in bound.arrays.items()
-        if name in draws
-    }
+    seen: dict[str, Any] = {}
+    for bound in bounds:
+        seen |= {name: a.flat[0] for name, a in bound.arrays.items() if name in draws}
     bounds = [_opened(graph, bound, seen) for bound in bounds]
     found: dict[Any, list[int]] = {}
     for number, bound in enumerate(bounds):
         found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
     groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
-    return Cases(
-        groups,
-        _labels(bounds),
-        frozenset(seen),
-        numbers=tuple(n for numbers in found.values() for n in numbers),
-    )
+    order = tuple(chain.from_iterable(found.values()))
+    return Cases(groups, _labels(bounds), frozenset(seen), numbers=order)
 
 
 def _opened(graph: Graph, bound: BoundData, seen: Mapping[str, Any]) -> BoundData:
     """A draw that other cases have, `seen` with such a value, is missing here altogether."""
-    absent = [name for name in seen if name not in bound.arrays]
-    shapes = {name: shape_of(graph[name], bound.sizes) for name in absent}
-    arrays = {name: np.full(shape, seen[name]) for name, shape in shapes.items()}
-    missing = {name: np.ones(shape, bool) for name, shape in shapes.items()}
-    return (
-        bound.replace(arrays=bound.arrays | arrays, missing=bound.missing | missing)
-        if absent
-        else bound
-    )
+    arrays, missing = dict(bound.arrays), dict(bound.missing)
+    for name in seen:
+        if name not in bound.arrays:
+            shape = shape_of(graph[name], bound.sizes)
+            arrays[name], missing[name] = np.full(shape, seen[name]), np.ones(shape, bool)
+    return bound.replace(arrays=arrays, missing=missing)
 
 
 def _group(bounds: list[BoundData]) -> CaseGroup:
@@ -170,15 +167,15 @@ def _labels(bounds: list[BoundData]) -> dict[str, tuple[str, ...]]:
         for name, own in bound.labels.items():
             if labels.get(name) != own:
                 message = f"cases do not agree on the labels of `{name}`"
-                raise problem(
-                    name, message, "name them in the file: `dim D = a | b`, or give positions"
-                )
+                help = "name them in the file: `dim D = a | b`, or give positions"
+                raise problem(name, message, help)
     return labels
 
 
 def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> Cases:
     """One long case as many: each has the steps at its places along the dim."""
     cut = [name for name in bound.arrays if first_dim(graph[name]) == dim]
+    shared = {name: array for name, array in bound.arrays.items() if name not in cut}
     found: dict[int, list[int]] = {}
     for number, place in enumerate(places):
         found.setdefault(len(place), []).append(number)
@@ -187,11 +184,82 @@ def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> 
         numbers += group
         chosen = np.stack([places[number] for number in group])
         stacked = {name: bound.arrays[name][chosen] for name in cut}
-        missing = {
-            name: mask[chosen] if name in cut else mask for name, mask in bound.missing.items()
-        }
-        shared = {name: array for name, array in bound.arrays.items() if name not in cut}
+        missing = {n: mask[chosen] if n in cut else mask for n, mask in bound.missing.items()}
         groups.append(CaseGroup({**bound.sizes, dim: length}, shared, stacked, missing, len(group)))
-    return Cases(
-        tuple(groups), bound.labels, frozenset(cut) & draws_of(graph), numbers=tuple(numbers)
-    )
+    given = frozenset(cut) & draws_of(graph)
+    return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers))
+
+
+# ---- a list of cases, bound one by one, or all at once where they differ in length alone
+
+
+def bind_one_by_one(
+    graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
+) -> Cases:
+    bounds = []
+    for case in cases:
+        try:
+            bounds.append(bind_case(graph, [case, *others], sizes))
+        except DataError as error:
+            raise placed(error, case.where) from None
+    return stack_cases(graph, bounds)
+
+
+def placed(error: DataError, where: str) -> DataError:
+    """Problems that have no place of their own are those of the case."""
+    return DataError(found.replace(place=found.place or where) for found in error.problems)
+
+
+def bind_at_once(
+    graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
+) -> Cases | None:
+    """Thousands of cases bound as one long case, and cut: all is checked once, not once for each.
+
+    None where they differ in more than the length of one dim, or one of them is wrong.
+    """
+    dim = _dim_of_cases(graph, cases, others, sizes or {})
+    if not dim:
+        return None
+    columns = {name: [case.variables[name].values for case in cases] for name in cases[0].variables}
+    lengths, *same = (np.array([len(a) for a in arrays]) for arrays in columns.values())
+    if any((own != lengths).any() for own in same):
+        return None
+    try:
+        long = raw_from_mapping({name: np.concatenate(arrays) for name, arrays in columns.items()})
+        bound = bind_case(graph, [long, *others], sizes)
+    except (DataError, ValueError):
+        return None
+    places = np.split(np.arange(lengths.sum()), np.cumsum(lengths)[:-1])
+    return cut_cases(graph, bound, dim, places)
+
+
+def _dim_of_cases(
+    graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int]
+) -> str:
+    """The first dim of all that cases give, where the values of a case size no other dim."""
+    names = cases[0].variables.keys() if cases else ()
+    nodes = [graph.by_name[name] for name in names if name in graph.by_name]
+    dim = first_dim(nodes[0]) if nodes else ""
+    if len(cases) < 2 or not dim or dim in sizes or len(nodes) < len(names):
+        return ""
+    for case in cases:
+        if case.variables.keys() != names or not all(map(_is_plain, case.variables.values())):
+            return ""
+    if not all(node.kind in GIVEN and first_dim(node) == dim for node in nodes):
+        return ""
+    known = {dim, *sizes, *(str(axis) for node in nodes for axis in node.type.shape)}
+    sized = all(own.size is not None or own.name in known for own in graph.dims)
+    along = [n for n in graph.of_kind(*GIVEN) if dim in map(str, n.type.shape)]
+    inputs = {node.name for node in along if node.kind is Kind.INPUT}
+    apart = not {node.name for node in along} & given_by(graph, others) and inputs <= set(names)
+    return dim if sized and apart else ""
+
+
+GIVEN = (Kind.INPUT, Kind.DRAW)
+
+
+def _is_plain(variable: RawVariable) -> bool:
+    """Numbers along axes, of which nothing more is known."""
+    named = variable.axes or any(variable.labels) or variable.levels or variable.written
+    is_array = variable.values.dtype.kind in "biuf" and variable.values.ndim > 0
+    return is_array and variable.missing is None and not named

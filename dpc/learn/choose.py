@@ -1,24 +1,22 @@
 """Which method suits a likelihood, and why: counts where they are all, else exact derivatives."""
 
-from __future__ import annotations
-
+from dpc.dsl.graph.graph import Kind
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.inference.errors import MemoryLimitError
 
+from ..data.errors import problem
 from .counts import table_uses
 from .fields import FIELD_LOSSES
 from .likelihood import Likelihood
-from .natural import why_not_natural
-from .sparse import SPARSE_LOSSES, why_not_sparse
-from .updates import find_updates
+from .natural import SPARSE_LOSSES, why_not_natural, why_not_sparse
+from .options import FitOptions, NotApplicable
+from .sweep import find_updates
 
 FEW = 60
 """Parameters up to which the exact Hessian pays."""
 
 METHODS = ("auto", "counts", "closed form", "em", "newton", "lbfgs", "natural", "stochastic")
-
-
 LOSSES = ("likelihood", *FIELD_LOSSES, *SPARSE_LOSSES)
 
 
@@ -30,21 +28,32 @@ class MethodChoice(Record):
     loss: str = "likelihood"
 
 
-class NotApplicable(ValueError):
-    """A method that was asked for, on a model it does not suit."""
+def choose(likelihood: Likelihood, options: FitOptions) -> MethodChoice:
+    """The method that suits, or the one that was asked for if it can be used."""
+    verify_draws(likelihood)
+    own_loss = options.loss != "likelihood"
+    if options.method == "auto":
+        return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
+    verify_method(options.method, likelihood)
+    loss = choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood"
+    return MethodChoice(options.method, "as asked", loss)
+
+
+def verify_draws(likelihood: Likelihood) -> None:
+    if not likelihood.cases.given:
+        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
+        message = "the data have no value of any draw, so there is nothing to learn from"
+        raise problem("", message, f"the model draws {draws or 'nothing'}")
 
 
 def choose_method(likelihood: Likelihood) -> MethodChoice:
     roles = likelihood.roles
     if likelihood.is_complete and table_uses(roles):
-        return MethodChoice(
-            "counts",
-            "the data are complete and all that is unknown are tables: relative frequencies",
-        )
-    if likelihood.is_complete and roles.is_normalised and _all_closed(likelihood):
-        return MethodChoice(
-            "closed form", "the data are complete and every unknown is a mean of something"
-        )
+        why = "the data are complete and all that is unknown are tables: relative frequencies"
+        return MethodChoice("counts", why)
+    if _all_closed(likelihood):
+        why = "the data are complete and every unknown is a mean of something"
+        return MethodChoice("closed form", why)
     count = likelihood.count
     few = numbers(count)
     if likelihood.is_complete and roles.is_normalised:
@@ -53,16 +62,13 @@ def choose_method(likelihood: Likelihood) -> MethodChoice:
         return MethodChoice("lbfgs", f"the data are complete and {few} are unknown")
     if roles.integrated:
         hidden = ", ".join(f"`{node.name}`" for node in roles.integrated[:3])
-        return MethodChoice(
-            "lbfgs", f"{hidden} integrated out exactly: all laws are normal and all means affine"
-        )
+        why = f"{hidden} integrated out exactly: all laws are normal and all means affine"
+        return MethodChoice("lbfgs", why)
     if roles.is_normalised:
         hidden = ", ".join(f"`{node.name}`" for node in roles.summed[:3]) or "missing entries"
         verb = "is" if len(roles.summed) == 1 else "are"
-        return MethodChoice(
-            "em",
-            f"{hidden} {verb} hidden: exact expectations, then L-BFGS on the likelihood itself",
-        )
+        why = f"{hidden} {verb} hidden: exact expectations, then L-BFGS on the likelihood itself"
+        return MethodChoice("em", why)
     return _choose_for_field(likelihood, few)
 
 
@@ -72,9 +78,8 @@ def numbers(count: int) -> str:
 
 def choose_newton(count: int) -> MethodChoice:
     verb = "are" if count != 1 else "is"
-    return MethodChoice(
-        "newton", f"the data are complete and {numbers(count)} {verb} unknown: exact Hessian"
-    )
+    why = f"the data are complete and {numbers(count)} {verb} unknown: exact Hessian"
+    return MethodChoice("newton", why)
 
 
 def _choose_for_field(likelihood: Likelihood, few: str) -> MethodChoice:
@@ -115,7 +120,9 @@ def choose_for_loss(loss: str, likelihood: Likelihood) -> MethodChoice:
 
 
 def _all_closed(likelihood: Likelihood) -> bool:
-    return all(update is not Update.NEWTON for update in find_updates(likelihood.roles).values())
+    if not (likelihood.is_complete and likelihood.roles.is_normalised):
+        return False
+    return Update.NEWTON not in find_updates(likelihood.roles).values()
 
 
 def verify_method(method: str, likelihood: Likelihood) -> None:
@@ -125,8 +132,7 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
         raise NotApplicable(f"there is no method {method!r}: it is one of {', '.join(METHODS)}")
     if method == "counts" and not (likelihood.is_complete and table_uses(roles)):
         raise NotApplicable("`counts` needs complete data and tables as the only unknowns")
-    closed = likelihood.is_complete and roles.is_normalised and _all_closed(likelihood)
-    if method == "closed form" and not closed:
+    if method == "closed form" and not _all_closed(likelihood):
         raise NotApplicable(
             "`closed form` needs complete data, a directed model and unknowns that enter laws "
             "directly"

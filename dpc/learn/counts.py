@@ -1,30 +1,42 @@
-"""Complete data and tables: p[row, k] = (count[row, k] + prior - 1) / sum over k, by counting
-alone.
+"""p[row, k] = (count[row, k] + prior - 1) / sum over k: complete data and tables, nothing compiled.
 
-Counts add up, so any number of rows can be read a chunk at a time. Nothing is compiled.
+Counts add up, so any number of rows can be read a chunk at a time.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, product
 from math import prod
+from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.evaluate import Array, Evaluator, NeedsJax, Sizes
-from dpc.dsl.graph.forms import index_type
+from dpc.dsl.graph.forms import entry
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.types import FIRST, LAST, Dim
+from dpc.dsl.graph.passes.parts import without_pieces
+from dpc.dsl.graph.passes.tables import is_table
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import FIRST, LAST, Bool, Dim, IndexOf, Type
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-from .cases import CASE, CaseGroup, Cases
-from .roles import Roles
-from .updates import entry_of, find_updates
+from ..data.errors import problem
+from ..data.read_text import read_csv_parts
+from ..model.model import Model
+from .cases import CASE, CaseGroup, Cases, about_cases
+from .options import FitOptions, NotApplicable, read_smoothing, verify_options
+from .read_cases import read_cases
+from .result import Fit
+from .roles import Roles, find_roles
+from .sweep import entry_of, find_updates
+
+Notes = tuple[str, ...]
 
 
 class Use(Record):
@@ -74,10 +86,10 @@ def count_cases(
     found = {name: np.zeros(shape) for name, shape in shapes.items()}
     for group in cases.groups:
         for use in uses:
-            places = _places(use, group)
-            flat = np.ravel_multi_index(tuple(places), found[use.table.name].shape)
-            counted = np.bincount(flat.ravel(), minlength=prod(found[use.table.name].shape))
-            found[use.table.name] += counted.reshape(found[use.table.name].shape)
+            shape = shapes[use.table.name]
+            flat = np.ravel_multi_index(tuple(_places(use, group)), shape)
+            counted = np.bincount(flat.ravel(), minlength=prod(shape))
+            found[use.table.name] += counted.reshape(shape)
     return found
 
 
@@ -95,32 +107,21 @@ def _places(use: Use, group: CaseGroup) -> list[Array]:
     evaluator = Evaluator(group.shared, Sizes({**group.sizes, CASE: group.count}), {})
 
     def evaluate(core: c.Core) -> Array:
-        return np.asarray(evaluator.value(_by_case(core, group), axes, group.stacked))
+        return np.asarray(evaluator.value(as_variables(core, group.stacked), axes, group.stacked))
 
     indices = use.core.indices if isinstance(use.core, c.At) else ()
-    found = [evaluate(core) for core in (*indices, _value(use))]
+    found = [evaluate(core) for core in (*indices, entry(use.child, use.piece))]
     if use.piece.where is not None:
         *found, kept = np.broadcast_arrays(*found, evaluate(use.piece.where).astype(bool))
         return [array[kept].astype(int) for array in found]
     return [array.astype(int) for array in np.broadcast_arrays(*found)]
 
 
-def _value(use: Use) -> c.Core:
-    whole = c.Ref(use.piece.span, use.child.type, use.child.name)
-    places = tuple(
-        c.Var(index.span, index_type(index), index.name) if isinstance(index, c.Bind) else index
-        for index in use.piece.indices
-    )
-    return (
-        c.At(use.piece.span, use.child.type.replace(shape=()), whole, places) if places else whole
-    )
-
-
-def _by_case(core: c.Core, group: CaseGroup) -> c.Core:
+def as_variables(core: c.Core, names: Collection[str]) -> c.Core:
     """The same, where what has a value for each case is a variable that runs over them."""
-    if isinstance(core, c.Ref) and core.name in group.stacked:
+    if isinstance(core, c.Ref) and core.name in names:
         return c.Var(core.span, core.type, core.name)
-    return c.map_parts(core, lambda part: _by_case(part, group))
+    return c.map_parts(core, lambda part: as_variables(part, names))
 
 
 # ---- priors and estimates
@@ -130,18 +131,15 @@ def prior_counts(node: Node, shape: tuple[int, ...], sizes: dict[str, int]) -> A
     """What a Dirichlet or Beta prior adds to the counts: its parameters less one."""
     evaluator = Evaluator({}, Sizes(sizes), {})
     found = np.zeros(shape)
-    for piece in node.pieces:
+    for law, piece in zip(node.laws, node.pieces, strict=True):
         binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
         if len(binders) != len(piece.indices):
             raise NeedsJax(node.name)
-        assert isinstance(piece.body, c.Law)
-        arguments = [np.asarray(evaluator.value(core, binders)) for _, core in piece.body.arguments]
-        stacked = (
-            arguments[0]
-            if piece.body.facts.prior is Update.PROBABILITIES
-            else np.stack(arguments[::-1], axis=-1)
-        )
-        found += np.broadcast_to(stacked, shape) - 1
+        arguments = [np.asarray(evaluator.value(core, binders)) for _, core in law.arguments]
+        added = arguments[0]
+        if law.facts.prior is not Update.PROBABILITIES:
+            added = np.stack(arguments[::-1], axis=-1)
+        found += np.broadcast_to(added, shape) - 1
     return found
 
 
@@ -170,22 +168,174 @@ def log_likelihood_at(counts: Array, p: Array, node: Node) -> float:
 
 def log_prior_at(added: Array, p: Array, node: Node) -> float:
     """The log density of the Dirichlet prior with one more than what it adds to the counts."""
+    if node.kind is not Kind.DRAW and not np.any(added):
+        return 0.0
     normalisers = gammaln(np.sum(added + 1, axis=-1)) - np.sum(gammaln(added + 1), axis=-1)
-    flat = not np.any(added)
-    return (
-        0.0
-        if flat and node.kind is not Kind.DRAW
-        else float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
+    return float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
+
+
+# ---- learned tables in words
+
+
+def table_entries(graph: Graph) -> dict[str, list[str]]:
+    """The entries of every table of constants with named states, in the order of `x.p`."""
+    found = {}
+    for node in graph.nodes:
+        for number, piece in enumerate(node.pieces):
+            table = dict(piece.body.arguments).get("p") if isinstance(piece.body, c.Law) else None
+            if table is not None and is_table(table):
+                name = f"{node.name}.p" if len(node.pieces) == 1 else f"{node.name}.p{number}"
+                found[name] = entries(node, table)
+    return {name: names for name, names in found.items() if names}
+
+
+def entries(node: Node, table: c.Core) -> list[str]:
+    """`tub=yes | asia=no` for each entry of the table `tub.p`."""
+    parents = table.parents if isinstance(table, c.Lookup) else ()
+    if any(not isinstance(parent, c.Ref) for parent in parents) or len(node.pieces) > 1:
+        return []
+    states = [states_of(parent.type) for parent in parents]
+    own = states_of(node.type) if table.type.shape else ["true"]
+    names = [parent.name for parent in parents if isinstance(parent, c.Ref)]
+    found = []
+    for row in product(*states):
+        given = ", ".join(map("=".join, zip(names, row, strict=True)))
+        found += [f"{node.name}={state}{' | ' if names else ''}{given}" for state in own]
+    return found
+
+
+def states_of(type_: Type) -> list[str]:
+    domain = type_.domain
+    if isinstance(domain, Bool):
+        return ["false", "true"]
+    if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim):
+        return list(domain.dim.labels)
+    return []
+
+
+# ---- what no table says
+
+
+def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
+    """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
+    rest = graph_of_rest(roles, uses)
+    return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
+
+
+def _log_prob(model: Model, group: CaseGroup) -> float:
+    known = {**group.sizes, **group.shared}
+    if not group.stacked:
+        return float(model.log_prob({}, {}, known))
+    each = jax.vmap(lambda own: model.log_prob({}, {}, {**known, **own}))(group.stacked)
+    return float(jnp.sum(each))
+
+
+def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
+    """The draws whose laws are known, all others given; None where there are none."""
+    counted: dict[str, list[Piece]] = {}
+    for use in uses:
+        counted.setdefault(use.child.name, []).append(use.piece)
+    rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
+    return rest if rest.of_kind(Kind.DRAW) else None
+
+
+# ---- from counts to a fit
+
+
+def fit_tables(
+    roles: Roles, chunks: Iterable[Cases], smoothing: float | str | None, why: str, notes: Notes
+) -> Fit:
+    """From all chunks of cases together; every chunk is looked at once and forgotten."""
+    uses = table_uses(roles)
+    assert uses is not None
+    tables = {node.name: node for node in roles.unknowns}
+    seen: dict[str, Array] = {}
+    count, rest = 0, 0.0
+    for cases in chunks:
+        sizes = cases.groups[0].sizes
+        shapes = {name: count_shape(node, sizes) for name, node in tables.items()}
+        for name, counted in count_cases(uses, shapes, cases).items():
+            seen[name] = seen[name] + counted if name in seen else counted
+        rest += log_likelihood_of_rest(roles, uses, cases)
+        count += cases.count
+    smooth = read_smoothing(smoothing)
+    params, errors = {}, {}
+    value, log_prior, unseen = rest, 0.0, 0
+    for name, node in tables.items():
+        shape = seen[name].shape
+        added = smooth.of(shape) + prior_counts(node, shape, sizes)
+        counts = seen[name] + added
+        params[name] = estimate(counts, node)
+        errors[name] = standard_errors(counts, node)
+        value += log_likelihood_at(seen[name], params[name], node)
+        log_prior += log_prior_at(added, params[name], node)
+        unseen += int(np.sum(counts.sum(axis=-1) == 0))
+    if unseen:
+        more = "rows of tables were never seen and are uniform: smoothing adds to each count"
+        notes = (*notes, f"{unseen} {more}")
+    if rest == -np.inf:
+        more = "a law that the model fixes, such as the logic of a table of zeros and ones"
+        notes = (*notes, f"the data are impossible by {more}")
+    return Fit(
+        params=params,
+        errors=errors,
+        value=value,
+        log_prior=log_prior,
+        method="counts",
+        loss="likelihood",
+        why=why,
+        converged=True,
+        reason="relative frequencies are the maximum",
+        gradient_norm=0.0,
+        steps=1,
+        notes=notes,
+        **{**about_cases(roles.unknowns, cases), "cases": count},
     )
 
 
-def unseen_rows(counts: Array) -> int:
-    return int(np.sum(counts.sum(axis=-1) == 0))
+# ---- a CSV, a part at a time: counts of parts add up
 
 
-def add_counts(parts: Iterable[dict[str, Array]]) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    for part in parts:
-        for name, counts in part.items():
-            found[name] = found[name] + counts if name in found else counts
-    return found
+PART = 100_000
+
+
+def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
+    """Every case is read once and forgotten."""
+    if not path.lower().endswith((".csv", ".csv.gz")):
+        raise NotApplicable(f"only a CSV is read a part at a time, and {path} has another ending")
+    if options.method not in ("auto", "counts") or options.loss != "likelihood":
+        raise NotApplicable("only tables are learned a part at a time, by `counts`")
+    verify_labels(graph)
+    parts = (read_cases(graph, part) for part in read_csv_parts(Path(path), PART))
+    first = next(parts, None)
+    if first is None:
+        raise problem("", f"{path} has no rows below its header")
+    verify_options(options, "counts")
+    roles = find_roles(graph, first.given, rows_are_cases=True)
+    if table_uses(roles) is None:
+        raise NotApplicable("a CSV is streamed for tables alone, with a column for every draw")
+    why = (
+        "the data are complete and all that is unknown are tables: relative frequencies, a part "
+        "of the file at a time"
+    )
+    return fit_tables(roles, map(complete, chain([first], parts)), options.smoothing, why, ())
+
+
+def complete(cases: Cases) -> Cases:
+    """The same cases; raises NotApplicable for missing entries."""
+    for group in cases.groups:
+        for name in group.missing:
+            raise NotApplicable(
+                f"`{name}` has missing entries, which cannot be summed over a part at a time"
+            )
+    return cases
+
+
+def verify_labels(graph: Graph) -> None:
+    """Parts of a file must agree on what the states are, so the model has to say."""
+    for node in graph.of_kind(Kind.DRAW):
+        domain = node.type.domain
+        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
+            raise NotApplicable(
+                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
+            )

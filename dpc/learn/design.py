@@ -18,6 +18,7 @@ from dpc.dsl.graph.types import FIRST, LAST, Dim
 from dpc.dsl.source import Span
 
 from .cases import CASE, shape_of
+from .counts import as_variables
 from .likelihood import Likelihood
 
 WAY = "way"
@@ -53,9 +54,9 @@ class Design:
         varied = {*shapes, *self.group.stacked}
         self.functions: list[tuple[Node, c.Core]] = []
         for node in self._needed_functions(predictor):
-            self.functions.append((node, _by_way(_body(node), varied)))
+            self.functions.append((node, as_variables(_body(node), varied)))
             varied.add(node.name)
-        self.predictor = _by_way(predictor, varied)
+        self.predictor = as_variables(predictor, varied)
         self.dim = CASE if self.group.stacked else self._row_dim(predictor)
         stacked = self.group.stacked if draw.name in self.group.stacked else self.group.shared
         values = np.asarray(stacked[draw.name], float)
@@ -93,11 +94,13 @@ class Design:
         dim = str(next(iter(self.draw.type.shape), ""))
         own = {node.name for node in self.graph.nodes if dim in map(str, node.type.shape)}
         late = any(dim in map(str, self.graph[name].type.shape[1:]) for name in own)
-        spoken = [(self.draw, predictor), *((node, _body(node)) for node, _ in self.functions)]
-        cut = not late and all(
-            _looks_at_one(core, _row_binder(node, dim), dim, own) for node, core in spoken
-        )
-        return dim if dim and cut and not own & self.units.keys() else ""
+        if not dim or late or own & self.units.keys():
+            return ""
+        for node, core in [(self.draw, predictor), *((n, _body(n)) for n, _ in self.functions)]:
+            row = next((bind.name for bind in _binders(node) if bind.dim.name == dim), "")
+            if not _looks_at_one(core, row, dim, own):
+                return ""
+        return dim
 
     # ---- pieces
 
@@ -114,68 +117,54 @@ class Design:
     def pieces(self, share: int = 1) -> Iterator[Parts]:
         """All of the data, or every `share`-th piece."""
         for start in range(0, self.rows, share * self.length):
-            parts = self.kept.get(start) or self._piece(start)
+            parts = self.kept.get(start)
+            if parts is None:
+                rows = slice(start, start + self.length)
+                eta = self._predict(rows, len(self.y[rows]))
+                x = eta[1:] - eta[0] if eta[0].any() else eta[1:]
+                parts = eta[0], x, self.y[rows].ravel()
             if self.ways * self.y.size <= MOST_KEPT:
                 self.kept[start] = parts
             yield parts
 
-    def _piece(self, start: int) -> Parts:
-        rows = slice(start, start + self.length)
-        y = self.y[rows].ravel()
-        eta = self._predict(rows, len(self.y[rows]))
-        return eta[0], eta[1:] - eta[0] if eta[0].any() else eta[1:], y
-
     def _predict(self, rows: slice, count: int) -> Array:
         """eta of these rows, [ways, entries]."""
         group = self.group
-        sizes = {
-            **group.sizes,
-            WAY: self.ways,
-            CASE: group.count,
-            **({self.dim: count} if self.dim else {}),
-        }
+        sizes = {**group.sizes, WAY: self.ways, CASE: group.count}
+        if self.dim:
+            sizes[self.dim] = count
         shared = {name: self._cut(name, array, rows) for name, array in group.shared.items()}
         columns = self.units | {name: array[rows][None] for name, array in group.stacked.items()}
         evaluator = Evaluator(shared, Sizes(sizes), {})
-        lead = (
-            (_axis(WAY, self.ways), _axis(CASE, count))
-            if group.stacked
-            else (_axis(WAY, self.ways),)
-        )
+        lead: tuple[c.Bind, ...] = (_axis(WAY, self.ways),)
+        if group.stacked:
+            lead = (*lead, _axis(CASE, count))
 
-        def evaluate(core: c.Core, binders: tuple[c.Bind, ...]) -> Array:
-            axes = (*lead, *binders)
-            value = evaluator.value(core, axes, columns)
+        def evaluate(core: c.Core, node: Node) -> Array:
+            binders = _binders(node)
+            value = evaluator.value(core, (*lead, *binders), columns)
             lengths = [len(evaluator.sizes.places(bind)) for bind in binders]
-            return np.broadcast_to(
-                value, (*value.shape[: len(lead)], *lengths, *value.shape[len(axes) :])
-            )
+            first, last = value.shape[: len(lead)], value.shape[len(lead) + len(binders) :]
+            return np.broadcast_to(value, (*first, *lengths, *last))
 
         for node, body in self.functions:
-            columns[node.name] = evaluate(body, _binders(node))
-        eta = evaluate(self.predictor, _binders(self.draw))
+            columns[node.name] = evaluate(body, node)
+        eta = evaluate(self.predictor, self.draw)
         full = (self.ways, count, *eta.shape[2:]) if group.stacked else (self.ways, *eta.shape[1:])
         return np.broadcast_to(eta, full).reshape(self.ways, -1)
 
     def _cut(self, name: str, array: Array, rows: slice) -> Array:
         node = self.graph.by_name.get(name)
-        return (
-            array[rows]
-            if node is not None and str(next(iter(node.type.shape), "")) == self.dim
-            else array
-        )
+        along = node is not None and str(next(iter(node.type.shape), "")) == self.dim
+        return array[rows] if along else array
 
 
 def is_plain(node: Node) -> bool:
     """One statement for all entries."""
     piece = node.pieces[0]
     whole = all(bind.low == FIRST and bind.high == LAST for bind in _binders(node))
-    return (
-        whole
-        and len(_binders(node)) == len(piece.indices)
-        and piece.where is None
-        and not piece.settings
-    )
+    every = len(_binders(node)) == len(piece.indices)
+    return whole and every and piece.where is None and not piece.settings
 
 
 def _body(node: Node) -> c.Core:
@@ -186,11 +175,6 @@ def _body(node: Node) -> c.Core:
 
 def _binders(node: Node) -> tuple[c.Bind, ...]:
     return tuple(index for index in node.pieces[0].indices if isinstance(index, c.Bind))
-
-
-def _row_binder(node: Node, dim: str) -> str:
-    """The name of the row, where the node has one for each."""
-    return next((bind.name for bind in _binders(node) if bind.dim.name == dim), "")
 
 
 def _looks_at_one(core: c.Core | c.Law, row: str, dim: str, own: set[str]) -> bool:
@@ -210,10 +194,3 @@ def _looks_at_one(core: c.Core | c.Law, row: str, dim: str, own: set[str]) -> bo
 
 def _axis(name: str, size: int) -> c.Bind:
     return c.Bind(Span(0, 0), f"{name}.number", Dim(name, size, (), Span(0, 0)), FIRST, LAST)
-
-
-def _by_way(core: c.Core, varied: set[str]) -> c.Core:
-    """The same expression, where what differs by way or case is a variable."""
-    if isinstance(core, c.Ref) and core.name in varied:
-        return c.Var(core.span, core.type, core.name)
-    return c.map_parts(core, lambda part: _by_way(part, varied))

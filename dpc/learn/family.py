@@ -1,13 +1,9 @@
-"""A random field whose score is linear in its parameters is an exponential family: p(x) = h(x)
-exp(<theta, T(x)> - A).
+"""A random field with a score linear in theta is a family p(x) = h(x) exp(<theta, T(x)> - A).
 
-    T(x) = d score(x) / d theta      mean = dA/d theta = E[T]      Fisher information = d2A/d theta2
-    = Cov[T]
+    T(x) = d score(x) / d theta     E[T] = dA/d theta     Fisher information = d2A/d theta2 = Cov[T]
 
 That it is one is found from the file. A is the log-partition by the inference engine (GM08, GM11).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -94,20 +90,15 @@ class FieldFamily:
     def kl(self, theta: Values, other: Values) -> jax.Array:
         """KL(p_theta, p_other) = A(other) - A(theta) - <other - theta, E_theta[T]>."""
         difference = jax.tree.map(lambda a, b: jnp.asarray(b) - jnp.asarray(a), theta, other)
-        return (
-            self.log_partition(other)
-            - self.log_partition(theta)
-            - _dot(difference, self.mean(theta))
-        )
+        rise = self.log_partition(other) - self.log_partition(theta)
+        return rise - _dot(difference, self.mean(theta))
 
     # ---- from means to parameters
 
     def natural(self, mean: Values, prior: FieldPrior | None = None) -> Values:
-        """The parameters with these means: of all distributions that have them, the one of most
-        entropy.
+        """The parameters with these means: the convex min A(theta) - <theta, mean> (most entropy).
 
-        It minimises A(theta) - <theta, mean>, which is convex. With a prior, the mode of the
-        posterior after one case.
+        With a prior, the mode of the posterior after one case.
         """
         result = self._solve(mean, prior)
         if not result.converged:
@@ -147,29 +138,21 @@ def verify_linear(graph: Graph) -> None:
     names = {node.name for node in graph.parameters}
     if not names:
         raise NotAFamily("the model has no parameters")
-    bound = [
-        n for n in graph.parameters if n.type.constraint or min(map(abs, n.type.bounds)) < jnp.inf
-    ]
-    if bound:
-        raise NotAFamily(f"`{bound[0].name}` is {bound[0].type}: natural parameters are free")
+    for node in graph.parameters:
+        if node.type.constraint or min(map(abs, node.type.bounds)) < jnp.inf:
+            raise NotAFamily(f"`{node.name}` is {node.type}: natural parameters are free")
     degree = Degree(graph, names)
-    for node in graph.of_kind(Kind.DRAW, Kind.FACTOR):
-        for piece in node.pieces:
-            limit = 1 if node.kind is Kind.FACTOR else 0
-            if degree.highest(piece.body) > limit:
-                what = (
-                    "its law depends on parameters"
-                    if node.kind is Kind.DRAW
-                    else "it is not linear in them"
-                )
-                raise NotAFamily(
-                    f"`{node.name}` keeps the model from being an exponential family of its "
-                    f"parameters: {what}"
-                )
+    limits = {Kind.DRAW: 0, Kind.FACTOR: 1}
+    for node in graph.of_kind(*limits):
+        if any(degree.highest(piece.body) > limits[node.kind] for piece in node.pieces):
+            what = "it is not linear in them"
+            if node.kind is Kind.DRAW:
+                what = "its law depends on parameters"
+            keeps = "keeps the model from being an exponential family of its parameters"
+            raise NotAFamily(f"`{node.name}` {keeps}: {what}")
 
 
 def _dot(a: Values, b: Values) -> jax.Array:
-    flat_a, flat_b = (
-        ravel_pytree({name: jnp.asarray(v, float) for name, v in x.items()})[0] for x in (a, b)
-    )
+    floats = [{name: jnp.asarray(v, float) for name, v in x.items()} for x in (a, b)]
+    flat_a, flat_b = (ravel_pytree(x)[0] for x in floats)
     return jnp.vdot(flat_a, flat_b)

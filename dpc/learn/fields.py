@@ -1,11 +1,4 @@
-"""Losses of a random field in place of its likelihood: cheaper where the graph is wide, or of
-another meaning.
-
-Each is a function of the finite variables' structure, their log-potentials and the states that were
-seen.
-"""
-
-from __future__ import annotations
+"""Losses of a random field in place of its likelihood: cheaper, or of another kind."""
 
 from collections.abc import Callable
 from typing import Any

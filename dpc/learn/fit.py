@@ -9,25 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpc.dsl.graph.graph import Kind
 from dpc.inference.optimise.information import standard_errors
 from dpc.inference.optimise.method import Minimised, Minimiser, State, minimise
 from dpc.inference.optimise.sharded import replicate
 
-from ..data.errors import problem
-from ..model.checkpoint import digest
-from . import counts as by_counting
+from ..model.keeper import digest
 from .blame import blame
-from .cases import Cases
-from .choose import FEW, MethodChoice, choose_for_loss, choose_method, choose_newton, verify_method
+from .cases import about_cases
+from .choose import FEW, MethodChoice, choose, choose_newton
+from .counts import fit_tables
 from .likelihood import Arrays, Likelihood
 from .options import STEPS, FitOptions, verify_options
 from .regression import estimate, find_regression
-from .rest import log_likelihood_of_rest
 from .result import Fit
-from .shard import spread_cases
-from .smoothing import read_smoothing
-from .stages import loss_of, stages
+from .stages import loss_of, spread_cases, stages
 
 Values = dict[str, Any]
 Watch = Callable[[int, str, State], None]
@@ -47,20 +42,17 @@ def fit_likelihood(
     mesh: Mesh | None = None,
     at_once: bool = True,
 ) -> Fit:
-    """`watch` sees each stage, by number and name, and every state; `load` gives back where to go
-    on.
+    """`watch` sees the number, name and states of each stage; `load` gives back where to go on.
 
-    With a mesh, cases are spread over its devices. What can be found `at_once` has no states to
-    see.
+    With a mesh, cases are spread over its devices. What is found `at_once` has no states to see.
     """
     if at_once and mesh is None and (found := fit_by_regression(likelihood, options, start)):
         return found
     choice = choose(likelihood, options)
     verify_options(options, choice.method)
     if choice.method == "counts":
-        return fit_tables(
-            likelihood.roles, [likelihood.cases], options, choice, about_data(likelihood)
-        )
+        cases, notes = [likelihood.cases], about_data(likelihood)
+        return fit_tables(likelihood.roles, cases, options.smoothing, choice.why, notes)
     data, raw = likelihood.arrays, start_of(likelihood, options, start)
     if mesh is not None:
         data, raw = spread_cases(data, mesh), replicate(raw, mesh)
@@ -82,7 +74,7 @@ def fit_likelihood(
         gradient_norm=result.gradient_norm,
         steps=result.steps,
         notes=(*about_data(likelihood), *note),
-        **about_model(likelihood),
+        **about_cases(likelihood.roles.unknowns, likelihood.cases),
     )
 
 
@@ -92,33 +84,17 @@ def reason_of(likelihood: Likelihood, result: Minimised, params: Values) -> str:
     if not culprits:
         return result.reason
     when = f"after {result.steps} steps" if result.steps else "at the start"
-    return (
-        f"the log density is {-result.value:g} {when}: {culprits}. Mend the data, or start "
-        "from other parameters"
-    )
-
-
-def about_model(likelihood: Likelihood) -> dict[str, Any]:
-    """What every fit says about the model and its cases."""
-    cases = likelihood.cases
-    return {
-        "cases": cases.count,
-        "labels": cases.labels,
-        "types": {node.name: node.type for node in likelihood.roles.unknowns},
-        "sizes": cases.groups[0].sizes,
-        "given": tuple(sorted(cases.given)),
-    }
+    what = f"the log density is {-result.value:g} {when}: {culprits}"
+    return f"{what}. Mend the data, or start from other parameters"
 
 
 def fit_by_regression(
     likelihood: Likelihood, options: FitOptions, start: Mapping[str, Any] | None
 ) -> Fit | None:
     """Newton's method in NumPy where the model is a regression and there is a certificate."""
-    model = (
-        find_regression(likelihood)
-        if (options.method, options.loss) == ("auto", "likelihood")
-        else None
-    )
+    if (options.method, options.loss) != ("auto", "likelihood"):
+        return None
+    model = find_regression(likelihood)
     if model is None or (count := model.count(likelihood)) > FEW:
         return None
     verify_options(options, "newton")
@@ -139,7 +115,7 @@ def fit_by_regression(
         gradient_norm=found.gradient_norm,
         steps=found.steps,
         notes=about_data(likelihood),
-        **about_model(likelihood),
+        **about_cases(likelihood.roles.unknowns, likelihood.cases),
     )
 
 
@@ -154,36 +130,11 @@ def fingerprint(
 ) -> str:
     """What a run depends on, but for its number of steps."""
     words = [likelihood.model.program, repr(options.replace(steps=0))]
-    arrays = [
-        (name, array)
-        for group in likelihood.cases.groups
-        for own in (group.shared, group.stacked, group.missing)
-        for name, array in sorted(own.items())
-    ]
+    arrays: list[tuple[str, Any]] = []
+    for group in likelihood.cases.groups:
+        for own in (group.shared, group.stacked, group.missing):
+            arrays += sorted(own.items())
     return digest(words, [*arrays, *sorted((start or {}).items())])
-
-
-def verify_draws(likelihood: Likelihood) -> None:
-    if not likelihood.cases.given:
-        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
-        message = "the data have no value of any draw, so there is nothing to learn from"
-        raise problem(
-            "", message, f"the model draws {draws}" if draws else "the model draws nothing"
-        )
-
-
-def choose(likelihood: Likelihood, options: FitOptions) -> MethodChoice:
-    """The method that suits, or the one that was asked for if it can be used."""
-    verify_draws(likelihood)
-    own_loss = options.loss != "likelihood"
-    if options.method == "auto":
-        return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
-    verify_method(options.method, likelihood)
-    return MethodChoice(
-        options.method,
-        "as asked",
-        choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood",
-    )
 
 
 def run(
@@ -232,80 +183,14 @@ def errors_of(
     return errors, (found.reason,) if found.reason else ()
 
 
-# ---- counting
-
-
-def fit_tables(
-    roles: Any, chunks: Any, options: FitOptions, choice: MethodChoice, notes: tuple[str, ...]
-) -> Fit:
-    """From all chunks of cases together; every chunk is looked at once and forgotten."""
-    uses = by_counting.table_uses(roles)
-    assert uses is not None
-    seen: dict[str, Any] = {}
-    count, cases, rest = 0, None, 0.0
-    for cases in chunks:
-        shapes = {n.name: by_counting.count_shape(n, cases.groups[0].sizes) for n in roles.unknowns}
-        seen = by_counting.add_counts([seen, by_counting.count_cases(uses, shapes, cases)])
-        rest += log_likelihood_of_rest(roles, uses, cases)
-        count += cases.count
-    assert isinstance(cases, Cases)
-    sizes = cases.groups[0].sizes
-    smoothing = read_smoothing(options.smoothing)
-    counts = {
-        n.name: own + smoothing.of(own.shape) + by_counting.prior_counts(n, own.shape, sizes)
-        for n in roles.unknowns
-        for own in [seen[n.name]]
-    }
-    params = {n.name: by_counting.estimate(counts[n.name], n) for n in roles.unknowns}
-    value = sum(
-        by_counting.log_likelihood_at(seen[n.name], params[n.name], n) for n in roles.unknowns
-    )
-    impossible = (
-        "the data are impossible by a law that the model fixes, such as the logic of a "
-        "table of zeros and ones"
-    )
-    unseen = sum(by_counting.unseen_rows(counts[n.name]) for n in roles.unknowns)
-    more = f"{unseen} rows of tables were never seen and are uniform: smoothing adds to each count"
-    prior = [
-        by_counting.log_prior_at(counts[n.name] - seen[n.name], params[n.name], n)
-        for n in roles.unknowns
-    ]
-    return Fit(
-        params=params,
-        errors={n.name: by_counting.standard_errors(counts[n.name], n) for n in roles.unknowns},
-        value=value + rest,
-        log_prior=sum(prior),
-        method="counts",
-        loss="likelihood",
-        why=choice.why,
-        converged=True,
-        reason="relative frequencies are the maximum",
-        gradient_norm=0.0,
-        steps=1,
-        cases=count,
-        notes=(*notes, *([more] if unseen else []), *([impossible] if rest == -np.inf else [])),
-        labels=cases.labels,
-        types={node.name: node.type for node in roles.unknowns},
-        sizes=sizes,
-        given=tuple(sorted(cases.given)),
-    )
-
-
 def about_data(likelihood: Likelihood) -> tuple[str, ...]:
     """What was done with what the data do not say."""
-    notes = []
+    notes, roles = [], likelihood.roles
     for name in sorted(likelihood.open | likelihood.masked):
-        count = sum(
-            int(group.missing[name].sum())
-            for group in likelihood.cases.groups
-            if name in group.missing
-        )
+        masks = [group.missing[name] for group in likelihood.cases.groups if name in group.missing]
         how = "summed over" if name in likelihood.open else "integrated over"
-        notes.append(f"{count} missing entries of `{name}` are {how}")
-    for node in likelihood.roles.summed:
-        notes.append(f"`{node.name}` is hidden, and summed over")
-    for node in likelihood.roles.integrated:
-        notes.append(f"`{node.name}` is hidden, and integrated over")
-    for node in likelihood.roles.estimated:
-        notes.append(f"`{node.name}` is estimated with its prior")
+        notes.append(f"{sum(int(m.sum()) for m in masks)} missing entries of `{name}` are {how}")
+    notes += [f"`{node.name}` is hidden, and summed over" for node in roles.summed]
+    notes += [f"`{node.name}` is hidden, and integrated over" for node in roles.integrated]
+    notes += [f"`{node.name}` is estimated with its prior" for node in roles.estimated]
     return tuple(notes)

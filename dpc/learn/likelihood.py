@@ -1,21 +1,18 @@
-"""The negative log-likelihood of a model's parameters, with everything that was not seen summed
-out.
+"""Minus the log-likelihood of a model's parameters, with everything that was not seen summed out.
 
-    loss(params) = - sum over cases of [log Z(params, what the case gives) - log Z(params)] - log
-    prior(params)
+    loss(params) = - sum over cases [log Z(params, the case) - log Z(params)] - log prior(params)
 
 log Z sums over the finite draws that are not given, by the inference engine, or integrates over
 normal ones of which all means are affine; in a directed model log Z(params) is zero. Its gradient
-is expected minus observed statistics (GM11). Entries that are missing are summed over, or left out
-where nothing depends on them.
+is expected minus observed statistics (GM11). Missing entries are summed over, or left out where
+nothing depends on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -27,12 +24,11 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.joined import join_cases
 from dpc.dsl.graph.passes.missing import leave_out_missing, present_name
 from dpc.dsl.graph.passes.parts import mark_observed, needed_for
-from dpc.dsl.record import Record
+from dpc.dsl.record import NOTHING, Record
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.model import each_table
 
 from ..data.errors import unfit_as_problem
-from ..finite.finite import Finite
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
 from .cases import CaseGroup, Cases, shape_of
@@ -76,7 +72,9 @@ class Likelihood:
         self.open = missing & finite
         """Given finite draws with missing entries: these are evidence, -1 where missing."""
         self.masked = missing - finite
-        self.model = self.model_of(self._given_graph())
+        observed = mark_observed(self.roles.graph, cases.given - self.open)
+        with unfit_as_problem():
+            self.model = self.model_of(leave_out_missing(observed, sorted(self.masked)))
         self.free = self.model_of(self.roles.graph) if not self.roles.is_normalised else None
         self.losses: dict[str, Callable[..., Any]] = {}
         """Of unconstrained parameters, by name: JAX compiles the same function once."""
@@ -91,20 +89,12 @@ class Likelihood:
         twin.arrays = self.arrays
         return twin
 
-    def _given_graph(self) -> Graph:
-        given = self.cases.given - self.open
-        graph = mark_observed(self.roles.graph, given)
-        with unfit_as_problem():
-            return leave_out_missing(graph, sorted(self.masked))
-
     def _fixed(self, group: CaseGroup) -> Values:
         """Inputs that may decide the structure of finite variables: they are never traced."""
-        inputs = {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
         if self.is_complete and self.free is None:
             return {}
-        return {
-            name: a for name, a in group.shared.items() if name in inputs and a.dtype.kind in "ib"
-        }
+        held = group.shared.items()
+        return {name: a for name, a in held if name in self._inputs and a.dtype.kind in "ib"}
 
     @cached_property
     def arrays(self) -> list[Arrays]:
@@ -128,15 +118,13 @@ class Likelihood:
 
     # ---- parameters
 
-    def start(self, key: Any = None, own: Mapping[str, Any] = MappingProxyType({})) -> Values:
+    def start(self, key: Any = None, own: Mapping[str, Any] = NOTHING) -> Values:
         """The caller's own values, then the file's; others near zero in unconstrained space."""
         group = self.cases.groups[0]
         data = {**group.sizes, **group.shared}
         rest = [node for node in self.roles.unknowns if node.name not in own]
-        return {
-            **own,
-            **initial_nodes(rest, key, data, lambda: self.model.functions.call("init", data=data)),
-        }
+        compute = partial(self.model.functions.call, "init", data=data)
+        return {**own, **initial_nodes(rest, key, data, compute)}
 
     @cached_property
     def count(self) -> int:
@@ -160,36 +148,40 @@ class Likelihood:
 
     def log_likelihood(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
         used = self.arrays if arrays is None else arrays
-        each = self.by_case(params, used)
-        return sum(
-            [jnp.sum(own.weights * one) for own, one in zip(used, each, strict=True)],
-            start=jnp.zeros(()),
-        )
+        each = zip(used, self.by_case(params, used), strict=True)
+        return sum((jnp.sum(own.weights * one) for own, one in each), start=jnp.zeros(()))
 
     def by_case(self, params: Values, arrays: list[Arrays] | None = None) -> list[jax.Array]:
         """The log-likelihood of every case, group by group."""
-        found: list[jax.Array] = self._compiled_by_case(
-            params, self.arrays if arrays is None else arrays
-        )
+        used = self.arrays if arrays is None else arrays
+        found: list[jax.Array] = self._compiled_by_case(params, used)
         return found
 
     @cached_property
     def _compiled_by_case(self) -> Callable[..., Any]:
         def run(params: Values, arrays: list[Arrays]) -> list[jax.Array]:
-            prior = self.log_prior(params)
-            found = []
-            for group, own in zip(self.cases.groups, arrays, strict=True):
-                free = self._by_case(group, own, params, self._free) if self.free else prior
-                found.append(self._by_case(group, own, params, self._joint) - free)
-            return found
+            return [
+                self._by_case(group, own, params, self._joint) - self._log_free(group, own, params)
+                for group, own in self._groups(arrays)
+            ]
 
         return jax.jit(run, inline=True)
 
     def _by_case(
         self, group: CaseGroup, arrays: Arrays, params: Values, score: Callable[..., Any]
     ) -> jax.Array:
-        found = self.map_cases(group, arrays, lambda known, sizes: score(params, known, sizes))
+        found = self.map_cases(group, arrays, partial(score, params))
         return jnp.broadcast_to(found, arrays.weights.shape)
+
+    def _log_free(self, group: CaseGroup, arrays: Arrays, params: Values) -> jax.Array:
+        """What the joint density is normalised by: log Z of a field, else that of the prior."""
+        if self.free is None:
+            return self.log_prior(params)
+        return self._by_case(group, arrays, params, self._free)
+
+    def _groups(self, arrays: list[Arrays] | None) -> Iterator[tuple[CaseGroup, Arrays]]:
+        used = self.arrays if arrays is None else arrays
+        return zip(self.cases.groups, used, strict=True)
 
     @property
     def is_complete(self) -> bool:
@@ -200,9 +192,8 @@ class Likelihood:
         """log of the joint density of what is given and estimated, finite draws summed out."""
         own, data, given = self.known(params, known, sizes)
         if self.roles.integrated:
-            return log_integral(
-                lambda h: self.model.log_prob(own, {**given, **h}, data), self._blocks(sizes)
-            )
+            blocks = self._blocks(sizes)
+            return log_integral(lambda h: self.model.log_prob(own, {**given, **h}, data), blocks)
         if self.is_complete:
             return self.model.log_prob(own, given, data)
         return self.model.log_partition(own, data, given=given)
@@ -240,46 +231,33 @@ class Likelihood:
         self, name: str, params: Values, arrays: list[Arrays] | None = None, key: Any = None
     ) -> jax.Array:
         """A loss of `FIELD_LOSSES` in place of minus the log-likelihood; the prior stays."""
-        rule = FIELD_LOSSES[name].loss
+        first = jax.random.key(0) if key is None else key
+
+        def score(known: Values, sizes: Mapping[str, int], key: Any) -> Any:
+            assert self.free is not None
+            finite, tables, _ = self.free.tables(*self._known_of_field(params, known, sizes))
+            each = list(each_table(finite.structure, tables))
+            return FIELD_LOSSES[name].loss(finite, each, finite.states(known), key)
+
         total = -self.log_prior(params)
-        for number, (group, own) in enumerate(
-            zip(self.cases.groups, self.arrays if arrays is None else arrays, strict=True)
-        ):
-            keys = jax.random.split(
-                jax.random.fold_in(jax.random.key(0) if key is None else key, number),
-                len(own.weights),
-            )
-
-            def score(known: Values, sizes: Mapping[str, int], key: Any) -> Any:
-                finite, tables = self._field(params, known, sizes)
-                return rule(finite, tables, finite.states(known), key)
-
+        for number, (group, own) in enumerate(self._groups(arrays)):
+            keys = jax.random.split(jax.random.fold_in(first, number), len(own.weights))
             each = self.map_cases(group, own, score, keys if own.stacked else keys[0])
             total = total + jnp.sum(own.weights * each)
         return total
 
-    def _field(
-        self, params: Values, known: Values, sizes: Mapping[str, int]
-    ) -> tuple[Finite, list[Any]]:
-        """The random field with nothing given but the inputs."""
-        assert self.free is not None
-        finite, tables, _ = self.free.tables(*self._known_of_field(params, known, sizes))
-        return finite, list(each_table(finite.structure, tables))
-
     def _known_of_field(
         self, params: Values, known: Values, sizes: Mapping[str, int]
     ) -> tuple[Values, Values, Values]:
+        """With nothing given but the inputs."""
         own, values = self._split(params)
-        return (
-            own,
-            {**sizes, **{name: a for name, a in known.items() if name in self._inputs}},
-            values,
-        )
+        inputs = {name: a for name, a in known.items() if name in self._inputs}
+        return own, {**sizes, **inputs}, values
 
     def verify_exact(self) -> None:
         """Raises MemoryLimitError where the field is too wide for exact inference."""
         if (free := self.checked.free) is not None:
-            for group, own in zip(self.cases.groups, self.arrays, strict=True):
+            for group, own in self._groups(None):
                 stacked = {name: array[0] for name, array in own.stacked.items()}
                 first = {**self._fixed(group), **own.shared, **stacked}
                 assert free.finite(*self._known_of_field(self.start(), first, group.sizes)).engine
@@ -300,40 +278,27 @@ class Likelihood:
 
     def _expect(self, params: Values, arrays: list[Arrays] | None) -> tuple[jax.Array, list[Any]]:
         def expected(known: Values, sizes: Mapping[str, int]) -> Any:
-            own, data, given = self.known(params, known, sizes)
-            return self.model.expected_tables(own, data, given)
+            return self.model.expected_tables(*self.known(params, known, sizes))
 
-        prior = self.log_prior(params)
         total, found = jnp.zeros(()), []
-        for group, own in zip(
-            self.cases.groups, self.arrays if arrays is None else arrays, strict=True
-        ):
+        for group, own in self._groups(arrays):
             joint, tables = self.map_cases(group, own, expected)
-            free = self._by_case(group, own, params, self._free) if self.free else prior
-            total = total + jnp.sum(own.weights * (joint - free))
+            total = total + jnp.sum(own.weights * (joint - self._log_free(group, own, params)))
             found.append(tables)
         return total, found
 
     def expected_score(
         self, params: Values, expected: list[Any], arrays: list[Arrays] | None = None
     ) -> jax.Array:
-        """E[log of the joint density] of these parameters, where the finite draws are as probable
-        as `expected` says.
+        """E[log joint density], with finite draws as probable as `expected` says; one prior."""
 
-        Where nothing is hidden it is that log density. With the prior counted once.
-        """
-        prior = self.log_prior(params)
-        total = prior
-        used = self.arrays if arrays is None else arrays
-        for group, own, tables in zip(self.cases.groups, used, expected, strict=True):
+        def score(known: Values, sizes: Mapping[str, int], tables: Any) -> jax.Array:
+            return self.model.expected_score(tables, *self.known(params, known, sizes))
 
-            def score(known: Values, sizes: Mapping[str, int], tables: Any) -> jax.Array:
-                p, data, given = self.known(params, known, sizes)
-                return self.model.expected_score(tables, p, data, given)
-
+        total = self.log_prior(params)
+        for (group, own), tables in zip(self._groups(arrays), expected, strict=True):
             each = self.map_cases(group, own, score, tables)
-            free = self._by_case(group, own, params, self._free) if self.free else prior
-            total = total + jnp.sum(own.weights * (each - free))
+            total = total + jnp.sum(own.weights * (each - self._log_free(group, own, params)))
         return total
 
     def map_cases(
@@ -361,8 +326,7 @@ class Likelihood:
 
     @cached_property
     def _prior(self) -> Model:
-        graph = self.roles.graph
-        return self.model_of(needed_for(graph, self.roles.prior))
+        return self.model_of(needed_for(self.roles.graph, self.roles.prior))
 
     def _split(self, params: Values) -> tuple[Values, Values]:
         drawn = {node.name for node in self.roles.estimated}

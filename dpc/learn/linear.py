@@ -1,21 +1,18 @@
-"""Continuous draws that can be integrated out exactly: normal given the others, with means affine
-in them.
+"""Draws that can be integrated out exactly: normal given the others, with means affine in them.
 
-The joint density is then exp of a quadratic in them, and with g and -A its first and second
-derivatives at zero
+The joint density is then exp of a quadratic, with first and second derivatives g and -A at zero:
 
     log integral exp f(h) dh = f(0) + g' A^-1 g / 2 + n log(2 pi) / 2 - log det(A) / 2.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.record import Record
 
@@ -37,11 +34,10 @@ def integrable_draws(
     names = {n.name for n in graph.of_kind(Kind.DRAW) if n.name not in given and local(n)}
     degree = Degree(graph, names)
     for node in graph.of_kind(Kind.DRAW, Kind.FACTOR):
-        if not all(degree.fits(piece.body) for piece in node.pieces):
+        normal = not node.settings and all(law.facts.family in NORMAL for law in node.laws)
+        if node.name in names and node.laws and not normal:
             return ()
-        if node.name in names and any(
-            law.facts.family not in NORMAL or node.settings for law in node.laws
-        ):
+        if not all(degree.fits(piece.body) for piece in node.pieces):
             return ()
     return tuple(graph[name] for name in sorted(names))
 
@@ -62,11 +58,9 @@ class Degree:
 
     def highest(self, body: c.Core | c.Law) -> int:
         """The degree of an expression, or the highest of those of a law's arguments."""
-        return (
-            max(map(self.of, c.parts(body)), default=0)
-            if isinstance(body, c.Law)
-            else self.of(body)
-        )
+        if isinstance(body, c.Law):
+            return max(map(self.of, c.parts(body)), default=0)
+        return self.of(body)
 
     def of(self, core: c.Core) -> int:
         if isinstance(core, c.Ref):
@@ -152,49 +146,32 @@ def log_integral(log_density: Callable[[Values], Any], blocks: Blocks) -> Any:
 def verify_block(entries: int, nodes: Iterable[Node]) -> None:
     if entries > LARGEST:
         names = ", ".join(f"`{node.name}`" for node in nodes)
-        message = (
-            f"{names} hold {entries} numbers to integrate over together, and at most {LARGEST} are"
-        )
-        raise ValueError(f"{message}: use `dpc posterior`, or a `guide` with `maximize elbo()`")
+        what = f"{names} hold {entries} numbers to integrate over together"
+        help = "use `dpc posterior`, or a `guide` with `maximize elbo()`"
+        raise ValueError(f"{what}, and at most {LARGEST} are: {help}")
 
 
-def block_dim(graph: Graph, nodes: Iterable[Node]) -> str:
+def block_dim(graph: Graph, nodes: Sequence[Node]) -> str:
     """The dim over which the draws are independent given all else; empty if none."""
-    nodes = list(nodes)
-    names = {node.name for node in nodes}
     firsts = {str(node.type.shape[0]) if node.type.shape else "" for node in nodes}
     dim = firsts.pop() if len(firsts) == 1 else ""
-    reached = _through(graph, names)
+    # The draws, and the functions that depend on them.
+    reached = {node.name for node in nodes}
+    for node in graph.of_kind(Kind.FUNCTION):
+        reached |= {node.name} if set(node.parents) & reached else set()
     dependents = [node for node in graph.nodes if set(node.parents) & reached]
     return dim if dim and all(_keeps_to(node, reached, dim) for node in dependents) else ""
-
-
-def _through(graph: Graph, names: set[str]) -> set[str]:
-    """The draws, and the functions that depend on them."""
-    found = set(names)
-    for node in graph.nodes:
-        if node.kind is Kind.FUNCTION and set(node.parents) & found:
-            found.add(node.name)
-    return found
 
 
 def _keeps_to(node: Node, names: set[str], dim: str) -> bool:
     """Whether every mention of the draws is of the row that the statement is about."""
     for piece in node.pieces:
-        rows = {
-            index.name
-            for index in piece.indices[:1]
-            if isinstance(index, c.Bind) and index.dim.name == dim
-        }
-        if not rows or not _rows_only(piece.body, names, rows):
+        first = piece.indices[0] if piece.indices else None
+        if not isinstance(first, c.Bind) or first.dim.name != dim:
             return False
+        for read, at in reads(piece.body):
+            row = at.indices[0] if isinstance(at, c.At) else None
+            is_row = isinstance(row, c.Var) and row.name == first.name
+            if read.name in names and not is_row:
+                return False
     return True
-
-
-def _rows_only(core: c.Core | c.Law, names: set[str], rows: set[str]) -> bool:
-    if isinstance(core, c.At) and isinstance(core.base, c.Ref) and core.base.name in names:
-        first = core.indices[0]
-        return isinstance(first, c.Var) and first.name in rows
-    if isinstance(core, c.Ref):
-        return core.name not in names
-    return all(_rows_only(part, names, rows) for part in c.parts(core))

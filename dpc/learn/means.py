@@ -9,15 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 
-from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.passes.moments import tilt_moment
 from dpc.dsl.graph.passes.parts import one_draw
 from dpc.dsl.library.distributions import added_constructor
 from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
 
-from ..model.compiled import split_data
+from ..model.functions import split_data
 from ..model.given import random_ancestors
+from ..model.model import Model
 
 Values = dict[str, Any]
 
@@ -93,3 +95,38 @@ class Means:
         key = jax.random.key(0)
         mean, variance = (f(key, params, known)[self.name] for f in (self.mean, self.variance))
         return mean, jnp.sqrt(variance)
+
+
+class HiddenMeans:
+    """E[y] = E[E[y | z]], Var[y] = E[Var[y | z]] + Var[E[y | z]] over hidden finite draws z.
+
+    The sums over z are derivatives of a log-partition: with s[t] f[t](z) added to the score,
+
+        d log Z / d s[t] at s = 0  =  E[f[t](z) | case]
+
+    for f = E[y[t] | z], and then for f = Var[y[t] | z] + (E[y[t] | z] - E[y[t]])^2, which has
+    nothing to cancel. `graph` says what else a case gives, and need not have the draw itself.
+    """
+
+    def __init__(self, graph: Graph, node: Node, externs: Mapping[str, Callable[..., Any]]):
+        self.node = node
+        self.mean, self.variance = (
+            Model(tilt_moment(graph, node, moment), "", externs)
+            for moment in ("mean", "squared distance")
+        )
+
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], given: Values, sizes: Mapping[str, int]
+    ) -> tuple[Any, Any]:
+        shape = tuple(axis.size or sizes[str(axis)] for axis in self.node.type.shape)
+
+        def expected(model: Model, centre: Any) -> Any:
+            def log_partition(tilt: Any) -> Any:
+                name = self.node.name
+                tilted = {**data, f"{name}.tilt": tilt, f"{name}.centre": centre}
+                return model.log_partition(params, tilted, given)
+
+            return jax.grad(log_partition)(jnp.zeros(shape))
+
+        mean = expected(self.mean, jnp.zeros(shape))
+        return mean, jnp.sqrt(expected(self.variance, mean))

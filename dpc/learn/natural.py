@@ -1,21 +1,20 @@
-"""Natural gradients: the Fisher information of the laws of the data, seen through whatever computes
-their parameters.
+"""Natural gradients: the Fisher information of the distributions of the data, by their parameters.
 
-A law of an exponential family is exp(<eta, T(y)> - A(eta)) up to its base measure, so that the loss
-is convex in its natural parameters eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher
-information of the unknowns (SO08).
+One of an exponential family is exp(<eta, T(y)> - A(eta)) up to its base measure: the loss is convex
+in eta, and J' A'' J is both the Gauss-Newton matrix and the Fisher information of the unknowns
+(SO08).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.passes.moments import argument_name, arguments_as_nodes
+from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.rows import Distribution
 from dpc.dsl.record import Record
@@ -23,6 +22,7 @@ from dpc.inference.families.family import Family
 from dpc.inference.families.features import from_usual
 from dpc.inference.families.special import floats, over_leading
 from dpc.inference.families.table import FAMILIES, find_family
+from dpc.inference.losses.fenchel_young import fenchel_young, tsallis
 
 from .likelihood import Arrays, Likelihood
 
@@ -84,27 +84,17 @@ Each = Callable[[Distribution, Any, Any], Any]
 """A loss of natural parameters and values, for a distribution."""
 
 
-def _loss_of(law: c.Law, outputs: Values, y: Any) -> Any:
-    return LawFamily(law.facts).loss(outputs, y)
-
-
 def why_not_natural(likelihood: Likelihood) -> str:
     """Empty where every law of the data is a family of the table; else what is in the way."""
     if not likelihood.is_complete or not likelihood.roles.is_normalised:
         return "natural gradients need complete data and a directed model"
     if likelihood.masked:
-        return (
-            f"natural gradients need complete data, and `{sorted(likelihood.masked)[0]}` has "
-            "missing entries"
-        )
+        first = min(likelihood.masked)
+        return f"natural gradients need complete data, and `{first}` has missing entries"
     for node in observed(likelihood):
-        for piece in node.pieces:
-            assert isinstance(piece.body, c.Law)
-            if not LawFamily(piece.body.facts).is_known:
-                return (
-                    f"`{node.name}` is {piece.body.name}({', '.join(_names(piece.body))}), "
-                    "which is not in the table"
-                )
+        for law, piece in zip(node.laws, node.pieces, strict=True):
+            if not LawFamily(law.facts).is_known:
+                return f"`{node.name}` is {_written(law)}, which is not in the table"
             if piece.where is not None or len(piece.indices) != len(node.type.shape):
                 return f"`{node.name}` is not one statement for all its places"
     return ""
@@ -112,18 +102,14 @@ def why_not_natural(likelihood: Likelihood) -> str:
 
 def observed(likelihood: Likelihood) -> list[Node]:
     """The draws of the data whose law depends on something unknown."""
-    graph = likelihood.roles.graph
+    graph, given = likelihood.roles.graph, likelihood.cases.given
     unknown = {node.name for node in likelihood.roles.unknowns}
-    given = [graph[name] for name in sorted(likelihood.cases.given)]
-    return [
-        node
-        for node in given
-        if graph.ancestors([node.name], stop=likelihood.cases.given - {node.name}) & unknown
-    ]
+    names = [n for n in sorted(given) if graph.ancestors([n], stop=given - {n}) & unknown]
+    return [graph[name] for name in names]
 
 
-def _names(law: c.Law) -> tuple[str, ...]:
-    return tuple(name for name, _ in law.arguments)
+def _written(law: c.Law) -> str:
+    return f"{law.name}({', '.join(dict(law.arguments))})"
 
 
 class Natural:
@@ -136,11 +122,13 @@ class Natural:
 
     def outputs(self, raw: Values, arrays: list[Arrays]) -> Any:
         params = self.likelihood.constrain(raw)
+
+        def natural(known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
+            values = self.model.evaluate(*self.likelihood.known(params, known, sizes))
+            return {key: family.natural(**given) for key, family, given in self._laws(values)}
+
         cases = zip(self.likelihood.cases.groups, arrays, strict=True)
-        found = [
-            self.likelihood.map_cases(group, own, lambda k, s: self._natural(params, k, s))
-            for group, own in cases
-        ]
+        found = [self.likelihood.map_cases(group, own, natural) for group, own in cases]
         return found, params if self.likelihood.roles.prior else {}
 
     def loss(self, outputs: Any, arrays: list[Arrays]) -> Any:
@@ -151,25 +139,21 @@ class Natural:
 
     def total(self, each: Each | None, natural: Any, arrays: list[Arrays]) -> Any:
         """The sum over all data of a loss, minus the log-likelihood if it is None."""
+
+        def loss(known: Values, sizes: Mapping[str, int], eta: Any) -> Any:
+            return self._loss(known, eta, each)
+
         total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
-            found = self.likelihood.map_cases(
-                group, own, lambda known, sizes, eta: self._loss(known, eta, each), eta
-            )
+            found = self.likelihood.map_cases(group, own, loss, eta)
             total = total + jnp.sum(own.weights * found)
         return total
-
-    def _natural(self, params: Values, known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
-        own, data, given = self.likelihood.known(params, known, sizes)
-        values = self.model.evaluate(own, data, given)
-        return {key: family.natural(**arguments) for key, family, arguments in self._laws(values)}
 
     def _laws(self, values: Values) -> list[tuple[str, LawFamily, Values]]:
         found = []
         for node in self.nodes:
             for number, law in enumerate(node.laws):
-                names = _names(law)
-                arguments = {name: values[argument_name(node, number, name)] for name in names}
+                arguments = {n: values[argument_name(node, number, n)] for n, _ in law.arguments}
                 found.append((f"{node.name} {number}", LawFamily(law.facts), arguments))
         return found
 
@@ -178,8 +162,10 @@ class Natural:
         for node in self.nodes:
             for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
                 outputs, y = eta[f"{node.name} {number}"], known[node.name][_places(piece)]
-                found = each(law.facts, outputs["eta"], y) if each else _loss_of(law, outputs, y)
-                total = total + jnp.sum(found)
+                if each is None:
+                    total = total + jnp.sum(LawFamily(law.facts).loss(outputs, y))
+                else:
+                    total = total + jnp.sum(each(law.facts, outputs["eta"], y))
         return total
 
 
@@ -188,10 +174,52 @@ def _places(piece: Any) -> Any:
     found: list[slice | int] = []
     for index in piece.indices:
         if isinstance(index, c.Bind):
-            stop = (
-                None if index.high.offset == -1 and index.high.from_end else index.high.offset + 1
-            )
+            stop = None if index.high == LAST else index.high.offset + 1
             found.append(slice(index.low.offset, stop))
         else:
             found.append(int(index.value))
     return tuple(found)
+
+
+# ---- Fenchel-Young losses of classifiers
+
+
+SPARSE_LOSSES: dict[str, tuple[float, str]] = {
+    "sparsemax": (2.0, "sparsemax: Gini's entropy in place of Shannon's"),
+    "entmax": (1.5, "1.5-entmax: Tsallis' entropy in place of Shannon's"),
+}
+
+
+def why_not_sparse(likelihood: Likelihood) -> str:
+    """Empty where all laws of the data are Categorical or Bernoulli with logits."""
+    if not likelihood.is_complete or not likelihood.roles.is_normalised or likelihood.masked:
+        return "it needs complete data and a directed model"
+    for node in observed(likelihood):
+        for law in node.laws:
+            if not (law.facts.finite and law.facts.natural):
+                return f"`{node.name}` is {_written(law)}, and it is for laws with logits"
+    return ""
+
+
+def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
+    """L(theta, y) = Omega*(theta) + Omega(y) - <theta, y>, summed, less the prior (DU07, DU08).
+
+    Regularisers other than Shannon's entropy give predictions that may be exactly zero.
+    """
+    regulariser = tsallis(SPARSE_LOSSES[name][0])
+    natural = Natural(likelihood)
+
+    def each(row: Distribution, odds: Any, y: Any) -> Any:
+        # the reference, with logit zero, is `false` of a Bernoulli and the last of a Categorical
+        zero = jnp.zeros_like(odds[..., :1])
+        theta = jnp.concatenate([zero, odds] if row.coin else [odds, zero], axis=-1)
+        seen = jax.nn.one_hot(jnp.asarray(y, int), theta.shape[-1], dtype=theta.dtype)
+        return fenchel_young(regulariser, theta, seen)
+
+    def loss(raw: Values, arrays: list[Arrays]) -> Any:
+        outputs, _ = natural.outputs(raw, arrays)
+        return natural.total(each, outputs, arrays) - likelihood.log_prior(
+            likelihood.constrain(raw)
+        )
+
+    return loss

@@ -22,16 +22,14 @@ from ..gradient.optimise import (
     smoothed,
     start,
 )
-from ..model.checkpoint import digest
-from ..model.keeper import Keeper
+from ..model.keeper import Keeper, digest
 from ..show.answer import Answer
 from ..show.entries import entry_names
 from ..show.table import Table
 
 if TYPE_CHECKING:
     from ..model.model import Model
-
-STEPS, RATE, OPTIMIZER = 5000, 0.01, "adam"
+    from .run import FitRequest
 
 
 class ObjectiveFit(Answer):
@@ -53,9 +51,6 @@ class ObjectiveFit(Answer):
         self.types = {name: model.graph[name].type for name in self.params}
         self.labels = labels
         self._left = "" if self.converged else _what_is_left(state)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -92,31 +87,26 @@ class ObjectiveFit(Answer):
         """The learning curve: .svg or .png."""
         from ..show.draw.chart import Series, curve_chart, write_chart
 
-        def series(name: str, losses: Any, pale: bool = False) -> Series:
+        curves = []
+        for name, losses in (
+            ("every step", self.losses),
+            (f"mean of {CHUNK}", smoothed(self.losses)),
+        ):
             points = tuple((k + 1.0, float(x)) for k, x in enumerate(losses))
-            return Series(name, points, pale)
-
-        curves = [
-            series("every step", self.losses, pale=True),
-            series(f"mean of {CHUNK}", smoothed(self.losses)),
-        ]
+            curves.append(Series(name, points, pale=losses is self.losses))
         title = f"{self.title}: learning curve"
         write_chart(curve_chart(title, "step", self.objective, curves), path)
 
 
 def _what_is_left(state: OptimiseState) -> str:
     if len(state.losses) < LEAST_STEPS:
-        return (
-            f"stopped after {state.step} steps; whether it converged can be told from "
-            f"{LEAST_STEPS} on"
-        )
+        told = f"whether it converged can be told from {LEAST_STEPS} on"
+        return f"stopped after {state.step} steps; {told}"
     left = progress(state.losses)
     word = "fell" if left.fall > 0 else "rose"
     change = f"the loss still {word} by {abs(left.fall):.3g} ± {left.error:.2g}"
-    return (
-        f"not converged after {state.step} steps: {change} within the last half; more `steps=`, "
-        "or another `rate=`, may help"
-    )
+    help = "more `steps=`, or another `rate=`, may help"
+    return f"not converged after {state.step} steps: {change} within the last half; {help}"
 
 
 def fit_objective(
@@ -124,24 +114,23 @@ def fit_objective(
     params: Mapping[str, Any],
     data: Any,
     plan: OptimisePlan,
-    checkpoint: str | None = None,
-    resume: bool = False,
-    watch: Any = None,
+    request: FitRequest,
 ) -> ObjectiveFit:
     """On the way, and whatever stops it, the state is kept where `checkpoint` says."""
     if not model.graph.of_kind(Kind.PARAMETER):
         raise UsageError(f"{model.title} has no `param` to fit")
     state = start(model, params, data, plan)
-    keeper = Keeper(checkpoint, resume, fingerprint(model, params, data, plan))
-    if resume:
+    run = fingerprint(model, params, data, plan)
+    keeper = Keeper(request.checkpoint, request.resume, run)
+    if request.resume:
         state = OptimiseState(*keeper.load(tuple(state)))
         state = state._replace(step=int(state.step))
     try:
         for reached in optimise(model, data, plan, state):
             state = reached
             keeper.keep(state.step, tuple(state))
-            if watch is not None:
-                watch(0, plan.optimizer, state)
+            if request.watch is not None:
+                request.watch(0, plan.optimizer, state)
     finally:
         keeper.keep(state.step, tuple(state), now=True)
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))

@@ -24,16 +24,18 @@ from .cases import (
     CASE,
     CaseGroup,
     Cases,
+    bind_at_once,
     bind_case,
+    bind_one_by_one,
     bind_partly,
     cut_cases,
     draws_of,
     first_dim,
     given_by,
+    placed,
     stack_cases,
     with_given_observed,
 )
-from .listed import bind_at_once, bind_one_by_one, placed
 
 
 def read_cases(
@@ -45,25 +47,19 @@ def read_cases(
 ) -> Cases:
     """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
 
-    `by` names a column of a table whose equal values are a case. Cases of many lengths are joined
-    where that is possible and wanted: one program for all is compiled faster than one for each
-    length.
+    `by` names a column whose equal values are a case. Cases of many lengths are joined where that
+    is possible and wanted: one program is compiled faster than one for each length.
     """
-    listed = [cases for source in sources if (cases := _listed(source)) is not None]
-    if listed:
-        others = [as_raw(source) for source in sources if _listed(source) is None]
-        raws = [_raw_case(where, case) for cases in listed for where, case in cases]
-        found = bind_at_once(graph, raws, others, sizes) or bind_one_by_one(
-            graph, raws, others, sizes
-        )
+    lists = [_listed(source) for source in sources]
+    raws = [as_raw(own) for own, cases in zip(sources, lists, strict=True) if cases is None]
+    if len(raws) < len(sources):
+        listed = [_raw_case(where, case) for cases in lists for where, case in cases or ()]
+        found = bind_at_once(graph, listed, raws, sizes)
+        found = found or bind_one_by_one(graph, listed, raws, sizes)
         return join_lengths(graph, found) if join else found
-    raws = [as_raw(source) for source in sources]
     for raw in raws:
-        if (
-            raw.table
-            and raw.variables
-            and all(len(column.values) == 0 for column in raw.variables.values())
-        ):
+        empty = all(len(column.values) == 0 for column in raw.variables.values())
+        if raw.table and raw.variables and empty:
             raise problem("", f"{raw.where} has no rows below its header", place=raw.where)
     if by is not None:
         found = _split_by(graph, raws, by, sizes)
@@ -78,13 +74,12 @@ def read_cases(
 
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
     """The cases of a list, of a JSON file with one, or of a line each; and where they stand."""
-    found = list(source) if isinstance(source, list | tuple) else _listed_in_file(source)
-    of = "" if isinstance(source, list | tuple) else f" of {source}"
-    return (
-        None
-        if found is None
-        else [(f"case {number}{of}", case) for number, case in enumerate(found, 1)]
-    )
+    found, of = _listed_in_file(source), f" of {source}"
+    if isinstance(source, list | tuple):
+        found, of = list(source), ""
+    if found is None:
+        return None
+    return [(f"case {number}{of}", case) for number, case in enumerate(found, 1)]
 
 
 def _listed_in_file(source: Any) -> list[Any] | None:
@@ -97,9 +92,8 @@ def _listed_in_file(source: Any) -> list[Any] | None:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         return json.loads(text) if text.lstrip().startswith("[") else None
     except OSError as error:
-        raise problem(
-            "", f"cannot read {source}: {error.strerror or error}", place=str(source)
-        ) from None
+        message = f"cannot read {source}: {error.strerror or error}"
+        raise problem("", message, place=str(source)) from None
     except ValueError as error:
         raise problem("", f"{Path(source).name} is not JSON: {error}", place=str(source)) from None
 
@@ -142,11 +136,8 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
     names = {name for raw in raws if _rows_are_cases(raw, graph) for name in given_by(graph, [raw])}
 
     def with_axis(node: Node) -> Node:
-        return (
-            node.replace(type=node.type.replace(shape=(dim, *node.type.shape)))
-            if node.name in names
-            else node
-        )
+        shape = (dim, *node.type.shape) if node.name in names else node.type.shape
+        return node.replace(type=node.type.replace(shape=shape))
 
     given = given_by(graph, raws)
     rows = with_given_observed(graph, given).replace(dims=(*graph.dims, dim))
@@ -155,9 +146,8 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}
     group = CaseGroup(bound.sizes, shared, stacked, bound.missing, count)
-    return Cases(
-        (group,), bound.labels, frozenset(given & draws_of(graph)), numbers=tuple(range(count))
-    )
+    given_draws = frozenset(given & draws_of(graph))
+    return Cases((group,), bound.labels, given_draws, numbers=tuple(range(count)))
 
 
 # ---- one case for each value of a column
@@ -168,11 +158,8 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
     tables = [raw for raw in raws if raw.table and by in raw.variables]
     if len(tables) != 1:
         have = sorted({name for raw in raws if raw.table for name in raw.variables})
-        raise problem(
-            by,
-            f"there is no column `{by}` to tell cases apart",
-            f"the columns are {', '.join(have)}",
-        )
+        message = f"there is no column `{by}` to tell cases apart"
+        raise problem(by, message, f"the columns are {', '.join(have)}")
     kept = {name: column for name, column in tables[0].variables.items() if name != by}
     others = [raw for raw in raws if raw is not tables[0]]
     rows = tables[0].replace(variables=kept)
@@ -187,9 +174,8 @@ def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
     """The dim along which the rows of a table lie."""
     firsts = {first_dim(graph[name]) for name in names} - {""}
     if len(firsts) != 1:
-        raise problem(
-            by, f"`{by}` tells cases apart, but the columns have no dim of rows in common"
-        )
+        why = "but the columns have no dim of rows in common"
+        raise problem(by, f"`{by}` tells cases apart, {why}")
     return firsts.pop()
 
 
@@ -206,29 +192,20 @@ def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
 
 def join_lengths(graph: Graph, cases: Cases) -> Cases:
     """One group in place of several that differ in the length of one dim alone."""
-    first = cases.groups[0]
-    different = {
-        name
-        for group in cases.groups
-        for name, size in group.sizes.items()
-        if size != first.sizes[name]
-    }
-    if len(different) != 1 or not can_join(graph, dim := different.pop()):
+    first, groups = cases.groups[0], cases.groups
+    differ = [n for n, size in first.sizes.items() if any(g.sizes[n] != size for g in groups)]
+    if len(differ) != 1 or not can_join(graph, dim := differ[0]):
         return cases
     along = [name for name in {**first.shared, **first.stacked} if first_dim(graph[name]) == dim]
     others = {name: array for name, array in first.shared.items() if name not in along}
-    if not all(_differ_along(group, along, others) for group in cases.groups):
+    if not all(_differ_along(group, along, others) for group in groups):
         return cases
-    lengths = np.concatenate([np.full(group.count, group.sizes[dim]) for group in cases.groups])
+    lengths = np.concatenate([np.full(group.count, group.sizes[dim]) for group in groups])
     place = np.concatenate([np.arange(length) for length in lengths])
-    arrays = {
-        name: np.concatenate([_steps(group, name) for group in cases.groups]) for name in along
-    }
-    masked = {name for group in cases.groups for name in group.missing}
-    missing = {
-        name: np.concatenate([_missing_steps(group, name) for group in cases.groups])
-        for name in masked
-    }
+    arrays = {name: np.concatenate([_steps(group, name) for group in groups]) for name in along}
+    missing = {}
+    for name in {name for group in groups for name in group.missing}:
+        missing[name] = np.concatenate([_missing_steps(group, name) for group in groups])
     shared = {**others, **arrays, place_name(dim): place}
     whole = CaseGroup({**first.sizes, dim: len(place)}, shared, {}, missing, cases.count)
     return cases.replace(groups=(whole,), joined=dim)
@@ -252,9 +229,5 @@ def _steps(group: CaseGroup, name: str) -> Array:
 
 
 def _missing_steps(group: CaseGroup, name: str) -> Mask:
-    steps = _steps(group, name)
-    return (
-        group.missing[name].reshape(steps.shape)
-        if name in group.missing
-        else np.zeros(steps.shape, bool)
-    )
+    shape = _steps(group, name).shape
+    return group.missing[name].reshape(shape) if name in group.missing else np.zeros(shape, bool)

@@ -9,8 +9,6 @@ is Newton's method, iteratively reweighted least squares and the natural gradien
 is given only with its certificate: where there is none, the general methods find out why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import log, pi, prod, sqrt
@@ -38,37 +36,38 @@ MANY, SHARE = 16, 8
 """Of so many pieces of data or more, one in so many is looked at first, to start near the maximum.
 """
 ROUGH, FEW_STEPS = 1e-4, 10
-NO_SPREAD, NOTHING, LEAST = 1e-7, 1e-13, 1e-100
+NO_SCALE, NOTHING, LEAST = 1e-7, 1e-13, 1e-100
 """What a linear regression leaves, relative to the data: below it, rounding rules."""
 
 Pieces = Callable[[], Iterator[Parts]]
 
 
 class Regression(Record):
-    """`weights` are the unknowns that eta is affine in, `spread` the sd of a linear regression."""
+    """`weights` are the unknowns that eta is affine in, `scale` the sd of a linear regression."""
 
     draw: Node
     link: Link
     predictor: c.Core
     weights: tuple[Node, ...]
-    spread: Node | None
+    scale: Node | None
     names: tuple[str, ...]
     """All unknowns, in the order of the file."""
 
     def count(self, likelihood: Likelihood) -> int:
         """How many numbers are unknown."""
         sizes = likelihood.cases.groups[0].sizes
-        return sum([prod(shape_of(node, sizes)) for node in self.weights]) + (
-            self.spread is not None
-        )
+        counts = [prod(shape_of(node, sizes)) for node in self.weights]
+        return sum(counts) + (self.scale is not None)
 
 
-class RegressionRow(Record):
+class Point(Record):
     """Minus the log-likelihood at some b, up to a constant, and its derivatives."""
 
+    b: Array
     value: float
-    slope: Array
+    gradient: Array
     gram: Array
+    steps: int = 0
 
 
 class RegressionFit(Record):
@@ -78,35 +77,22 @@ class RegressionFit(Record):
     errors: dict[str, Array]
     value: float
     gradient_norm: float
-    asked: float
     steps: int
-    exactly: str = ""
-    """Why there is no maximum: a linear regression that leaves nothing."""
-
-    @property
-    def reason(self) -> str:
-        if self.exactly:
-            return f"{self.exactly}, and the likelihood grows for ever"
-        return (
-            f"the largest entry of the gradient is {self.gradient_norm:.2g}, at most "
-            f"{self.asked:.2g} was asked"
-        )
+    reason: str
+    exactly: bool
+    """Whether there is no maximum: a linear regression that leaves nothing."""
 
 
 def find_regression(likelihood: Likelihood) -> Regression | None:
     """The model as a regression: complete data of one draw with a known link."""
     roles, graph = likelihood.roles, likelihood.roles.graph
     draws = graph.of_kind(Kind.DRAW)
-    if (
-        not likelihood.is_complete
-        or roles.prior
-        or roles.estimated
-        or likelihood.masked
-        or len(draws) != 1
-    ):
+    if roles.prior or roles.estimated or likelihood.masked or not likelihood.is_complete:
         return None
-    draw, several = draws[0], len(likelihood.cases.groups) > 1
-    if several or len(draw.pieces) != 1 or graph.of_kind(Kind.FACTOR) or not is_plain(draw):
+    if len(draws) != 1 or len(likelihood.cases.groups) > 1 or graph.of_kind(Kind.FACTOR):
+        return None
+    draw = draws[0]
+    if len(draw.pieces) != 1 or not is_plain(draw):
         return None
     law = draw.pieces[0].body
     assert isinstance(law, c.Law)
@@ -115,31 +101,25 @@ def find_regression(likelihood: Likelihood) -> Regression | None:
     if link is None:
         return None
     (_, predictor), *rest = law.arguments
-    spread = _spread(rest, roles.unknowns)
-    weights = tuple(node for node in roles.unknowns if node is not spread)
-    free = all(
-        node.type.bounds == (-np.inf, np.inf) and not node.type.constraint for node in weights
-    )
-    affine = Degree(graph, {node.name for node in weights}).of(predictor) == 1
-    alone = spread is None or (bool(rest) and not _mentions(likelihood, predictor, spread))
-    fits = free and affine and alone and bool(rest) == (spread is not None)
+    scale = _scale(rest, roles.unknowns)
+    if bool(rest) != (scale is not None):
+        return None
+    if scale is not None and scale.name in graph.ancestors(set(nodes_read(predictor))):
+        return None
+    weights = tuple(node for node in roles.unknowns if node is not scale)
+    free = all(n.type.bounds == (-np.inf, np.inf) and not n.type.constraint for n in weights)
+    if not free or Degree(graph, {node.name for node in weights}).of(predictor) != 1:
+        return None
     names = tuple(node.name for node in roles.unknowns)
-    return Regression(draw, link, predictor, weights, spread, names) if fits else None
+    return Regression(draw, link, predictor, weights, scale, names)
 
 
-def _spread(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node | None:
+def _scale(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node | None:
     core = rest[0][1] if rest else None
     found = [node for node in unknowns if isinstance(core, c.Ref) and node.name == core.name]
-    return (
-        found[0]
-        if found and not found[0].type.shape and found[0].type.bounds == (0, np.inf)
-        else None
-    )
-
-
-def _mentions(likelihood: Likelihood, core: c.Core, node: Node) -> bool:
-    names = set(nodes_read(core))
-    return node.name in likelihood.roles.graph.ancestors(names)
+    if found and not found[0].type.shape and found[0].type.bounds == (0, np.inf):
+        return found[0]
+    return None
 
 
 # ---- the maximum
@@ -153,11 +133,9 @@ def estimate(
     tolerance: float | None,
 ) -> RegressionFit | None:
     """None without a certificate: no maximum, flat directions, or too few steps."""
-    shapes = [shape_of(node, likelihood.cases.groups[0].sizes) for node in found.weights]
-    given = [
-        np.broadcast_to(start.get(node.name, 0.0), s)
-        for node, s in zip(found.weights, shapes, strict=True)
-    ]
+    sizes = likelihood.cases.groups[0].sizes
+    shapes = {node.name: shape_of(node, sizes) for node in found.weights}
+    given = [np.broadcast_to(start.get(name, 0.0), shape) for name, shape in shapes.items()]
     b = np.concatenate([np.ravel(values) for values in given]).astype(float)
     asked = sqrt(np.finfo(float).eps) if tolerance is None else tolerance
     try:
@@ -165,7 +143,7 @@ def estimate(
         if design.count >= MANY:
             few = _newton(found.link, partial(design.pieces, SHARE), b, FEW_STEPS, ROUGH)
             b = few.b if few else b
-        if found.spread is not None and design.y.size <= b.size:
+        if found.scale is not None and design.y.size <= b.size:
             last = _pass_through(found.link, design, b)
         else:
             last = _newton(found.link, design.pieces, b, steps, asked)
@@ -174,68 +152,51 @@ def estimate(
         return None
 
 
-class Last(Record):
-    """Where Newton's method ended, what it saw there, and after how many steps."""
-
-    b: Array
-    look: RegressionRow
-    steps: int
-
-
-def _newton(link: Link, pieces: Pieces, b: Array, steps: int, asked: float) -> Last | None:
+def _newton(link: Link, pieces: Pieces, b: Array, steps: int, tolerance: float) -> Point | None:
     here = _look(link, pieces(), b)
     for step in range(steps + 1):
-        direction = _solve(here.gram, here.slope)
+        direction = _solve(here.gram, here.gradient)
         if direction is None:
             return None
-        is_short = _largest(direction) <= SHORT * (1 + _largest(b))
-        if _largest(here.slope) <= _asked(here.value, asked) and is_short:
-            return Last(b, here, step)
+        is_short = _largest(direction) <= SHORT * (1 + _largest(here.b))
+        if _largest(here.gradient) <= tolerance * max(1.0, abs(here.value)) and is_short:
+            return here.replace(steps=step)
+        # No higher, to rounding.
+        highest = here.value + 8 * float(np.finfo(float).eps) * max(1.0, abs(here.value))
         size = 1.0
-        while not (there := _look(link, pieces(), b - size * direction)).value <= _about(
-            here.value
-        ):
+        while not (there := _look(link, pieces(), here.b - size * direction)).value <= highest:
             size /= 2
             if size < 2.0**-HALVINGS:
                 return None
-        b, here = b - size * direction, there
+        here = there
     return None
 
 
-def _pass_through(link: Link, design: Design, b: Array) -> Last | None:
+def _pass_through(link: Link, design: Design, b: Array) -> Point | None:
     """Weighted linear regression: the b of least norm that leaves least."""
     offset, x, y = (np.concatenate(parts, axis=-1) for parts in zip(*design.pieces(), strict=True))
     left = y - offset - b @ x
     if not np.isfinite(x).all() or not np.isfinite(left).all():
         return None
     b = b + np.linalg.lstsq(x.T, left)[0]
-    return Last(b, _look(link, design.pieces(), b), 1)
+    return _look(link, design.pieces(), b).replace(steps=1)
 
 
 def _largest(values: Array) -> float:
     return float(np.abs(values).max())
 
 
-def _asked(value: float, tolerance: float) -> float:
-    return tolerance * max(1.0, abs(value))
-
-
-def _about(value: float) -> float:
-    """What a value may be that is no higher, to rounding."""
-    return value + 8 * float(np.finfo(float).eps) * max(1.0, abs(value))
-
-
-def _look(link: Link, pieces: Iterator[Parts], b: Array) -> RegressionRow:
+def _look(link: Link, pieces: Iterator[Parts], b: Array) -> Point:
     """One pass over the data."""
-    value, slope, gram = 0.0, np.zeros(b.size), np.zeros((b.size, b.size))
+    value, gradient, gram = 0.0, np.zeros(b.size), np.zeros((b.size, b.size))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for offset, x, y in pieces:
             eta = offset + b @ x
             mean = link.mean(eta)
             value += float(np.sum(link.value(eta, mean)) - y @ eta)
-            slope += x @ (mean - y)
+            gradient += x @ (mean - y)
             gram += _square(x * np.sqrt(link.variance(mean)))
-    return RegressionRow(value, slope, gram)
+    return Point(b, value, gradient, gram)
 
 
 def _square(a: Array) -> Array:
@@ -247,7 +208,7 @@ def _square(a: Array) -> Array:
     return np.asarray((blocks @ blocks.swapaxes(1, 2)).sum(axis=0) + rest @ rest.T)
 
 
-def _solve(gram: Array, slope: Array) -> Array | None:
+def _solve(gram: Array, gradient: Array) -> Array | None:
     """Cholesky after scaling to a unit diagonal; None where it is singular to rounding."""
     diagonal = np.diag(gram)
     if not np.isfinite(gram).all() or (diagonal <= 0).any():
@@ -256,48 +217,45 @@ def _solve(gram: Array, slope: Array) -> Array | None:
     scaled = gram * scale * scale[:, None]
     if np.linalg.cond(scaled) > 1e10:
         return None
-    return np.asarray(scale * np.linalg.solve(scaled, scale * slope))
+    return np.asarray(scale * np.linalg.solve(scaled, scale * gradient))
 
 
 def _estimate(
-    found: Regression, shapes: list[tuple[int, ...]], last: Last, design: Design, tolerance: float
+    found: Regression,
+    shapes: Mapping[str, tuple[int, ...]],
+    last: Point,
+    design: Design,
+    tolerance: float,
 ) -> RegressionFit | None:
     """With the sd of a linear regression, which is the root mean square of what is left."""
     b, y = last.b, design.y
-    value, spread, exact = -last.look.value - float(np.sum(found.link.base(y))), 1.0, False
+    value, scale, exact = -last.value - float(np.sum(found.link.base(y))), 1.0, False
     params: dict[str, Array] = {}
     errors: dict[str, Array] = {}
-    if found.spread is not None:
+    if found.scale is not None:
         left = [float(np.sum((own - offset - b @ x) ** 2)) for offset, x, own in design.pieces()]
-        spread = sqrt(sum(left) / y.size)
-        exact = not spread > NOTHING * np.abs(y).max()
-        if not exact and (y.size <= b.size or not spread > NO_SPREAD * np.abs(y).max()):
+        scale = sqrt(sum(left) / y.size)
+        exact = not scale > NOTHING * np.abs(y).max()
+        if not exact and (y.size <= b.size or not scale > NO_SCALE * np.abs(y).max()):
             return None
-        spread = max(spread, LEAST)
-        value = -y.size * (log(spread) + log(2 * pi) / 2 + 0.5)
-        params[found.spread.name] = np.asarray(spread)
-        errors[found.spread.name] = np.asarray(spread / sqrt(2 * y.size))
-    cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
-    variances = np.full(b.size, np.nan) if exact else np.diag(np.linalg.inv(last.look.gram))
-    for own, array in ((params, b), (errors, spread * np.sqrt(variances))):
-        split = np.split(array, cuts)
-        own |= {
-            node.name: part.reshape(s)
-            for node, part, s in zip(found.weights, split, shapes, strict=True)
-        }
+        scale = max(scale, LEAST)
+        value = -y.size * (log(scale) + log(2 * pi) / 2 + 0.5)
+        params[found.scale.name] = np.asarray(scale)
+        errors[found.scale.name] = np.asarray(scale / sqrt(2 * y.size))
+    cuts = np.cumsum([prod(shape) for shape in shapes.values()])[:-1]
+    variances = np.full(b.size, np.nan) if exact else np.diag(np.linalg.inv(last.gram))
+    for own, array in ((params, b), (errors, scale * np.sqrt(variances))):
+        for (name, shape), part in zip(shapes.items(), np.split(array, cuts), strict=True):
+            own[name] = part.reshape(shape)
     params, errors = ({name: own[name] for name in found.names} for own in (params, errors))
-    norm, asked = _largest(last.look.slope) / spread**2, _asked(value, tolerance)
-    certain = exact or (norm <= asked and np.isfinite(value))
-    few = (
-        f"there are {b.size + 1} unknown numbers and {y.size} of `{found.draw.name}`: "
-        if y.size <= b.size
-        else ""
-    )
-    exactly = (
-        f"{few}the data are fitted exactly, `{found.spread.name}` goes to zero"
-        if exact and found.spread
-        else ""
-    )
-    return (
-        RegressionFit(params, errors, value, norm, asked, last.steps, exactly) if certain else None
-    )
+    norm, asked = _largest(last.gradient) / scale**2, tolerance * max(1.0, abs(value))
+    if not exact and not (norm <= asked and np.isfinite(value)):
+        return None
+    reason = f"the largest entry of the gradient is {norm:.2g}, at most {asked:.2g} was asked"
+    if exact and found.scale:
+        reason = f"the data are fitted exactly, `{found.scale.name}` goes to zero"
+        if y.size <= b.size:
+            counts = f"{b.size + 1} unknown numbers and {y.size} of `{found.draw.name}`"
+            reason = f"there are {counts}: {reason}"
+        reason += ", and the likelihood grows for ever"
+    return RegressionFit(params, errors, value, norm, last.steps, reason, exact)

@@ -1,7 +1,5 @@
 """What a fit found: parameters, how sure they are, and how they were found."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,14 +20,14 @@ MOST_ROWS = 40
 Values = dict[str, Any]
 
 
-class Fit(Record, Answer):
+class Fit(Answer, Record):
     """Parameters at the maximum, and what is known about them.
 
     `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the
-    prior there, zero without one. `given` are the draws that the data had values for, `notes` what was done with those it had not. `errors` are
-    standard errors from the observed information, NaN where there is none. `reason` says why it
-    stopped. `table_names` are the entries of learned tables in words, `curves` the losses by method
-    and step, `test` what held-out cases say.
+    prior there. `given` are the draws that the data had, `notes` what was done with the others.
+    `errors` are standard errors from the observed information, NaN where there is none. `reason`
+    says why it stopped. `table_names` are entries of learned tables in words, `curves` the losses
+    by method and step, `test` what held-out cases say.
     """
 
     params: Values
@@ -58,31 +56,21 @@ class Fit(Record, Answer):
     @property
     def dims(self) -> dict[str, Any]:
         """Labels or sizes of the dims of parameters: other data must have the same."""
-        axes = {
-            axis.name
-            for type_ in self.types.values()
-            for axis in type_.shape
-            if isinstance(axis, Dim)
-        }
-        return {
-            name: list(self.labels[name]) if name in self.labels else self.sizes[name]
-            for name in sorted(axes)
-        }
+        axes = [axis for type_ in self.types.values() for axis in type_.shape]
+        names = sorted({axis.name for axis in axes if isinstance(axis, Dim)})
+        return {n: list(self.labels[n]) if n in self.labels else self.sizes[n] for n in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and text; NaN is None, infinity the text `Infinity`."""
-        return {
-            "params": {name: plain(value) for name, value in self.params.items()},
-            "standard_errors": None
-            if self.errors is None
-            else {n: plain(e) for n, e in self.errors.items()},
-            "log_likelihood" if self.loss == "likelihood" else "minus_loss": plain(self.value),
+        errors = self.errors and {name: plain(error) for name, error in self.errors.items()}
+        value = "log_likelihood" if self.loss == "likelihood" else "minus_loss"
+        words = ("method", "loss", "why", "converged", "reason")
+        found = {
+            "params": {name: plain(param) for name, param in self.params.items()},
+            "standard_errors": errors,
+            value: plain(self.value),
             "log_prior": plain(self.log_prior),
-            "method": self.method,
-            "loss": self.loss,
-            "why": self.why,
-            "converged": self.converged,
-            "reason": self.reason,
+            **{word: getattr(self, word) for word in words},
             "gradient_norm": plain(self.gradient_norm),
             "steps": self.steps,
             "cases": self.cases,
@@ -90,18 +78,15 @@ class Fit(Record, Answer):
             "labels": {name: list(own) for name, own in self.labels.items()},
             "dims": self.dims,
             "given": list(self.given),
-            **({"file": self.file} if self.file else {}),
-            **({"test": {n: plain(v) for n, v in self.test.items()}} if self.test else {}),
         }
+        if self.file:
+            found["file"] = self.file
+        if self.test:
+            found["test"] = {name: plain(number) for name, number in self.test.items()}
+        return found
 
     def save(self, path: str | Path) -> None:
         write_whole(path, (json.dumps(self.to_dict()) + "\n").encode())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return Answer._repr_html_(self)
 
     def before(self) -> list[str]:
         return [f"{self.method}: {self.why}"]
@@ -125,7 +110,10 @@ class Fit(Record, Answer):
         return rows
 
     def after(self) -> list[str]:
-        lines = [f"{self._what()} {self.value:.8g}{self._each()}"]
+        what = "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
+        lines = [f"{what} {self.value:.8g}"]
+        if self.cases > 1:
+            lines[0] += f" ({self.value / self.cases:.6g} for each of {self.cases} cases)"
         if self.log_prior:
             lines.append(f"log prior {self.log_prior:.8g}")
         if self.converged:
@@ -136,12 +124,6 @@ class Fit(Record, Answer):
             value = self.test["log_likelihood"]
             lines.append(f"held-out log-likelihood {value:.8g}{_mean_of(self.test)}")
         return [*lines, *(f"note: {note}" for note in self.notes)]
-
-    def _what(self) -> str:
-        return "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
-
-    def _each(self) -> str:
-        return f" ({self.value / self.cases:.6g} for each of {self.cases} cases)" * (self.cases > 1)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -185,6 +167,11 @@ class Learned(Record):
     dims: dict[str, Any]
     given: frozenset[str] = frozenset()
 
+    @property
+    def as_sources(self) -> list[Any]:
+        """The dims as a source of data, where there are some."""
+        return [self.dims] if self.dims else []
+
 
 def learned(fit: Any) -> Learned:
     """From a fit, its file, or parameters alone; raises ValueError for another file."""
@@ -195,16 +182,11 @@ def learned(fit: Any) -> Learned:
     if isinstance(fit, Mapping):
         return Learned(dict(fit), {})
     try:
-        text = Path(fit).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {fit}: {error.strerror or error}") from None
-    try:
-        found = json.loads(text)
+        found = json.loads(Path(fit).read_text(encoding="utf-8"))
         params = {name: np.asarray(value, float) for name, value in found["params"].items()}
         return Learned(params, found["dims"], frozenset(found["given"]))
+    except OSError as error:
+        raise UsageError(f"cannot read {fit}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        hint = (
-            "`dpc fit FILE --data D -o fit.json` writes one, and so does `.save` of what m.fit "
-            "gives"
-        )
-        raise UsageError(f"{fit} is not a fit from data: {hint}") from None
+        hint = "`dpc fit FILE --data D -o fit.json` writes one, and so does `.save` of what m.fit"
+        raise UsageError(f"{fit} is not a fit from data: {hint} gives") from None

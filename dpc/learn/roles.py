@@ -1,7 +1,5 @@
 """What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dpc.dsl.graph.finite import finite_draws
@@ -15,9 +13,8 @@ from .linear import integrable_draws
 
 class Roles(Record):
     """`estimated`: continuous draws at the mode of their posterior; `summed`: finite draws that no
-    data give; `integrated`: continuous draws of a row or case, integrated out exactly.
-
-    `prior`: the draws and factors whose density is about what is estimated alone.
+    data give; `integrated`: continuous draws of a row or case, integrated out exactly; `prior`: the
+    draws and factors whose density is about what is estimated alone.
     """
 
     graph: Graph
@@ -49,9 +46,8 @@ def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = Fals
     dims = {str(axis) for name in given for axis in graph[name].type.shape}
 
     def is_local(node: Node) -> bool:
-        return node.name not in finite and (
-            every or any(str(axis) in dims for axis in node.type.shape)
-        )
+        along = any(str(axis) in dims for axis in node.type.shape)
+        return node.name not in finite and (every or along)
 
     integrated = () if summed else integrable_draws(graph, given, is_local)
     free = [node for node in open_draws if node.name not in finite and node not in integrated]
@@ -72,12 +68,7 @@ def _as_estimated(node: Node) -> Node:
 
 def _prior(graph: Graph, estimated: set[str]) -> frozenset[str]:
     """The estimated draws, and factors that mention nothing random but them."""
-    factors = [
-        node.name
-        for node in graph.of_kind(Kind.FACTOR)
-        if all(
-            graph[name].kind is not Kind.DRAW or name in estimated
-            for name in graph.ancestors([node.name])
-        )
-    ]
-    return frozenset([*estimated, *factors])
+    open_draws = {node.name for node in graph.of_kind(Kind.DRAW)} - estimated
+    factors = [node.name for node in graph.of_kind(Kind.FACTOR)]
+    own = [name for name in factors if not graph.ancestors([name]) & open_draws]
+    return frozenset([*estimated, *own])

@@ -1,24 +1,26 @@
 """The methods that look for the maximum one after the other, and the functions they work on."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from dpc.inference.optimise.em import ExpectationMaximisation
 from dpc.inference.optimise.gauss_newton import GaussNewton
 from dpc.inference.optimise.lbfgs import Lbfgs
 from dpc.inference.optimise.method import Minimiser
 from dpc.inference.optimise.newton import Newton
+from dpc.inference.optimise.sharded import left_to_the_compiler, place, replicate, shard_rows
 from dpc.inference.optimise.stochastic import Stochastic
 
-from .choose import MethodChoice, NotApplicable
+from .choose import MethodChoice
 from .likelihood import Arrays, Likelihood
-from .natural import Natural
-from .options import RATE, FitOptions
-from .sparse import SPARSE_LOSSES, sparse_loss
-from .sweep import sweep
-from .updates import find_updates
+from .natural import SPARSE_LOSSES, Natural, sparse_loss
+from .options import RATE, FitOptions, NotApplicable
+from .sweep import find_updates, sweep
 
 Values = dict[str, Any]
 
@@ -35,17 +37,10 @@ def stages(
         return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
     if choice.method == "stochastic":
         estimate = batch_loss(likelihood, choice, options.batch)
-        return [
-            Stochastic(
-                estimate,
-                data,
-                rate=RATE if options.rate is None else options.rate,
-                seed=options.seed,
-            )
-        ]
-    descent: list[Minimiser] = [
-        Lbfgs(loss_of(likelihood.checked, choice), data, tolerance, otherwise=loss)
-    ]
+        rate = RATE if options.rate is None else options.rate
+        return [Stochastic(estimate, data, rate=rate, seed=options.seed)]
+    checked = loss_of(likelihood.checked, choice)
+    descent: list[Minimiser] = [Lbfgs(checked, data, tolerance, otherwise=loss)]
     if choice.method == "lbfgs":
         return descent
     (expect, quick), (otherwise, safe) = halves(likelihood.checked), halves(likelihood)
@@ -63,14 +58,10 @@ def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, l
 def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
     if name in SPARSE_LOSSES:
         return sparse_loss(likelihood, name)
+    whole = likelihood.loss if name == "likelihood" else partial(likelihood.field_loss, name)
 
     def loss(raw: Values, arrays: list[Arrays]) -> Any:
-        params = likelihood.constrain(raw)
-        return (
-            likelihood.loss(params, arrays)
-            if name == "likelihood"
-            else likelihood.field_loss(name, params, arrays)
-        )
+        return whole(likelihood.constrain(raw), arrays)
 
     return loss
 
@@ -79,21 +70,18 @@ def batch_loss(
     likelihood: Likelihood, choice: MethodChoice, batch: int | None
 ) -> Callable[..., Any]:
     """An unbiased estimate of the loss from `batch` cases, or all; groups give their share."""
+    count = likelihood.cases.count
     if batch is not None and not all(own.stacked for own in likelihood.arrays):
-        raise NotApplicable(
-            "the data are one case, which cannot be drawn from: leave the batch out"
-        )
-    if batch is not None and batch > (count := likelihood.cases.count):
-        raise NotApplicable(
-            f"a batch of {batch} cases cannot be drawn from {count}: ask for fewer, or leave it out"
-        )
+        what = "the data are one case, which cannot be drawn from"
+        raise NotApplicable(f"{what}: leave the batch out")
+    if batch is not None and batch > count:
+        what = f"a batch of {batch} cases cannot be drawn from {count}"
+        raise NotApplicable(f"{what}: ask for fewer, or leave it out")
 
     def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
         params = likelihood.constrain(raw)
         drawing, own = jax.random.split(key)
-        chosen = (
-            arrays if batch is None else draw_cases(arrays, batch / likelihood.cases.count, drawing)
-        )
+        chosen = arrays if batch is None else draw_cases(arrays, batch / count, drawing)
         if choice.loss == "likelihood":
             return likelihood.loss(params, chosen)
         return likelihood.field_loss(choice.loss, params, chosen, own)
@@ -141,3 +129,26 @@ def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[...
         return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
 
     return expect, maximise
+
+
+# ---- cases over devices
+
+
+def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
+    """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
+    return [_spread(own, mesh) for own in groups]
+
+
+def _spread(own: Arrays, mesh: Mesh) -> Arrays:
+    if own.stacked:
+        stacked, weights = shard_rows(own.stacked, own.weights, mesh)
+        return Arrays(replicate(own.shared, mesh), stacked, weights)
+    shared = jax.tree.map(lambda array: _cut_evenly(np.asarray(array), mesh), own.shared)
+    return Arrays(shared, {}, replicate(own.weights, mesh))
+
+
+def _cut_evenly(array: np.ndarray, mesh: Mesh) -> Any:
+    if not array.ndim or array.shape[0] % mesh.devices.shape[0]:
+        return replicate(array, mesh)
+    spec = PartitionSpec(mesh.axis_names[0])
+    return place(array, NamedSharding(left_to_the_compiler(mesh), spec))

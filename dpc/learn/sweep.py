@@ -1,11 +1,10 @@
-"""One round of block updates: each unknown is set to its best value given the others, so the score
-never falls.
+"""Block updates: each unknown is set to its best value given the others; the score never falls.
 
-Sums over the data are read off derivatives of the score at two fixed points: what is a / p - b / (1
-- p) for every p is known for all p from its values at two.
+Sums over the data are read off derivatives of the score at two fixed points: what is
+a / p - b / (1 - p) for every p is known for all p from its values at two.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -13,10 +12,69 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from dpc.dsl.graph.graph import Node
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.dependence import reads_any
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.library.rows import Update
 
 from ..model.constraints import constrain_nodes, unconstrain_nodes
+from .roles import Roles
+
+
+def find_updates(roles: Roles) -> dict[str, Update]:
+    """The update of each unknown, by name: a closed form where it enters laws in one way only.
+
+    The rows of the library say which (`dpc.dsl.library.rows.Update`). All else takes a step of
+    Newton's method, exact where the log density is quadratic: in weights of linear regressions.
+    """
+    return {node.name: _update(node, roles.graph) for node in roles.unknowns}
+
+
+def _update(node: Node, graph: Graph) -> Update:
+    uses = set(_uses(node, graph))
+    if node.kind is Kind.DRAW:
+        uses |= {law.facts.prior for law in node.laws}
+        if any(piece.settings or piece.where is not None for piece in node.pieces):
+            uses.add(Update.NEWTON)
+    return uses.pop() if len(uses) == 1 else Update.NEWTON
+
+
+def _uses(node: Node, graph: Graph) -> Iterator[Update]:
+    """What every mention of the unknown allows."""
+    for other in graph.nodes:
+        for piece in other.pieces:
+            if isinstance(piece.body, c.Law):
+                for name, argument in piece.body.arguments:
+                    update = piece.body.facts.updates.get(name, Update.NEWTON)
+                    yield from _argument_uses(node, update, argument)
+            elif mentions(piece.body, node.name):
+                yield Update.NEWTON
+            if piece.where is not None and mentions(piece.where, node.name):
+                yield Update.NEWTON
+
+
+def _argument_uses(node: Node, found: Update, core: c.Core) -> Iterator[Update]:
+    if not mentions(core, node.name):
+        return
+    is_rows = found is Update.PROBABILITIES
+    whole_rows = is_rows == (node.type.constraint == "simplex")
+    direct = entry_of(core, node.name) and len(core.type.shape) == int(is_rows)
+    yield found if direct and whole_rows else Update.NEWTON
+
+
+def entry_of(core: c.Core, name: str) -> bool:
+    """The unknown itself, or an entry or row of it."""
+    if isinstance(core, c.At) and not any(mentions(index, name) for index in core.indices):
+        core = core.base
+    return isinstance(core, c.Ref) and core.name == name
+
+
+def mentions(core: c.Core | c.Law, name: str) -> bool:
+    return reads_any(core, (name,))
+
+
+# ---- which closed form an unknown has
+
 
 Values = dict[str, Any]
 Score = Callable[[Values], Any]
@@ -33,26 +91,20 @@ def sweep(
     free = [nodes[name] for name, update in updates.items() if update is Update.NEWTON]
     if free:
         params = params | newton_step(score, params, free)
-    closed = {name: update for name, update in updates.items() if update is not Update.NEWTON}
-    spreads = {name: update for name, update in closed.items() if update is Update.SPREAD}
-    return _closed(
-        score,
-        _closed(score, params, {k: v for k, v in closed.items() if k not in spreads}),
-        spreads,
-    )
+    scales = {name: update for name, update in updates.items() if update is Update.SPREAD}
+    others = updates.keys() - scales.keys() - {node.name for node in free}
+    params = _closed(score, params, {n: u for n, u in updates.items() if n in others})
+    return _closed(score, params, scales)
 
 
 def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
     """All at once: the derivative in one does not depend on others of its kind."""
     if not updates:
         return params
-    slope = jax.grad(lambda own: score(params | own))
+    gradient = jax.grad(lambda own: score(params | own))
     points = [{name: probe(params[name], updates[name], k) for name in updates} for k in (0, 1)]
-    first, second = (slope(point) for point in points)
-    found = {
-        name: best(update, params[name], first[name], second[name])
-        for name, update in updates.items()
-    }
+    first, second = map(gradient, points)
+    found = {n: best(u, params[n], first[n], second[n]) for n, u in updates.items()}
     return params | found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..exits import UsageError
-from .inputs import known_inputs
+from .constraints import known_inputs
 
 if TYPE_CHECKING:
     from .model import Model
@@ -67,5 +67,4 @@ def _example_values(model: Model, data: Any, draw: Any) -> dict[str, Any]:
     if fields:
         shapes = {n.name: [data.sizes[str(axis)] for axis in n.type.shape] for n in fields}
         return {name: jnp.zeros(shape, int) for name, shape in shapes.items()}
-    is_random = any(node.random for node in model.graph.nodes)
-    return draw() if is_random else {}
+    return draw() if any(node.random for node in model.graph.nodes) else {}

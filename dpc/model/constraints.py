@@ -1,19 +1,27 @@
 """Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
 
-from collections.abc import Callable, Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import biject_to, constraints
 
+from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.dependence import nodes_read
-from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Type
 
+from ..data.bound import Data
 from ..data.defaults import evaluate_default, is_plain
+from ..exits import UsageError
+
+if TYPE_CHECKING:
+    from .model import Model
 
 Values = dict[str, Any]
 
@@ -40,16 +48,8 @@ def constraint_of(type_: Type) -> Any:
     return constraints.less_than(upper) if lower == -inf else constraints.interval(lower, upper)
 
 
-def constrain(graph: Graph, raw: Mapping[str, Any]) -> Values:
-    return constrain_nodes(graph.parameters, raw)
-
-
 def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
     return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in nodes}
-
-
-def unconstrain(graph: Graph, params: Mapping[str, Any]) -> Values:
-    return unconstrain_nodes(graph.parameters, params)
 
 
 def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
@@ -59,35 +59,25 @@ def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Value
     }
 
 
-def initial_values(
-    graph: Graph, key: Any, data: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
-) -> Values:
-    return initial_nodes(graph.parameters, key, data, compute)
-
-
 def initial_nodes(
     nodes: Iterable[Node],
     key: Any,
     data: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
 ) -> Values:
-    """The file's own values; what has none starts near zero in unconstrained space, at zero without
-    a key.
+    """The file's values; others near zero in unconstrained space, at zero without a key.
 
     `compute` gives the values that the data have a part in.
     """
     nodes = tuple(nodes)
     found: Values = {}
     verify_given(nodes, data)
-    shapes = {
-        node.name: tuple(_size(axis, data, node) for axis in node.type.shape) for node in nodes
-    }
+    shapes = {n.name: tuple(_size(axis, data, n) for axis in n.type.shape) for n in nodes}
     for node in nodes:
         if node.default is not None:
             sizes = dict(zip(map(str, node.type.shape), shapes[node.name], strict=True))
-            value = (
-                evaluate_default(node, sizes) if is_plain(node.default) else compute()[node.name]
-            )
+            plain = is_plain(node.default)
+            value = evaluate_default(node, sizes) if plain else compute()[node.name]
             verify_start(node, value)
             found[node.name] = jnp.asarray(value, float)
 
@@ -103,22 +93,17 @@ def initial_nodes(
                 starts[node.name] = transform(raw)
         return starts
 
-    started = (
-        jax.jit(near_zero)(key) if len(found) < len(nodes) else {}
-    )  # one program is compiled faster than many
-    return {
-        node.name: found[node.name] if node.name in found else started[node.name] for node in nodes
-    }
+    if len(found) < len(nodes):
+        found |= jax.jit(near_zero)(key)  # one program is compiled faster than many
+    return {node.name: found[node.name] for node in nodes}
 
 
 def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
     for node in nodes:
         missing = [name for name in nodes_read(node.default) if name not in data]
         if missing:
-            raise ValueError(
-                f"the starting value of `{node.name}` is computed from `{missing[0]}`: give it as "
-                "data"
-            )
+            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
+            raise ValueError(f"{what}: give it as data")
 
 
 def verify_start(node: Node, value: Any) -> None:
@@ -130,10 +115,32 @@ def verify_start(node: Node, value: Any) -> None:
 
 
 def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
-    if axis.size is not None:
-        return int(axis.size)
-    if str(axis) not in data:
-        raise ValueError(
-            f"the size of `{axis}` is needed for the parameter `{node.name}`: pass the bound data"
-        )
-    return int(data[str(axis)])
+    size = axis.size if axis.size is not None else data.get(str(axis))
+    if size is None:
+        what = f"the size of `{axis}` is needed for the parameter `{node.name}`"
+        raise ValueError(f"{what}: pass the bound data")
+    return int(size)
+
+
+# ---- parameters and data for a question
+
+
+def known_inputs(
+    model: Model, params: Mapping[str, Any], sources: Sequence[Any], seed: int, partial: bool
+) -> tuple[dict[str, Any], Data]:
+    """Parameters where they start, but for those that are given, and bound data."""
+    is_bound = len(sources) == 1 and isinstance(sources[0], Data)
+    data = sources[0] if is_bound else model.bind(*sources, partial=partial)
+    try:
+        found = model.init(jax.random.key(seed), data)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for name, value in params.items():
+        if name not in found:
+            hint = did_you_mean(name, found)
+            raise UsageError(f"the model has no parameter `{name}`{hint and f'; {hint}'}")
+        if jnp.shape(value) != found[name].shape:
+            shapes = f"{found[name].shape}, but `params=` gives {jnp.shape(value)}"
+            raise UsageError(f"`{name}` has shape {shapes}")
+        found[name] = jnp.asarray(value, float)
+    return found, data

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpc.dsl.diagnostics import nearest_name
+from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.types import IndexOf
 
@@ -13,32 +13,28 @@ from ..exits import UsageError
 
 def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
     """Whether nothing given depends on an open draw; raises for a name that is no draw."""
+    draws = [node.name for node in graph.of_kind(Kind.DRAW)]
     for name in sorted(given):
-        node = graph.by_name.get(name.partition("[")[0])
-        if node is None or node.kind is not Kind.DRAW:
-            nearest = nearest_name(name, [n.name for n in graph.of_kind(Kind.DRAW)])
-            hint = f"; did you mean `{nearest}`?" if nearest else ""
-            raise ValueError(f"`{name}` is not a random variable of the model{hint}")
-    return all(
-        name in graph.by_name and set(random_ancestors(graph, name)) <= given for name in given
+        if name.partition("[")[0] not in draws:
+            hint = did_you_mean(name, draws)
+            raise ValueError(
+                f"`{name}` is not a random variable of the model{hint and f'; {hint}'}"
+            )
+    named = [name for name in given if name in graph.by_name]
+    return len(named) == len(given) and all(
+        set(random_ancestors(graph, name)) <= given for name in named
     )
 
 
 def random_ancestors(graph: Graph, name: str) -> list[str]:
     """The draws that a node depends on, directly or through functions."""
-    found: list[str] = []
-    waiting = list(graph[name].parents)
-    seen: set[str] = set()
+    waiting, seen = list(graph[name].parents), dict[str, None]()
     while waiting:
         parent = waiting.pop()
-        if parent in seen:
-            continue
-        seen.add(parent)
-        if graph[parent].kind is Kind.DRAW:
-            found.append(parent)
-        else:
-            waiting += graph[parent].parents
-    return found
+        if parent not in seen:
+            seen[parent] = None
+            waiting += graph[parent].parents if graph[parent].kind is not Kind.DRAW else ()
+    return [parent for parent in seen if graph[parent].kind is Kind.DRAW]
 
 
 def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
@@ -46,41 +42,32 @@ def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
     wanted = {node.name: node for node in graph.of_kind(Kind.DRAW)}
     missing = [name for name, node in wanted.items() if not node.observed and name not in values]
     if missing:
-        raise ValueError(
-            f"no value for the draw `{missing[0]}`: give one for each of {', '.join(missing)}"
-        )
+        every = f"give one for each of {', '.join(missing)}"
+        raise ValueError(f"no value for the draw `{missing[0]}`: {every}")
     for name, value in values.items():
         if name not in wanted:
-            nearest = nearest_name(name, wanted)
-            raise ValueError(
-                f"the model draws no `{name}`" + (f"; did you mean `{nearest}`?" if nearest else "")
-            )
-        declared, given = len(wanted[name].type.shape), len(getattr(value, "shape", ()))
-        if declared != given and hasattr(value, "shape"):
-            message = (
-                f"`{name}` is {wanted[name].type}, but its value has shape {value.shape}; "
-                "use jax.vmap for many"
-            )
-            raise ValueError(message)
+            hint = did_you_mean(name, wanted)
+            raise ValueError(f"the model draws no `{name}`{hint and f'; {hint}'}")
+        declared, shape = wanted[name].type, getattr(value, "shape", None)
+        if shape is not None and len(declared.shape) != len(shape):
+            what = f"`{name}` is {declared}, but its value has shape {shape}"
+            raise ValueError(f"{what}; use jax.vmap for many")
 
 
 def positions(
     graph: Graph, given: Mapping[str, Any], labels: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
     """Labels of draws as positions; what else evidence can be stays as it is."""
-    found = {}
+    found = dict(given)
     for name, value in given.items():
-        node = graph.by_name.get(name)
-        domain = node.type.domain if node else None
+        if not isinstance(value, str) or name not in graph.by_name:
+            continue
+        domain = graph[name].type.domain
         dim = domain.dim if isinstance(domain, IndexOf) else None
         own = getattr(dim, "labels", ()) or labels.get(str(dim), ())
-        if isinstance(value, str) and own:
-            if value not in own:
-                raise UsageError(f"`{name}` has the labels {', '.join(own)}, not {value}")
-            value = own.index(value)
-        elif isinstance(value, str) and node is not None:
-            value = _number(name, value)
-        found[name] = value
+        if own and value not in own:
+            raise UsageError(f"`{name}` has the labels {', '.join(own)}, not {value}")
+        found[name] = own.index(value) if own else _number(name, value)
     return found
 
 

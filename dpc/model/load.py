@@ -10,8 +10,7 @@ from dpc.dsl.diagnostics import DpError
 from dpc.dsl.pipeline import read_source
 from dpc.dsl.source import Source
 
-from .check import check_model, load_graph
-from .externs import check_externs
+from .check import check_externs, check_model, load_graph
 from .model import Model
 
 if TYPE_CHECKING:
@@ -78,6 +77,6 @@ def load_network(path: str) -> Model:
 
 
 def graph_of_network(network: Network) -> Graph:
-    from ..finite.from_network import program_of
+    from ..finite.convert import program_of
 
     return load_graph(Source(network.name, program_of(network).text))

@@ -16,7 +16,7 @@ from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
 
 from ..exits import UsageError
-from .externs import verify_bound
+from .check import verify_bound
 from .given import check_values, is_upstream
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from ..gradient.choose import EstimatorChoice
     from ..gradient.compare import Comparison
     from ..gradient.gradient import Gradient
-    from ..gradient.objectives import Objectives
-    from ..gradient.program import ObjectiveProgram
+    from ..gradient.program import ObjectiveProgram, Objectives
     from ..learn.cases import Cases
     from ..learn.family import FieldFamily
     from ..learn.likelihood import Likelihood
@@ -99,7 +98,7 @@ class Model:
     @cached_property
     def own_data(self) -> Values:
         """The tables of a network that are too large for a text."""
-        from ..finite.from_network import program_of
+        from ..finite.convert import program_of
 
         return program_of(self.network).arrays if self.network else {}
 
@@ -142,7 +141,7 @@ class Model:
 
     @cached_property
     def objectives(self) -> Objectives:
-        from ..gradient.objectives import Objectives
+        from ..gradient.program import Objectives
 
         return Objectives(self.functions)
 
@@ -231,22 +230,21 @@ class Model:
 
     def init(self, key: Any = None, data: Given = None) -> Values:
         """Starting parameters: those of the file, others near zero in unconstrained space."""
-        from .constraints import initial_values
+        from .constraints import initial_nodes
 
         known = data or {}
-        return initial_values(
-            self.graph, key, known, lambda: self.functions.call("init", data=known)
-        )
+        compute = partial(self.functions.call, "init", data=known)
+        return initial_nodes(self.graph.parameters, key, known, compute)
 
     def unconstrain(self, params: Values) -> Values:
-        from .constraints import unconstrain
+        from .constraints import unconstrain_nodes
 
-        return unconstrain(self.graph, params)
+        return unconstrain_nodes(self.graph.parameters, params)
 
     def constrain(self, raw: Values) -> Values:
-        from .constraints import constrain
+        from .constraints import constrain_nodes
 
-        return constrain(self.graph, raw)
+        return constrain_nodes(self.graph.parameters, raw)
 
     # ---- pure functions
 
@@ -313,7 +311,7 @@ class Model:
         known = dict(given or {})
         undirected = any(node.undirected for node in self.graph.nodes)
         if undirected or not is_upstream(self.graph, frozenset(known)):
-            return self.questions.sample(key, params, data, n, known)
+            return self.questions.known(params, data, known).sample(key, n)
         return self.functions.sample(key, params or {}, data or {}, n, known)
 
     # ---- finite variables: pure functions
@@ -322,25 +320,27 @@ class Model:
         self, params: Given = None, data: Given = None, given: Given = None
     ) -> jax.Array:
         """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
-        return self.questions.log_partition(params, data, given)
+        found: jax.Array = self.questions.known(params, data, given).ask("log_partition")
+        return found
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
         """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
-        return self.questions.marginals(params, data, given)
+        return self.questions.known(params, data, given).by_node("marginals", with_states=True)
 
     def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
-        """The most probable states of all finite variables together (GM13)."""
-        return self.questions.mode(params, data, given)
+        """The most probable joint states of all finite variables (GM13); ties go to the first."""
+        return self.questions.known(params, data, given).by_node("mode")
 
     def kbest(
         self, k: int, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[Values, Any]:
-        """The k most probable configurations, best first, and their log-potentials."""
+        """The k most probable configurations, best first, and their log-potentials; not traced."""
         return self.questions.kbest(k, params, data, given)
 
     def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
-        """The entropy of all finite variables given the rest, in nats."""
-        return self.questions.entropy(params, data, given)
+        """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
+        found: jax.Array = self.questions.known(params, data, given).ask("entropy")
+        return found
 
     def moments(
         self, name: str, params: Given = None, data: Given = None, given: Given = None
@@ -351,8 +351,8 @@ class Model:
     def expected_tables(
         self, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[jax.Array, list[jax.Array]]:
-        """log Z and its gradient in the log-potentials (GM10)."""
-        return self.questions.expected_tables(params, data, given)
+        """log Z and its gradient: how probable each entry of each table is (GM10)."""
+        return self.questions.known(params, data, given).expected_tables()
 
     def expected_score(
         self,
@@ -362,17 +362,17 @@ class Model:
         given: Given = None,
     ) -> jax.Array:
         """E[log-potentials of these parameters] under what `expected_tables` gave."""
-        return self.questions.expected_score(expected, params, data, given)
+        return self.questions.known(params, data, given).expected_score(expected)
 
     def finite(self, params: Given = None, data: Given = None, given: Given = None) -> Finite:
         """The finite variables, which of them depend on each other, and the engine for that."""
-        return self.questions.finite(params, data, given)
+        return self.questions.known(params, data, given).finite
 
     def tables(
         self, params: Given = None, data: Given = None, given: Given = None
     ) -> tuple[Finite, list[jax.Array], jax.Array]:
         """The finite part, its log-potentials and the log-likelihoods of evidence."""
-        return self.questions.tables(params, data, given)
+        return self.questions.known(params, data, given).tables
 
     def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
         """The factors, and the labels of the states of every variable."""
@@ -439,7 +439,7 @@ class Model:
         Of a file with an objective, the question is its gradient, unless something is `given`.
         """
         if self.network is None and self.graph.of_kind(Kind.COST) and not given:
-            from ..gradient.plan import plan_estimators
+            from ..gradient.choose import plan_estimators
 
             return plan_estimators(self.graph, self._sources(data))
         from ..finite.query import plan_elimination
@@ -511,13 +511,13 @@ class Model:
         self, params: Given, data: Any, seed: int, partial: bool = False
     ) -> tuple[Values, Data]:
         """Checked data, and parameters: those given, and the others where they start."""
-        from .inputs import known_inputs
+        from .constraints import known_inputs
 
         return known_inputs(self, params or {}, self._sources(data), seed, partial)
 
     def _sources(self, data: Any) -> list[Any]:
         """What data come from: one source or several, and the tables of the model's own."""
-        from ..finite.tabulated import as_sources
+        from ..finite.discrete import as_sources
 
         return [*([self.own_data] if self.own_data else []), *as_sources(data)]
 
@@ -734,21 +734,14 @@ class Model:
         options = read_options(method, draws, seed, progress, resume, said)
         model, bound = self.posteriors.opened(data)
         drawn = model.posteriors.draw(method, bound, options)
+        about = {"seed": seed, "stats": drawn.stats, **drawn.attributes}
         wanted: Values = {"prior": prior, "predictive": predictive, "likelihood": likelihood}
-        whole = partial(
-            model.inference_data,
-            drawn.values,
-            bound,
-            seed=seed,
-            stats=drawn.stats,
-            **drawn.attributes,
-        )
-        if show is None:
-            found = whole(**wanted)
-        else:
-            found = whole(prior=False, predictive=False, likelihood=False)
+        if show is not None:
+            few: Values = dict.fromkeys(wanted, False)
+            found = model.inference_data(drawn.values, bound, **about, **few)
             show(model.summarise(found, bound, options.plan.max_tree_depth))
-            found = whole(**wanted) if any(wanted.values()) else found
+        if show is None or any(wanted.values()):
+            found = model.inference_data(drawn.values, bound, **about, **wanted)
         write_posterior(model, bound, found, out, plots, format)
         return found
 
@@ -784,30 +777,6 @@ class Model:
         about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
         return all_groups(model, values, bound, seed, stats or {}, about, wanted)
 
-    def complete(
-        self,
-        found: Any,
-        data: Any,
-        *,
-        seed: int = 0,
-        prior: int | bool = True,
-        predictive: bool = True,
-        likelihood: bool = True,
-    ) -> Any:
-        """What `posterior` gave, with groups that were left out at first."""
-        from ..posterior.groups import posterior_attributes, posterior_stats, posterior_values
-
-        return self.inference_data(
-            posterior_values(found),
-            data,
-            seed=seed,
-            stats=posterior_stats(found),
-            prior=prior,
-            predictive=predictive,
-            likelihood=likelihood,
-            **posterior_attributes(found),
-        )
-
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
         """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a
         joint sample.
@@ -823,7 +792,7 @@ class Model:
         """What speaks against these draws, where, and what to try."""
         from dpc.inference.mcmc.diagnose import diagnose
 
-        from ..posterior.labels import centred_draws
+        from ..posterior.groups import centred_draws
 
         return diagnose(found, centred_draws(self.graph), max_tree_depth)
 

@@ -6,39 +6,35 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.dependence import nodes_read
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.missing import present_name
+from dpc.dsl.graph.passes.noncentered import is_noncentered
+from dpc.dsl.graph.types import Dim
 from dpc.inference.mcmc.container import Coordinates, container, dataset, group, has_group
 from dpc.inference.mcmc.run import key_for, over_draws
 
 from ..data.bound import Data
-from .labels import coords_of, dims_of
 
 Values = dict[str, Any]
 
 
 def posterior_values(found: Any) -> Values:
     """Draws by name, from a container or a dictionary."""
-    if isinstance(found, Mapping) and not has_posterior(found):
+    is_container = hasattr(found, "groups") and has_group(found, "posterior")
+    if isinstance(found, Mapping) and not is_container:
         return dict(found)
     return {str(name): array.values for name, array in group(found, "posterior").data_vars.items()}
 
 
-def posterior_stats(found: Any) -> Values:
-    if not has_group(found, "sample_stats"):
-        return {}
-    stats = group(found, "sample_stats")
-    return {str(name): array.values for name, array in stats.data_vars.items()}
-
-
-def posterior_attributes(found: Any) -> Values:
-    attributes = group(found, "posterior").attrs
-    ours = ("inference_library", "notes", "created_at")
-    return {str(name): value for name, value in attributes.items() if name not in ours}
-
-
-def has_posterior(found: Any) -> bool:
-    return hasattr(found, "groups") and has_group(found, "posterior")
+GROUPS = (
+    "posterior",
+    "posterior_predictive",
+    "log_likelihood",
+    "sample_stats",
+    "prior",
+    "prior_predictive",
+)
 
 
 class WantedGroups(NamedTuple):
@@ -64,32 +60,23 @@ def all_groups(
     named = {n.name: values[n.name] for n in graph.nodes if n.name in values}
     if not hidden <= set(named):
         named |= _finite_values(model, named, data, keys[0])
-    labels = Coordinates(
-        {node.name: dims_of(node) for node in graph.nodes}, coords_of(graph, data.labels)
-    )
-    visible = {
-        name: value for name, value in named.items() if _is_site(graph, name) and name not in hidden
-    }
-    prior, prior_predictive = (
-        _prior(model, data, keys[1], _prior_count(wanted, named)) if wanted.prior else ({}, {})
-    )
-    groups = {
-        "posterior": named,
-        "posterior_predictive": _predictive(model, visible, data, keys[2])
-        if wanted.predictive
-        else {},
-        "log_likelihood": _log_likelihood(model, visible, data) if wanted.likelihood else {},
-        "sample_stats": stats,
-        "prior": prior,
-        "prior_predictive": prior_predictive,
-    }
+    visible = {n: v for n, v in named.items() if _is_site(graph, n) and n not in hidden}
+    groups: dict[str, Values] = {"posterior": named, "sample_stats": stats}
+    if wanted.predictive:
+        groups["posterior_predictive"] = _predictive(model, visible, data, keys[2])
+    if wanted.likelihood:
+        groups["log_likelihood"] = _log_likelihood(model, visible, data)
+    if wanted.prior:
+        chains, draws = next(iter(named.values())).shape[:2]
+        count = int(chains * draws) if wanted.prior is True else wanted.prior
+        groups["prior"], groups["prior_predictive"] = _prior(model, data, keys[1], count)
     inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT) if "." not in n.name}
     observed = {n.name: _with_gaps(n.name, data) for n in graph.nodes if n.observed}
-    sets = {name: dataset(arrays, labels) for name, arrays in groups.items()}
-    sets |= {
-        "observed_data": dataset(observed, labels, ()),
-        "constant_data": dataset(inputs, labels, ()),
-    }
+    dims = {node.name: dims_of(node) for node in graph.nodes}
+    labels = Coordinates(dims, coords_of(graph, data.labels))
+    sets = {name: dataset(groups.get(name, {}), labels) for name in GROUPS}
+    sets["observed_data"] = dataset(observed, labels, ())
+    sets["constant_data"] = dataset(inputs, labels, ())
     return container(sets, **attributes)
 
 
@@ -99,19 +86,13 @@ def _with_gaps(name: str, data: Data) -> Any:
     if present_name(name) not in data:
         return array
     present = np.asarray(data[present_name(name)])
-    return np.where(
-        present.reshape(*present.shape, *[1] * (array.ndim - present.ndim)), array, np.nan
-    )
+    wide = present.reshape(*present.shape, *[1] * (array.ndim - present.ndim))
+    return np.where(wide, array, np.nan)
 
 
 def _is_site(graph: Graph, name: str) -> bool:
     """Noise of draws that are `noncentered` is none of the file's."""
     return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
-
-
-def _prior_count(wanted: WantedGroups, values: Values) -> int:
-    chains, draws = next(iter(values.values())).shape[:2]
-    return int(chains * draws) if wanted.prior is True else wanted.prior
 
 
 def _split(model: Any, values: Values) -> tuple[Values, Values]:
@@ -132,7 +113,7 @@ def recover(model: Any, values: Values, data: Data, question: str, seed: int) ->
     answers = {
         "marginals": lambda v, key: model.marginals(*_given(model, v, data)),
         "mode": lambda v, key: model.mode(*_given(model, v, data)),
-        "sample": lambda v, key: model.questions.sample(key, *_given(model, v, data, n=None)),
+        "sample": lambda v, key: model.questions.known(*_given(model, v, data)).sample(key, None),
     }
     if question not in answers:
         raise ValueError(f"{question!r} is not one of {', '.join(answers)}")
@@ -141,9 +122,9 @@ def recover(model: Any, values: Values, data: Data, question: str, seed: int) ->
     return found
 
 
-def _given(model: Any, values: Values, data: Data, **count: Any) -> tuple[Any, ...]:
+def _given(model: Any, values: Values, data: Data) -> tuple[Values, Data, Values]:
     params, latent = _split(model, values)
-    return (params, data, *count.values(), latent)
+    return params, data, latent
 
 
 def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
@@ -154,7 +135,7 @@ def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
 
     def one(values: Values, key: Any) -> Values:
         params, latent = _split(model, values)
-        drawn = model.questions.sample(key, params, data, None, latent)
+        drawn = model.questions.known(params, data, latent).sample(key, None)
         if not kept:
             return dict(drawn)
         computed = model.evaluate(params, data, {**latent, **drawn})
@@ -168,34 +149,27 @@ def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
 
 
 def _log_likelihood(model: Any, values: Values, data: Data) -> Values:
-    known = model.functions.with_sizes(data)
-    found: Values = over_draws(
-        lambda v: model.posteriors.as_written.log_likelihood(known, v), values
-    )
+    known, program = model.functions.with_sizes(data), model.posteriors.as_written
+    found: Values = over_draws(lambda v: program.log_likelihood(known, v), values)
     return found
 
 
 def _predictive(model: Any, values: Values, data: Data, key: Any) -> Values:
-    known = model.functions.with_sizes(data)
     if any(node.undirected for node in model.graph.of_kind(Kind.DRAW)):
         return {}
-    found: Values = over_draws(
-        lambda v, key: model.posteriors.as_written.predict(known, v, key), values, key
-    )
+    known, program = model.functions.with_sizes(data), model.posteriors.as_written
+    found: Values = over_draws(lambda v, key: program.predict(known, v, key), values, key)
     return found
 
 
 def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values]:
     """Draws from the prior and of data from it; parameters or factors have no prior."""
     graph: Graph = model.graph
-    if graph.of_kind(Kind.PARAMETER, Kind.FACTOR) or any(
-        n.undirected for n in graph.of_kind(Kind.DRAW)
-    ):
+    undirected = any(n.undirected for n in graph.of_kind(Kind.DRAW))
+    if undirected or graph.of_kind(Kind.PARAMETER, Kind.FACTOR):
         return {}, {}
-    drawn = {
-        name: np.asarray(value)[None]
-        for name, value in model.sample(key, {}, data, n=count).items()
-    }
+    sampled = model.sample(key, {}, data, n=count)
+    drawn = {name: np.asarray(value)[None] for name, value in sampled.items()}
     seen = {n.name for n in graph.nodes if n.observed}
     kept = [n.name for n in graph.of_kind(Kind.FUNCTION) if n.kept]
 
@@ -208,3 +182,42 @@ def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values
     latent = {name: value for name, value in drawn.items() if name not in seen}
     latent |= over_draws(computed, drawn) if kept else {}
     return latent, {name: drawn[name] for name in drawn if name in seen}
+
+
+# ---- dims and coordinates
+
+
+RESERVED = ("chain", "draw")
+
+
+def dims_of(node: Node) -> tuple[str, ...]:
+    """The names of its axes: a second one gets a number, one without a name the node's."""
+    found: list[str] = []
+    for place, axis in enumerate(node.type.shape):
+        name = axis.name if isinstance(axis, Dim) else f"{node.name}_dim_{place}"
+        count = sum(other == name or other.startswith(f"{name}_") for other in found)
+        name = f"{name}_{count + 1}" if count else name
+        found.append(f"{name}_" if name in RESERVED else name)
+    return tuple(found)
+
+
+def coords_of(graph: Graph, labels: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    """The labels of every dim that has some, also under its second name."""
+    known = {dim.name: labels.get(dim.name) or dim.labels for dim in graph.dims}
+    found: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        for axis, name in zip(node.type.shape, dims_of(node), strict=True):
+            if isinstance(axis, Dim) and known.get(axis.name):
+                found[name] = list(known[axis.name])
+    return found
+
+
+def centred_draws(graph: Graph) -> tuple[str, ...]:
+    """Latent draws over a dim, of random scale: those that `noncentered` is for."""
+    found = []
+    for node in graph.of_kind(Kind.DRAW):
+        scales = [s for law in node.laws for s in law.given(law.facts.location_scale[1:])]
+        varies = any(graph[name].random for name in nodes_read(*scales))
+        if node.plates and varies and not node.observed and not is_noncentered(node):
+            found.append(node.name)
+    return tuple(found)

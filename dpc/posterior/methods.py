@@ -18,7 +18,7 @@ from dpc.inference.mcmc.gaussian import (
     fit_svi,
     flatten,
 )
-from dpc.inference.mcmc.run import NutsPlan, NutsRun, key_for
+from dpc.inference.mcmc.run import NutsPlan, key_for
 from dpc.inference.mcmc.target import TargetDensity
 
 from ..data.bound import Data
@@ -57,36 +57,22 @@ class PosteriorDraws(NamedTuple):
 
 
 def verify_continuous(model: NumpyroModel) -> None:
-    """Raises ValueError unless what is not summed over is continuous, and is something."""
-    latent = [
-        n
-        for n in model.graph.of_kind(Kind.DRAW)
-        if not n.observed and n.name not in model.sites.hidden
-    ]
+    """Raises UsageError unless what is not summed over is continuous, and is something."""
+    draws = [node for node in model.graph.of_kind(Kind.DRAW) if not node.observed]
+    latent = [node for node in draws if node.name not in model.sites.hidden]
     for node in latent:
         if node.type.whole:
+            why = "it cannot be summed over, and has no gradient"
+            bound = "Bound it (`Binomial` with a constant `n`, a dim)"
             raise UsageError(
-                f"`{node.name}` is a whole number without bounds: it cannot be summed over, and has no gradient. "
-                "Bound it (`Binomial` with a constant `n`, a dim), or approximate it by a continuous draw"
+                f"`{node.name}` is a whole number without bounds: {why}. {bound}, or approximate "
+                "it by a continuous draw"
             )
     if not latent and not model.graph.of_kind(Kind.PARAMETER):
         raise UsageError(
             "nothing in this model is continuous and unknown: its marginals and its mode are exact "
             "(`dpc query`, `m.marginals`, `m.mode`)"
         )
-
-
-# ---- NUTS
-
-
-def nuts_attributes(plan: NutsPlan) -> Values:
-    return {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
-
-
-def _nuts(request: Request) -> PosteriorDraws:
-    run = NutsRun(request.target.model, request.plan)
-    _, draws = run.advance(run.start(), request.plan.warmup + request.draws)
-    return PosteriorDraws(draws.values, draws.stats, nuts_attributes(request.plan))
 
 
 # ---- Gaussians
@@ -111,10 +97,8 @@ def _as_drawn(
 ) -> PosteriorDraws:
     """Draws of the Gaussian as they are; their weights tell how near it is."""
     drawn = draw_gaussian(flat, gaussian, request.keys[1], request.draws)
-    k = smooth_weights(drawn.log_ratios).k
-    return PosteriorDraws(
-        _constrained(request, flat, drawn.points), {}, {**attributes, "pareto_k": k}
-    )
+    about = {**attributes, "pareto_k": smooth_weights(drawn.log_ratios).k}
+    return PosteriorDraws(_constrained(request, flat, drawn.points), {}, about)
 
 
 def _importance(request: Request) -> PosteriorDraws:
@@ -124,12 +108,9 @@ def _importance(request: Request) -> PosteriorDraws:
     drawn: Weighted = draw_student(flat, fit_laplace(flat), first, OVERSAMPLING * request.draws)
     smoothed = smooth_weights(drawn.log_ratios)
     chosen = _systematic(smoothed.log_weights, float(jax.random.uniform(second)), request.draws)
-    attributes = {
-        "method": "importance",
-        "pareto_k": smoothed.k,
-        "effective_draws": smoothed.effective,
-    }
-    return PosteriorDraws(_constrained(request, flat, drawn.points[chosen]), {}, attributes)
+    about = {"pareto_k": smoothed.k, "effective_draws": smoothed.effective}
+    values = _constrained(request, flat, drawn.points[chosen])
+    return PosteriorDraws(values, {}, {"method": "importance", **about})
 
 
 def _systematic(log_weights: Any, offset: float, count: int) -> Any:
@@ -151,8 +132,8 @@ def _constrained(request: Request, flat: FlatTarget, points: Any) -> Values:
 
 def _own_guide(request: Request) -> PosteriorDraws:
     """The guide at the parameters that maximise the file's own bound."""
-    model, data = request.model, request.data
-    steps = OptimisePlan(request.steps, 0.01, None, request.plan.seed, "adam")
+    model, data, count = request.model, request.data, request.draws
+    steps = OptimisePlan(request.steps, seed=request.plan.seed)
     state = start(model, model.init(request.keys[0], data), data, steps)
     for after in optimise(model, data, steps, state):
         state = after
@@ -160,20 +141,16 @@ def _own_guide(request: Request) -> PosteriorDraws:
     guide = model.functions.load(model.graph.guide)["sample"]
     given = {**data.arrays, **data.sizes}
     draw = jax.jit(jax.vmap(lambda key: guide(key, params, given)))
-    drawn = draw(jax.random.split(request.keys[1], request.draws))
-    fixed = {node.name: params[node.name] for node in model.graph.of_kind(Kind.PARAMETER)}
+    drawn = draw(jax.random.split(request.keys[1], count))
     values = {name: np.asarray(value)[None] for name, value in drawn.items()}
-    values |= {
-        name: np.broadcast_to(value, (1, request.draws, *np.shape(value)))
-        for name, value in fixed.items()
-    }
-    return PosteriorDraws(
-        values, {}, {"method": "svi", "elbo": -float(np.mean(state.losses[-100:]))}
-    )
+    for node in model.graph.of_kind(Kind.PARAMETER):
+        fixed = params[node.name]
+        values[node.name] = np.broadcast_to(fixed, (1, count, *np.shape(fixed)))
+    elbo = -float(np.mean(state.losses[-100:]))
+    return PosteriorDraws(values, {}, {"method": "svi", "elbo": elbo})
 
 
 METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
-    "nuts": _nuts,
     "svi": _svi,
     "laplace": _laplace,
     "importance": _importance,

@@ -65,62 +65,46 @@ class NumpyroModel:
     def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any], Any]:
         """The terms of hidden draws as the engine takes them, and the sum of the others."""
         params = {node.name: known[node.name] for node in self.graph.of_kind(Kind.PARAMETER)}
-        seen = {
-            node.name: known[node.name] for node in self.graph.of_kind(Kind.DRAW) if node.observed
-        }
-        values = {
-            name: value for name, value in known.items() if name not in params and name not in seen
-        }
-        finite, params, values, arrays, sizes, _ = self.model.questions.known(
-            params, {**data, **seen}, values
-        )
+        seen = {n.name: known[n.name] for n in self.graph.of_kind(Kind.DRAW) if n.observed}
+        values = {name: value for name, value in known.items() if name not in {*params, *seen}}
+        part = self.model.questions.known(params, {**data, **seen}, values)
         groups: list[Any] = []
         constant = jnp.zeros(())
-        found = finite.tables(params, values, {**arrays, **sizes})
-        for term, own, table in zip(
-            finite.grounded.terms, finite.grounded.groups, found, strict=True
-        ):
+        grounded = part.finite.grounded
+        for term, own, table in zip(grounded.terms, grounded.groups, part.term_tables, strict=True):
             if not term.slots and term.name in self._in_sum:
                 constant += jnp.sum(table)
-            groups += [
-                tables_of(group, jnp.asarray(table, float), len(term.binders), jnp) for group in own
-            ]
-        return finite, groups, constant
+            array = jnp.asarray(table, float)
+            groups += [tables_of(group, array, len(term.binders), jnp) for group in own]
+        return part.finite, groups, constant
 
     # ---- likelihoods
 
     def log_likelihood(self, data: Mapping[str, Any], values: Values) -> Values:
         """The log density of every observed node given one draw, by independent element."""
         sites = trace(substitute(lambda: self.run(data), data=values)).get_trace()
-        seen = [
-            n.name
-            for n in self.graph.of_kind(Kind.DRAW)
-            if n.observed and n.name not in self.sites.touched
-        ]
-        found = {name: sites[name]["fn"].log_prob(sites[name]["value"]) for name in seen}
+        seen = [node.name for node in self.graph.of_kind(Kind.DRAW) if node.observed]
+        alone = [name for name in seen if name not in self.sites.touched]
+        found = {name: sites[name]["fn"].log_prob(sites[name]["value"]) for name in alone}
         if self.sites.carrier and all(self.graph[name].observed for name in self.sites.touched):
             found[self.sites.carrier] = self._summed_likelihood(data, values)
         return found
 
     def _summed_likelihood(self, data: Mapping[str, Any], values: Values) -> Any:
         """The sum over each hidden draw where they stand alone, else over all."""
-        known = {name: values[name] if name in values else data[name] for name in self._visible}
+        nodes = self.graph.of_kind(Kind.DRAW, Kind.PARAMETER)
+        visible = [node.name for node in nodes if node.name not in self.sites.hidden]
+        known = {name: values[name] if name in values else data[name] for name in visible}
         finite, groups, constant = self._tables(data, known)
         shape = self._own_places(finite)
         if shape is None:
             return finite.engine.log_partition([*groups, constant[None]], finite.evidence({}))
-        counts = jnp.asarray(finite.structure.sizes)
-        scores = jnp.where(
-            jnp.arange(finite.structure.most_states) < counts[:, None], 0.0, -jnp.inf
-        )
+        counts = jnp.asarray(finite.structure.sizes)[:, None]
+        is_state = jnp.arange(finite.structure.most_states) < counts
+        scores = jnp.where(is_state, 0.0, -jnp.inf)
         for group, table in zip(finite.structure.groups, groups, strict=False):
             scores = scores.at[group.scopes[:, 0], : table.shape[1]].add(table)
         return jnp.reshape(jax.nn.logsumexp(scores, axis=1), shape)
-
-    @property
-    def _visible(self) -> list[str]:
-        nodes = self.graph.of_kind(Kind.DRAW, Kind.PARAMETER)
-        return [node.name for node in nodes if node.name not in self.sites.hidden]
 
     def _own_places(self, finite: Finite) -> tuple[int, ...] | None:
         """The shape of the one hidden node, if its elements share no table."""

@@ -13,9 +13,8 @@ import numpy as np
 from dpc.dsl.files import write_whole
 from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsState, join
 
-from ..model.checkpoint import WrongCheckpoint, digest
-from ..model.keeper import Keeper
-from .methods import PosteriorDraws, nuts_attributes
+from ..model.keeper import Keeper, WrongCheckpoint, digest
+from .methods import PosteriorDraws
 from .numpyro_model import numpyro_text
 
 if TYPE_CHECKING:
@@ -43,7 +42,9 @@ def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> Posterio
     kept = Kept(options, fingerprint(model, data, options.plan))
     drawn = sample(model.posteriors.run(data, options.plan), kept, options)
     values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
-    return PosteriorDraws(values, stats, nuts_attributes(options.plan))
+    plan = options.plan
+    about = {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
+    return PosteriorDraws(values, stats, about)
 
 
 def fingerprint(model: Model, data: Any, plan: NutsPlan) -> str:
@@ -88,8 +89,7 @@ def next_steps(steps: int, seconds: float) -> int:
 
 
 class Kept:
-    """The draws so far and, in a folder, those that were written: each file begins where the one
-    before it ends.
+    """The draws so far and those in a folder: each file begins where the one before it ends.
 
     The state is written after the draws that led to it. Draws beyond it are those of a run that was
     killed in between; they are made again, and are the same.
@@ -142,11 +142,9 @@ class Kept:
 
 def save_draws(path: Path, draws: Draws) -> None:
     content = io.BytesIO()
-    named = {
-        f"{kind} {name}": array
-        for kind, own in draws._asdict().items()
-        for name, array in own.items()
-    }
+    named: dict[str, Any] = {}
+    for kind, own in draws._asdict().items():
+        named |= {f"{kind} {name}": array for name, array in own.items()}
     np.savez(content, **named)
     write_whole(path, content.getvalue())
 
@@ -159,7 +157,6 @@ def load_draws(path: Path) -> Draws:
                 kind, _, own = name.partition(" ")
                 found[kind][own] = arrays[name]
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise WrongCheckpoint(
-            f"{path} cannot be read, and the checkpoint beside it goes on after it: {error}"
-        ) from None
+        why = "cannot be read, and the checkpoint beside it goes on after it"
+        raise WrongCheckpoint(f"{path} {why}: {error}") from None
     return Draws(**found)

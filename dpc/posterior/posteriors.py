@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.graph.passes.noncentered import decentre
+from dpc.dsl.record import Record
 
 from ..data.bound import Data
 from ..data.errors import unfit_as_problem
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 Values = dict[str, Any]
-NUTS_ONLY = ("warmup", "chains", "target_accept", "max_tree_depth", "dense_mass", "checkpoint")
 LEAST = {"draws": 4, "chains": 1, "warmup": 0, "max_tree_depth": 1, "steps": 1}
 
 
@@ -98,24 +98,15 @@ class Posteriors:
         return self.with_missing(sources, {})
 
 
-class PosteriorOptions:
+class PosteriorOptions(Record):
     """What a posterior is asked for; `plan` is for NUTS, `steps` for variational inference."""
 
-    def __init__(
-        self,
-        plan: NutsPlan,
-        draws: int,
-        steps: int,
-        checkpoint: str | None,
-        resume: bool,
-        progress: Any,
-    ):
-        self.plan = plan
-        self.draws = draws
-        self.steps = steps
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.progress = progress
+    plan: NutsPlan
+    draws: int
+    steps: int
+    checkpoint: str | None
+    resume: bool
+    progress: Any
 
 
 def read_options(
@@ -126,16 +117,16 @@ def read_options(
 
     from .methods import METHODS
 
-    if method not in METHODS:
-        raise UsageError(f"there is no method {method!r}: {', '.join(METHODS)}")
+    methods = ("nuts", *METHODS)
+    if method not in methods:
+        raise UsageError(f"there is no method {method!r}: {', '.join(methods)}")
     known = {name: value for name, value in said.items() if value is not None}
     if resume:
         known["resume"] = True
-    for name in (*NUTS_ONLY, "resume"):
-        if name in known and method != "nuts":
-            raise UsageError(f"`{name}=` is for `method=nuts`, not {method}")
-    if "steps" in known and method != "svi":
-        raise UsageError(f"`steps=` is for `method=svi`, not {method}")
+    for name in known:
+        owner = "svi" if name == "steps" else "nuts"
+        if method != owner:
+            raise UsageError(f"`{name}=` is for `method={owner}`, not {method}")
     for name, least in LEAST.items():
         value = {**known, "draws": draws}.get(name, least)
         if value < least:
@@ -144,9 +135,8 @@ def read_options(
         accept = known["target_accept"]
         raise UsageError(f"`target_accept=` takes a number between 0 and 1, not {accept}")
     plan = NutsPlan(**{name: known[name] for name in NutsPlan._fields if name in known}, seed=seed)
-    return PosteriorOptions(
-        plan, draws, known.get("steps", 10_000), known.get("checkpoint"), resume, progress
-    )
+    steps, folder = known.get("steps", 10_000), known.get("checkpoint")
+    return PosteriorOptions(plan, draws, steps, folder, resume, progress)
 
 
 def write_posterior(

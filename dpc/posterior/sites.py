@@ -5,8 +5,6 @@ and factors that depend on a hidden one, directly or through computed nodes, are
 terms are part of that sum.
 """
 
-from __future__ import annotations
-
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence
 from dpc.dsl.graph.finite import finite_draws

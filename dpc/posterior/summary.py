@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
+from dpc.dsl.record import Record
 from dpc.inference.mcmc.container import ess, group, has_group, mcse, rhat
 
 from ..show.answer import Answer
@@ -43,25 +44,20 @@ Row = dict[str, Any]
 def summarise(model: Any, data: Any, found: Any, max_tree_depth: int) -> dict[str, Any]:
     """Everything, as JSON can hold it; what is not finite is null."""
     posterior = group(found, "posterior")
-    names = {name: array.dtype.kind for name, array in posterior.data_vars.items()}
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else {}
-    real = posterior[[name for name, kind in names.items() if kind == "f"]]
+    real = [name for name, array in posterior.data_vars.items() if array.dtype.kind == "f"]
+    finite: list[Row] = []
+    for name, array in posterior.data_vars.items():
+        if name not in real:
+            finite += finite_rows(model, data, array)
+    said = {k: v for k, v in posterior.attrs.items() if k not in ("inference_library", "notes")}
     return {
-        **{
-            key: _plain(value)
-            for key, value in posterior.attrs.items()
-            if key not in ("inference_library", "notes")
-        },
+        **{key: _plain(value) for key, value in said.items()},
         "chains": int(posterior.sizes["chain"]),
         "draws": int(posterior.sizes["draw"]),
         "divergences": int(stats["diverging"].sum()) if "diverging" in stats else None,
-        "variables": list(real_rows(model, data, real)),
-        "finite": [
-            r
-            for name, kind in names.items()
-            if kind != "f"
-            for r in finite_rows(model, data, posterior[name])
-        ],
+        "variables": list(real_rows(model, data, posterior[real])),
+        "finite": finite,
         "notes": list(model.notes),
         "advice": [str(advice) for advice in model.diagnose(found, max_tree_depth)],
     }
@@ -79,19 +75,12 @@ def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
     for name, array in real.data_vars.items():
         draws = array.values.reshape(-1, *array.shape[2:])
         low, middle, high = np.quantile(draws, [LOW, 0.5, HIGH], axis=0)
-        found = {
-            "mean": draws.mean(0),
-            "sd": draws.std(0, ddof=1),
-            "q05": low,
-            "median": middle,
-            "q95": high,
-        }
+        found = {"mean": draws.mean(0), "sd": draws.std(0, ddof=1)}
+        found |= {"q05": low, "median": middle, "q95": high}
         found |= {key: measure[name].values for key, measure in measures.items()}
         for k, entry in enumerate(entries_of(model, data, str(name), draws.shape[1:])):
-            yield {
-                "variable": entry,
-                **{key: _plain(np.ravel(value)[k]) for key, value in found.items()},
-            }
+            numbers = {key: _plain(np.ravel(value)[k]) for key, value in found.items()}
+            yield {"variable": entry, **numbers}
 
 
 def _chain_measures(real: Any) -> dict[str, Any]:
@@ -115,11 +104,8 @@ def finite_rows(model: Any, data: Any, array: Any) -> Iterator[Row]:
 def _state_name(domain: Any, data: Any, value: Any) -> str:
     if isinstance(domain, Bool):
         return str(bool(value)).lower()
-    labels: tuple[str, ...] = ()
-    if isinstance(domain, IndexOf):
-        labels = (domain.dim.labels if isinstance(domain.dim, Dim) else ()) or data.labels.get(
-            str(domain.dim), ()
-        )
+    dim = domain.dim if isinstance(domain, IndexOf) else None
+    labels = (isinstance(dim, Dim) and dim.labels) or data.labels.get(str(dim), ())
     return labels[int(value)] if labels else str(int(value))
 
 
@@ -130,11 +116,10 @@ def entries_of(model: Any, data: Any, name: str, shape: tuple[int, ...]) -> list
 # ---- for people
 
 
-class PosteriorSummary(Answer):
+class PosteriorSummary(Answer, Record):
     """What draws say of every variable; `content` is what `summarise` gave."""
 
-    def __init__(self, content: dict[str, Any]):
-        self.content = content
+    content: dict[str, Any]
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]

@@ -84,6 +84,7 @@ class ModelWriter:
         self.names = writer.names
         self.scope = writer.scope
         self.sites: Sites = find_sites(self.graph)
+        self.draws = {node.name for node in self.graph.of_kind(Kind.DRAW)}
         visible = [n.name for n in self.graph.nodes if n.kind in (Kind.DRAW, Kind.FUNCTION)]
         self.groups = writer.groups([name for name in visible if not self.graph[name].undirected])
 
@@ -137,10 +138,8 @@ class ModelWriter:
 
     def kept(self, nodes: Iterable[Node]) -> list[Statement]:
         kept = [n.name for n in nodes if n.kept and not self.sites.is_veiled(n.name)]
-        return [
-            assign(self.names[each], site("deterministic", each, self.variable(each)))
-            for each in kept
-        ]
+        sites = {each: site("deterministic", each, self.variable(each)) for each in kept}
+        return [assign(self.names[each], value) for each, value in sites.items()]
 
     def factor(self, node: Node) -> list[Statement]:
         if node.name in self.sites.touched:
@@ -192,8 +191,7 @@ class ModelWriter:
     # ---- sites with a density and a draw of their own
 
     def group(self, group: Recurrence) -> list[Statement]:
-        """The draws of a recurrence are sites one after the other; computed members follow when all
-        are known.
+        """Draws of a recurrence are sites one after the other; then computed members follow.
 
         What is observed comes last, so that it can be predicted given the others.
         """
@@ -261,22 +259,20 @@ class ModelWriter:
     def needs(self, nodes: list[Node]) -> list[str]:
         """The hidden draws that these nodes mention."""
         own = {node.name for node in nodes}
-        return [name for name in _parents(nodes) if name in self.sites.hidden and name not in own]
+        parents = dict.fromkeys(parent for node in nodes for parent in node.parents)
+        return [name for name in parents if name in self.sites.hidden and name not in own]
 
     def log_density(self, node: Node, members: list[Node]) -> FunctionDef:
-        functions = [member for member in members if member.kind is Kind.FUNCTION]
-        needed = self.graph.ancestors(
-            node.parents, {n.name for n in self.graph.nodes if n.kind is Kind.DRAW}
-        )
-        lines = [*self.writer.computed([n for n in functions if n.name in needed])]
+        needed = self.graph.ancestors(node.parents, self.draws)
+        functions = [m for m in members if m.kind is Kind.FUNCTION and m.name in needed]
+        lines = [*self.writer.computed(functions)]
         if not node.observed:
             lines.append(give_back(summed(density_terms(node, self.scope))))
         elif len(node.pieces) == 1 and is_plain(node, []):
             lines.append(give_back(self.elements(node, node.pieces[0])))
         else:
-            batch = node.type.replace(
-                domain=REAL.domain, constraint="", shape=node.type.shape[: _batch_rank(node)]
-            )
+            shape = node.type.shape[: len(node.type.shape) - len(node.laws[0].type.shape)]
+            batch = node.type.replace(domain=REAL.domain, constraint="", shape=shape)
             lines.append(assign("found", empty_array(batch, self.scope)))
             for piece in node.pieces:
                 lines.append(set_at("found", places_of(piece), self.elements(node, piece)))
@@ -314,16 +310,10 @@ class ModelWriter:
 
     def between(self, members: list[Node]) -> list[Node]:
         """The members and the computed nodes that they need, in the order of the graph."""
-        stop = {n.name for n in self.graph.nodes if n.kind is Kind.DRAW}
         names = {member.name for member in members}
-        wanted = self.graph.ancestors(
-            [p for m in members for p in m.parents if p not in names], stop
-        )
-        return [
-            n
-            for n in self.graph.nodes
-            if n.name in names or (n.name in wanted and n.name in self.sites.veiled)
-        ]
+        outer = [p for m in members for p in m.parents if p not in names]
+        wanted = names | (self.graph.ancestors(outer, self.draws) & self.sites.veiled)
+        return [node for node in self.graph.nodes if node.name in wanted]
 
     def member_law(self, node: Node, draw: Code) -> Code:
         density = call("jnp.zeros", pack([]))
@@ -353,14 +343,6 @@ def site(kind: str, own: str, value: Code, **named: Code) -> Code:
     return call(f"numpyro.{kind}", const(own), value, **named)
 
 
-def _parents(nodes: list[Node]) -> list[str]:
-    return list(dict.fromkeys(parent for node in nodes for parent in node.parents))
-
-
-def _batch_rank(node: Node) -> int:
-    return len(node.type.shape) - len(node.laws[0].type.shape)
-
-
 def is_truth(node: Node) -> bool:
     return isinstance(node.type.domain, Bool)
 
@@ -368,4 +350,4 @@ def is_truth(node: Node) -> bool:
 def plate_name(bind: c.Bind, outer: list[c.Bind]) -> str:
     """A dim that is bound twice is two plates."""
     count = sum(other.dim == bind.dim for other in outer)
-    return bind.dim.name if not count else f"{bind.dim.name} {count + 1}"
+    return f"{bind.dim.name} {count + 1}" if count else bind.dim.name

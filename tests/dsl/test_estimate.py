@@ -12,8 +12,8 @@ from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.estimators.methods.table import METHODS
 from dpc.gradient.costs import cost_terms
 from dpc.gradient.follow import Followed, Lagged
-from dpc.gradient.methods import ELSEWHERE
 from dpc.gradient.prepare import prepare
+from dpc.gradient.program import ELSEWHERE
 
 GRADIENTS = {
     method.name: method for row in ANNOTATIONS if row.name == "grad" for method in row.methods

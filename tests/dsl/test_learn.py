@@ -20,7 +20,7 @@ from dpc.learn.choose import NotApplicable
 from dpc.learn.likelihood import Likelihood
 from dpc.learn.read_cases import read_cases
 from dpc.learn.stages import halves
-from dpc.learn.updates import Update, find_updates
+from dpc.learn.sweep import Update, find_updates
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

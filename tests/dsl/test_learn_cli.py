@@ -17,7 +17,7 @@ from scipy import optimize, special, stats
 import dpc
 from dpc.cli import main
 from dpc.inference.optimise.information import standard_errors
-from dpc.learn import stream
+from dpc.learn import counts
 from dpc.model.given import random_ancestors
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
@@ -133,7 +133,7 @@ def test_a_stream_gives_the_same_tables(
         "--json",
     )
     whole = json.loads(say(capsys, *words))
-    monkeypatch.setattr(stream, "PART", 3)
+    monkeypatch.setattr(counts, "PART", 3)
     parts = json.loads(say(capsys, *words, "--stream"))
     assert "a part of the file at a time" in parts.pop("why")
     whole.pop("why")
@@ -143,7 +143,7 @@ def test_a_stream_gives_the_same_tables(
 def test_a_large_file_is_streamed(
     folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpc.learn.data_fit.LARGE", 10)
+    monkeypatch.setattr("dpc.learn.run.LARGE", 10)
     said = say(capsys, "fit", folder / "network.dp", "--data", folder / "network.csv")
     assert "a part of the file at a time" in said
     words = "fit", folder / "glm.dp", "--data", folder / "glm.csv", "--method", "counts"

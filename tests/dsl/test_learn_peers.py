@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpc
+from dpc.finite.convert import network_of
 from dpc.finite.discrete import KnownArrays, discrete_model
 from dpc.finite.tables import tables_once
-from dpc.finite.to_network import network_of
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

@@ -14,9 +14,9 @@ from jax.flatten_util import ravel_pytree
 
 import dpc
 from dpc.learn import design
-from dpc.learn.begin import WrongStart
 from dpc.learn.design import Design
 from dpc.learn.regression import estimate, find_regression
+from dpc.learn.run import WrongStart
 
 PLAIN = """
 dim Obs

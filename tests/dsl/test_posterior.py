@@ -271,7 +271,7 @@ def test_unknown_methods_are_told() -> None:
 
 
 def test_centred_hierarchies_are_told_from_others() -> None:
-    from dpc.posterior.labels import centred_draws
+    from dpc.posterior.groups import centred_draws
 
     head = "dim J = 3\nmu ~ Normal(0, 1)\ntau ~ HalfNormal(1)\n"
     for line, expected in {
