@@ -18,7 +18,7 @@ import scipy.optimize as so
 import scipy.special as sp
 from envelopes import ENVELOPES
 from scipy.spatial.distance import cdist
-from test_runtime_rows import (  # noqa: F401
+from test_runtime_rows import (
     SMOOTH_ROWS,
     arguments,
     by_text,
