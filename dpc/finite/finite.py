@@ -24,6 +24,7 @@ from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
+from ..exits import UsageError
 from .discrete import Grounded, KnownArrays, ground_model
 from .given import WrongEvidence, state_of
 from .ground import tables_of
@@ -203,7 +204,7 @@ def build_finite(
     try:
         grounded = ground_model(graph, KnownArrays(concrete, sizes, {}), asked)
     except NeedsJax as error:
-        raise ValueError(
+        raise UsageError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "
             "inside jax.jit: bind the data outside, and let the function that is compiled close "
             "over it"

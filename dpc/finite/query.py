@@ -15,6 +15,7 @@ from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
 from ..exits import UsageError
+from ..model.given import as_numbers
 from ..show.plan import EliminationPlan
 from . import approximation as by
 from .answers import (
@@ -100,7 +101,7 @@ def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any]
         return dict(given), {}
     finite = {node.name for node in finite_draws(model.graph)}
     open_names = model.graph.by_name.keys() - finite
-    values = {name: value for name, value in given.items() if name in open_names}
+    values = {name: as_numbers(name, v) for name, v in given.items() if name in open_names}
     return {name: value for name, value in given.items() if name not in values}, values
 
 

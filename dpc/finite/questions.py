@@ -17,6 +17,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.queries import infer_kbest
 
+from ..exits import UsageError
 from ..model.functions import split_data
 from ..model.given import random_ancestors
 from .discrete import Discrete, KnownArrays, discrete_model
@@ -86,18 +87,18 @@ def verify_number(graph: Graph, name: str, given: set[str]) -> None:
     functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
     if name not in functions:
         hint = did_you_mean(name, functions)
-        raise ValueError(
+        raise UsageError(
             f"the model computes no `{name}`{hint and f'; {hint}'}: moments are of nodes with a "
             "`=` or `:=`"
         )
     if functions[name].type.shape:
-        raise ValueError(
+        raise UsageError(
             f"`{name}` is an array: ask for a node that is one of its elements, or a sum of them"
         )
     known = given | {node.name for node in finite_draws(graph)}
     unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
     if unknown:
-        raise ValueError(
+        raise UsageError(
             f"`{name}` depends on `{unknown[0]}`, which is not finite and not given: give it a "
             "value"
         )

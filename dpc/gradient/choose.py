@@ -17,6 +17,7 @@ from dpc.dsl.record import Record
 from dpc.inference.planning.plan import plan_contraction
 
 from ..data import bind_data
+from ..exits import UsageError
 from ..show.plan import EstimatorPlan
 from .costs import CostTerm, averages_weights
 from .follow import Followed, Lagged, element_axes, group_of, is_chain, is_path
@@ -207,7 +208,7 @@ def size_of(axis: object, sizes: Mapping[str, int]) -> int:
     size = getattr(axis, "size", None) or sizes.get(str(axis))
     if size is None:
         what = f"the size of `{axis}` is needed to choose estimators"
-        raise ValueError(f"{what}: pass the bound data")
+        raise UsageError(f"{what}: pass the bound data")
     return int(size)
 
 

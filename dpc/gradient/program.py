@@ -24,6 +24,7 @@ from dpc.estimators.methods.table import BASELINES, METHODS
 from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import least_particles, starting_state
 
+from ..exits import UsageError
 from ..model.functions import Sizes, compiled, split_data
 from .choose import EstimatorChoice, choose_methods, size_of, summed_paths, support_of
 from .costs import averages_weights
@@ -226,7 +227,7 @@ class Objectives:
 
         graph = self.functions.graph
         if not graph.of_kind(Kind.COST):
-            raise ValueError(
+            raise UsageError(
                 f"the model {graph.name!r} has no objective: add `minimize` or `maximize`"
             )
         sizes = self.functions.sizes(data)

@@ -16,6 +16,8 @@ from dpc.dsl.graph.dependence import reads
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.record import Record
 
+from ..exits import UsageError
+
 Values = dict[str, Any]
 
 NORMAL = frozenset({"Normal", "MultivariateNormal"})
@@ -148,7 +150,7 @@ def verify_block(entries: int, nodes: Iterable[Node]) -> None:
         names = ", ".join(f"`{node.name}`" for node in nodes)
         what = f"{names} hold {entries} numbers to integrate over together"
         help = "use `dpc posterior`, or a `guide` with `maximize elbo()`"
-        raise ValueError(f"{what}, and at most {LARGEST} are: {help}")
+        raise UsageError(f"{what}, and at most {LARGEST} are: {help}")
 
 
 def block_dim(graph: Graph, nodes: Sequence[Node]) -> str:

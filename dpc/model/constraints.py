@@ -103,7 +103,7 @@ def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
         missing = [name for name in nodes_read(node.default) if name not in data]
         if missing:
             what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
-            raise ValueError(f"{what}: give it as data")
+            raise UsageError(f"{what}: give it as data")
 
 
 def verify_start(node: Node, value: Any) -> None:
@@ -111,14 +111,14 @@ def verify_start(node: Node, value: Any) -> None:
     if isinstance(value, jax.core.Tracer):
         return
     if not np.all(constraint_of(node.type)(np.asarray(value, float))):
-        raise ValueError(f"`{node.name}` is {node.type}, but its starting value is {value}")
+        raise UsageError(f"`{node.name}` is {node.type}, but its starting value is {value}")
 
 
 def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
     size = axis.size if axis.size is not None else data.get(str(axis))
     if size is None:
         what = f"the size of `{axis}` is needed for the parameter `{node.name}`"
-        raise ValueError(f"{what}: pass the bound data")
+        raise UsageError(f"{what}: pass the bound data")
     return int(size)
 
 

@@ -12,6 +12,7 @@ from dpc.dsl.graph.passes.parts import draws_given
 from dpc.dsl.lower.run import run_graph
 
 from ..data.bound import Data
+from ..exits import UsageError
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -102,7 +103,7 @@ class Functions:
         if (name, NOTHING) not in self._compiled:
             needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
             if needed not in self.defined:
-                raise ValueError(f"the model {self.graph.name!r} {MISSING[needed]}")
+                raise UsageError(f"the model {self.graph.name!r} {MISSING[needed]}")
             self._compiled[name, NOTHING] = compiled(transform(self.defined[needed]))
         arrays, sizes = split_data(data or {}, self.dims)
         return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
@@ -125,7 +126,7 @@ class Functions:
         if ("sample", given) not in self._compiled:
             functions = self.load(draws_given(self.graph, given)) if given else self.defined
             if "sample" not in functions:
-                raise ValueError("nothing in this model is random")
+                raise UsageError("nothing in this model is random")
             self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
         return self._compiled["sample", given]
 

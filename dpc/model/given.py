@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.graph.types import IndexOf
+from dpc.dsl.graph.types import IndexOf, Real
 
 from ..exits import UsageError
 
@@ -17,7 +19,7 @@ def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
     for name in sorted(given):
         if name.partition("[")[0] not in draws:
             hint = did_you_mean(name, draws)
-            raise ValueError(
+            raise UsageError(
                 f"`{name}` is not a random variable of the model{hint and f'; {hint}'}"
             )
     named = [name for name in given if name in graph.by_name]
@@ -43,15 +45,15 @@ def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
     missing = [name for name, node in wanted.items() if not node.observed and name not in values]
     if missing:
         every = f"give one for each of {', '.join(missing)}"
-        raise ValueError(f"no value for the draw `{missing[0]}`: {every}")
+        raise UsageError(f"no value for the draw `{missing[0]}`: {every}")
     for name, value in values.items():
         if name not in wanted:
             hint = did_you_mean(name, wanted)
-            raise ValueError(f"the model draws no `{name}`{hint and f'; {hint}'}")
+            raise UsageError(f"the model draws no `{name}`{hint and f'; {hint}'}")
         declared, shape = wanted[name].type, getattr(value, "shape", None)
         if shape is not None and len(declared.shape) != len(shape):
             what = f"`{name}` is {declared}, but its value has shape {shape}"
-            raise ValueError(f"{what}; use jax.vmap for many")
+            raise UsageError(f"{what}; use jax.vmap for many")
 
 
 def positions(
@@ -60,15 +62,30 @@ def positions(
     """Labels of draws as positions; what else evidence can be stays as it is."""
     found = dict(given)
     for name, value in given.items():
-        if not isinstance(value, str) or name not in graph.by_name:
+        if name not in graph.by_name:
             continue
         domain = graph[name].type.domain
+        if isinstance(domain, Real):
+            found[name] = as_numbers(name, value)
+        if not isinstance(value, str) or isinstance(domain, Real):
+            continue
         dim = domain.dim if isinstance(domain, IndexOf) else None
         own = getattr(dim, "labels", ()) or labels.get(str(dim), ())
         if own and value not in own:
             raise UsageError(f"`{name}` has the labels {', '.join(own)}, not {value}")
         found[name] = own.index(value) if own else _number(name, value)
     return found
+
+
+def as_numbers(name: str, value: Any) -> Any:
+    """The value of a continuous draw: a number or an array of them, also as the shell has it."""
+    value = _number(name, value) if isinstance(value, str) else value
+    if not isinstance(value, list | tuple | set):
+        return value
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"`{name}` takes numbers, not {value}") from None
 
 
 def _number(name: str, text: str) -> Any:

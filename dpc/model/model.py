@@ -409,16 +409,17 @@ class Model:
         """What the finite variables are, given what is known: all that `dpc query` answers.
 
         `ask` are variables ("a, b") or expressions ("a == yes"), one text or several; without a
-        question all marginals are given. `joint` are names, `map` is True or some names, `kl` is
-        another model or its path, `evidence` a CSV file of cases, `plot` a picture to write. `data`
-        are files or mappings. The answer is exact where that fits, and says so where it does not.
+        question all marginals are given. `joint` are the names of one, or texts "a, b" of
+        several, `map` is True or some names, `kl` is another model or its path, `evidence` a CSV
+        file of cases, `plot` a picture to write. `data` are files or mappings. The answer is exact
+        where that fits, and says so where it does not.
         """
         from ..finite.approximation import How
         from ..finite.query import Asked, query, read_memory
 
         asked = Asked(
             ask=_texts(ask),
-            joint=_texts(joint),
+            joint=_joints(joint),
             logz=logz,
             entropy=entropy,
             kl=kl,
@@ -805,6 +806,12 @@ class Model:
         `model.notes` say what was done.
         """
         return self.posteriors.with_missing(sources, sizes)
+
+
+def _joints(joint: str | Sequence[str]) -> tuple[str, ...]:
+    """Names alone are those of one joint; texts such as "a, b" are a joint each."""
+    texts = _texts(joint)
+    return texts if any("," in text for text in texts) else tuple(filter(None, [",".join(texts)]))
 
 
 def _texts(text: str | Sequence[str]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from dpc.inference.mcmc.container import Coordinates, container, dataset, group,
 from dpc.inference.mcmc.run import key_for, over_draws
 
 from ..data.bound import Data
+from ..exits import UsageError
 
 Values = dict[str, Any]
 
@@ -109,14 +110,14 @@ def _split(model: Any, values: Values) -> tuple[Values, Values]:
 
 def recover(model: Any, values: Values, data: Data, question: str, seed: int) -> Values:
     if not model.posteriors.as_written.sites.hidden:
-        raise ValueError("no finite variable was summed over: there is nothing to recover")
+        raise UsageError("no finite variable was summed over: there is nothing to recover")
     answers = {
         "marginals": lambda v, key: model.marginals(*_given(model, v, data)),
         "mode": lambda v, key: model.mode(*_given(model, v, data)),
         "sample": lambda v, key: model.questions.known(*_given(model, v, data)).sample(key, None),
     }
     if question not in answers:
-        raise ValueError(f"{question!r} is not one of {', '.join(answers)}")
+        raise UsageError(f"{question!r} is not one of {', '.join(answers)}")
     known = {name: value for name, value in values.items() if _is_site(model.graph, name)}
     found: Values = over_draws(answers[question], known, key_for("groups", seed))
     return found

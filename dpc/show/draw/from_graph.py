@@ -11,6 +11,7 @@ from dpc.dsl.graph.dependence import offset_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 
+from ...exits import UsageError
 from .picture import Arrow, Box, BoxKind, Picture, Plate
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def picture_of_marginals(
 ) -> Picture:
     """One chart for every variable, arrows from parents to children."""
     if len(marginals) > MOST_MARGINALS:
-        raise ValueError(
+        raise UsageError(
             f"a picture of {len(marginals):,} variables cannot be read: ask for fewer, at most "
             f"{MOST_MARGINALS}"
         )
