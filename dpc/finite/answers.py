@@ -10,7 +10,7 @@ import numpy as np
 from dpc.dsl.record import Record
 
 from ..show.answer import Answer
-from ..show.table import Table
+from ..show.table import AnswerTable
 from .approximation import Finding
 from .discrete import Discrete
 
@@ -25,7 +25,7 @@ class FiniteAnswer(Record):
 
     question: str
     content: Any
-    table: Table
+    table: AnswerTable
     found: Finding = Finding(None)
     errors: Any = None
 
@@ -64,7 +64,7 @@ class Answers(Answer, Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.found)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         return [part.table for part in self.parts]
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _add(found: dict[str, Any], question: str, content: Any) -> None:
 
 def number_answer(question: str, name: str, found: Finding) -> FiniteAnswer:
     error = () if found.errors is None else ("±", f"{found.errors:.2g}")
-    table = Table((), [(name, f"{found.value:.10g}", *error)])
+    table = AnswerTable((), [(name, f"{found.value:.10g}", *error)])
     return FiniteAnswer(question, found.value, table, found, found.errors)
 
 
@@ -100,7 +100,7 @@ def moments_answer(text: str, found: Finding) -> FiniteAnswer:
     row: tuple[Any, ...] = (text, mean, sd)
     if found.errors is not None:
         head, row = (*head, "standard error of the mean"), (*row, float(found.errors))
-    table = Table(head, [row], {"standard error of the mean": ".2g"})
+    table = AnswerTable(head, [row], {"standard error of the mean": ".2g"})
     return FiniteAnswer("expectation", content, table, found, found.errors)
 
 
@@ -114,7 +114,7 @@ def marginals_answer(found: Finding, discrete: Discrete, given: Mapping[str, Any
             error = (errors[name][state],) if errors else ()
             rows.append((shown, state, p, *error))
     head = ("variable", "state", *_probability(found))
-    table = Table(head, rows, PROBABILITY, bars="probability", grouped=True)
+    table = AnswerTable(head, rows, PROBABILITY, bars="probability", grouped=True)
     return FiniteAnswer("marginals", marginals, table, found, errors or None)
 
 
@@ -133,7 +133,7 @@ def joint_answer(names: list[str], discrete: Discrete, found: Finding) -> Finite
         labels = (own[i] for own, i in zip(states, place, strict=True))
         error = () if errors is None else (float(errors[place]),)
         rows.append((*labels, float(probabilities[place]), *error))
-    table = Table((*names, *_probability(found)), rows, PROBABILITY, bars="probability")
+    table = AnswerTable((*names, *_probability(found)), rows, PROBABILITY, bars="probability")
     content = {"variables": names, "states": states, "probabilities": probabilities.tolist()}
     spread = None if errors is None else errors.tolist()
     return FiniteAnswer("joint", content, table, found, spread)
@@ -163,7 +163,7 @@ def configurations_answer(
     names = labelled[0] if labelled else {}
     rows = [first, *((name, *(states[name] for states in labelled)) for name in names)]
     content = items[0] if question == "map" else items
-    return FiniteAnswer(question, content, Table((), rows), found)
+    return FiniteAnswer(question, content, AnswerTable((), rows), found)
 
 
 def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnswer:
@@ -173,4 +173,4 @@ def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnsw
         for k in range(count)
     ]
     content = [dict(zip(states, row, strict=True)) for row in rows]
-    return FiniteAnswer("samples", content, Table(tuple(states), rows), found)
+    return FiniteAnswer("samples", content, AnswerTable(tuple(states), rows), found)

@@ -11,7 +11,7 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.inference.queries import infer_cases
 
 from ..exits import UsageError
-from ..show.table import Table
+from ..show.table import AnswerTable
 from .answers import FiniteAnswer
 from .discrete import Discrete
 
@@ -100,7 +100,7 @@ def answer_cases(
         "log_evidence": answers.log_evidence.tolist(),
         "marginals": {name: table.tolist() for name, table in marginals.items()},
     }
-    return FiniteAnswer("cases", content, Table(head, rows, dict.fromkeys(head, ".6f")))
+    return FiniteAnswer("cases", content, AnswerTable(head, rows, dict.fromkeys(head, ".6f")))
 
 
 def read_cases(path: str) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from dpc.estimators.errors import EstimatorError
 
 from ..exits import UsageError
 from ..show.answer import Answer
-from ..show.table import Table
+from ..show.table import AnswerTable
 from .gradient import Estimates, Estimator, verify_objective, verify_samples
 from .reference import Reference, exact_reference
 
@@ -73,12 +73,12 @@ class Comparison(Answer, Record):
     def warnings(self) -> tuple[str, ...]:
         return tuple(f"not for `{r.draw}`: {r.method}, {r.reason}" for r in self.refused)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         measures = ("|bias|", "± by chance", "variance", "time, us", "variance x time")
         head = ("draw", "method", *measures, "")
         formats = {"|bias|": ".2g", "± by chance": "± .2g", "variance": ".4g", "time, us": ".3g"}
         rows = [self._row(variant) for variant in self.variants]
-        return [Table(head, rows, {**formats, "variance x time": ".3g"})]
+        return [AnswerTable(head, rows, {**formats, "variance x time": ".3g"})]
 
     def _row(self, variant: Variant) -> tuple[Any, ...]:
         bias, chance = variant.bias(self.reference)

@@ -15,7 +15,7 @@ from dpc.dsl.record import Record
 from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.entries import entry_names
-from ..show.table import Table
+from ..show.table import AnswerTable
 from .choose import EstimatorChoice
 
 if TYPE_CHECKING:
@@ -117,13 +117,13 @@ class Gradient(Answer, Mapping[str, Any], Record):
 
     # ---- as tables
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         head = ("", "exact") if self.exact else ("", "estimate", "± standard error")
         rows: list[tuple[Any, ...]] = []
         for text, moments, place in self._numbers():
             error = () if self.exact else (f"± {float(np.ravel(moments.error)[place]):.2g}",)
             rows.append((text, float(np.ravel(moments.mean)[place]), *error))
-        return [Table(head, rows)]
+        return [AnswerTable(head, rows)]
 
     def _numbers(self) -> Iterator[tuple[str, EstimateMoments, int]]:
         """The value, its derivatives, and the second ones of each pair once."""
@@ -145,7 +145,7 @@ class Gradient(Answer, Mapping[str, Any], Record):
         if not self.choices:
             return [how]
         rows = [(choice.name, str(choice), choice.reason) for choice in self.choices]
-        return [how, "", *Table(("draw", "estimator", "why"), rows).lines()]
+        return [how, "", *AnswerTable(("draw", "estimator", "why"), rows).lines()]
 
     def to_dict(self) -> dict[str, Any]:
         estimates = self.estimates

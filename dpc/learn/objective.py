@@ -25,7 +25,7 @@ from ..gradient.optimise import (
 from ..model.keeper import Keeper, digest
 from ..show.answer import Answer
 from ..show.entries import entry_names
-from ..show.table import Table
+from ..show.table import AnswerTable
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -56,12 +56,12 @@ class ObjectiveFit(Answer):
     def warnings(self) -> tuple[str, ...]:
         return (self._left,) if self._left else ()
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         rows: list[tuple[Any, ...]] = []
         for name, value in self.params.items():
             entries = entry_names(name, self.types[name], value.shape, self.labels)
             rows += zip(entries, value.ravel().tolist(), strict=True)
-        return [Table(("parameter", "value"), rows)]
+        return [AnswerTable(("parameter", "value"), rows)]
 
     def after(self) -> list[str]:
         mean = f"{self.objective} {self.value:.6g} ± {self.error:.2g} over the last quarter"

@@ -19,7 +19,7 @@ from ..data.errors import problem
 from ..finite.discrete import KnownArrays, states_of
 from ..model.given import random_ancestors
 from ..show.answer import Answer
-from ..show.table import Table
+from ..show.table import AnswerTable
 from .cases import Cases, first_dim
 from .likelihood import Likelihood
 from .means import HiddenMeans, Means, why_no_mean
@@ -71,21 +71,21 @@ class Predictions(Answer, Record):
     def after(self) -> list[str]:
         return [f"note: {note}" for note in self.notes]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         """A table for the draws of each shape: a row for each case and place."""
         shapes: dict[tuple[str, ...], list[str]] = {}
         for name, own in self.draws.items():
             shapes.setdefault(tuple(map(str, own.axes)), []).append(name)
         return [self._table(axes, names) for axes, names in shapes.items()]
 
-    def _table(self, axes: tuple[str, ...], names: list[str]) -> Table:
+    def _table(self, axes: tuple[str, ...], names: list[str]) -> AnswerTable:
         head = ["case"] if len(self.cases) > 1 else []
         head += axes
         for name in names:
             states = self.draws[name].states
             own = [f"{name}={state}" for state in states] if states else [f"{name}.sd"]
             head += [name, *own]
-        return Table(tuple(head), list(self._rows(axes, names)), most=MOST_ROWS, more=MORE)
+        return AnswerTable(tuple(head), list(self._rows(axes, names)), most=MOST_ROWS, more=MORE)
 
     def _rows(self, axes: tuple[str, ...], names: list[str]) -> Iterator[tuple[Any, ...]]:
         for number, case in enumerate(self.cases):
@@ -110,9 +110,9 @@ class CaseLikelihoods(Answer, Record):
     cases: tuple[str, ...]
     each: Array
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         rows = list(zip(self.cases, self.each.tolist(), strict=True))
-        return [Table(("case", "log p"), rows, most=MOST_ROWS, more=MORE)]
+        return [AnswerTable(("case", "log p"), rows, most=MOST_ROWS, more=MORE)]
 
     def to_dict(self) -> dict[str, Any]:
         return {"cases": list(self.cases), "log_likelihood": plain(self.each)}

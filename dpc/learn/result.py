@@ -14,7 +14,7 @@ from dpc.dsl.record import NOTHING, Record
 from ..exits import UsageError
 from ..show.answer import Answer
 from ..show.entries import entry_names
-from ..show.table import Table
+from ..show.table import AnswerTable
 
 MOST_ROWS = 40
 Values = dict[str, Any]
@@ -91,10 +91,14 @@ class Fit(Answer, Record):
     def before(self) -> list[str]:
         return [f"{self.method}: {self.why}"]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
         formats = {"std. error": ".2g"}
-        return [Table(head, self._rows(), formats, most=MOST_ROWS, more="-o fit.json has them all")]
+        return [
+            AnswerTable(
+                head, self._rows(), formats, most=MOST_ROWS, more="-o fit.json has them all"
+            )
+        ]
 
     def _rows(self) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []

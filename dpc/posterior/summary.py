@@ -12,7 +12,7 @@ from dpc.inference.mcmc.container import ess, group, has_group, mcse, rhat
 
 from ..show.answer import Answer
 from ..show.entries import entry_names
-from ..show.table import Table, columns
+from ..show.table import AnswerTable, columns
 
 MOST_ROWS = 40
 FEWEST = 3
@@ -134,9 +134,9 @@ class PosteriorSummary(Answer, Record):
     def before(self) -> list[str]:
         return [_headline(self.content)]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         real, finite = self.content["variables"], self.content["finite"]
-        tables: list[Table] = []
+        tables: list[AnswerTable] = []
         if real:
             keys = [key for key in TITLES if key in real[0]]
             rows = [tuple(row[key] for key in keys) for row in real]
@@ -152,7 +152,7 @@ class PosteriorSummary(Answer, Record):
         return [*(advice or ["nothing speaks against these draws"]), *notes]
 
 
-class EntryTable(Table):
+class EntryTable(AnswerTable):
     """Every variable has some rows, however many entries another has; no number is a dash."""
 
     def lines(self) -> list[str]:

@@ -1,6 +1,7 @@
 """What every answer can do: print as the shell prints it, show in a notebook, become data."""
 
 import json
+from abc import ABC, abstractmethod
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,23 @@ from typing import Any
 from dpc.dsl.files import write_whole
 
 from ..exits import UsageError
-from .table import Table
+from .table import AnswerTable
 
 
-class Answer:
+class Answer(ABC):
     """An answer to a question. A kind of answer says what it is as plain data and as tables.
 
     `before` and `after` are lines around its tables. `warnings` are what has to be said of it; the
     shell says them on stderr.
     """
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts: what `--json` prints."""
-        raise NotImplementedError
 
-    def tables(self) -> list[Table]:
-        raise NotImplementedError
+    @abstractmethod
+    def tables(self) -> list[AnswerTable]:
+        """All that it says, in rows."""
 
     def before(self) -> list[str]:
         return []

@@ -7,7 +7,7 @@ from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.types import Dim
 
 from .answer import Answer
-from .table import Table, columns
+from .table import AnswerTable, columns
 
 
 class Info(Answer):
@@ -15,7 +15,7 @@ class Info(Answer):
         self.graph = graph
         self.kind = classify(graph)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         return []
 
     def before(self) -> list[str]:

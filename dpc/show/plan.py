@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .answer import Answer
-from .table import Table
+from .table import AnswerTable
 
 if TYPE_CHECKING:
     from dpc.inference.planning.plan import Plan
@@ -19,7 +19,7 @@ class EliminationPlan(Answer):
     def __init__(self, plan: Plan):
         self.plan = plan
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         return []
 
     def before(self) -> list[str]:
@@ -46,9 +46,9 @@ class EstimatorPlan(Answer):
         exact = "the objective has no random part: its gradient is exact"
         return [] if self.choices else [exact]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         rows = [(c.name, str(c), c.points, c.reason) for c in self.choices]
-        return [Table(("draw", "estimator", "points", "why"), rows)] if rows else []
+        return [AnswerTable(("draw", "estimator", "points", "why"), rows)] if rows else []
 
     def to_dict(self) -> dict[str, Any]:
         rows = [

@@ -12,7 +12,7 @@ BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-class Table(Record):
+class AnswerTable(Record):
     """`head` names the columns, none for a table that needs no names; cells are as they are.
 
     `formats` say how numbers of a column are written. The column `bars` is drawn beside the

@@ -10,7 +10,7 @@ from dpc.dsl.graph.types import Dim, IndexOf
 
 from ..exits import UsageError
 from .answer import Answer
-from .table import Table
+from .table import AnswerTable
 
 if TYPE_CHECKING:
     from ..data.bound import Data
@@ -41,9 +41,9 @@ class Samples(Answer):
         nodes = [node for node in model.graph.nodes if node.name in draws]
         self.draws = {n.name: readable(draws[n.name], n.type, labels) for n in nodes}
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[AnswerTable]:
         rows = list(zip(*self.draws.values(), strict=True))
-        return [Table(tuple(self.draws), rows)]
+        return [AnswerTable(tuple(self.draws), rows)]
 
     def to_dict(self) -> Values:
         return self.draws
@@ -58,8 +58,8 @@ class Computed(Answer):
     def __getitem__(self, name: str) -> Any:
         return self.found[name]
 
-    def tables(self) -> list[Table]:
-        return [Table((), list(self.found.items()))]
+    def tables(self) -> list[AnswerTable]:
+        return [AnswerTable((), list(self.found.items()))]
 
     def to_dict(self) -> Values:
         return self.found
