@@ -87,7 +87,7 @@ def _infer_own(symbol: Symbol, given: Sequence[CallArgument], span: Span, ctx: C
         return c.Const(span, signature.result, 0)
     for argument, (name, type_) in zip(given, signature.parameters, strict=True):
         require_type(argument.value, type_, f"`{name}` of `{symbol.name}`", ctx)
-    return c.Call(span, signature.result, symbol.name, tuple(g.value for g in given))
+    return c.CallFn(span, signature.result, symbol.name, tuple(g.value for g in given))
 
 
 def require_type(value: c.Core, wanted: Type, what: str, ctx: Context) -> None:

@@ -16,7 +16,7 @@ class Mention(Record):
     indices: tuple[s.Expr, ...] | None = None
 
 
-def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
+def mentions(node: s.SyntaxNode, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
     if isinstance(node, s.Name):
         if node.name not in bound:
             yield Mention(node.name, node.span)
@@ -42,7 +42,7 @@ def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Ment
         yield from _mentions_of(node, bound)
 
 
-def _mentions_of(node: s.Node, bound: frozenset[str]) -> Iterator[Mention]:
+def _mentions_of(node: s.SyntaxNode, bound: frozenset[str]) -> Iterator[Mention]:
     for child in children(node):
         yield from mentions(child, bound)
 

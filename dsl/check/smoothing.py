@@ -140,7 +140,7 @@ def _report_lost_derivatives(
 def _moves_jumps(body: c.Core, context: _SmoothingReport) -> Iterator[str]:
     """Real variables inside the hard operations of a statement."""
     for core in c.walk(body):
-        calls_hard = isinstance(core, c.Call) and core.function in context.hard_functions
+        calls_hard = isinstance(core, c.CallFn) and core.function in context.hard_functions
         loops = isinstance(core, c.Loop) and any(map(is_hard, c.walk(core.condition)))
         if is_hard(core) or calls_hard or loops:
             yield from (ref.name for ref, _ in reads(core) if isinstance(ref.type.domain, Real))
@@ -198,7 +198,7 @@ def _stays_hard(core: c.Core | c.Law, context: _SmoothingReport) -> tuple[str, s
     if _selects(core):
         help = "use it as an index in this statement: `v[argmax(x)]`"
         return "an index by itself is whole, so this stays hard", help
-    if isinstance(core, c.Call) and core.function in context.hard_functions:
+    if isinstance(core, c.CallFn) and core.function in context.hard_functions:
         return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
     if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
         return f"`{core.function}` has no soft meaning and stays hard", whole

@@ -58,7 +58,7 @@ def _used_names(flat: FlatStmt) -> set[str]:
     return found
 
 
-def _keys(node: s.Node) -> Iterator[s.Key]:
+def _keys(node: s.SyntaxNode) -> Iterator[s.Key]:
     """The labels that tables name in their rows and columns."""
     if isinstance(node, s.Key):
         yield node

@@ -71,11 +71,14 @@ class Apply(Core):
     row: str = ""
 
 
-class Call(Core):
+class CallFn(Core):
     """A function of the program, or one that the caller binds from Python."""
 
     function: str
     arguments: tuple[Core, ...]
+
+
+Call = CallFn  # the name that dpc/finite, dpc/gradient and dpc/learn still use
 
 
 class If(Core):

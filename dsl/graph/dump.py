@@ -79,7 +79,7 @@ _SHOW: dict[type, Any] = {
     c.Ref: lambda core: core.name,
     c.At: lambda core: f"{show(core.base)}[{', '.join(map(show, core.indices))}]",
     c.Apply: _show_apply,
-    c.Call: lambda core: f"{core.function}({', '.join(map(show, core.arguments))})",
+    c.CallFn: lambda core: f"{core.function}({', '.join(map(show, core.arguments))})",
     c.If: _show_if,
     c.Loop: _show_loop,
     c.Reduce: _show_reduce,

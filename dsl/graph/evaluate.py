@@ -226,7 +226,7 @@ class Evaluator:
             raise NeedsJax(core.function)
         return np.array(found).reshape(lead + found[0].shape)
 
-    def _call(self, core: c.Call, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def _call(self, core: c.CallFn, axes: Axes, variables: Mapping[str, Array]) -> Array:
         function = self.functions[core.function]
         if function.body is None:
             raise NeedsJax(core.function)
@@ -319,7 +319,7 @@ _RULES: dict[type[c.Core], Callable[..., Array]] = {
     c.At: Evaluator._at,
     c.Lookup: Evaluator._lookup,
     c.Apply: Evaluator._apply,
-    c.Call: Evaluator._call,
+    c.CallFn: Evaluator._call,
     c.If: Evaluator._if,
     c.Stack: Evaluator._stack,
     c.Build: Evaluator._build,

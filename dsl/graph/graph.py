@@ -206,7 +206,7 @@ def _verify_references(node: Node, graph: Graph) -> None:
                     core.name in node.parents,
                     f"{node.name} mentions {core.name}, which is not its parent",
                 )
-            elif isinstance(core, c.Call):
+            elif isinstance(core, c.CallFn):
                 _require(
                     core.function in functions,
                     f"{node.name} calls {core.function}, which does not exist",

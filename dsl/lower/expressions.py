@@ -174,7 +174,7 @@ def _needs_float(core: c.Apply, value: c.Core) -> bool:
     return is_whole and isinstance(core.type.domain, Real) and bool(value.type.shape)
 
 
-def _lower_call(core: c.Call, scope: Scope) -> Value:
+def _lower_call(core: c.CallFn, scope: Scope) -> Value:
     lowered = [lower(argument, scope) for argument in core.arguments]
     path = scope.names[core.function]
     if core.function in scope.needs.vectorized:
@@ -235,7 +235,7 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Ref: _lower_ref,
     c.At: lambda core, scope: lower_at(core, scope, lower),
     c.Apply: _lower_apply,
-    c.Call: _lower_call,
+    c.CallFn: _lower_call,
     c.If: _lower_if,
     c.Loop: _lower_loop,
     c.Reduce: lambda core, scope: lower_reduce(core, scope, lower),

@@ -101,7 +101,7 @@ class _Relaxer:
             return self.log_density(core)
         if isinstance(core, c.Divergence):
             return core.replace(law=self.law(core.law), other=self.law(core.other))
-        if isinstance(core, c.Call):
+        if isinstance(core, c.CallFn):
             return self.call(core)
         if isinstance(core, c.Apply) and core.function == "one_hot":
             return self.simplex(core.arguments[0][1])
@@ -219,7 +219,7 @@ class _Relaxer:
         )
         return _mixed(self.truth(core.value), yes, no)
 
-    def call(self, core: c.Call) -> c.Core:
+    def call(self, core: c.CallFn) -> c.Core:
         """Functions of the program are written out; a caller's take relaxed values."""
         function = self.functions[core.function]
         if function.body is None:

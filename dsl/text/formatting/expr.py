@@ -81,7 +81,7 @@ class ExprBuilder:
     def bracket(
         self,
         signs: str,
-        items: Iterable[s.Node],
+        items: Iterable[s.SyntaxNode],
         build: Callable[[Any, Parts], None],
         end: int,
         *,
