@@ -1,7 +1,5 @@
 """From typed program to graph."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from .graph import Graph, Kind, Node

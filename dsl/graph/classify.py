@@ -1,7 +1,5 @@
 """What kind of model a graph is, what structure it has, and why we say so."""
 
-from __future__ import annotations
-
 from ..record import Record
 from . import core as c
 from .dependence import offset_of

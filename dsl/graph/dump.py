@@ -1,7 +1,5 @@
 """Stages as text: core expressions like the language, every index and argument spelled out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..record import Record

@@ -6,8 +6,6 @@ then the axes of the value itself. What is not known here raises NeedsJax, and t
 compiled way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The variables that a statement reads, and the parts of them that get noise one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any

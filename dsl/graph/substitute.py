@@ -1,7 +1,5 @@
 """Values in the place of variables, and new names for what an expression binds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What checking gives: every statement with types, and nothing left of names that mean nothing."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from ..record import Record

@@ -8,8 +8,6 @@ so that one program serves all lengths. It is possible where steps are spoken of
 so on alone.
 """
 
-from __future__ import annotations
-
 from .. import core as c
 from ..dependence import offset_of, reads_any
 from ..finite import finite_draws

@@ -6,8 +6,6 @@ computed: what was seen, and flat unknowns `x.missing` for the rest, with the de
 a factor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`with noncentered`: x ~ Normal(m, s) becomes raw ~ Normal(0, 1) and x := m + s * raw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .. import core as c

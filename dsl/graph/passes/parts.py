@@ -1,7 +1,5 @@
 """Parts of a model: some draws are given, by data or by a guide, and what is not needed goes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
 from ...diagnostics import Diagnostic, DpError

@@ -5,8 +5,6 @@ log p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What h
 is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

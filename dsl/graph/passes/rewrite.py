@@ -1,7 +1,5 @@
 """What a rewrite is: a pure function from graph to graph, whose result is verified."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar

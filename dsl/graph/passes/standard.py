@@ -1,7 +1,5 @@
 """The passes that make a graph whole: every builder and every other rewrite ends with them."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush

@@ -3,8 +3,6 @@
 Each is a pure function from graph to graph, and its result is verified.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

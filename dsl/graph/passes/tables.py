@@ -1,7 +1,5 @@
 """Tables of constants as parameters, for files that have nothing else to learn."""
 
-from __future__ import annotations
-
 from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
