@@ -12,6 +12,7 @@ from functools import cached_property
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences, lag_along, offset_of
 from ..graph.graph import Node
+from ..graph.substitute import bound_in
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
 from ..record import NOTHING, Record
@@ -84,7 +85,7 @@ class _ScanFrame(Record):
                     others.add(index.name)
                 elif isinstance(index, c.Bind):
                     own = index.name
-            others |= set(_bound_inside(piece.body))
+            others |= bound_in(piece.body)
         return free_name(own, others)
 
 
@@ -108,14 +109,6 @@ def recurrence_statements(
         for node in (nodes[name] for name in group.members)
     ]
     return _RecurrenceWriter(value_of, scope).write(_ScanFrame(group, parts, scope))
-
-
-def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
-    for core in c.walk(body):
-        if isinstance(core, c.Reduce | c.Build):
-            yield from (bind.name for bind in core.binders)
-        elif isinstance(core, c.Loop):
-            yield core.variable
 
 
 class _RecurrenceWriter:
