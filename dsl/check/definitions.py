@@ -15,7 +15,7 @@ from .expressions import bind_all, given_arguments, infer, join_types, require_c
 from .flatten import FlatStmt
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
-from .references import mentions
+from .references import binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
@@ -28,7 +28,7 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
     type_ = declared or _type_of_pieces(symbol, axes, pieces, ctx)
     if declared is None:
-        (ctx.facts.guide_types if ctx.guide else ctx.facts.types)[symbol.name] = type_
+        ctx.facts.types_of(ctx.guide)[symbol.name] = type_
     if len(pieces) < len(symbol.pieces) or not type_.known:
         return None
     is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
@@ -49,9 +49,8 @@ def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t
         count = min(count, len(declared.shape))
     axes: list[t.Dim | None] = [None] * count
     if declared:
-        axes[: len(declared.shape)] = [
-            axis if isinstance(axis, t.Dim) else None for axis in declared.shape[:count]
-        ]
+        known = declared.shape[:count]
+        axes[: len(known)] = [axis if isinstance(axis, t.Dim) else None for axis in known]
     for target in targets:
         for k, index in enumerate(target.indices[:count]):
             if axes[k] is None and isinstance(index, s.Binder):
@@ -68,9 +67,7 @@ def _check_target(
         here = _count(len(target.indices), "index", "indices")
         message = f"`{target.name.name}` has {own}, but {here} here"
         ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
-        return None, ctx.bind(
-            **{i.name.name: t.UNKNOWN for i in target.indices if isinstance(i, s.Binder)}
-        )
+        return None, ctx.bind(**dict.fromkeys(binder_names(target.indices), t.UNKNOWN))
     found: list[c.Bind | c.Core] = []
     inside = ctx
     for index, axis in zip(target.indices, axes, strict=True):
@@ -147,7 +144,7 @@ def _check_piece(
     settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
     body: c.Core | c.Law | None
     if isinstance(statement, s.DrawStmt):
-        body = _check_draw(statement, declared, len(axes), inside)
+        body = _check_draw(statement, declared, inside)
         if body:
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
             check_distribution_settings(body, settings, binders, statement.distribution.span, ctx)
@@ -182,12 +179,8 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
         ctx.error("E0216", message, value.span, help)
 
 
-def _check_draw(
-    statement: s.DrawStmt, declared: t.Type | None, count: int, ctx: Context
-) -> c.Law | None:
-    written = _written_type(statement.type, ctx) or (
-        declared and t.Type(declared.domain, declared.shape[count:])
-    )
+def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) -> c.Law | None:
+    written = _written_type(statement.type, ctx) or declared
     domain = written.domain if written else None
     dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
@@ -236,9 +229,8 @@ def _type_help(target: s.Target, given: t.Type, wanted: t.Type) -> str:
     if not t.same_shape(given.shape, wanted.shape):
         if target.indices or given.shape or not wanted.shape:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
-        binders = ", ".join(
-            f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False)
-        )
+        pairs = zip("ijklmn", wanted.shape, strict=False)
+        binders = ", ".join(f"{name} in {axis}" for name, axis in pairs)
         return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
     return f"declare it `: {show_kind(given.replace(shape=()))}`"
 

@@ -20,10 +20,9 @@ def mentions(node: s.SyntaxNode, bound: frozenset[str] = frozenset()) -> Iterato
     if isinstance(node, s.Name):
         if node.name not in bound:
             yield Mention(node.name, node.span)
-    elif (
-        isinstance(node, s.Index) and isinstance(node.base, s.Name) and node.base.name not in bound
-    ):
-        yield Mention(node.base.name, node.base.span, node.indices)
+    elif isinstance(node, s.Index) and isinstance(base := node.base, s.Name):
+        if base.name not in bound:
+            yield Mention(base.name, base.span, node.indices)
         for index in node.indices:
             yield from mentions(index, bound)
     elif isinstance(node, s.Reduction | s.Comprehension):

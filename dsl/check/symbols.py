@@ -209,9 +209,8 @@ class _Collector:
         elif self.symbols.objectives:
             also = (Label(self.symbols.objectives[0].statement.span, "the first objective"),)
             help = "a model has one objective: add the terms up"
-            flat.module.error(
-                self.report, "E0506", "a second objective", statement.span, help, also
-            )
+            own = "E0506", "a second objective", statement.span
+            flat.module.error(self.report, *own, help, also)
         else:
             self.symbols.objectives.append(flat)
 
