@@ -30,14 +30,12 @@ def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     own = tuple(b.name for b in core.binders)
     body = lower(core.body, inside)
     where = lower(core.where, inside.replace(soft=None)) if core.where else None
-    if core.operator in ("sum", "prod", "mean", "logsumexp") and not (
-        core.type.whole and core.operator != "mean"
-    ):
+    adds = core.operator in ("sum", "prod", "logsumexp") and not core.type.whole
+    if adds or core.operator == "mean":
         body = as_number(body, core.body.type, Type(Real()))
     rank = len(core.body.type.shape)
-    outer = tuple(
-        a for a in joint_axes([body, *([where] if where else [])], inside.order) if a not in own
-    )
+    used = joint_axes([body, *filter(None, [where])], inside.order)
+    outer = tuple(axis for axis in used if axis not in own)
     axes = outer + own
     body = full(body, axes, rank, inside, core.body.type.shape)
     mask = align(where, axes, rank).code if where else None

@@ -27,9 +27,8 @@ def lower_stack(core: c.Stack, scope: Scope, lower: Lower) -> Value:
 
 def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     """The entries as an array over the parents' values, indexed by them."""
-    parents = [
-        _position(lower(parent, scope.replace(soft=None)), parent) for parent in core.parents
-    ]
+    hard = scope.replace(soft=None)
+    parents = [_position(lower(parent, hard), parent) for parent in core.parents]
     numbers = [_literal(entry) for entry in core.entries]
     sizes = [_parent_size(parent) for parent in core.parents]
     if any(row is None for row in numbers):
