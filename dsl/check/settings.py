@@ -121,8 +121,7 @@ def _check_option(method: MethodRow, option: s.Argument, ctx: Context) -> list[t
     reported = len(ctx.facts.report)
     values = _option_values(option.value, wanted, ctx)
     if not values and len(ctx.facts.report) == reported:
-        is_choice = isinstance(wanted, tuple)
-        shown = f"one of {', '.join(wanted)}" if is_choice else _OPTION_VALUES[wanted]
+        shown = _OPTION_VALUES[wanted] if isinstance(wanted, str) else f"one of {', '.join(wanted)}"
         ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)
     return [(option.name, value) for value in values]
 
