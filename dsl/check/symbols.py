@@ -191,7 +191,7 @@ class _Collector:
             self.define(symbol, flat.guide)
 
     def definition(self, flat: FlatStmt, statement: s.DrawStmt | s.LetStmt | s.FactorStmt) -> None:
-        """A second piece joins the first: whether they overlap is a question of coverage.py."""
+        """A second piece joins the first: whether they overlap is a question of coverage."""
         kind = KINDS[type(statement)]
         symbol = _symbol(flat, statement.target.name, kind, pieces=(flat,))
         space = self.symbols.space(flat.guide)

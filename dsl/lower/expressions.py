@@ -7,21 +7,25 @@ from ..graph import core as c
 from ..graph.types import Bool, IndexOf, Int, Real, Type
 from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
+from .arrays import lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
 from .indexing import lower_at
 from .names import free_name
-from .reductions import lower_build, lower_reduce
 from .scope import Scope, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
-from .tables import lower_lookup, lower_stack
 from .value import Value, align, joint_axes
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 INFIX = {
     **dict(zip(COMPARISONS, ("<", "<=", ">", ">=", "==", "!="), strict=True)),
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**",
-    "and": "&", "or": "|",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "and": "&",
+    "or": "|",
 }
 
 

@@ -45,11 +45,9 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     except TooDeep as error:
         return Program(source, ()), [_too_deep(source, error.span)]
     deep = [s for s in statements if _depth_exceeds(s, MAX_DEPTH)]
-    return (
-        (Program(source, ()), [_too_deep(source, deep[0].span)])
-        if deep
-        else (Program(source, statements, comments), [])
-    )
+    if deep:
+        return Program(source, ()), [_too_deep(source, deep[0].span)]
+    return Program(source, statements, comments), []
 
 
 def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
@@ -137,9 +135,8 @@ def _starts_statement(line: str) -> bool:
 
 def _continues(previous: str, line: str) -> bool:
     """An indented line continues a statement that visibly is not over: one mistake, one report."""
-    return line[:1].isspace() and bool(
-        _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
-    )
+    is_open = _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
+    return line[:1].isspace() and bool(is_open)
 
 
 def _bracket_balance(line: str) -> int:
