@@ -12,7 +12,7 @@ from .raw import Array
 
 def is_plain(core: c.Core) -> bool:
     """What depends on data or calls a function of the program needs the compiled program."""
-    return not any(isinstance(part, c.Ref | c.Call) for part in c.walk(core))
+    return not any(isinstance(part, c.Ref | c.CallFn) for part in c.walk(core))
 
 
 def evaluate_default(node: Node, sizes: dict[str, int]) -> Array:

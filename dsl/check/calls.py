@@ -28,17 +28,15 @@ def infer_function(
     rows = functions_by_name().get(name, ())
     if not rows:
         _report_unknown(name, name_span, symbol, ctx)
-        return c.Const(span, UNKNOWN, 0)
-    if not all(_is_known(g.value) for g in given):
-        return c.Const(span, UNKNOWN, 0)
     misfits: list[Misfit] = []
-    for row in rows:
+    for row in rows if all(_is_known(g.value) for g in given) else ():
         try:
             fit = match_row(row.signature, given, span)
             return c.Apply(span, fit.type, name, fit.arguments, row.text)
         except Misfit as misfit:
             misfits.append(misfit)
-    _report_misfits(name, [row.text for row in rows], misfits, span, ctx)
+    if misfits:
+        _report_misfits(name, [row.text for row in rows], misfits, span, ctx)
     return c.Const(span, UNKNOWN, 0)
 
 
@@ -70,9 +68,8 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
         ctx.error("E0107", f"`{name}` is not a function", span, help)
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
-        help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE) or did_you_mean(
-            name, [*functions_by_name(), *own]
-        )
+        help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE)
+        help = help or did_you_mean(name, [*functions_by_name(), *own])
         help = help or "declare it: `fn` here, or `extern fn` to bind it from Python"
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 
@@ -87,7 +84,7 @@ def _infer_own(symbol: Symbol, given: Sequence[CallArgument], span: Span, ctx: C
         return c.Const(span, signature.result, 0)
     for argument, (name, type_) in zip(given, signature.parameters, strict=True):
         require_type(argument.value, type_, f"`{name}` of `{symbol.name}`", ctx)
-    return c.Call(span, signature.result, symbol.name, tuple(g.value for g in given))
+    return c.CallFn(span, signature.result, symbol.name, tuple(g.value for g in given))
 
 
 def require_type(value: c.Core, wanted: Type, what: str, ctx: Context) -> None:
@@ -215,9 +212,8 @@ def _draw_type(fit: RowMatch, expected: Dim | None) -> Type:
     if isinstance(domain, Real | Int) and arguments.keys() & {"lower", "upper"}:
         lower = arguments["lower"].type.bounds[0] if "lower" in arguments else domain.lower
         upper = arguments["upper"].type.bounds[1] if "upper" in arguments else domain.upper
-        return fit.type.replace(
-            domain=domain.replace(lower=max(lower, domain.lower), upper=min(upper, domain.upper))
-        )
+        bounds = {"lower": max(lower, domain.lower), "upper": min(upper, domain.upper)}
+        return fit.type.replace(domain=domain.replace(**bounds))
     return fit.type
 
 
@@ -229,9 +225,8 @@ def _report_unknown_distribution(name: str, span: Span, ctx: Context) -> None:
         help = "a value is given with `=`: `x = ...`"
         ctx.error("E0401", f"`{name}` is not a distribution", span, help)
         return
-    help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE) or did_you_mean(
-        name, distributions_by_name()
-    )
+    help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE)
+    help = help or did_you_mean(name, distributions_by_name())
     help = help or "`dpc explain distributions` lists them"
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 
@@ -242,14 +237,11 @@ def _report_distribution_misfit(
     code = {"E0202": "E0402", "E0201": "E0403"}.get(misfit.code, misfit.code)
     help = misfit.help
     if code == "E0402":
-        help = "it is written " + " or ".join(f"`{_call_form(r)}`" for r in rows)
+        params = [", ".join(p.name for p in other.signature.params) for other in rows]
+        help = "it is written " + " or ".join(f"`{row.name}({own})`" for own in params)
     elif "index it" in help:
         help = "a draw has one binder for each axis: `x[i in D] ~ Normal(a[i], s)`"
     ctx.error(code, misfit.message, misfit.span, help=help)
-
-
-def _call_form(row: Distribution) -> str:
-    return f"{row.name}({', '.join(p.name for p in row.signature.params)})"
 
 
 def _check_parameters(row: Distribution, fit: RowMatch, ctx: Context) -> None:

@@ -33,6 +33,9 @@ class ProgramFacts:
         self.unknown: set[str] = set()
         self.bound: set[str] = set()
 
+    def types_of(self, guide: bool) -> dict[str, Type]:
+        return self.guide_types if guide else self.types
+
 
 class Context(Record):
     """`variables` are binders, parameters and loop variables.
@@ -84,10 +87,11 @@ class Context(Record):
         found = self.symbol(name)
         return found.dim if found else None
 
+    def in_guide(self, symbol: Symbol) -> bool:
+        return self.guide and symbol.name in self.facts.symbols.guide
+
     def type_of(self, symbol: Symbol) -> Type | None:
-        if self.guide and symbol.name in self.facts.symbols.guide:
-            return self.facts.guide_types.get(symbol.name)
-        return self.facts.types.get(symbol.name)
+        return self.facts.types_of(self.in_guide(symbol)).get(symbol.name)
 
     def visible_names(self) -> list[str]:
         """Names as this module would write them, for suggestions."""

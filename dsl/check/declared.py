@@ -12,24 +12,22 @@ from .indexing import report_not_a_dim
 from .matching import show_kind
 from .symbols import TYPE_WORDS
 
+_BY_DIMS = "an array is written by its dims"
+_LABELS = "declare its labels: `dim Level = low | high`"
 TYPES_OF_OTHERS = {
     **dict.fromkeys(("float", "double", "number", "Float64"), "write `real`"),
     **dict.fromkeys(("integer", "long", "Int64"), "write `int`"),
     **dict.fromkeys(("boolean", "binary"), "write `bool`"),
-    **dict.fromkeys(
-        ("vector", "row_vector", "array"), "an array is written by its dims: `x[D] : real`"
-    ),
+    **dict.fromkeys(("vector", "row_vector", "array"), f"{_BY_DIMS}: `x[D] : real`"),
     "positive": "write `real(lower=0)`",
     "count": "write `int(lower=0)`",
     **dict.fromkeys(("unit", "probability"), "write `real(lower=0, upper=1)`"),
-    "matrix": "an array is written by its dims: `x[D, E] : real`",
+    "matrix": f"{_BY_DIMS}: `x[D, E] : real`",
     "cov_matrix": "write `covariance`",
     "corr_matrix": "write `correlation`",
     "cholesky_factor_cov": "write `cholesky`",
     "cholesky_factor_corr": "write `corr_cholesky`",
-    **dict.fromkeys(
-        ("string", "str", "categorical", "enum"), "declare its labels: `dim Level = low | high`"
-    ),
+    **dict.fromkeys(("string", "str", "categorical", "enum"), _LABELS),
 }
 
 
@@ -46,14 +44,11 @@ def resolve_type(written: s.TypeExpr, leading: tuple[s.Name, ...], ctx: Context)
 
 
 def resolve_dims(names: tuple[s.Name, ...], ctx: Context) -> t.Shape | None:
-    found: list[t.Dim] = []
-    for name in names:
-        dim = ctx.dim(name.name)
+    dims = [ctx.dim(name.name) for name in names]
+    for name, dim in zip(names, dims, strict=True):
         if dim is None:
             report_not_a_dim(name.name, name.span, ctx)
-        else:
-            found.append(dim)
-    return tuple(found) if len(found) == len(names) else None
+    return None if None in dims else tuple(dim for dim in dims if dim)
 
 
 def _constrained(
@@ -85,18 +80,13 @@ def _resolve_domain(written: s.TypeExpr, ctx: Context) -> t.Domain | None:
         return t.Bool()
     if word in t.CONSTRAINT_RANK:
         return t.CONSTRAINT_DOMAIN.get(word, t.Real())
-    dim = ctx.dim(word)
-    if dim is None and not _is_broken(word, ctx):
+    dim, symbol = ctx.dim(word), ctx.symbol(word)
+    if dim is None and not (symbol and symbol.kind == "broken"):
         dims = [d.name for d in ctx.facts.symbols.dims()]
         help = TYPES_OF_OTHERS.get(word) or did_you_mean(word, [*sorted(TYPE_WORDS), *dims])
         help = help or "types are real, int, bool, a dim, simplex, ordered, cholesky and their kin"
         ctx.error_once("E0109", f"there is no type `{word}`", word, written.name.span, help)
     return t.IndexOf(dim) if dim else None
-
-
-def _is_broken(name: str, ctx: Context) -> bool:
-    symbol = ctx.symbol(name)
-    return symbol is not None and symbol.kind == "broken"
 
 
 def _resolve_bounds(written: s.TypeExpr, ctx: Context) -> tuple[float, float]:

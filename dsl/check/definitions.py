@@ -1,21 +1,22 @@
 """Statements that define variables: `~`, `=`, `:=` and `factor`."""
 
 from collections.abc import Sequence
+from itertools import product
 
+from ..diagnostics import Label
 from ..graph import core as c
 from ..graph import types as t
-from ..graph.typed import Definition, Piece
+from ..graph.typed import Cut, Definition, Piece, cut_axis, interval
 from ..library.distributions import distributions_by_name
 from ..text import syntax as s
 from .calls import infer_distribution
 from .context import Context
-from .coverage import check_coverage
 from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, join_types, require_condition
 from .flatten import FlatStmt
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
-from .references import mentions
+from .references import binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
@@ -28,7 +29,7 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
     pieces = [p for flat in symbol.pieces if (p := _check_piece(flat, symbol, declared, axes, ctx))]
     type_ = declared or _type_of_pieces(symbol, axes, pieces, ctx)
     if declared is None:
-        (ctx.facts.guide_types if ctx.guide else ctx.facts.types)[symbol.name] = type_
+        ctx.facts.types_of(ctx.guide)[symbol.name] = type_
     if len(pieces) < len(symbol.pieces) or not type_.known:
         return None
     is_sound = len(ctx.facts.report) == reported and symbol.name not in ctx.facts.symbols.broken
@@ -49,9 +50,8 @@ def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t
         count = min(count, len(declared.shape))
     axes: list[t.Dim | None] = [None] * count
     if declared:
-        axes[: len(declared.shape)] = [
-            axis if isinstance(axis, t.Dim) else None for axis in declared.shape[:count]
-        ]
+        known = declared.shape[:count]
+        axes[: len(known)] = [axis if isinstance(axis, t.Dim) else None for axis in known]
     for target in targets:
         for k, index in enumerate(target.indices[:count]):
             if axes[k] is None and isinstance(index, s.Binder):
@@ -68,9 +68,7 @@ def _check_target(
         here = _count(len(target.indices), "index", "indices")
         message = f"`{target.name.name}` has {own}, but {here} here"
         ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
-        return None, ctx.bind(
-            **{i.name.name: t.UNKNOWN for i in target.indices if isinstance(i, s.Binder)}
-        )
+        return None, ctx.bind(**dict.fromkeys(binder_names(target.indices), t.UNKNOWN))
     found: list[c.Bind | c.Core] = []
     inside = ctx
     for index, axis in zip(target.indices, axes, strict=True):
@@ -147,7 +145,7 @@ def _check_piece(
     settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
     body: c.Core | c.Law | None
     if isinstance(statement, s.DrawStmt):
-        body = _check_draw(statement, declared, len(axes), inside)
+        body = _check_draw(statement, declared, inside)
         if body:
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
             check_distribution_settings(body, settings, binders, statement.distribution.span, ctx)
@@ -182,12 +180,8 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
         ctx.error("E0216", message, value.span, help)
 
 
-def _check_draw(
-    statement: s.DrawStmt, declared: t.Type | None, count: int, ctx: Context
-) -> c.Law | None:
-    written = _written_type(statement.type, ctx) or (
-        declared and t.Type(declared.domain, declared.shape[count:])
-    )
+def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) -> c.Law | None:
+    written = _written_type(statement.type, ctx) or declared
     domain = written.domain if written else None
     dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
@@ -236,9 +230,8 @@ def _type_help(target: s.Target, given: t.Type, wanted: t.Type) -> str:
     if not t.same_shape(given.shape, wanted.shape):
         if target.indices or given.shape or not wanted.shape:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
-        binders = ", ".join(
-            f"{name} in {axis}" for name, axis in zip("ijklmn", wanted.shape, strict=False)
-        )
+        pairs = zip("ijklmn", wanted.shape, strict=False)
+        binders = ", ".join(f"{name} in {axis}" for name, axis in pairs)
         return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
     return f"declare it `: {show_kind(given.replace(shape=()))}`"
 
@@ -320,3 +313,54 @@ def _type_by_distribution(distribution: s.Expr) -> t.Type | None:
 def _widened(type_: t.Type) -> t.Type:
     """The first value of a recurrence does not bound the later ones."""
     return t.REAL.replace(shape=type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_
+
+
+# ---- coverage: each element is defined exactly once
+#
+# The ends of all pieces cut every axis into ranges; a cell is one range of every axis.
+
+Box = tuple[tuple[Cut, Cut], ...]
+
+
+def check_coverage(symbol: Symbol, shape: t.Shape, pieces: list[Piece], ctx: Context) -> None:
+    boxes = [tuple(map(interval, piece.indices)) for piece in pieces]
+    axes = zip(zip(*boxes, strict=True), shape, strict=False)
+    for cell in product(*(cut_axis(intervals, axis.size) for intervals, axis in axes)):
+        owners = [piece for piece, box in zip(pieces, boxes, strict=True) if _contains(box, cell)]
+        if len(owners) > 1:
+            return _report_overlap(symbol, owners[0], owners[1], ctx)
+        if not owners:
+            return _report_gap(symbol, cell, pieces[0], ctx)
+    return None
+
+
+def _contains(box: Box, cell: Box) -> bool:
+    pairs = zip(box, cell, strict=True)
+    return all(low <= start and stop <= high for (low, high), (start, stop) in pairs)
+
+
+def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -> None:
+    is_draw = isinstance(second.body, c.Law)
+    help = "a variable has one value: remove one of the two, or make the ranges disjoint"
+    if first.indices:
+        help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
+    elif is_draw:
+        help = "a variable is drawn once: add terms to its log density with `factor name : ...`"
+    message = f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice"
+    ctx.error("E0501", message, second.span, help, also=(Label(first.span, "first here"),))
+
+
+def _report_gap(symbol: Symbol, cell: Box, piece: Piece, ctx: Context) -> None:
+    position = ", ".join(_show(interval) for interval in cell)
+    sign = "~" if isinstance(piece.body, c.Law) else "="
+    help = f"add a statement for it: `{symbol.name}[{position}] {sign} ...`"
+    if ".." in position:
+        help = "add a statement for that part"
+    ctx.error("E0502", f"nothing defines `{symbol.name}[{position}]`", piece.span, help)
+
+
+def _show(interval: tuple[Cut, Cut]) -> str:
+    (from_end, low), (to_end, high) = interval
+    if from_end == to_end and high == low + 1:
+        return str(low)
+    return f"{low or ''}..{high if (to_end, high) != (True, 0) else ''}"

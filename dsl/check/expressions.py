@@ -1,6 +1,6 @@
 """From syntax to core: every expression gets a type, or a report and the unknown type."""
 
-from math import isinf
+from math import inf, isinf
 
 from ..diagnostics import InternalError, did_you_mean
 from ..graph import core as c
@@ -29,8 +29,7 @@ def infer(expr: s.Expr, ctx: Context, hint: t.Axis | None = None) -> c.Core:
             return c.Const(expr.span, t.Type(t.Bool()), expr.value)
         case s.String():
             help = "labels are written without quotes"
-            ctx.error("E0209", "a quoted text is not a value", expr.span, help)
-            return unknown(expr.span)
+            return refuse("E0209", "a quoted text is not a value", expr.span, ctx, help)
         case s.Group():
             return infer(expr.inner, ctx, hint)
         case s.Unary():
@@ -39,9 +38,7 @@ def infer(expr: s.Expr, ctx: Context, hint: t.Axis | None = None) -> c.Core:
             given = given_arguments(expr.arguments, ctx)
             return infer_function(name.name, given, expr.span, name.span, ctx)
         case s.Table():
-            from .tables import (
-                infer_value_table,  # made of expressions: the circle is in the language
-            )
+            from .tables import infer_value_table  # made of expressions, as the language is
 
             return infer_value_table(expr, ctx)
         case s.Name():
@@ -67,14 +64,20 @@ def unknown(span: Span) -> c.Core:
     return c.Const(span, t.UNKNOWN, 0)
 
 
+def refuse(code: str, message: str, span: Span, ctx: Context, help: str = "") -> c.Core:
+    """The unknown value, after a report."""
+    ctx.error(code, message, span, help)
+    return unknown(span)
+
+
 # ---- literals and names
 
 
 def _infer_number(expr: s.Number, ctx: Context) -> c.Core:
     value = expr.value
     if isinf(value):
-        ctx.error("E0218", "this number is too large", expr.span, "the largest is about 1.8e308")
-        return unknown(expr.span)
+        help = "the largest is about 1.8e308"
+        return refuse("E0218", "this number is too large", expr.span, ctx, help)
     domain = t.Int(value, value) if isinstance(value, int) else t.Real(value, value)
     return c.Const(expr.span, t.Type(domain), value)
 
@@ -102,21 +105,19 @@ def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
         what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
         help = f"its size is `size({expr.name})`" if symbol.dim else ""
         help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
-        ctx.error("E0207", f"`{expr.name}` is {what}, not a value", expr.span, help=help)
-        return unknown(expr.span)
+        return refuse("E0207", f"`{expr.name}` is {what}, not a value", expr.span, ctx, help)
+    closed = ctx.closed if symbol.kind not in ctx.open else ""
     if symbol.kind == "factor":
         help = "give the expression a name with `=`"
-        ctx.error("E0207", f"`{expr.name}` is a factor, not a value", expr.span, help)
-        return unknown(expr.span)
-    if ctx.closed and symbol.kind not in ctx.open:
-        ctx.error("E0108", f"`{expr.name}` cannot be used here: {ctx.closed}", expr.span)
-        return unknown(expr.span)
-    if ctx.guide and symbol.kind == "let" and symbol.name not in ctx.facts.symbols.guide:
-        message = f"`{expr.name}` cannot be used here: a guide sees no values of the model"
-        ctx.error("E0108", message, expr.span, "compute it inside the guide, under another name")
-        return unknown(expr.span)
-    type_ = ctx.type_of(symbol)
-    return c.Ref(expr.span, type_ or t.UNKNOWN, symbol.name)
+        return refuse("E0207", f"`{expr.name}` is a factor, not a value", expr.span, ctx, help)
+    help = ""
+    if not closed and ctx.guide and symbol.kind == "let" and not ctx.in_guide(symbol):
+        closed = "a guide sees no values of the model"
+        help = "compute it inside the guide, under another name"
+    if closed:
+        message = f"`{expr.name}` cannot be used here: {closed}"
+        return refuse("E0108", message, expr.span, ctx, help)
+    return c.Ref(expr.span, ctx.type_of(symbol) or t.UNKNOWN, symbol.name)
 
 
 def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
@@ -129,10 +130,9 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
     if len(dims) == 1:
         return label_constant(expr.name, dims[0], expr.span)
     if dims:
-        forms = " or ".join(f"`{d}.{expr.name}`" for d in dims)
-        help = f"write {forms}"
-        ctx.error("E0105", f"the label `{expr.name}` belongs to several dims", expr.span, help)
-        return unknown(expr.span)
+        help = "write " + " or ".join(f"`{d}.{expr.name}`" for d in dims)
+        message = f"the label `{expr.name}` belongs to several dims"
+        return refuse("E0105", message, expr.span, ctx, help)
     return None
 
 
@@ -292,9 +292,8 @@ def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
-    return c.Reduce(
-        expr.span, _reduction_type(expr, body, binders, ctx), expr.operator, binders, where, body
-    )
+    type_ = _reduction_type(expr, body, binders, ctx)
+    return c.Reduce(expr.span, type_, expr.operator, binders, where, body)
 
 
 def _reduction_type(
@@ -316,9 +315,7 @@ def _reduction_type(
         return t.number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
     if operator == "logsumexp":
         return t.Type(t.Real(), body.type.shape)
-    return t.number_type(
-        body.type.whole, 0 if lower >= 0 else float("-inf"), float("inf"), body.type.shape
-    )
+    return t.number_type(body.type.whole, 0 if lower >= 0 else -inf, inf, body.type.shape)
 
 
 def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> t.Type:
@@ -358,6 +355,5 @@ def _infer_array(expr: s.Array, ctx: Context, hint: t.Axis | None) -> c.Core:
     type_ = join_types(items, "the items of this array", ctx)
     if not type_.known:
         return unknown(expr.span)
-    return c.Stack(
-        expr.span, t.Type(type_.domain, (t.Fixed(len(items)), *type_.shape)), tuple(items)
-    )
+    stacked = t.Type(type_.domain, (t.Fixed(len(items)), *type_.shape))
+    return c.Stack(expr.span, stacked, tuple(items))

@@ -40,11 +40,10 @@ def _index_help(axis: t.Axis) -> str:
 
 
 def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context) -> None:
-    low, high, size = domain.low, domain.high, axis.size
-    if low.from_end and size is not None:
-        low = t.Place(size + low.offset)
-    if high.from_end and size is not None:
-        high = t.Place(size + high.offset)
+    size = axis.size
+    low, high = domain.low, domain.high
+    if size is not None:
+        low, high = (t.Place(x.offset + size * x.from_end) for x in (low, high))
     if not low.from_end and low.offset < 0:
         help = _later_start(index, axis, -low.offset)
         message = f"this index can be {low.offset}, before the start of `{axis}`"
@@ -54,10 +53,8 @@ def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context
         ctx.error("E0304", f"this index can run past the end of `{axis}`", index.span, help=help)
     elif size is not None and high.offset >= size:
         verb = "is" if isinstance(index, c.Const) else "can be"
-        message = (
-            f"this index {verb} {high.offset}, but `{axis}` has {size} members, 0 to {size - 1}"
-        )
-        ctx.error("E0304", message, index.span)
+        members = f"`{axis}` has {size} members, 0 to {size - 1}"
+        ctx.error("E0304", f"this index {verb} {high.offset}, but {members}", index.span)
     elif isinstance(index, c.Const) and isinstance(axis, t.Dim) and not high.from_end:
         least = ctx.facts.least_sizes
         least[axis.name] = max(least.get(axis.name, 0), high.offset + 1)
@@ -128,10 +125,9 @@ def _is_refused(range_: s.Range, dim: t.Dim, low: t.Place, high: t.Place, ctx: C
     leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
     if is_empty:
         message = f"the range is empty: it starts at {low} and ends before {high}"
-        help = (
-            f"`{dim}` has {dim.size} members; `{dim}[a..b]` runs from a up to, but not including, b"
-        )
-        help = help if dim.size is not None else "`D[a..b]` leaves out b"
+        runs = f"`{dim}[a..b]` runs from a up to, but not including, b"
+        sized = f"`{dim}` has {dim.size} members; {runs}"
+        help = "`D[a..b]` leaves out b" if dim.size is None else sized
         ctx.error("E0306", message, range_.span, help)
     elif leaves:
         ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)

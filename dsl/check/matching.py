@@ -115,7 +115,8 @@ class _Matcher:
         elif self.signature.elementwise:
             self._take_elementwise(param, value)
         elif len(spec.axes) != len(shape):
-            wanted = f"`{param.name}` of `{self.signature.text}` is {show_spec(spec)}"
+            axes = f"[{', '.join(spec.axes)}]" if spec.axes else ""
+            wanted = f"`{param.name}` of `{self.signature.text}` is {spec.domain}{axes}"
             message = f"{wanted}, but this is {show_kind(value.type)}"
             raise Misfit("E0201", message, value.span, _rank_help(spec, shape))
         else:
@@ -198,17 +199,10 @@ class _Matcher:
         return t.number_type(t.Type(joined).whole, 0 if lower >= 0 else -inf, inf).domain
 
 
-def show_spec(spec: TypeSpec) -> str:
-    return spec.domain + (f"[{', '.join(spec.axes)}]" if spec.axes else "")
-
-
 def show_kind(type_: t.Type) -> str:
     """The type without bounds: where 2.5 does not fit, what matters is that it is real."""
-    domain = type_.domain
-    plain = (
-        t.Real() if isinstance(domain, t.Real) else t.Int() if isinstance(domain, t.Int) else domain
-    )
-    return str(type_.replace(domain=plain))
+    is_number = isinstance(type_.domain, t.Real | t.Int)
+    return str(type_.replace(domain=type(type_.domain)()) if is_number else type_)
 
 
 def _rank_help(spec: TypeSpec, shape: t.Shape) -> str:

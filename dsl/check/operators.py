@@ -33,9 +33,8 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
         return operand
     if operator == "not":
         _require_bool(operand, "not", ctx)
-        return c.Apply(
-            span, t.Type(operand.type.domain, operand.type.shape), "not", (("a", operand),)
-        )
+        type_ = t.Type(operand.type.domain, operand.type.shape)
+        return c.Apply(span, type_, "not", (("a", operand),))
     _require_number(operand, ctx)
     lower, upper = operand.type.bounds
     type_ = t.number_type(operand.type.whole, -upper, -lower, operand.type.shape)
@@ -79,9 +78,8 @@ def _infer_arithmetic(
         return t.UNKNOWN
     whole = left.type.whole and right.type.whole and operator in "+-*"
     lower, upper = INTERVALS[operator](left.type.bounds, right.type.bounds)
-    if operator == "^" and _is_even_constant(right):
-        lower = max(lower, 0)
-    if operator == "*" and left == right:
+    is_even = operator == "^" and isinstance(right, c.Const) and right.value % 2 == 0
+    if is_even or (operator == "*" and left == right):
         lower = max(lower, 0)
     return t.number_type(whole, lower, upper, shape)
 
@@ -89,19 +87,14 @@ def _infer_arithmetic(
 def _shifted_index(operator: str, left: c.Core, right: c.Core) -> t.Type | None:
     """A binder plus a whole number is a shifted position of its dim: the ground of `z[t-1]`."""
     domain = left.type.domain
-    is_binder = isinstance(left, c.Var) or (
-        isinstance(left, c.Apply) and left.function in ("add", "subtract")
-    )
+    is_shift = isinstance(left, c.Apply) and left.function in ("add", "subtract")
+    is_binder = isinstance(left, c.Var) or is_shift
     if operator not in "+-" or not is_binder or not isinstance(domain, t.IndexOf):
         return None
     if not isinstance(right, c.Const) or not isinstance(right.type.domain, t.Int):
         return None
     by = int(right.value) if operator == "+" else -int(right.value)
     return t.Type(t.IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
-
-
-def _is_even_constant(core: c.Core) -> bool:
-    return isinstance(core, c.Const) and core.value % 2 == 0
 
 
 def _products(a: Interval, b: Interval) -> list[float]:

@@ -1,8 +1,7 @@
-"""Annotations given from outside, `b.grad=rloo(samples=4)`: they replace those of the file and are
-checked like them.
+"""Annotations from outside, `b.grad=rloo(samples=4)`: they replace the file's, checked like them.
 
-Their places are counted on from the end of the file, so that whatever is said about them can be
-told apart from what is said about the file, and shown where it was written.
+Their positions are counted on from the end of the file, so that a report about them can be told
+apart from one about the file, and shown where it was written.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,9 +41,8 @@ class Overridden(Record):
         """What is said about an annotation from outside, at the place where that was written."""
         for own in reversed(self.overrides):
             if diagnostic.span.start >= own.base and diagnostic.source == self.program.source:
-                return diagnostic.replace(
-                    source=own.source, span=_shifted(diagnostic.span, -own.base)
-                )
+                span = _shifted(diagnostic.span, -own.base)
+                return diagnostic.replace(source=own.source, span=span)
         return diagnostic
 
 
@@ -54,9 +52,8 @@ def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     overrides: list[Override] = []
     base = len(program.source.text) + 1
     for key, value in settings.items():
-        found = _read(
-            key, str(value).lower() if isinstance(value, bool) else str(value), base, problems
-        )
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        found = _read(key, text, base, problems)
         if found and _verify_name(found, program, problems):
             program = program.replace(statements=_replaced(program.statements, found))
             overrides.append(found)
@@ -83,9 +80,8 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
     lets = [each for each in parsed.statements if isinstance(each, s.LetStmt)]
     annotations = [annotation for let in lets for annotation in let.annotations]
     if errors or len(parsed.statements) != 1 or len(annotations) != 1:
-        spans = [_shifted(error.span, shift) for error in errors] or [
-            Span(len(key) + 1, len(source.text))
-        ]
+        spans = [_shifted(error.span, shift) for error in errors]
+        spans.append(Span(len(key) + 1, len(source.text)))
         help = "write it as after `with`: a method, and its options in parentheses"
         message = f"`{value}` is no value of `{word}`"
         problems.append(Diagnostic("E0702", message, source, spans[0], help=help))
@@ -103,21 +99,18 @@ def _read_flag(
         problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
         return None
     span = Span(base + start, base + len(source.text))
-    return Override(
-        name, word, s.Annotation(span, word, None, None) if value == "true" else None, source, base
-    )
+    flag = s.Annotation(span, word, None, None) if value == "true" else None
+    return Override(name, word, flag, source, base)
 
 
 def _as_call(annotation: s.Annotation) -> s.Annotation:
     """`soft=logistic(scale=1)` from outside is `soft(logistic, scale=1)` in a file."""
     value = annotation.value
     assert value is not None
-    method, options = (
-        (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
-    )
-    return annotation.replace(
-        value=None, arguments=(s.Argument(method.span, None, method), *options)
-    )
+    method = value.function if isinstance(value, s.Call) else value
+    options = value.arguments if isinstance(value, s.Call) else ()
+    arguments = (s.Argument(method.span, None, method), *options)
+    return annotation.replace(value=None, arguments=arguments)
 
 
 def _move(tree: Any, by: int) -> Any:
@@ -139,9 +132,8 @@ def _verify_name(found: Override, program: s.Program, problems: list[Diagnostic]
     names = [_name(statement) for statement, _ in _annotated(program.statements)]
     if found.name in names:
         return True
-    help = (
-        did_you_mean(found.name, names) or f"annotations go with {', '.join(dict.fromkeys(names))}"
-    )
+    help = did_you_mean(found.name, names)
+    help = help or f"annotations go with {', '.join(dict.fromkeys(names))}"
     message = f"the file computes or draws no `{found.name}`"
     problems.append(Diagnostic("E0104", message, found.source, Span(0, len(found.name)), help=help))
     return False
@@ -184,8 +176,6 @@ def _rewritten(
         if _name(statement) != found.name:
             return statement
         others = tuple(a for a in statement.annotations if a.name != found.word)
-        return statement.replace(
-            annotations=others + ((found.annotation,) if found.annotation else ())
-        )
+        return statement.replace(annotations=(*others, *filter(None, [found.annotation])))
 
     return tuple(map(rewrite, statements))

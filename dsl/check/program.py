@@ -112,9 +112,8 @@ class _Checker:
         bound = frozenset(p.name.name for p in statement.parameters)
         context = self.context(symbol.module)
         found = mentions(statement.body, bound) if statement.body else ()
-        return [
-            Edge(symbol.name, used.name, m.span) for m in found if (used := context.symbol(m.name))
-        ]
+        pairs = [(m.span, used) for m in found if (used := context.symbol(m.name))]
+        return [Edge(symbol.name, used.name, span) for span, used in pairs]
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
@@ -126,9 +125,8 @@ class _Checker:
             if others[0] is not parameter:
                 message = f"`{parameter.name.name}` is defined twice"
                 context.error("E0101", message, parameter.name.span, help="rename one of them")
-        self.facts.functions[symbol.name] = FunctionType(
-            tuple(types), resolve_type(statement.result, (), context)
-        )
+        result = resolve_type(statement.result, (), context)
+        self.facts.functions[symbol.name] = FunctionType(tuple(types), result)
 
     def check_function(self, symbol: Symbol) -> Function | None:
         statement, signature = symbol.declaration, self.facts.functions[symbol.name]
@@ -136,9 +134,8 @@ class _Checker:
         if statement.body is None:
             return Function(symbol.name, signature.parameters, signature.result, None)
         closed = "a function sees only its parameters; pass it as an argument"
-        context = (
-            self.context(symbol.module).replace(closed=closed).bind(**dict(signature.parameters))
-        )
+        context = self.context(symbol.module).replace(closed=closed)
+        context = context.bind(**dict(signature.parameters))
         body = infer(statement.body, context)
         require_type(body, signature.result, f"the result of `{symbol.name}`", context)
         return Function(symbol.name, signature.parameters, signature.result, body)
@@ -150,16 +147,14 @@ class _Checker:
         symbols = self.symbols.space(guide).values()
         declared = [(own, d) for own in symbols if isinstance(d := own.declaration, s.DeclStmt)]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
-        found = [
-            self.check_declaration(*own, type_, guide)
-            for own, type_ in zip(declared, types, strict=True)
-        ]
-        return tuple(d for d, (symbol, _) in zip(found, declared, strict=True) if not symbol.pieces)
+        pairs = zip(declared, types, strict=True)
+        found = [(own, self.check_declaration(*own, type_, guide)) for own, type_ in pairs]
+        return tuple(definition for (symbol, _), definition in found if not symbol.pieces)
 
     def declare(self, symbol: Symbol, statement: s.DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
         type_ = resolve_type(statement.type, statement.dims, context)
-        (self.facts.guide_types if guide else self.facts.types)[symbol.name] = type_
+        self.facts.types_of(guide)[symbol.name] = type_
         if statement.role == "param" and isinstance(type_.domain, Int | Bool | IndexOf):
             help = "only real numbers can be optimised; a fixed value is `data`"
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
@@ -171,9 +166,8 @@ class _Checker:
         context = self.context(symbol.module, guide)
         check_settings(statement.annotations, None, statement.role, context)
         default = self.check_default(statement, type_, context)
-        return Definition(
-            symbol.name, statement.role, type_, symbol.span, symbol.module.source, default=default
-        )
+        own = symbol.name, statement.role, type_, symbol.span, symbol.module.source
+        return Definition(*own, default=default)
 
     def check_default(self, statement: s.DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:
@@ -194,16 +188,15 @@ class _Checker:
             if len(self.facts.report) > found:
                 return None
         if type_.known and value.type.known:
+            name = f"`{statement.name.name}`"
+            (low, high), (lowest, highest) = value.type.bounds, type_.bounds
             if value.type.shape:
-                fit_shape(value, type_.shape, f"`{statement.name.name}`", context)
+                fit_shape(value, type_.shape, name, context)
             elif not agrees(Type(value.type.domain), Type(type_.domain)):
-                message = (
-                    f"`{statement.name.name}` is {type_}, but its value is {show_kind(value.type)}"
-                )
+                message = f"{name} is {type_}, but its value is {show_kind(value.type)}"
                 context.error("E0217", message, value.span)
-            elif value.type.bounds[1] < type_.bounds[0] or value.type.bounds[0] > type_.bounds[1]:
-                message = f"`{statement.name.name}` is {type_}, which this value is not"
-                context.error("E0217", message, value.span)
+            elif high < lowest or low > highest:
+                context.error("E0217", f"{name} is {type_}, which this value is not", value.span)
         return value
 
     # ---- definitions
@@ -213,9 +206,8 @@ class _Checker:
     ) -> tuple[tuple[Definition, ...], tuple[Recurrence, ...]]:
         space = self.symbols.space(guide)
         owners = {s.name: s for s in space.values() if s.pieces and s.kind != "factor"}
-        edges = [
-            e for own in owners.values() for e in self.edges_of(own, guide) if e.used in owners
-        ]
+        mentioned = [edge for own in owners.values() for edge in self.edges_of(own, guide)]
+        edges = [edge for edge in mentioned if edge.used in owners]
         recurrences, cycles = find_recurrences(owners, edges)
         for cycle in cycles:
             self.report_cycle(cycle, owners)
@@ -260,7 +252,7 @@ class _Checker:
 
     def declare_group(self, group: list[Symbol], members: frozenset[str], guide: bool) -> None:
         """In a recurrence the members need each other's types first."""
-        types = self.facts.guide_types if guide else self.facts.types
+        types = self.facts.types_of(guide)
         quiet = ProgramFacts(self.symbols, [])
         quiet.types, quiet.guide_types = self.facts.types, self.facts.guide_types
         quiet.functions = self.facts.functions
@@ -279,14 +271,13 @@ class _Checker:
             types[symbol.name] = UNKNOWN
             if not quiet.report:
                 message = f"every part of `{symbol.name}` depends on `{symbol.name}` itself"
-                help = (
-                    f"define its first element, or write its type: `{symbol.name}[...] : real ...`"
-                )
+                typed = f"`{symbol.name}[...] : real ...`"
+                help = f"define its first element, or write its type: {typed}"
                 self.context(symbol.module, guide).error("E0213", message, symbol.span, help=help)
 
     def check_one(self, symbol: Symbol, guide: bool) -> Definition | None:
         context = self.context(symbol.module, guide)
-        types = self.facts.guide_types if guide else self.facts.types
+        types = self.facts.types_of(guide)
         declared = types.get(symbol.name) if symbol.declaration else None
         return check_definition(symbol, declared, context)
 
@@ -300,9 +291,8 @@ class _Checker:
             value = infer(statement.value, context)
             require_number(value, "an objective", context)
             settings = check_settings(statement.annotations, None, "objective", context)
-            return Objective(
-                statement.span, statement.minimize, smoothed(value, settings), settings
-            )
+            value = smoothed(value, settings)
+            return Objective(statement.span, statement.minimize, value, settings)
         return None
 
     def check_roles(self) -> None:

@@ -16,14 +16,13 @@ class Mention(Record):
     indices: tuple[s.Expr, ...] | None = None
 
 
-def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
+def mentions(node: s.SyntaxNode, bound: frozenset[str] = frozenset()) -> Iterator[Mention]:
     if isinstance(node, s.Name):
         if node.name not in bound:
             yield Mention(node.name, node.span)
-    elif (
-        isinstance(node, s.Index) and isinstance(node.base, s.Name) and node.base.name not in bound
-    ):
-        yield Mention(node.base.name, node.base.span, node.indices)
+    elif isinstance(node, s.Index) and isinstance(base := node.base, s.Name):
+        if base.name not in bound:
+            yield Mention(base.name, base.span, node.indices)
         for index in node.indices:
             yield from mentions(index, bound)
     elif isinstance(node, s.Reduction | s.Comprehension):
@@ -42,7 +41,7 @@ def mentions(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[Ment
         yield from _mentions_of(node, bound)
 
 
-def _mentions_of(node: s.Node, bound: frozenset[str]) -> Iterator[Mention]:
+def _mentions_of(node: s.SyntaxNode, bound: frozenset[str]) -> Iterator[Mention]:
     for child in children(node):
         yield from mentions(child, bound)
 

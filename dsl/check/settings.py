@@ -64,10 +64,8 @@ def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Sett
         help = f"write `with {form}`"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
-    method, options = (
-        _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
-    )
-    return _check_method(row, method, options, annotation.span, ctx)
+    split = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
+    return _check_method(row, *split, annotation.span, ctx)
 
 
 def _written_method(annotation: s.Annotation) -> str:
@@ -123,9 +121,7 @@ def _check_option(method: MethodRow, option: s.Argument, ctx: Context) -> list[t
     reported = len(ctx.facts.report)
     values = _option_values(option.value, wanted, ctx)
     if not values and len(ctx.facts.report) == reported:
-        shown = (
-            f"one of {', '.join(wanted)}" if isinstance(wanted, tuple) else _OPTION_VALUES[wanted]
-        )
+        shown = _OPTION_VALUES[wanted] if isinstance(wanted, str) else f"one of {', '.join(wanted)}"
         ctx.error("E0702", f"`{option.name}` of `{method.name}` is {shown}", option.span)
     return [(option.name, value) for value in values]
 

@@ -26,12 +26,10 @@ class _SmoothingReport:
         self.source = typed.source
         self.definitions = typed.definitions + typed.guide
         self.moving = _moving(self.definitions)
-        self.selections = {
-            d.name for d in self.definitions if any(_selects(piece.body) for piece in d.pieces)
-        }
-        self.hard_functions = {
-            f.name for f in typed.functions if f.body and any(map(is_hard, c.walk(f.body)))
-        }
+        pieces = [(d.name, piece) for d in self.definitions for piece in d.pieces]
+        self.selections = {name for name, piece in pieces if _selects(piece.body)}
+        written = [f for f in typed.functions if f.body]
+        self.hard_functions = {f.name for f in written if any(map(is_hard, c.walk(f.body)))}  # type: ignore[arg-type]
 
     def say(self, code: str, message: str, span: Span, help: str) -> None:
         self.report.append(Diagnostic(code, message, self.source, span, help=help))
@@ -112,12 +110,10 @@ def _report_dimension(
 ) -> None:
     """One or two numbers are integrated over; more need samples, whose number the user says."""
     inputs = noisy_inputs(body, names)
-    if "samples" not in dict(setting.options) and (
-        len(inputs) > 2 or any(i.type.shape for i in inputs)
-    ):
-        help = (
-            "say `over=x` to let fewer be noisy, or `samples=1000` for a mean of that many samples"
-        )
+    is_large = len(inputs) > 2 or any(i.type.shape for i in inputs)
+    if is_large and "samples" not in dict(setting.options):
+        samples = "`samples=1000` for a mean of that many samples"
+        help = f"say `over=x` to let fewer be noisy, or {samples}"
         shown = ", ".join(f"`{n}`" for n in names)
         message = f"this is a mean over noise in {shown}: more than two numbers"
         context.say("E0704", message, body.span, help)
@@ -131,16 +127,14 @@ def _report_lost_derivatives(
     for name in (n for n in dict.fromkeys(_moves_jumps(body, context)) if n in moving):
         apart = "compute what is compared as a value of its own and put the noise there"
         help = f"let `{name}` be noisy too, or {apart}"
-        message = (
-            f"`{name}` decides where this jumps but is not noisy, so its derivative would be lost"
-        )
-        context.say("E0704", message, body.span, help)
+        lost = "is not noisy, so its derivative would be lost"
+        context.say("E0704", f"`{name}` decides where this jumps but {lost}", body.span, help)
 
 
 def _moves_jumps(body: c.Core, context: _SmoothingReport) -> Iterator[str]:
     """Real variables inside the hard operations of a statement."""
     for core in c.walk(body):
-        calls_hard = isinstance(core, c.Call) and core.function in context.hard_functions
+        calls_hard = isinstance(core, c.CallFn) and core.function in context.hard_functions
         loops = isinstance(core, c.Loop) and any(map(is_hard, c.walk(core.condition)))
         if is_hard(core) or calls_hard or loops:
             yield from (ref.name for ref, _ in reads(core) if isinstance(ref.type.domain, Real))
@@ -198,7 +192,7 @@ def _stays_hard(core: c.Core | c.Law, context: _SmoothingReport) -> tuple[str, s
     if _selects(core):
         help = "use it as an index in this statement: `v[argmax(x)]`"
         return "an index by itself is whole, so this stays hard", help
-    if isinstance(core, c.Call) and core.function in context.hard_functions:
+    if isinstance(core, c.CallFn) and core.function in context.hard_functions:
         return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
     if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
         return f"`{core.function}` has no soft meaning and stays hard", whole

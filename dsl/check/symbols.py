@@ -191,7 +191,7 @@ class _Collector:
             self.define(symbol, flat.guide)
 
     def definition(self, flat: FlatStmt, statement: s.DrawStmt | s.LetStmt | s.FactorStmt) -> None:
-        """A second piece joins the first: whether they overlap is a question of coverage.py."""
+        """A second piece joins the first: whether they overlap is a question of coverage."""
         kind = KINDS[type(statement)]
         symbol = _symbol(flat, statement.target.name, kind, pieces=(flat,))
         space = self.symbols.space(flat.guide)
@@ -209,9 +209,8 @@ class _Collector:
         elif self.symbols.objectives:
             also = (Label(self.symbols.objectives[0].statement.span, "the first objective"),)
             help = "a model has one objective: add the terms up"
-            flat.module.error(
-                self.report, "E0506", "a second objective", statement.span, help, also
-            )
+            own = "E0506", "a second objective", statement.span
+            flat.module.error(self.report, *own, help, also)
         else:
             self.symbols.objectives.append(flat)
 

@@ -55,9 +55,8 @@ def infer_table_distribution(
         return c.Law(table.span, "Bernoulli", BERNOULLI_ROW, (("p", lookup),), Type(Bool()))
     simplex = Type(Real(0, 1), (domain,), "simplex")
     lookup = c.Lookup(table.span, simplex, parents, tuple(rows[id(row)] for row in filled))
-    return c.Law(
-        table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), Type(IndexOf(domain))
-    )
+    drawn = Type(IndexOf(domain))
+    return c.Law(table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), drawn)
 
 
 def _second(row: c.Core) -> c.Core:

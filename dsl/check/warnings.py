@@ -5,7 +5,7 @@ from math import isinf
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.dependence import reads
+from ..graph.dependence import nodes_read, reads
 from ..graph.typed import Definition, Piece, Typed
 from ..text import syntax as s
 from ..text.parser import children
@@ -58,7 +58,7 @@ def _used_names(flat: FlatStmt) -> set[str]:
     return found
 
 
-def _keys(node: s.Node) -> Iterator[s.Key]:
+def _keys(node: s.SyntaxNode) -> Iterator[s.Key]:
     """The labels that tables name in their rows and columns."""
     if isinstance(node, s.Key):
         yield node
@@ -78,9 +78,7 @@ def _defined_name(flat: FlatStmt) -> str | None:
 
 def warn_posterior(typed: Typed, report: list[Diagnostic]) -> None:
     """For a model with observations and no objective of its own: that is what has a posterior."""
-    if typed.objective is None and any(
-        definition.kind == "observed" for definition in typed.definitions
-    ):
+    if typed.objective is None and any(d.kind == "observed" for d in typed.definitions):
         program = _Dependencies(typed.definitions)
         report += [*_uninformed(program), *_centred(program)]
 
@@ -89,10 +87,7 @@ class _Dependencies:
     def __init__(self, definitions: tuple[Definition, ...]):
         self.definitions = definitions
         self.by_name = {definition.name: definition for definition in definitions}
-        self.used = {
-            d.name: {ref.name for piece in d.pieces for ref, _ in _reads(piece)}
-            for d in definitions
-        }
+        self.used = {d.name: {name for p in d.pieces for name in _names(p)} for d in definitions}
         self.all_used = {name for names in self.used.values() for name in names}
 
     def ancestors(self, names: set[str]) -> set[str]:
@@ -108,9 +103,8 @@ class _Dependencies:
         return [d for d in found if d.kind != "let" or d.name in self.all_used]
 
 
-def _reads(piece: Piece) -> Iterator[tuple[c.Ref, c.Core]]:
-    for part in (piece.body, *([piece.where] if piece.where else [])):
-        yield from reads(part)
+def _names(piece: Piece) -> tuple[str, ...]:
+    return nodes_read(piece.body, piece.where)
 
 
 # ---- a posterior that is improper
@@ -152,10 +146,8 @@ def _has_unknown_scale(piece: Piece, program: _Dependencies) -> bool:
         return False
     scales = law.given(law.facts.location_scale[1:])
     names = {ref.name for scale in scales for ref, _ in reads(scale)}
-    kinds = {
-        program.by_name[name].kind for name in program.ancestors(names) if name in program.by_name
-    }
-    return bool(kinds & {"draw", "param"})
+    known = program.ancestors(names) & program.by_name.keys()
+    return any(program.by_name[name].kind in ("draw", "param") for name in known)
 
 
 def _is_one_observation(reader: Definition, name: str) -> bool:

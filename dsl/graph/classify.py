@@ -1,7 +1,5 @@
 """What kind of model a graph is, what structure it has, and why we say so."""
 
-from __future__ import annotations
-
 from ..record import Record
 from . import core as c
 from .dependence import offset_of
@@ -27,35 +25,24 @@ def _class_of(graph: Graph) -> tuple[str, list[str]]:
     factors = [n.name for n in graph.of_kind(Kind.FACTOR) if n.random]
     undirected = [n.name for n in graph.nodes if n.undirected]
     cost = graph.of_kind(Kind.COST)
+    drawn = f"{_list(directed)} drawn with `~`"
     if not directed and not undirected:
         return "computation graph", ["nothing in it is random"]
     if directed and (undirected or factors):
-        return "mixed", [
-            f"{_list(directed)} drawn with `~`",
-            f"{_list(factors)} joined by `factor`",
-        ]
+        return "mixed", [drawn, f"{_list(factors)} joined by `factor`"]
     if directed and cost:
         aim = f"{cost[0].name} takes an expectation over them"
-        return "stochastic computation graph", [f"{_list(directed)} drawn with `~`", aim]
+        return "stochastic computation graph", [drawn, aim]
     if directed:
-        return "Bayesian network", [
-            f"every random variable ({_list(directed)}) has its own `~`",
-            "there are no factors",
-        ]
-    given = [
-        n.name
-        for n in graph.of_kind(Kind.INPUT)
-        if any(n.name in graph[f].parents for f in factors)
-    ]
-    reasons = [
-        f"{_list(undirected)} undirected",
-        f"{_list(factors)} give the density up to its constant",
-    ]
+        why = f"every random variable ({_list(directed)}) has its own `~`"
+        return "Bayesian network", [why, "there are no factors"]
+    density = f"{_list(factors)} give the density up to its constant"
+    reasons = [f"{_list(undirected)} undirected", density]
+    used = {name for factor in factors for name in graph[factor].parents}
+    given = [n.name for n in graph.of_kind(Kind.INPUT) if n.name in used]
     if given:
-        return "conditional random field", [
-            *reasons,
-            f"the factors depend on the data {_list(given)}",
-        ]
+        depends = f"the factors depend on the data {_list(given)}"
+        return "conditional random field", [*reasons, depends]
     return "Markov random field", reasons
 
 
@@ -68,25 +55,15 @@ def _list(names: list[str], most: int = 4) -> str:
 
 
 def _structure_of(graph: Graph) -> list[str]:
-    found = [
-        _describe_recurrence(graph, group)
-        for group in graph.recurrences
-        if _is_random(graph, group.members)
-    ]
+    found = []
+    for group in graph.recurrences:
+        if any(graph[name].random for name in group.members):
+            axis = graph[group.members[0]].type.shape[group.axis]
+            found.append(f"chain of order {group.order} along {axis} ({', '.join(group.members)})")
     for node in graph.nodes:
         if node.undirected:
             found += _couplings(graph, node)
     return found or _tree_structure(graph)
-
-
-def _is_random(graph: Graph, members: tuple[str, ...]) -> bool:
-    return any(graph[name].random for name in members)
-
-
-def _describe_recurrence(graph: Graph, group: object) -> str:
-    axis = graph[group.members[0]].type.shape[group.axis]  # type: ignore[attr-defined]
-    order, members = group.order, group.members  # type: ignore[attr-defined]
-    return f"chain of order {order} along {axis} ({', '.join(members)})"
 
 
 def _couplings(graph: Graph, node: Node) -> list[str]:
@@ -115,43 +92,30 @@ def _reach(factor: Node, node: Node) -> tuple[dict[int, int], bool]:
     local = True
     for piece in factor.pieces:
         for core in c.walk(piece.body):
-            if (
-                isinstance(core, c.At)
-                and isinstance(core.base, c.Ref)
-                and core.base.name == node.name
-            ):
-                for axis, index in enumerate(core.indices):
-                    offset = offset_of(index)
-                    local &= offset is not None
-                    if offset:
-                        places.setdefault(axis, set()).add(offset)
-    local &= all(len({name for name, _ in offsets}) == 1 for offsets in places.values())
-    spans = {
-        a: max(o)[1] - min(o)[1]
-        for a, o in places.items()
-        if len({n for n, _ in o}) == 1 and len(o) > 1
-    }
-    return spans, local
+            if not isinstance(core, c.At) or not isinstance(core.base, c.Ref):
+                continue
+            for axis, index in enumerate(core.indices if core.base.name == node.name else ()):
+                offset = offset_of(index)
+                local &= offset is not None
+                if offset:
+                    places.setdefault(axis, set()).add(offset)
+    by_one = {axis: own for axis, own in places.items() if len({name for name, _ in own}) == 1}
+    spans = {axis: max(own)[1] - min(own)[1] for axis, own in by_one.items() if len(own) > 1}
+    return spans, local and len(by_one) == len(places)
 
 
 def _tree_structure(graph: Graph) -> list[str]:
     """Unplated finite networks: a polytree has no undirected cycle, a tree one parent each."""
     draws = [n for n in graph.of_kind(Kind.DRAW) if not n.undirected]
-    if len(draws) < 2 or any(n.type.shape or not _is_finite(n) for n in draws):
+    finite = all(isinstance(n.type.domain, Bool | IndexOf) for n in draws)
+    if len(draws) < 2 or not finite or any(n.type.shape for n in draws):
         return []
     parents = {n.name: [p for p in n.parents if graph[p].kind is Kind.DRAW] for n in draws}
     if not _is_forest(parents):
         return []
-    most = max(map(len, parents.values()))
-    return [
-        "tree (each variable has at most one parent)"
-        if most <= 1
-        else "polytree (no undirected cycle)"
-    ]
-
-
-def _is_finite(node: Node) -> bool:
-    return isinstance(node.type.domain, Bool | IndexOf)
+    if max(map(len, parents.values())) <= 1:
+        return ["tree (each variable has at most one parent)"]
+    return ["polytree (no undirected cycle)"]
 
 
 def _is_forest(parents: dict[str, list[str]]) -> bool:

@@ -1,5 +1,4 @@
-"""The core language: what expressions mean after checking. Few forms, each with its type and its
-origin.
+"""The core language: what expressions mean after checking. Few forms, with type and origin.
 
 Every surface form becomes one of these. Operators and built-in functions are all `Apply`; a table
 is a `Lookup`; a conditional table is a Categorical whose probabilities are a Lookup.
@@ -7,6 +6,7 @@ is a `Lookup`; a conditional table is a Categorical whose probabilities are a Lo
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -71,11 +71,14 @@ class Apply(Core):
     row: str = ""
 
 
-class Call(Core):
+class CallFn(Core):
     """A function of the program, or one that the caller binds from Python."""
 
     function: str
     arguments: tuple[Core, ...]
+
+
+Call = CallFn  # the name that dpc/finite, dpc/gradient and dpc/learn still use
 
 
 class If(Core):
@@ -154,11 +157,7 @@ class Law(Record):
 
 
 class LogDensity(Core):
-    """The log density of a law at a value, as a number; no program writes it, tables and bounds
-    need it.
-
-    Where it is `frozen`, the parameters of the law have no derivatives.
-    """
+    """A log density at a value, for tables and bounds; `frozen` parameters have no derivatives."""
 
     law: Law
     value: Core
@@ -212,9 +211,7 @@ def _mapped(value: Any, change: Callable[[Any], Core | Law]) -> Any:
         return change(value)
     if type(value) is tuple:
         mapped = tuple(_mapped(item, change) for item in value)
-        return (
-            mapped if any(new is not old for new, old in zip(mapped, value, strict=True)) else value
-        )
+        return value if all(map(operator.is_, mapped, value)) else mapped
     return value
 
 
@@ -223,9 +220,8 @@ def rename(tree: Any, old: str, new: str) -> Any:
     if isinstance(tree, Var):
         return tree.replace(name=new) if tree.name == old else tree
     if isinstance(tree, Core | Law):
-        return tree.replace(
-            **{name: rename(value, old, new) for name, value in tree.__dict__.items()}
-        )
+        inner = {name: rename(tree.__dict__[name], old, new) for name in tree.branches}
+        return tree.replace(**inner)
     return tuple(rename(item, old, new) for item in tree) if type(tree) is tuple else tree
 
 

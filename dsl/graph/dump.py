@@ -1,14 +1,13 @@
 """Stages as text: core expressions like the language, every index and argument spelled out."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import Any
-
+from ..diagnostics import InternalError
 from ..record import Record
 from . import core as c
 from .dependence import Recurrence
 from .graph import Graph, Node
-from .typed import Definition, Function, Objective, Piece, Setting, Typed
+from .typed import Definition, Function, Piece, Setting, Typed
 from .types import LAST, Dim, Place, Type
 
 INFIX = {
@@ -22,42 +21,51 @@ INFIX = {
 
 
 def show(core: c.Core | c.Law) -> str:
-    text: str = _SHOW[type(core)](core)
-    return text
+    match core:
+        case c.Const(value=bool()):
+            return str(core.value).lower()
+        case c.Const():
+            return f"{core.value:.12g}"
+        case c.DimRef():
+            return str(core.dim)
+        case c.Var() | c.Ref():
+            return core.name
+        case c.At():
+            return f"{show(core.base)}[{_list(core.indices)}]"
+        case c.Apply() if core.function in INFIX:
+            left, right = (show(value) for _, value in core.arguments)
+            return f"({left} {INFIX[core.function]} {right})"
+        case c.Apply():
+            return f"{core.function}({_arguments(core.arguments)})"
+        case c.CallFn():
+            return f"{core.function}({_list(core.arguments)})"
+        case c.If():
+            return f"(if {show(core.condition)} then {show(core.then)} else {show(core.otherwise)})"
+        case c.Loop():
+            head = f"{core.variable} = {show(core.start)} while {show(core.condition)}"
+            return f"(loop {head} max {core.limit} do {show(core.body)})"
+        case c.Reduce():
+            where = f" where {show(core.where)}" if core.where else ""
+            return f"({core.operator}[{_binders(core.binders)}{where}] {show(core.body)})"
+        case c.Build():
+            return f"([{_binders(core.binders)}] {show(core.body)})"
+        case c.Stack():
+            return f"[{_list(core.items)}]"
+        case c.Lookup():
+            more = ["..."] * (len(core.entries) > 4)
+            entries = [*map(show, core.entries[:4]), *more]
+            return f"lookup[{_list(core.parents)}]({'; '.join(entries)})"
+        case c.Law():
+            return f"{core.name}({_arguments(core.arguments)})"
+    raise InternalError(f"{type(core).__name__} is in no program")
+
+
+def _list(cores: Iterable[c.Core]) -> str:
+    return ", ".join(map(show, cores))
 
 
 def _arguments(pairs: tuple[tuple[str, c.Core], ...]) -> str:
     return ", ".join(f"{name}={show(value)}" for name, value in pairs)
-
-
-def _show_const(core: c.Const) -> str:
-    return str(core.value).lower() if isinstance(core.value, bool) else f"{core.value:.12g}"
-
-
-def _show_apply(core: c.Apply) -> str:
-    values = [show(value) for _, value in core.arguments]
-    if core.function in INFIX:
-        return f"({values[0]} {INFIX[core.function]} {values[1]})"
-    return f"{core.function}({_arguments(core.arguments)})"
-
-
-def _show_if(core: c.If) -> str:
-    return f"(if {show(core.condition)} then {show(core.then)} else {show(core.otherwise)})"
-
-
-def _show_loop(core: c.Loop) -> str:
-    head = f"{core.variable} = {show(core.start)} while {show(core.condition)}"
-    return f"(loop {head} max {core.limit} do {show(core.body)})"
-
-
-def _show_reduce(core: c.Reduce) -> str:
-    where = f" where {show(core.where)}" if core.where else ""
-    return f"({core.operator}[{_binders(core.binders)}{where}] {show(core.body)})"
-
-
-def _show_lookup(core: c.Lookup) -> str:
-    entries = [show(entry) for entry in core.entries[:4]] + ["..."] * (len(core.entries) > 4)
-    return f"lookup[{', '.join(map(show, core.parents))}]({'; '.join(entries)})"
 
 
 def _binders(binders: tuple[c.Bind, ...]) -> str:
@@ -70,24 +78,6 @@ def show_bind(bind: c.Bind) -> str:
     is_end = bind.high == LAST or (bind.dim.size is not None and end.offset == bind.dim.size)
     high = "" if is_end else str(end.offset)
     return f"{bind.name} in {bind.dim}" + (f"[{low}..{high}]" if low or high else "")
-
-
-_SHOW: dict[type, Any] = {
-    c.Const: _show_const,
-    c.DimRef: lambda core: str(core.dim),
-    c.Var: lambda core: core.name,
-    c.Ref: lambda core: core.name,
-    c.At: lambda core: f"{show(core.base)}[{', '.join(map(show, core.indices))}]",
-    c.Apply: _show_apply,
-    c.Call: lambda core: f"{core.function}({', '.join(map(show, core.arguments))})",
-    c.If: _show_if,
-    c.Loop: _show_loop,
-    c.Reduce: _show_reduce,
-    c.Build: lambda core: f"([{_binders(core.binders)}] {show(core.body)})",
-    c.Stack: lambda core: f"[{', '.join(map(show, core.items))}]",
-    c.Lookup: _show_lookup,
-    c.Law: lambda core: f"{core.name}({_arguments(core.arguments)})",
-}
 
 
 # ---- statements and nodes
@@ -113,12 +103,11 @@ def show_typed(typed: Typed) -> str:
     lines += [_show_function(function) for function in typed.functions]
     lines += [line for definition in typed.definitions for line in _show_definition(definition)]
     if typed.guide:
-        lines += [
-            "guide",
-            *(f"  {line}" for definition in typed.guide for line in _show_definition(definition)),
-        ]
+        guide = [line for definition in typed.guide for line in _show_definition(definition)]
+        lines += ["guide", *(f"  {line}" for line in guide)]
     if typed.objective:
-        lines.append(_show_objective(typed.objective))
+        aim = "minimize" if typed.objective.minimize else "maximize"
+        lines.append(f"{aim} {show(typed.objective.value)}")
     return "\n".join(lines)
 
 
@@ -139,10 +128,6 @@ def _show_definition(definition: Definition) -> list[str]:
     return [head, *(f"  {show_piece(definition.name, piece)}" for piece in definition.pieces)]
 
 
-def _show_objective(objective: Objective) -> str:
-    return f"{'minimize' if objective.minimize else 'maximize'} {show(objective.value)}"
-
-
 def show_graph(graph: Graph) -> str:
     lines = [f"graph {graph.name}".rstrip(), *(f"  {_show_dim(dim)}" for dim in graph.dims)]
     lines += [line for node in graph.nodes for line in _show_node(node)]
@@ -154,22 +139,18 @@ def show_graph(graph: Graph) -> str:
 
 def _show_recurrence(group: Recurrence, indent: str = "  ") -> list[str]:
     direction = "backward" if group.reverse else "forward"
-    head = (
-        f"{indent}recurrence {', '.join(group.members)}: axis {group.axis}, order "
-        f"{group.order}, {direction}"
-    )
-    return [
-        head,
-        *(line for inner in group.inner for line in _show_recurrence(inner, indent + "  ")),
-    ]
+    how = f"axis {group.axis}, order {group.order}, {direction}"
+    lines = [f"{indent}recurrence {', '.join(group.members)}: {how}"]
+    for inner in group.inner:
+        lines += _show_recurrence(inner, indent + "  ")
+    return lines
 
 
 def _show_node(node: Node) -> list[str]:
     marks = [word for word in ("random", "observed", "kept") if getattr(node, word)]
     parents = f" <- {', '.join(node.parents)}" if node.parents else ""
-    head = f"  {node.kind.value} {node.name} : {node.type}{parents}" + (
-        f"  ({', '.join(marks)})" if marks else ""
-    )
+    marked = f"  ({', '.join(marks)})" if marks else ""
+    head = f"  {node.kind.value} {node.name} : {node.type}{parents}{marked}"
     return [head, *(f"    {show_piece(node.name, piece)}" for piece in node.pieces)]
 
 
@@ -180,19 +161,16 @@ def show_record(value: object, indent: str = "") -> str:
     """A record as an outline: one line for each part that has parts of its own."""
     if not isinstance(value, Record) or isinstance(value, Type):
         return repr(value)
-    fields = [
-        (name, getattr(value, name)) for name in value.fields if name not in value.not_compared
-    ]
+    shown = [name for name in value.fields if name not in value.not_compared]
+    fields = [(name, getattr(value, name)) for name in shown]
     if not any(_has_parts(field) for _, field in fields):
         return f"{type(value).__name__}({', '.join(f'{field!r}' for _, field in fields)})"
     inner = indent + "  "
     lines = [type(value).__name__]
     for name, field in fields:
         if isinstance(field, tuple) and _has_parts(field):
-            lines += [
-                f"{inner}{name}:",
-                *(f"{inner}  {show_record(item, inner + '  ')}" for item in field),
-            ]
+            items = [f"{inner}  {show_record(item, inner + '  ')}" for item in field]
+            lines += [f"{inner}{name}:", *items]
         else:
             lines.append(f"{inner}{name}: {show_record(field, inner)}")
     return "\n".join(lines)

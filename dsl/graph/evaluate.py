@@ -1,12 +1,9 @@
-"""The one evaluator of core expressions in NumPy: tables, constants and defaults, without JAX and
-without compilation.
+"""The one evaluator of core expressions in NumPy: tables, constants and defaults, without JAX.
 
 An array has one axis for every binder, of length one where the value does not depend on it, and
 then the axes of the value itself. What is not known here raises NeedsJax, and the caller takes the
 compiled way.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,35 +13,28 @@ import numpy as np
 from ..library.bodies.numpy_bodies import numpy_body
 from ..library.functions import functions_by_text
 from ..lower.distributions import LOGITS, mass_at
+from ..record import NOTHING
 from . import core as c
 from .types import FIRST, LAST, Axis, Bool, Place
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[c.Bind, ...]
+Variables = Mapping[str, Array]
 
 
 class NeedsJax(Exception):
     """An expression that only the compiled program evaluates."""
 
 
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+LOGIC = {name: getattr(np, f"logical_{name}") for name in ("and", "or", "not")}
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
+    **{name: getattr(np, name) for name in ("add", "subtract", "multiply", *COMPARISONS)},
+    **LOGIC,
     "divide": np.true_divide,
     "power": np.float_power,
     "negate": np.negative,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
 }
-LOGIC = frozenset({"and", "or", "not"})
 WHOLE = frozenset({"int", "count", "bool", "index", "item"})
 
 MANY = 20_000
@@ -103,19 +93,19 @@ class Evaluator:
                 found = np.where(self.value(where, axes), found, 0.0)
         return np.broadcast_to(found, [len(self.sizes.places(bind)) for bind in axes])
 
-    def value(self, core: c.Core, axes: Axes, variables: Mapping[str, Array] = {}) -> Array:
-        rule = _RULES.get(type(core))
+    def value(self, core: c.Core, axes: Axes, variables: Variables = NOTHING) -> Array:
+        rule = getattr(self, f"eval_{type(core).__name__}", None)
         if rule is None:
             raise NeedsJax(type(core).__name__)
-        found: Array = rule(self, core, axes, variables)
+        found: Array = rule(core, axes, variables)
         return found
 
     # ---- leaves
 
-    def _const(self, core: c.Const, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Const(self, core: c.Const, axes: Axes, variables: Variables) -> Array:
         return np.asarray(core.value).reshape((1,) * len(axes))
 
-    def _var(self, core: c.Var, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Var(self, core: c.Var, axes: Axes, variables: Variables) -> Array:
         if core.name in variables:
             found = variables[core.name]
             own = found.ndim - len(core.type.shape)
@@ -125,7 +115,7 @@ class Evaluator:
         shape[place] = -1
         return np.asarray(self.sizes.places(axes[place])).reshape(shape)
 
-    def _ref(self, core: c.Ref, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Ref(self, core: c.Ref, axes: Axes, variables: Variables) -> Array:
         if self.arrays.get(core.name) is None:
             raise NeedsJax(core.name)
         array = np.asarray(self.arrays[core.name])
@@ -133,53 +123,41 @@ class Evaluator:
 
     # ---- indexing
 
-    def _at(self, core: c.At, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_At(self, core: c.At, axes: Axes, variables: Variables) -> Array:
         base = self.value(core.base, axes, variables)
-        places = [self._whole_axis(index, axes, variables) for index in core.indices]
-        if all(place is not None and base.shape[place] == 1 for place in places) and len(
-            set(places)
-        ) == len(places):
-            return self._along(base, [place for place in places if place is not None], len(axes))
-        return _gather(
-            base, [self.value(index, axes, variables) for index in core.indices], len(axes)
-        )
+        found = [self._whole_axis(index, axes, variables) for index in core.indices]
+        places = [place for place in found if place is not None and base.shape[place] == 1]
+        if len(set(places)) == len(found):
+            for place in places:  # its own axes move, without a copy
+                base = np.moveaxis(np.squeeze(base, place), len(axes) - 1, place)
+            return base
+        indices = [self.value(index, axes, variables) for index in core.indices]
+        return _gather(base, indices, len(axes))
 
-    def _whole_axis(self, index: c.Core, axes: Axes, variables: Mapping[str, Array]) -> int | None:
+    def _whole_axis(self, index: c.Core, axes: Axes, variables: Variables) -> int | None:
         """The binder that an index is, if it runs over all of its dim."""
         if not isinstance(index, c.Var) or index.name in variables:
             return None
         place = next(k for k, bind in enumerate(axes) if bind.name == index.name)
         return place if (axes[place].low, axes[place].high) == (FIRST, LAST) else None
 
-    def _along(self, base: Array, places: list[int], count: int) -> Array:
-        """base[axes..., i, j] for binders i and j: its own axes move, without a copy."""
-        for place in places:
-            base = np.moveaxis(np.squeeze(base, place), count - 1, place)
-        return base
-
     def _states(self, parent: c.Core) -> int:
         domain = parent.type.domain
         return 2 if isinstance(domain, Bool) else self.sizes.of(domain.dim)  # type: ignore[attr-defined]
 
-    def _lookup(self, core: c.Lookup, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Lookup(self, core: c.Lookup, axes: Axes, variables: Variables) -> Array:
         sizes = [self._states(parent) for parent in core.parents]
         places = [np.asarray(self.value(parent, axes, variables), int) for parent in core.parents]
-        entries = _constants(core.entries)
-        if entries is None:
-            entries = np.stack(
-                [self.value(entry, axes, variables) for entry in core.entries], len(axes)
-            )
-        else:
-            entries = entries.reshape((1,) * len(axes) + entries.shape)
+        entries = self._stacked(core.entries, axes, variables)
         shape = entries.shape[: len(axes)] + tuple(sizes) + entries.shape[len(axes) + 1 :]
         return _gather(entries.reshape(shape), places, len(axes))
 
     # ---- operators and functions
 
-    def _dim(self, core: c.DimRef, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_DimRef(self, core: c.DimRef, axes: Axes, variables: Variables) -> Array:
         return np.asarray(self.sizes.of(core.dim)).reshape((1,) * len(axes))
 
-    def _apply(self, core: c.Apply, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Apply(self, core: c.Apply, axes: Axes, variables: Variables) -> Array:
         values = [self.value(x, axes, variables) for _, x in core.arguments]
         if core.function in OPERATORS:
             return self._operator(core, values, len(axes))
@@ -193,9 +171,8 @@ class Evaluator:
         body = numpy_body(row) if row else None
         if row is None or body is None:
             raise NeedsJax(core.function)
-        values = [
-            _cast(value, core, domain) for value, domain in zip(values, _domains(core), strict=True)
-        ]
+        pairs = zip(values, _domains(core), strict=True)
+        values = [_cast(value, core, domain) for value, domain in pairs]
         if row.signature.elementwise:
             rank = len(core.type.shape)
             ranked = [_ranked(value, len(axes), rank) for value in values]
@@ -205,10 +182,9 @@ class Evaluator:
     def _operator(self, core: c.Apply, values: list[Array], count: int) -> Array:
         rank = len(core.type.shape)
         ranked = [_ranked(value, count, rank) for value in values]
-        numbers = [
-            v.astype(int) if v.dtype == bool and core.function not in LOGIC else v for v in ranked
-        ]
-        return np.asarray(OPERATORS[core.function](*numbers))
+        if core.function not in LOGIC:
+            ranked = [v.astype(int) if v.dtype == bool else v for v in ranked]
+        return np.asarray(OPERATORS[core.function](*ranked))
 
     def _mapped(
         self, body: Callable[..., Any], core: c.Apply, values: list[Array], count: int
@@ -226,7 +202,7 @@ class Evaluator:
             raise NeedsJax(core.function)
         return np.array(found).reshape(lead + found[0].shape)
 
-    def _call(self, core: c.Call, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_CallFn(self, core: c.CallFn, axes: Axes, variables: Variables) -> Array:
         function = self.functions[core.function]
         if function.body is None:
             raise NeedsJax(core.function)
@@ -234,15 +210,12 @@ class Evaluator:
         names = [name for name, _ in function.parameters]
         return self.value(function.body, axes, dict(zip(names, values, strict=True)))
 
-    def _if(self, core: c.If, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_If(self, core: c.If, axes: Axes, variables: Variables) -> Array:
         rank = len(core.type.shape)
-        parts = (
-            self.value(part, axes, variables)
-            for part in (core.condition, core.then, core.otherwise)
-        )
+        parts = (self.value(part, axes, variables) for part in c.parts(core))
         return np.where(*(_ranked(part, len(axes), rank) for part in parts))
 
-    def _loop(self, core: c.Loop, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Loop(self, core: c.Loop, axes: Axes, variables: Variables) -> Array:
         rank, count = len(core.type.shape), len(axes)
         state = self.value(core.start, axes, variables)
         for _ in range(core.limit):
@@ -255,25 +228,30 @@ class Evaluator:
 
     # ---- arrays and reductions
 
-    def _stack(self, core: c.Stack, axes: Axes, variables: Mapping[str, Array]) -> Array:
-        constant = _constants(core.items)
+    def eval_Stack(self, core: c.Stack, axes: Axes, variables: Variables) -> Array:
+        return self._stacked(core.items, axes, variables)
+
+    def _stacked(self, items: tuple[c.Core, ...], axes: Axes, variables: Variables) -> Array:
+        constant = _constants(items)
         if constant is not None:
             return constant.reshape((1,) * len(axes) + constant.shape)
-        items = np.broadcast_arrays(*(self.value(item, axes, variables) for item in core.items))
-        return np.stack(items, len(axes))
+        values = np.broadcast_arrays(*(self.value(item, axes, variables) for item in items))
+        return np.stack(values, len(axes))
 
-    def _build(self, core: c.Build, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Build(self, core: c.Build, axes: Axes, variables: Variables) -> Array:
         body = self.value(core.body, (*axes, *core.binders), variables)
         lengths = [len(self.sizes.places(bind)) for bind in core.binders]
         rest = body.shape[len(axes) + len(lengths) :]
         return np.broadcast_to(body, (*body.shape[: len(axes)], *lengths, *rest))
 
-    def _reduce(self, core: c.Reduce, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_Reduce(self, core: c.Reduce, axes: Axes, variables: Variables) -> Array:
         if core.operator not in REDUCERS:
             raise NeedsJax(core.operator)
         function, neutral = REDUCERS[core.operator]
         inner = (*axes, *core.binders)
-        body = self._build(c.Build(core.span, core.type, core.binders, core.body), axes, variables)
+        body = self.eval_Build(
+            c.Build(core.span, core.type, core.binders, core.body), axes, variables
+        )
         if core.where is not None:
             mask = self.value(core.where, inner, variables)
             body = np.where(_ranked(mask, len(inner), len(core.body.type.shape)), body, neutral)
@@ -306,28 +284,10 @@ class Evaluator:
             raise NeedsJax(law.name)
         return np.asarray(found)
 
-    def _density(self, core: c.LogDensity, axes: Axes, variables: Mapping[str, Array]) -> Array:
+    def eval_LogDensity(self, core: c.LogDensity, axes: Axes, variables: Variables) -> Array:
         if variables:
             raise NeedsJax(core.law.name)
         return self._log_density(core.law, core.value, axes)
-
-
-_RULES: dict[type[c.Core], Callable[..., Array]] = {
-    c.Const: Evaluator._const,
-    c.Var: Evaluator._var,
-    c.Ref: Evaluator._ref,
-    c.At: Evaluator._at,
-    c.Lookup: Evaluator._lookup,
-    c.Apply: Evaluator._apply,
-    c.Call: Evaluator._call,
-    c.If: Evaluator._if,
-    c.Stack: Evaluator._stack,
-    c.Build: Evaluator._build,
-    c.Reduce: Evaluator._reduce,
-    c.DimRef: Evaluator._dim,
-    c.Loop: Evaluator._loop,
-    c.LogDensity: Evaluator._density,
-}
 
 
 def _constants(items: tuple[c.Core, ...]) -> Array | None:
@@ -395,11 +355,7 @@ def _dot(a: Array, b: Array) -> Array:
 def _gather(base: Array, places: list[Array], count: int) -> Array:
     """base[axes..., places...] for every place of the axes."""
     shape = np.broadcast_shapes(base.shape[:count], *(place.shape for place in places))
-    grid = [
-        np.arange(size).reshape([-1 if k == axis else 1 for k in range(count)])
-        if size > 1
-        else np.zeros([1] * count, int)
-        for axis, size in enumerate(base.shape[:count])
-    ]
-    whole = [np.broadcast_to(np.asarray(place, int), shape) for place in places]
-    return np.asarray(base[(*(np.broadcast_to(g, shape) for g in grid), *whole)])
+    grid = np.ogrid[tuple(map(slice, base.shape[:count]))]
+    return np.asarray(
+        base[(*grid, *(np.broadcast_to(place, shape).astype(int) for place in places))]
+    )

@@ -1,7 +1,5 @@
 """Which draws have values that can be listed, so that they can be summed over."""
 
-from __future__ import annotations
-
 from . import core as c
 from .graph import Graph, Kind, Node
 from .types import Bool, IndexOf, Int, Type

@@ -1,7 +1,5 @@
 """Core forms as rewrites build them: numbers, arithmetic, and entries of arrays."""
 
-from __future__ import annotations
-
 from . import core as c
 from .graph import Kind, Node
 from .typed import Piece

@@ -69,13 +69,8 @@ class Node(Record):
         found: dict[int, Dim] = {}
         for piece in self.pieces:
             for k, index in enumerate(piece.indices):
-                axis = (
-                    index.dim
-                    if isinstance(index, c.Bind)
-                    else index.type.domain.dim
-                    if isinstance(index.type.domain, IndexOf)
-                    else None
-                )
+                owner = index if isinstance(index, c.Bind) else index.type.domain
+                axis = getattr(owner, "dim", None)
                 if isinstance(axis, Dim):
                     found.setdefault(k, axis)
         return tuple(found[k] for k in sorted(found))
@@ -156,10 +151,8 @@ def _verify_order(graph: Graph) -> None:
             same_group = parent in together and together.get(node.name) is together[parent]
             _require(parent in seen or same_group, f"{node.name} comes before its parent {parent}")
     for group in graph.recurrences:
-        _require(
-            set(group.members) <= seen and group.order >= 1,
-            f"the recurrence of {group.members} is not one",
-        )
+        is_one = set(group.members) <= seen and group.order >= 1
+        _require(is_one, f"the recurrence of {group.members} is not one")
 
 
 def _verify_pieces(node: Node) -> None:
@@ -169,20 +162,15 @@ def _verify_pieces(node: Node) -> None:
     _require(given or node.kind is Kind.DRAW or bool(node.pieces), f"{node.name} has no definition")
     _require(node.type.known, f"{node.name} has no type")
     for piece in node.pieces:
-        is_law = isinstance(piece.body, c.Law)
-        _require(
-            is_law == (node.kind is Kind.DRAW),
-            f"{node.name} is a {node.kind.value} with the wrong body",
-        )
+        fits = isinstance(piece.body, c.Law) == (node.kind is Kind.DRAW)
+        _require(fits, f"{node.name} is a {node.kind.value} with the wrong body")
         # A relaxed label is a point of the simplex: an axis more than its distribution has.
         is_label = isinstance(piece.body.type.domain, IndexOf)
         is_relaxed = is_label and node.type.constraint == "simplex"
         rank = len(piece.indices) + len(piece.body.type.shape) + is_relaxed
         scalar = node.kind in (Kind.FACTOR, Kind.COST)
-        _require(
-            rank == len(node.type.shape) or scalar,
-            f"{node.name} has rank {rank}, not {len(node.type.shape)}",
-        )
+        wanted = len(node.type.shape)
+        _require(rank == wanted or scalar, f"{node.name} has rank {rank}, not {wanted}")
         _require(not scalar or not piece.body.type.shape, f"{node.name} is not a number")
 
 
@@ -199,23 +187,15 @@ def _verify_references(node: Node, graph: Graph) -> None:
     """A body mentions parents, declared functions and dims, and every part has a type."""
     functions = {function.name for function in graph.functions}
     dims = {dim.name for dim in graph.dims}
-    for piece in node.pieces:
-        for core in c.walk(piece.body):
-            if isinstance(core, c.Ref):
-                _require(
-                    core.name in node.parents,
-                    f"{node.name} mentions {core.name}, which is not its parent",
-                )
-            elif isinstance(core, c.Call):
-                _require(
-                    core.function in functions,
-                    f"{node.name} calls {core.function}, which does not exist",
-                )
-            elif isinstance(core, c.Reduce | c.Build):
-                _require(
-                    all(b.dim.name in dims for b in core.binders),
-                    f"{node.name} binds an unknown dim",
-                )
-            _require(
-                isinstance(core, c.DimRef) or core.type.known, f"a part of {node.name} has no type"
-            )
+    for core in (core for piece in node.pieces for core in c.walk(piece.body)):
+        if isinstance(core, c.Ref):
+            known = core.name in node.parents
+            _require(known, f"{node.name} mentions {core.name}, which is not its parent")
+        elif isinstance(core, c.CallFn):
+            known = core.function in functions
+            _require(known, f"{node.name} calls {core.function}, which does not exist")
+        elif isinstance(core, c.Reduce | c.Build):
+            known = all(b.dim.name in dims for b in core.binders)
+            _require(known, f"{node.name} binds an unknown dim")
+        typed = isinstance(core, c.DimRef) or core.type.known
+        _require(typed, f"a part of {node.name} has no type")

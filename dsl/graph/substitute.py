@@ -1,7 +1,5 @@
 """Values in the place of variables, and new names for what an expression binds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TypeVar
@@ -19,6 +17,12 @@ def substitute(tree: Tree, values: Mapping[str, c.Core]) -> Tree:
         return values.get(part.name, part) if isinstance(part, c.Var) else c.map_parts(part, change)
 
     found: Tree = change(renamed_apart(tree, taken | set(values)))  # type: ignore[assignment]
+    return found
+
+
+def exchange(tree: Tree, new: Mapping[c.Core, c.Core]) -> Tree:
+    """The same expression with every key of `new` replaced by its value."""
+    found: Tree = new[tree] if tree in new else c.map_parts(tree, lambda part: exchange(part, new))  # type: ignore[index,assignment]
     return found
 
 
@@ -55,13 +59,11 @@ def _renamed(tree: c.Core | c.Law, new: Callable[[str], str]) -> c.Core | c.Law:
 
 
 def bound_in(tree: c.Core | c.Law) -> set[str]:
-    loops = {part.variable for part in c.walk(tree) if isinstance(part, c.Loop)}
-    return loops | {
-        bind.name
-        for part in c.walk(tree)
-        if isinstance(part, c.Reduce | c.Build)
-        for bind in part.binders
-    }
+    """The binders and loop variables inside an expression."""
+    parts = list(c.walk(tree))
+    loops = {part.variable for part in parts if isinstance(part, c.Loop)}
+    binding = (part.binders for part in parts if isinstance(part, c.Reduce | c.Build))
+    return loops | {bind.name for binders in binding for bind in binders}
 
 
 def names_in(tree: c.Core | c.Law) -> set[str]:

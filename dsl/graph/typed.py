@@ -1,14 +1,14 @@
 """What checking gives: every statement with types, and nothing left of names that mean nothing."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
+from itertools import chain, pairwise
 from typing import ClassVar
 
 from ..record import Record
 from ..source import Source, Span
 from . import core as c
 from .dependence import Recurrence
-from .types import Dim, Type
+from .types import Dim, IndexOf, Type
 
 Scalar = float | int | str
 
@@ -31,6 +31,27 @@ class Piece(Record):
     where: c.Core | None
     body: c.Core | c.Law
     settings: tuple[Setting, ...] = ()
+
+
+Cut = tuple[bool, int]
+"""(False, k) is k steps after the start, (True, -k) is k steps before the end: in this order."""
+
+
+def interval(index: c.Bind | c.Core) -> tuple[Cut, Cut]:
+    """Where an index of a piece starts along its axis, and where it has ended."""
+    ends = index if isinstance(index, c.Bind) else index.type.domain
+    assert isinstance(ends, c.Bind | IndexOf)
+    low, high = ends.low, ends.high.shift(1)
+    return (low.from_end, low.offset), (high.from_end, high.offset)
+
+
+def cut_axis(intervals: Iterable[tuple[Cut, Cut]], size: int | None) -> list[tuple[Cut, Cut]]:
+    """The axis from start to end, cut where an interval starts or ends.
+
+    Places counted from the start come first: a dim is taken to be long enough for the program.
+    """
+    end = (True, 0) if size is None else (False, size)
+    return [*pairwise(sorted({(False, 0), end, *chain.from_iterable(intervals)}))]
 
 
 class Definition(Record):

@@ -95,38 +95,40 @@ def anchored(offset: int, size: int | None) -> Place:
 
 
 class Domain(Record):
-    pass
+    word: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.word
 
 
 class Unknown(Domain):
     """The domain of what could not be checked: it agrees with all, to report once."""
 
-    def __str__(self) -> str:
-        return "unknown"
+    word = "unknown"
 
 
-class Real(Domain):
+class _Number(Domain):
     lower: float = -inf
     upper: float = inf
 
     def __str__(self) -> str:
-        return "real" + _show_bounds(self.lower, self.upper)
+        bounds = {"lower": self.lower, "upper": self.upper}
+        parts = [f"{end}={bound:g}" for end, bound in bounds.items() if abs(bound) != inf]
+        return self.word + (f"({', '.join(parts)})" if parts else "")
 
 
-class Int(Domain):
-    lower: float = -inf
-    upper: float = inf
+class Real(_Number):
+    word = "real"
 
-    def __str__(self) -> str:
-        return "int" + _show_bounds(self.lower, self.upper)
+
+class Int(_Number):
+    word = "int"
 
 
 class Bool(Domain):
+    word = "bool"
     lower: ClassVar[float] = 0
     upper: ClassVar[float] = 1
-
-    def __str__(self) -> str:
-        return "bool"
 
 
 class IndexOf(Domain):
@@ -153,26 +155,11 @@ class IndexOf(Domain):
         return str(self.dim) if isinstance(self.dim, Dim) else f"index below {self.dim}"
 
 
-def _show_bounds(lower: float, upper: float) -> str:
-    parts = [
-        f"{word}={bound:g}"
-        for word, bound in (("lower", lower), ("upper", upper))
-        if abs(bound) != inf
-    ]
-    return f"({', '.join(parts)})" if parts else ""
-
-
 # ---- types
 
 CONSTRAINT_RANK = {
-    "simplex": 1,
-    "ordered": 1,
-    "positive_ordered": 1,
-    "unit_vector": 1,
-    "cholesky": 2,
-    "corr_cholesky": 2,
-    "covariance": 2,
-    "correlation": 2,
+    **dict.fromkeys(("simplex", "ordered", "positive_ordered", "unit_vector"), 1),
+    **dict.fromkeys(("cholesky", "corr_cholesky", "covariance", "correlation"), 2),
 }
 
 CONSTRAINT_DOMAIN: dict[str, Domain] = {
@@ -206,12 +193,7 @@ class Type(Record):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        domain = self.domain
-        return (
-            (-inf, inf)
-            if not isinstance(domain, Real | Int | Bool | IndexOf)
-            else (domain.lower, domain.upper)
-        )
+        return getattr(self.domain, "lower", -inf), getattr(self.domain, "upper", inf)
 
     def __str__(self) -> str:
         word = self.constraint or str(self.domain)

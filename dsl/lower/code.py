@@ -182,9 +182,8 @@ def _arguments(
     names: Sequence[str], types: Mapping[str, Code], defaults: Iterable[Code] = ()
 ) -> ast.arguments:
     args = [ast.arg(each, types.get(each), **_AT) for each in names]
-    return ast.arguments(
-        posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=list(defaults)
-    )
+    none: dict[str, Any] = {"posonlyargs": [], "kwonlyargs": [], "kw_defaults": []}
+    return ast.arguments(args=args, defaults=list(defaults), **none)
 
 
 # ---- statements

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph import core as c
+from ..graph.forms import entry
 from ..graph.graph import Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, Real, Type
@@ -16,12 +17,8 @@ from .scope import Scope, length_code, size_code
 from .shapes import as_number, call_aligned, cast
 from .value import Value, align, joint_axes
 
-NUMPY_WORDS = {
-    "exp": "jnp.exp",
-    "sqrt": "jnp.sqrt",
-    "cholesky": "jnp.linalg.cholesky",
-    "log": "jnp.log",
-}
+NUMPY_WORDS = {word: f"jnp.{word}" for word in ("exp", "sqrt", "log")}
+NUMPY_WORDS["cholesky"] = "jnp.linalg.cholesky"
 WHOLE = frozenset({"int", "count"})
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI = "Bernoulli(p: unit) -> bool"
@@ -35,10 +32,7 @@ def lower_density(law: c.Law, value: Code, axes: tuple[str, ...], scope: Scope) 
 
 
 def unchecked(code: Code, law: c.Law) -> Code:
-    """The constructor without a check of the support, where there is none to check.
-
-    NumPyro's check would cost a dozen operations to trace, and a choice for every element to run.
-    """
+    """The constructor without NumPyro's check of the support, which costs, where there is none."""
     return with_keyword(code, validate_args=const(False)) if law.facts.on_the_line else code
 
 
@@ -98,22 +92,20 @@ def has_mass(piece: Piece) -> bool:
 
 def lower_log_mass(node: Node, piece: Piece, scope: Scope) -> Value:
     assert isinstance(piece.body, c.Law)
-    found = log_mass_at(piece.body, _value(node, piece), scope)
+    found = log_mass_at(piece.body, entry(node, piece), scope)
     assert found is not None
     return found
 
 
 def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
-    """log of one entry, or for logits x, log P(true) = log sigmoid(x) and log P(false) = log
-    sigmoid(-x).
+    """log of one entry; for logits x, log P(true) = log sigmoid(x), log P(false) = log sigmoid(-x).
 
-    That of a Poisson has derivatives where the rate is 0 too, as it is where a finite draw says
-    that there is nothing.
+    That of a Poisson has derivatives at rate 0 too, where a finite draw says that nothing is there.
     """
     mass = mass_at(law, value)
     if mass is not None:
-        entry = lower(mass, scope)
-        return Value(call("jnp.log", entry.code), entry.axes)
+        chosen = lower(mass, scope)
+        return Value(call("jnp.log", chosen.code), chosen.axes)
     if law.row == POISSON:
         given = [lower(value, scope), lower(law.arguments[0][1], scope)]
         return call_aligned(scope.needs.helper("poisson_log_mass"), given, 0, scope)
@@ -137,16 +129,6 @@ def mass_at(law: c.Law, value: c.Core) -> c.Core | None:
     return c.If(law.span, Type(Real()), value, probability, fails)
 
 
-def _value(node: Node, piece: Piece) -> c.Core:
-    """The places of the node that the piece defines."""
-    number = Type(node.type.domain)
-    whole = c.Ref(piece.span, node.type, node.name)
-    places = tuple(
-        c.Var(i.span, number, i.name) if isinstance(i, c.Bind) else i for i in piece.indices
-    )
-    return c.At(piece.span, number, whole, places) if places else whole
-
-
 def _entry(row: c.Core, place: c.Core) -> c.Core:
     """`row[place]`, as one index of the table that the row is taken from."""
     number = Type(Real())
@@ -154,10 +136,9 @@ def _entry(row: c.Core, place: c.Core) -> c.Core:
         return row.replace(type=number, indices=(*row.indices, place))
     if isinstance(row, c.Stack):
         return c.Lookup(row.span, number, (place,), row.items)
-    if isinstance(row, c.Lookup) and all(isinstance(entry, c.Stack) for entry in row.entries):
-        items = tuple(
-            item for entry in row.entries if isinstance(entry, c.Stack) for item in entry.items
-        )
+    stacks = [x for x in row.entries if isinstance(x, c.Stack)] if isinstance(row, c.Lookup) else []
+    if isinstance(row, c.Lookup) and len(stacks) == len(row.entries):
+        items = tuple(item for stack in stacks for item in stack.items)
         return row.replace(type=number, parents=(*row.parents, place), entries=items)
     return c.At(row.span, number, row, (place,))
 

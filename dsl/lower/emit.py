@@ -95,9 +95,8 @@ def _examples(graph: Graph, program: LoweredProgram) -> list[tuple[str, py.Code]
     """Defaults of the data, and arrays of the right shape where there are none, to try it with."""
     given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
     inputs = [n for n in given if n.kind is Kind.INPUT]
-    unseen = [
-        d for d in graph.dims if d.size is None and not any(d in n.type.shape for n in inputs)
-    ]
+    seen = {axis for n in inputs for axis in n.type.shape}
+    unseen = [d for d in graph.dims if d.size is None and d not in seen]
     rows = [(n.name, _example(n, program)) for n in given]
     return rows + [(dim.name, py.const(EXAMPLE_SIZE)) for dim in unseen]
 

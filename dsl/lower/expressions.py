@@ -7,26 +7,18 @@ from ..graph import core as c
 from ..graph.types import Bool, IndexOf, Int, Real, Type
 from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
+from .arrays import lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
 from .indexing import lower_at
 from .names import free_name
-from .reductions import lower_build, lower_reduce
 from .scope import Scope, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
-from .tables import lower_lookup, lower_stack
 from .value import Value, align, joint_axes
 
-COMPARISONS = {
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-}
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 INFIX = {
-    **COMPARISONS,
+    **dict(zip(COMPARISONS, ("<", "<=", ">", ">=", "==", "!="), strict=True)),
     "add": "+",
     "subtract": "-",
     "multiply": "*",
@@ -45,19 +37,11 @@ def lower(core: c.Core, scope: Scope) -> Value:
 # ---- leaves
 
 
-def _lower_const(core: c.Const, scope: Scope) -> Value:
-    return Value(const(core.value))
-
-
 def _lower_var(core: c.Var, scope: Scope) -> Value:
     """A binder alone is the array of its places."""
     if core.name in scope.scalars:
         return scope.scalars[core.name]
     return Value(range_code(scope.bind(core.name), scope.names), (core.name,))
-
-
-def _lower_ref(core: c.Ref, scope: Scope) -> Value:
-    return Value(name(scope.names[core.name]), (), len(core.type.shape))
 
 
 # ---- operators and functions
@@ -72,7 +56,7 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         return operand.replace(code=negative(operand.code))
     if core.function == "not":
         operand = lower(values[0], scope)
-        return Value(inverted(operand.code), operand.axes, operand.rank)
+        return operand.replace(code=inverted(operand.code))
     if core.function == "one_hot":
         return _lower_one_hot(values[0], scope)
     if core.function == "matmul":
@@ -119,9 +103,7 @@ def _lower_function(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
     return _lower_mapped(path, core, values, scope)
 
 
-_REALS = frozenset(
-    {"real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"}
-)
+_REALS = ["real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"]
 
 
 def _lower_elementwise(
@@ -174,7 +156,7 @@ def _needs_float(core: c.Apply, value: c.Core) -> bool:
     return is_whole and isinstance(core.type.domain, Real) and bool(value.type.shape)
 
 
-def _lower_call(core: c.Call, scope: Scope) -> Value:
+def _lower_call(core: c.CallFn, scope: Scope) -> Value:
     lowered = [lower(argument, scope) for argument in core.arguments]
     path = scope.names[core.function]
     if core.function in scope.needs.vectorized:
@@ -186,16 +168,10 @@ def _lower_call(core: c.Call, scope: Scope) -> Value:
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
-    condition, then, otherwise = (
-        lower(part, scope) for part in (core.condition, core.then, core.otherwise)
-    )
-    then = as_number(then, core.then.type, core.type)
-    otherwise = as_number(otherwise, core.otherwise.type, core.type)
-    return call_aligned("jnp.where", [condition, then, otherwise], len(core.type.shape), scope)
-
-
-def _lower_loop(core: c.Loop, scope: Scope) -> Value:
-    return lower_loop(core, scope, "bounded_loop")
+    both = (core.then, core.otherwise)
+    branches = [as_number(lower(part, scope), part.type, core.type) for part in both]
+    values = [lower(core.condition, scope), *branches]
+    return call_aligned("jnp.where", values, len(core.type.shape), scope)
 
 
 def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
@@ -213,14 +189,9 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
         axes = wider
     state = full(start, axes, rank, scope, core.type.shape).code if axes else start.code
     step = align(as_number(step, core.body.type, core.type), axes, rank)
-    code = call(
-        scope.needs.helper(helper),
-        function([own], step.code),
-        function([own], align(condition, axes, rank).code),
-        as_array(state, "float"),
-        const(core.limit),
-    )
-    return Value(code, axes, rank)
+    test = function([own], align(condition, axes, rank).code)
+    given = [function([own], step.code), test, as_array(state, "float"), const(core.limit)]
+    return Value(call(scope.needs.helper(helper), *given), axes, rank)
 
 
 def _lower_distribution(core: c.Core, scope: Scope) -> Value:
@@ -230,14 +201,14 @@ def _lower_distribution(core: c.Core, scope: Scope) -> Value:
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
-    c.Const: _lower_const,
+    c.Const: lambda core, scope: Value(const(core.value)),
     c.Var: _lower_var,
-    c.Ref: _lower_ref,
+    c.Ref: lambda core, scope: Value(name(scope.names[core.name]), (), len(core.type.shape)),
     c.At: lambda core, scope: lower_at(core, scope, lower),
     c.Apply: _lower_apply,
-    c.Call: _lower_call,
+    c.CallFn: _lower_call,
     c.If: _lower_if,
-    c.Loop: _lower_loop,
+    c.Loop: lambda core, scope: lower_loop(core, scope, "bounded_loop"),
     c.Reduce: lambda core, scope: lower_reduce(core, scope, lower),
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),

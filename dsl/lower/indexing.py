@@ -32,9 +32,8 @@ def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, 
         while isinstance(found, Carried):
             below = found.at(offset_of(indices[found.axis]))
             if below is None:
-                raise InternalError(
-                    f"{core.base.name} is used in its own recurrence in a way that is not lowered"
-                )
+                how = "in its own recurrence in a way that is not lowered"
+                raise InternalError(f"{core.base.name} is used {how}")
             indices = indices[: found.axis] + indices[found.axis + 1 :]
             found = below
         if found is not None:

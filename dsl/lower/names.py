@@ -11,7 +11,8 @@ from ..graph.typed import Function
 
 MODULES = "jax jnp lax dist Arrays DATA Any Callable annotations"
 VARIABLES = "params values data key keys total carry step init log_prob evaluate sample objective"
-TAKEN = frozenset(dir(builtins)) | frozenset(f"{MODULES} {VARIABLES}".split())
+WORDS = (*dir(builtins), *keyword.kwlist, *keyword.softkwlist)
+TAKEN = frozenset((*WORDS, *f"{MODULES} {VARIABLES}".split()))
 
 
 def python_names(graph: Graph, helpers: frozenset[str]) -> dict[str, str]:
@@ -62,8 +63,6 @@ def _plain(char: str) -> str:
 def free_name(name: str, used: Set[str]) -> str:
     """The name as Python writes it, with underscores after it until nothing else is called that."""
     found = _identifier(name)
-    while (
-        keyword.iskeyword(found) or keyword.issoftkeyword(found) or found in used or found in TAKEN
-    ):
+    while found in used or found in TAKEN:
         found += "_"
     return found

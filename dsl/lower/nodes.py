@@ -18,17 +18,18 @@ from .value import Value, align
 
 def piece_scope(node: Node, piece: Piece, scope: Scope) -> Scope:
     """The scope inside one statement: its binders are axes, its soft annotation holds."""
-    binders = tuple(
-        i for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars
-    )
+    binders = _own_binders(piece, scope)
     soft = next((s for s in piece.settings if s.name == "soft"), None)
     return scope.inside(*binders).replace(soft=soft, owner=node.name)
 
 
 def own_axes(piece: Piece, scope: Scope) -> tuple[str, ...]:
-    return tuple(
-        i.name for i in piece.indices if isinstance(i, c.Bind) and i.name not in scope.scalars
-    )
+    return tuple(bind.name for bind in _own_binders(piece, scope))
+
+
+def _own_binders(piece: Piece, scope: Scope) -> list[c.Bind]:
+    binders = (index for index in piece.indices if isinstance(index, c.Bind))
+    return [bind for bind in binders if bind.name not in scope.scalars]
 
 
 def places_of(piece: Piece) -> list[py.Code]:
@@ -60,9 +61,8 @@ def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
     inside = piece_scope(node, piece, scope)
     assert isinstance(piece.body, c.Core)
     value = as_number(lower_body(piece, inside), piece.body.type, Type(node.type.domain))
-    return full(
-        value, own_axes(piece, scope), len(piece.body.type.shape), inside, piece.body.type.shape
-    )
+    shape = piece.body.type.shape
+    return full(value, own_axes(piece, scope), len(shape), inside, shape)
 
 
 def value_statements(node: Node, scope: Scope) -> list[py.Statement]:
@@ -98,9 +98,8 @@ def dtype_of(type_: Type) -> str:
 
 def density_terms(node: Node, scope: Scope) -> list[py.Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    is_draw = [isinstance(piece.body, c.Law) for piece in node.pieces]
-    terms = [_draw_term if each else _factor_term for each in is_draw]
-    return [term(node, piece, scope) for term, piece in zip(terms, node.pieces, strict=True)]
+    terms = {True: _draw_term, False: _factor_term}
+    return [terms[isinstance(p.body, c.Law)](node, p, scope) for p in node.pieces]
 
 
 def _draw_term(node: Node, piece: Piece, scope: Scope) -> py.Code:

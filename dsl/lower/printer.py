@@ -170,9 +170,8 @@ def _flat(words: Words) -> str:
 
 def _lines(words: Words, indent: str, opened: bool = False) -> Iterator[str]:
     """The widest bracket of a line that is too long, or is to be `opened`, gets an item a line."""
-    brackets = {
-        k: word for k, word in enumerate(words) if isinstance(word, BracketWords) and word.items
-    }
+    found = {k: word for k, word in enumerate(words) if isinstance(word, BracketWords)}
+    brackets = {k: word for k, word in found.items() if word.items}
     line = indent + _flat(words)
     if not brackets or (len(line) <= WIDTH and not opened):
         yield line

@@ -1,16 +1,12 @@
 """The axis of a recurrence, cut where one statement ends, and the steps already done."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
-from ..graph import core as c
-from ..graph.typed import Piece
-from ..graph.types import Axis, IndexOf, Place
+from ..graph.typed import Cut, Piece, cut_axis, interval
+from ..graph.types import Axis, Place
 from ..record import Record
 from .code import Code, call, const, index, infix, listing
-
-Cut = tuple[bool, int]
-"""(False, k) is k steps after the start, (True, -k) is k steps before the end: in this order."""
 
 
 class StepRange(Record):
@@ -34,27 +30,14 @@ def step_ranges(
     pieces: Iterable[Piece], axis: int, size: int | None, reverse: bool
 ) -> list[StepRange]:
     """In the order of the steps."""
-    end: Cut = (True, 0) if size is None else (False, size)
-    ends = {cut for piece in pieces for cut in _interval(piece.indices[axis])}
-    found = [StepRange(low, high) for low, high in pairwise(sorted({(False, 0), end, *ends}))]
+    cuts = cut_axis((interval(piece.indices[axis]) for piece in pieces), size)
+    found = [StepRange(low, high) for low, high in cuts]
     return found[::-1] if reverse else found
 
 
 def covers(piece: Piece, axis: int, steps: StepRange) -> bool:
-    low, high = _interval(piece.indices[axis])
+    low, high = interval(piece.indices[axis])
     return low <= steps.low and steps.high <= high
-
-
-def _interval(index: c.Bind | c.Core) -> tuple[Cut, Cut]:
-    if isinstance(index, c.Bind):
-        return _cut(index.low), _cut(index.high.shift(1))
-    assert isinstance(index.type.domain, IndexOf)
-    place = index.type.domain.low
-    return _cut(place), _cut(place.shift(1))
-
-
-def _cut(place: Place) -> Cut:
-    return place.from_end, place.offset
 
 
 # ---- as code

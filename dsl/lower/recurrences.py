@@ -12,6 +12,7 @@ from functools import cached_property
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences, lag_along, offset_of
 from ..graph.graph import Node
+from ..graph.substitute import bound_in
 from ..graph.typed import Piece
 from ..graph.types import Axis, anchored
 from ..record import NOTHING, Record
@@ -84,7 +85,7 @@ class _ScanFrame(Record):
                     others.add(index.name)
                 elif isinstance(index, c.Bind):
                     own = index.name
-            others |= set(_bound_inside(piece.body))
+            others |= bound_in(piece.body)
         return free_name(own, others)
 
 
@@ -103,19 +104,11 @@ Past = dict[str, list[Done]]
 def recurrence_statements(
     group: Recurrence, nodes: dict[str, Node], scope: Scope, value_of: ValueOf
 ) -> list[py.Statement]:
-    parts = [
-        Part(node, scope.names[node.name], node.pieces, tuple(range(len(node.type.shape))))
-        for node in (nodes[name] for name in group.members)
-    ]
+    parts = []
+    for node in (nodes[name] for name in group.members):
+        axes = tuple(range(len(node.type.shape)))
+        parts.append(Part(node, scope.names[node.name], node.pieces, axes))
     return _RecurrenceWriter(value_of, scope).write(_ScanFrame(group, parts, scope))
-
-
-def _bound_inside(body: c.Core | c.Law) -> Iterator[str]:
-    for core in c.walk(body):
-        if isinstance(core, c.Reduce | c.Build):
-            yield from (bind.name for bind in core.binders)
-        elif isinstance(core, c.Loop):
-            yield core.variable
 
 
 class _RecurrenceWriter:
@@ -165,16 +158,13 @@ class _RecurrenceWriter:
         suffix = (count,) if count > 1 else ()
         now = {part.name: self.fresh(part.variable, "now") for part in frame.parts}
         step = _step(frame, steps, now)
-        carried = [
-            (part, lag)
-            for part in frame.parts
-            for lag in range(1, max(step.lags[part.name], default=0) + 1)
-        ]
-        back = {(part.name, lag): self.fresh(part.variable, lag, "back") for part, lag in carried}
+        back: dict[tuple[str, int], str] = {}
         seen: dict[str, dict[int, py.Code]] = {part.name: {} for part in frame.parts}
-        for (member, lag), variable in back.items():
-            seen[member][lag] = py.name(variable)
-        body = [py.assign(list(back.values()), py.name("carry"))] if carried else []
+        for part in frame.parts:
+            for lag in range(1, max(step.lags[part.name], default=0) + 1):
+                back[part.name, lag] = self.fresh(part.variable, lag, "back")
+                seen[part.name][lag] = py.name(back[part.name, lag])
+        body = [py.assign(list(back.values()), py.name("carry"))] if back else []
         body += self.step(frame, step, past, seen)
         following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
         body.append(py.give_back(py.pack([_variables(following), _variables(now.values())])))
@@ -224,12 +214,10 @@ class _RecurrenceWriter:
         seen: dict[str, dict[int, py.Code]],
     ) -> Carried:
         """A member as the other members see it at this step."""
-        fixed = {
-            value: fixed_code(
-                past[part.name], anchored(value, frame.along.size), frame.along, frame.reverse
-            )
-            for value in step.fixed[part.name]
-        }
+        fixed = {}
+        for value in step.fixed[part.name]:
+            place = anchored(value, frame.along.size)
+            fixed[value] = fixed_code(past[part.name], place, frame.along, frame.reverse)
         back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
         return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.steps))
 
@@ -261,12 +249,9 @@ def _deepen(around: Carried, inner: Carried) -> Carried:
 
 
 def _step(frame: _ScanFrame, steps: StepRange, here: dict[str, str]) -> _ScanStep:
-    step = _ScanStep(
-        steps,
-        [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts],
-        {part.name: set() for part in frame.parts},
-        {part.name: set() for part in frame.parts},
-    )
+    parts = [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts]
+    lags, fixed = ({part.name: set[int]() for part in parts} for _ in range(2))
+    step = _ScanStep(steps, parts, lags, fixed)
     view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(steps))
     for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):

@@ -15,8 +15,7 @@ from .value import Value
 
 
 class Carried(Record):
-    """A member of a recurrence inside a step along `axis`: the value `lag` steps back is
-    `back[lag]`.
+    """A member of a recurrence inside a step along `axis`, `lag` steps back it is `back[lag]`.
 
     `fixed` are values at places that the statements name, `binder` is what they call the step,
     `place` the step's number where it is known. Within one step a member may itself be built step
@@ -86,8 +85,7 @@ def _same(one: object, other: object) -> bool:
 
 
 class Scope(Record):
-    """`binders` are axes of arrays; `scalars` stand for one value at a time (a step of a scan, a
-    parameter).
+    """`binders` are axes of arrays; `scalars` stand for one value at a time, as a step of a scan.
 
     `owner` is the node or function whose expressions are lowered: constants have its name.
     """

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ..graph import core as c
-from ..graph.inputs import is_hard, noisy_inputs, noisy_names, substitute
+from ..graph.inputs import is_hard, noisy_inputs, noisy_names
+from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from .code import Code, call, const, function, name, pack
 from .expressions import lower
@@ -38,7 +39,7 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     """The mean over noise: an integral over one or two inputs, samples for any number."""
     options = dict(setting.options)
     inputs = list(_inputs(body, setting, scope))
-    body = substitute(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
+    body = exchange(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
     axes = _common_axes(body, inputs, scope)
     inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
     rank = len(body.type.shape)

@@ -197,9 +197,8 @@ def _soft_at(core: c.At, scope: Scope, lower: Lower) -> Value:
 def _at_weights(core: c.At, helper: str, scope: Scope, lower: Lower) -> Value:
     """A helper of the elements and their weights, where the last index is soft."""
     weights = _weights(core.indices[-1], scope, lower)
-    base = lower(
-        core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base, scope
-    )
+    rows = core.replace(indices=core.indices[:-1]) if len(core.indices) > 1 else core.base
+    base = lower(rows, scope)
     rank = len(core.type.shape)
     values = [base.replace(rank=rank + 1), weights]
     return call_mapped(scope.needs.helper(helper), values, rank, scope)
@@ -227,13 +226,10 @@ def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _soft_comparison),
-    "equal": _soft_equality,
-    "not_equal": _soft_equality,
-    "and": _soft_logic,
-    "or": _soft_logic,
+    **dict.fromkeys(("equal", "not_equal"), _soft_equality),
+    **dict.fromkeys(("and", "or"), _soft_logic),
+    **dict.fromkeys(("step", "sign"), _soft_step),
     "not": _soft_not,
-    "step": _soft_step,
-    "sign": _soft_step,
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
 }

@@ -10,19 +10,12 @@ from .keywords import CONSTANTS, WORD_OPERATORS, declaration_words, keywords, re
 
 _NAME = r"[^\W\d]\w*"
 _LABEL = rf"(?:{_NAME}|`[^`\n]+`)"
-_dim_with_labels = bygroups(
-    k.Keyword.Declaration,
-    k.Whitespace,
-    k.Name.Class,
-    k.Whitespace,
-    k.Operator,
-    k.Whitespace,
-    k.Name.Constant,
-)
+_DECLARED = (k.Keyword.Declaration, k.Whitespace)
+_LABELLED = (k.Whitespace, k.Operator, k.Whitespace, k.Name.Constant)
 
 
-def _words(kind: Iterable[str]) -> Any:
-    return words(sorted(kind), prefix=r"\b", suffix=r"\b")
+def _words(kind: Iterable[str], suffix: str = r"\b") -> Any:
+    return words(sorted(kind), prefix=r"\b", suffix=suffix)
 
 
 class DpLexer(RegexLexer):  # type: ignore[misc]
@@ -39,20 +32,14 @@ class DpLexer(RegexLexer):  # type: ignore[misc]
             (r'"[^"\n]*"', k.String),
             (r"`[^`\n]+`", k.Name),
             (rf"(\|)(\s*)({_LABEL})", bygroups(k.Operator, k.Whitespace, k.Name.Constant)),
-            (rf"\b(dim)([ \t]+)({_LABEL})([ \t]*)(=)([ \t]*)({_LABEL})", _dim_with_labels),
             (
-                rf"\b(model|dim)(\s+)({_NAME})",
-                bygroups(k.Keyword.Declaration, k.Whitespace, k.Name.Class),
+                rf"\b(dim)([ \t]+)({_LABEL})([ \t]*)(=)([ \t]*)({_LABEL})",
+                bygroups(*_DECLARED, k.Name.Class, *_LABELLED),
             ),
-            (
-                rf"\b(fn)(\s+)({_NAME})",
-                bygroups(k.Keyword.Declaration, k.Whitespace, k.Name.Function),
-            ),
+            (rf"\b(model|dim)(\s+)({_NAME})", bygroups(*_DECLARED, k.Name.Class)),
+            (rf"\b(fn)(\s+)({_NAME})", bygroups(*_DECLARED, k.Name.Function)),
             (rf"\b(with)(\s+)({_NAME})", bygroups(k.Keyword, k.Whitespace, k.Name.Decorator)),
-            (
-                words(sorted(reducers()), prefix=r"\b", suffix=rf"(?=\s*\[\s*{_LABEL}\s+in\b)"),
-                k.Keyword.Reserved,
-            ),
+            (_words(reducers(), rf"(?=\s*\[\s*{_LABEL}\s+in\b)"), k.Keyword.Reserved),
             (r"max(?=\()", k.Name.Function),
             (rf"{_NAME}(?==(?![=>]))", k.Name.Attribute),
             (_words(CONSTANTS), k.Keyword.Constant),

@@ -62,14 +62,9 @@ class Lexicon:
 
     @cached_property
     def any(self) -> re.Pattern[str]:
-        words = set(self.words.values())
-        return re.compile(
-            "|".join(
-                f"(?P<{name}>{regexp})"
-                for name, regexp in self.patterns.items()
-                if name not in words
-            )
-        )
+        others = self.patterns.keys() - set(self.words.values())
+        patterns = [(name, regexp) for name, regexp in self.patterns.items() if name in others]
+        return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in patterns))
 
     def only(self, name: str) -> re.Pattern[str]:
         found = self._compiled.get(name)
@@ -200,8 +195,7 @@ class Automaton:
             values.append(token)
 
     def _allowed(self, path: list[int], span: Span) -> frozenset[str]:
-        """The terminals that can really follow: a table may reduce before it finds that a token
-        cannot stand there.
+        """The terminals that can really follow: a table may reduce before it finds that none can.
 
         Each is tried on a copy of the path, which is too slow for a huge statement.
         """

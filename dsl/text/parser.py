@@ -9,7 +9,7 @@ from ..limits import MAX_DEPTH, MAX_ERRORS, MAX_SOURCE
 from ..source import Source, Span
 from .keywords import statement_words
 from .lalr import Automaton, TooDeep, Unexpected
-from .syntax import BrokenStmt, Comment, Node, Program, Statement
+from .syntax import BrokenStmt, Comment, Program, Statement, SyntaxNode
 from .syntax_errors import describe_syntax_error
 from .tables import tables
 from .tree import MAKERS
@@ -45,11 +45,9 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     except TooDeep as error:
         return Program(source, ()), [_too_deep(source, error.span)]
     deep = [s for s in statements if _depth_exceeds(s, MAX_DEPTH)]
-    return (
-        (Program(source, ()), [_too_deep(source, deep[0].span)])
-        if deep
-        else (Program(source, statements, comments), [])
-    )
+    if deep:
+        return Program(source, ()), [_too_deep(source, deep[0].span)]
+    return Program(source, statements, comments), []
 
 
 def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
@@ -74,14 +72,14 @@ def _parse_by_statement(source: Source) -> tuple[Program, list[Diagnostic]]:
     return Program(source, tuple(statements), tuple(comments)), found
 
 
-def _depth_exceeds(node: Node, limit: int) -> bool:
+def _depth_exceeds(node: SyntaxNode, limit: int) -> bool:
     """Walks level by level, never recursing, because the tree may be deeper than Python's stack.
 
     Every two levels take at least one character, so a short statement needs no walk.
     """
     if 2 * (node.span.end - node.span.start) < limit:
         return False
-    level: list[Node] = [node]
+    level: list[SyntaxNode] = [node]
     for _ in range(limit):
         level = [child for parent in level for child in children(parent)]
         if not level:
@@ -89,7 +87,7 @@ def _depth_exceeds(node: Node, limit: int) -> bool:
     return True
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: SyntaxNode) -> Iterator[SyntaxNode]:
     content = node.__dict__
     for name in node.branches:
         value = content[name]
@@ -137,9 +135,8 @@ def _starts_statement(line: str) -> bool:
 
 def _continues(previous: str, line: str) -> bool:
     """An indented line continues a statement that visibly is not over: one mistake, one report."""
-    return line[:1].isspace() and bool(
-        _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
-    )
+    is_open = _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
+    return line[:1].isspace() and bool(is_open)
 
 
 def _bracket_balance(line: str) -> int:

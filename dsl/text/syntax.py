@@ -8,7 +8,7 @@ from ..record import Record
 from ..source import Source, Span
 
 
-class Node(Record):
+class SyntaxNode(Record):
     """Two trees are equal when they say the same, wherever it stands in the text."""
 
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})
@@ -22,7 +22,7 @@ class Node(Record):
 # ---- expressions
 
 
-class Expr(Node):
+class Expr(SyntaxNode):
     pass
 
 
@@ -50,7 +50,7 @@ class Name(Expr):
     name: str
 
 
-class Argument(Node):
+class Argument(SyntaxNode):
     name: str | None
     value: Expr
 
@@ -100,11 +100,11 @@ class LoopExpr(Expr):
     body: Expr
 
 
-class Bound(Node):
+class Bound(SyntaxNode):
     value: int | float
 
 
-class Range(Node):
+class Range(SyntaxNode):
     """A dim, or its part from `low` up to and without `high`; negative bounds are from the end."""
 
     dim: Name
@@ -113,7 +113,7 @@ class Range(Node):
     high: Bound | None = None
 
 
-class Binder(Node):
+class Binder(SyntaxNode):
     name: Name
     range: Range
 
@@ -131,7 +131,7 @@ class Comprehension(Expr):
     body: Expr
 
 
-class Key(Node):
+class Key(SyntaxNode):
     """A label, an index, true or false in a table; `_` matches any."""
 
     text: str
@@ -141,7 +141,7 @@ class Key(Node):
         return self.text == "_"
 
 
-class Row(Node):
+class Row(SyntaxNode):
     keys: tuple[Key, ...]
     values: tuple[Expr, ...]
 
@@ -157,13 +157,13 @@ class Table(Expr):
 # ---- parts of statements
 
 
-class TypeExpr(Node):
+class TypeExpr(SyntaxNode):
     name: Name
     arguments: tuple[Argument, ...]
     dims: tuple[Name, ...]
 
 
-class Annotation(Node):
+class Annotation(SyntaxNode):
     """`noncentered`, `grad=pathwise` or `soft(logistic, scale=0.1)`."""
 
     name: str
@@ -171,7 +171,7 @@ class Annotation(Node):
     arguments: tuple[Argument, ...] | None
 
 
-class Target(Node):
+class Target(SyntaxNode):
     """What a statement defines: a name with binders, fixed indices, or both."""
 
     name: Name
@@ -179,7 +179,7 @@ class Target(Node):
     where: Expr | None
 
 
-class Parameter(Node):
+class Parameter(SyntaxNode):
     name: Name
     dims: tuple[Name, ...]
     type: TypeExpr
@@ -188,7 +188,7 @@ class Parameter(Node):
 # ---- statements
 
 
-class Statement(Node):
+class Statement(SyntaxNode):
     pass
 
 
@@ -273,7 +273,7 @@ class BrokenStmt(Statement):
     """A statement that could not be read; the names it seems to define stay known."""
 
 
-class Comment(Node):
+class Comment(SyntaxNode):
     text: str
 
 

@@ -277,9 +277,8 @@ def _anything(m: Mishap) -> Diagnostic:
         return m.report("E0001", f"`{m.text}` does not belong here", _expectation(m))
     continues = re.search(r"[-+*/^@,<>]$|\b(and|or|then|else)$", m.before.rstrip())
     inside = "a statement runs over several lines inside parentheses"
-    return m.report(
-        "E0001", "the statement ends too early", inside if continues else _expectation(m)
-    )
+    help = inside if continues else _expectation(m)
+    return m.report("E0001", "the statement ends too early", help)
 
 
 def _expectation(m: Mishap) -> str:

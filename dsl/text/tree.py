@@ -17,15 +17,15 @@ from .lalr import Token
 Pick = Callable[[list[Any]], Any]
 
 
-class _List(s.Node):
+class _List(s.SyntaxNode):
     """A bracketed list on its way to the node that owns it."""
 
     rule: str
     items: tuple[Any, ...]
 
 
-def _node(kind: type[s.Node], *fields: Pick) -> Pick:
-    def make(children: list[Any]) -> s.Node:
+def _node(kind: type[s.SyntaxNode], *fields: Pick) -> Pick:
+    def make(children: list[Any]) -> s.SyntaxNode:
         span = children[0].span.to(children[-1].span)
         return kind(span, *[pick(children) for pick in fields])
 
@@ -79,7 +79,7 @@ def _items(rule: str, default: tuple[Any, ...] | None = ()) -> Pick:
     return pick
 
 
-def _list(rule: str, kind: type[s.Node]) -> Pick:
+def _list(rule: str, kind: type[s.SyntaxNode]) -> Pick:
     return _node(_List, lambda children: rule, _all(kind))
 
 

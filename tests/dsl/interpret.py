@@ -183,7 +183,7 @@ class Interpreter:
             else self.evaluate(argument, variables)
         )
 
-    def call(self, core: c.Call, variables: Variables) -> Any:
+    def call(self, core: c.CallFn, variables: Variables) -> Any:
         values = [self.evaluate(argument, variables) for argument in core.arguments]
         function = next(f for f in self.graph.functions if f.name == core.function)
         if function.body is None:
@@ -309,7 +309,7 @@ _RULES: dict[type[c.Core], Callable[[Interpreter, Any, Variables], Any]] = {
     c.Ref: Interpreter.ref,
     c.At: Interpreter.at,
     c.Apply: Interpreter.apply,
-    c.Call: Interpreter.call,
+    c.CallFn: Interpreter.call,
     c.If: Interpreter.if_,
     c.Loop: Interpreter.loop,
     c.Reduce: Interpreter.reduce,

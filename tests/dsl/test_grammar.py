@@ -19,9 +19,9 @@ from dpc.dsl.text.syntax import (
     Group,
     IfExpr,
     Index,
-    Node,
     Range,
     Reduction,
+    SyntaxNode,
     Unary,
 )
 from dpc.dsl.text.tables import GRAMMAR, LARK_OPTIONS
@@ -119,7 +119,7 @@ def test_newlines_end_statements_but_not_inside_round_or_square_brackets() -> No
     assert [c.text for c in program.comments] == ["# end"]
 
 
-def all_nodes(node: Node) -> list[Node]:
+def all_nodes(node: SyntaxNode) -> list[SyntaxNode]:
     found = [node]
     for item in found:
         found += children(item)

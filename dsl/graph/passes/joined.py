@@ -1,5 +1,4 @@
-"""Cases of different lengths as one long one: what speaks of several steps holds only where all are
-of one case.
+"""Cases of different lengths as one long one: what speaks of several steps holds within a case.
 
     z[0] ~ p             becomes   z[t in T where place[t] == 0] ~ p
     z[t in T[1..]] ~ q   becomes   z[t in T[1..] where place[t] >= 1] ~ q
@@ -7,8 +6,6 @@ of one case.
 so that one program serves all lengths. It is possible where steps are spoken of by `t`, `t - 1` and
 so on alone.
 """
-
-from __future__ import annotations
 
 from .. import core as c
 from ..dependence import offset_of, reads_any

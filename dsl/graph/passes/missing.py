@@ -6,9 +6,8 @@ computed: what was seen, and flat unknowns `x.missing` for the rest, with the de
 a factor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -113,22 +112,18 @@ def _is_torn(node: Node, mask: Array) -> bool:
 
 def _told(node: Node, mask: Array, how: str) -> str:
     count = int(mask.sum())
-    return (
-        f"{count} missing {'entry' if count == 1 else 'entries'} of `{node.name}` "
-        f"{'is' if count == 1 else 'are'} {how}"
-    )
+    entries, verb = ("entry", "is") if count == 1 else ("entries", "are")
+    return f"{count} missing {entries} of `{node.name}` {verb} {how}"
 
 
 def _changed(
     found: Opened, node: Node, nodes: list[Node], arrays: dict[str, Array], note: str
 ) -> Opened:
     """`nodes` stand where `node` stood; a node that is no draw any more is in no recurrence."""
-    all_nodes = [
-        new for old in found.graph.nodes for new in (nodes if old.name == node.name else [old])
-    ]
+    replaced = [nodes if old.name == node.name else [old] for old in found.graph.nodes]
     drawn = any(new.name == node.name and new.kind is Kind.DRAW for new in nodes)
     kept = [r for r in found.graph.recurrences if drawn or node.name not in r.members]
-    graph = found.graph.replace(nodes=tuple(all_nodes), recurrences=tuple(kept))
+    graph = found.graph.replace(nodes=tuple(chain.from_iterable(replaced)), recurrences=tuple(kept))
     own = {name: array for name, array in found.arrays.items() if name != node.name}
     return found.replace(graph=graph, arrays={**own, **arrays}, notes=(*found.notes, note))
 
@@ -200,9 +195,8 @@ def _imputed(found: Opened, node: Node, mask: Array) -> Opened:
     at = c.At(node.span, unknown.type.replace(shape=()), whole, (entry(places, every),))
     number_type = node.type.replace(shape=())
     value = c.If(node.span, number_type, entry(flags, every), entry(given, every), at)
-    computed = node.replace(
-        kind=Kind.FUNCTION, pieces=(every.replace(body=value),), observed=False, kept=False
-    )
+    plain = node.replace(kind=Kind.FUNCTION, observed=False, kept=False)
+    computed = plain.replace(pieces=(every.replace(body=value),))
     density = factor_like(node, "density", _densities(node))
     order = np.where(mask, np.cumsum(mask).reshape(mask.shape) - 1, 0)
     arrays = {flags.name: ~mask, given.name: found.arrays[node.name], places.name: order}
@@ -229,14 +223,14 @@ def _verify_imputable(graph: Graph, node: Node, mask: Array) -> None:
     """Raises unless an entry may be any number of a set that does not depend on parameters."""
     children = _children(graph, node)
     why = "some in rows that are drawn together"
-    if children:
-        why = f"and `{children[0]}` depends on them"
+    why = f"and `{children[0]}` depends on them" if children else why
     count = int(mask.sum())
     message = f"`{node.name}` has {count} missing value{'s' if count > 1 else ''}, {why}"
-    if node.type.whole:
-        message += ": whole numbers without bounds cannot be summed over"
-        raise Unfit(node.name, message, LEAVE_OUT)
     moving = any(law.facts.edges for law in node.laws)
-    if node.type.constraint or moving or len({law.type.domain for law in node.laws}) > 1:
-        message += ": which values are possible is not fixed"
-        raise Unfit(node.name, message, LEAVE_OUT)
+    if node.type.whole:
+        problem = "whole numbers without bounds cannot be summed over"
+    elif node.type.constraint or moving or len({law.type.domain for law in node.laws}) > 1:
+        problem = "which values are possible is not fixed"
+    else:
+        return
+    raise Unfit(node.name, f"{message}: {problem}", LEAVE_OUT)

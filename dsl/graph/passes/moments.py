@@ -1,7 +1,5 @@
 """What distributions of a graph are asked about from outside: their moments, their arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from .. import core as c

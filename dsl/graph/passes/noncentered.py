@@ -1,14 +1,11 @@
 """`with noncentered`: x ~ Normal(m, s) becomes raw ~ Normal(0, 1) and x := m + s * raw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .. import core as c
 from ..dependence import nodes_read_by
 from ..forms import arithmetic, entry, number
 from ..graph import Graph, Kind, Node
-from ..typed import Piece
 from ..types import REAL, Axis, Dim, Type
 from .rewrite import rewrite
 
@@ -38,25 +35,21 @@ def raw_name(name: str, graph: Graph) -> str:
 
 
 def _decentred(node: Node, graph: Graph) -> list[Node]:
+    pairs = list(zip(node.pieces, node.laws, strict=True))
     raw = node.replace(
         name=raw_name(node.name, graph),
         type=Type(REAL.domain, node.type.shape),
-        pieces=tuple(_raw_piece(piece) for piece in node.pieces),
+        pieces=tuple(p.replace(body=_standard(law), settings=()) for p, law in pairs),
         kept=False,
     )
     raw = raw.replace(parents=nodes_read_by(raw))
-    pieces = tuple(_value_piece(piece, raw) for piece in node.pieces)
+    moved = ((p, _moved(law, entry(raw, p))) for p, law in pairs)
+    pieces = tuple(piece.replace(body=body, settings=()) for piece, body in moved)
     value = node.replace(kind=Kind.FUNCTION, pieces=pieces, kept=True)
     return [raw, value.replace(parents=nodes_read_by(value))]
 
 
 # ---- what is drawn
-
-
-def _raw_piece(piece: Piece) -> Piece:
-    law = piece.body
-    assert isinstance(law, c.Law)
-    return piece.replace(body=_standard(law), settings=())
 
 
 def _standard(law: c.Law) -> c.Law:
@@ -100,12 +93,6 @@ def _identity(law: c.Law, axis: Axis) -> c.Core:
 
 
 # ---- what is computed from it
-
-
-def _value_piece(piece: Piece, raw: Node) -> Piece:
-    law = piece.body
-    assert isinstance(law, c.Law)
-    return piece.replace(body=_moved(law, entry(raw, piece)), settings=())
 
 
 def _moved(law: c.Law, noise: c.Core) -> c.Core:

@@ -1,7 +1,5 @@
 """Parts of a model: some draws are given, by data or by a guide, and what is not needed goes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
 from ...diagnostics import Diagnostic, DpError
@@ -49,12 +47,11 @@ def without_objective(graph: Graph) -> Graph:
 def observed_given(graph: Graph) -> Graph:
     """What is observed is an input, and there is no guide and no cost."""
     observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
-    model = without_objective(graph)
-    found = model.replace(
-        nodes=tuple(as_given(node) if node.name in observed else node for node in model.nodes),
-        recurrences=tuple(_without(observed, graph.recurrences)),
+    left = tuple(_without(observed, graph.recurrences))
+    model = without_objective(graph).map_nodes(
+        lambda node: as_given(node) if node.name in observed else node
     )
-    return mark_random(found)
+    return mark_random(model.replace(recurrences=left))
 
 
 @rewrite
@@ -71,11 +68,8 @@ def guided(graph: Graph) -> Graph:
     inputs = [as_given(node) for node in draws if node.name not in drawn]
     unique = {node.name: node for node in [*given, *inputs, *guide, *graph.of_kind(Kind.FUNCTION)]}
     left = _without({node.name for node in draws}, graph.recurrences)
-    found = graph.replace(
-        nodes=tuple(unique.values()),
-        recurrences=(*graph.guide.recurrences, *left),
-        guide=None,
-    )
+    recurrences = (*graph.guide.recurrences, *left)
+    found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
     return mark_random(sort_nodes(found))
 
 
@@ -134,7 +128,7 @@ def one_draw(graph: Graph, name: str) -> Graph:
     """One draw, as a real number, and what it depends on; all other draws are inputs."""
     kept = graph.ancestors([name])
     nodes = []
-    for node in graph.nodes:
+    for node in (node for node in graph.nodes if node.name in kept):
         if node.name == name:
             # Whole numbers have means that are not whole.
             real = node.type.replace(domain=Real(*node.type.bounds))
@@ -143,7 +137,6 @@ def one_draw(graph: Graph, name: str) -> Graph:
             nodes.append(as_given(node).replace(observed=False))
         elif node.kind is not Kind.COST:
             nodes.append(node)
-    nodes = [node for node in nodes if node.name in kept]
     return mark_random(graph.replace(nodes=tuple(nodes), recurrences=(), guide=None))
 
 
@@ -153,13 +146,9 @@ def compute_only(graph: Graph, nodes: Sequence[Node], dims: Iterable[Dim]) -> Gr
     given = {node.name for node in graph.nodes if node.kind is not Kind.FUNCTION}
     needed = graph.ancestors([parent for node in nodes for parent in node.parents], given)
     kept = [node for node in graph.nodes if node.name in needed]
-    plain = [
-        node.replace(pieces=(), parents=()) if node.kind is Kind.DRAW else node for node in kept
-    ]
-    found = graph.replace(
-        dims=tuple(dict.fromkeys([*graph.dims, *dims])),
-        nodes=(*plain, *nodes),
-        recurrences=tuple(group for group in graph.recurrences if set(group.members) <= needed),
-        guide=None,
-    )
+    bare = {"pieces": (), "parents": ()}
+    plain = [node.replace(**bare) if node.kind is Kind.DRAW else node for node in kept]
+    groups = tuple(group for group in graph.recurrences if set(group.members) <= needed)
+    all_dims = tuple(dict.fromkeys([*graph.dims, *dims]))
+    found = graph.replace(dims=all_dims, nodes=(*plain, *nodes), recurrences=groups, guide=None)
     return mark_random(found)

@@ -5,17 +5,15 @@ log p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What h
 is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from ...diagnostics import Diagnostic, DpError
 from .. import core as c
 from ..dependence import nodes_read, reads_any
 from ..forms import arithmetic, index_of, number
 from ..graph import Graph, Kind, Node
-from ..substitute import renamed, substitute
+from ..substitute import Tree, renamed, substitute
 from ..typed import Function
 from ..types import REAL, Bool, Dim, IndexOf, Place, Real, Type
 from .rewrite import rewrite
@@ -52,24 +50,15 @@ class _Relaxer:
         for piece in node.pieces:
             if piece.where is not None and self.mentions(piece.where):
                 self.refuse(piece.where, "a condition")
-            body = (
-                self.law(piece.body) if isinstance(piece.body, c.Law) else self.number(piece.body)
-            )
-            pieces.append(piece.replace(body=body))
+            pieces.append(piece.replace(body=self.relaxed(piece.body)))
         changed = node.replace(pieces=tuple(pieces))
-        whole = (
-            node.kind is Kind.FUNCTION and pieces and isinstance(pieces[0].body.type.domain, Real)
-        )
-        return (
-            changed.replace(type=Type(Real(), node.type.shape))
-            if whole and pieces != list(node.pieces)
-            else changed
-        )
+        is_real = bool(pieces) and isinstance(pieces[0].body.type.domain, Real)
+        if node.kind is Kind.FUNCTION and is_real and changed.pieces != node.pieces:
+            return changed.replace(type=Type(Real(), node.type.shape))
+        return changed
 
-    def law(self, law: c.Law) -> c.Law:
-        return law.replace(
-            arguments=tuple((name, self.number(argument)) for name, argument in law.arguments)
-        )
+    def relaxed(self, core: Tree) -> Tree:
+        return c.map_parts(core, self.number) if isinstance(core, c.Law) else self.number(core)  # type: ignore[return-value]
 
     def mentions(self, core: c.Core | c.Law) -> bool:
         return reads_any(core, self.draws)
@@ -89,7 +78,7 @@ class _Relaxer:
         """The same value as a number or an array of numbers, with relaxed draws in it."""
         if not self.mentions(core):
             return core
-        if isinstance(core, c.Ref | c.At) and _name(core) in self.draws:
+        if self.is_draw(core):
             return self.draw(core)
         if isinstance(core, c.At) and any(map(self.is_label, core.indices)):
             return self.chosen(core)
@@ -100,8 +89,8 @@ class _Relaxer:
         if isinstance(core, c.LogDensity):
             return self.log_density(core)
         if isinstance(core, c.Divergence):
-            return core.replace(law=self.law(core.law), other=self.law(core.other))
-        if isinstance(core, c.Call):
+            return core.replace(law=self.relaxed(core.law), other=self.relaxed(core.other))
+        if isinstance(core, c.CallFn):
             return self.call(core)
         if isinstance(core, c.Apply) and core.function == "one_hot":
             return self.simplex(core.arguments[0][1])
@@ -111,19 +100,15 @@ class _Relaxer:
             guard = core.where if isinstance(core, c.Reduce) else core.condition
             if guard is not None and self.mentions(guard):
                 self.refuse(guard, "a condition")
-        changed = c.map_parts(
-            core, lambda part: self.law(part) if isinstance(part, c.Law) else self.number(part)
-        )
+        changed = c.map_parts(core, self.relaxed)
         return changed.replace(type=Type(Real(), core.type.shape, core.type.constraint))
 
     def draw(self, core: c.Ref | c.At) -> c.Core:
         if isinstance(core.type.domain, IndexOf):
             return self.position(core)
         if isinstance(core, c.At):
-            return core.replace(
-                type=Type(UNIT, core.type.shape),
-                base=core.base.replace(type=_relaxed_type(core.base.type)),
-            )
+            base = core.base.replace(type=_relaxed_type(core.base.type))
+            return core.replace(type=Type(UNIT, core.type.shape), base=base)
         return core.replace(type=_relaxed_type(core.type))
 
     def position(self, core: c.Core) -> c.Core:
@@ -134,11 +119,11 @@ class _Relaxer:
         return _sum(bind, _times(self.weight(core, place), place))
 
     def is_label(self, core: c.Core) -> bool:
-        return (
-            isinstance(core, c.Ref | c.At)
-            and _name(core) in self.draws
-            and isinstance(core.type.domain, IndexOf)
-        )
+        return self.is_draw(core) and isinstance(core.type.domain, IndexOf)
+
+    def is_draw(self, core: c.Core) -> TypeGuard[c.Ref | c.At]:
+        base = core.base if isinstance(core, c.At) else core
+        return isinstance(base, c.Ref) and base.name in self.draws
 
     def places(self, label: c.Core) -> tuple[c.Bind, c.Core]:
         """A binder over all labels, with a name of its own."""
@@ -185,13 +170,9 @@ class _Relaxer:
                     return _sum(bind, _times(self.weight(parent, place), self.number(inner)))
                 if not isinstance(parent.type.domain, Bool):
                     self.refuse(parent, "a position")
-                yes, no = (
-                    core.replace(
-                        parents=(*rest[0], c.Const(parent.span, parent.type, value), *rest[1])
-                    )
-                    for value in (True, False)
-                )
-                return _mixed(self.truth(parent), self.number(yes), self.number(no))
+                cases = (c.Const(parent.span, parent.type, value) for value in (True, False))
+                entries = [core.replace(parents=(*rest[0], case, *rest[1])) for case in cases]
+                return _mixed(self.truth(parent), *map(self.number, entries))
         return c.map_parts(core, self.number)
 
     def branches(self, core: c.If) -> c.Core:
@@ -203,23 +184,19 @@ class _Relaxer:
         return _mixed(self.truth(core.condition), then, otherwise)
 
     def log_density(self, core: c.LogDensity) -> c.Core:
-        law = self.law(core.law)
+        law = self.relaxed(core.law)
         if not self.mentions(core.value):
             return core.replace(law=law)
         if self.is_label(core.value):
             bind, place = self.places(core.value)
-            return _sum(
-                bind, _times(self.weight(core.value, place), core.replace(law=law, value=place))
-            )
+            here = core.replace(law=law, value=place)
+            return _sum(bind, _times(self.weight(core.value, place), here))
         if not isinstance(core.value.type.domain, Bool) or core.value.type.shape:
             return core.replace(law=law, value=self.number(core.value))
-        yes, no = (
-            core.replace(law=law, value=c.Const(core.span, Type(Bool()), value))
-            for value in (True, False)
-        )
-        return _mixed(self.truth(core.value), yes, no)
+        cases = (c.Const(core.span, Type(Bool()), value) for value in (True, False))
+        return _mixed(self.truth(core.value), *(core.replace(law=law, value=x) for x in cases))
 
-    def call(self, core: c.Call) -> c.Core:
+    def call(self, core: c.CallFn) -> c.Core:
         """Functions of the program are written out; a caller's take relaxed values."""
         function = self.functions[core.function]
         if function.body is None:
@@ -235,7 +212,7 @@ class _Relaxer:
         """How true it is: products for `and`, as of independent events."""
         if not self.mentions(core):
             return c.If(core.span, REAL, core, number(core, 1.0), number(core, 0.0))
-        if isinstance(core, c.Ref | c.At) and _name(core) in self.draws:
+        if self.is_draw(core):
             return self.draw(core)
         if isinstance(core, c.Apply):
             values = [argument for _, argument in core.arguments]
@@ -268,11 +245,6 @@ class _Relaxer:
 
 
 # ---- arithmetic
-
-
-def _name(core: c.Core) -> str:
-    base = core.base if isinstance(core, c.At) else core
-    return base.name if isinstance(base, c.Ref) else ""
 
 
 def _relaxed_type(type_: Type) -> Type:

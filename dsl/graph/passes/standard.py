@@ -1,7 +1,5 @@
 """The passes that make a graph whole: every builder and every other rewrite ends with them."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
@@ -10,7 +8,6 @@ from typing import Any, TypeVar
 from .. import core as c
 from ..dependence import Edge, components, nodes_read_by
 from ..graph import Graph, Kind, Node, verify_graph
-from ..typed import Piece
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 
@@ -33,12 +30,8 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def _fold_node(node: Node) -> Node:
-    pieces = tuple(map(_fold_piece, node.pieces))
-    return node.replace(pieces=pieces, default=node.default and fold(node.default))
-
-
-def _fold_piece(piece: Piece) -> Piece:
-    return piece.replace(body=fold(piece.body), where=piece.where and fold(piece.where))
+    folded = (p.replace(body=fold(p.body), where=p.where and fold(p.where)) for p in node.pieces)
+    return node.replace(pieces=tuple(folded), default=node.default and fold(node.default))
 
 
 def fold(tree: Tree) -> Tree:
@@ -87,10 +80,8 @@ def sort_nodes(graph: Graph) -> Graph:
     edges = [Edge(node.name, parent, node.span) for node in graph.nodes for parent in node.parents]
     groups = components(nodes, edges)
     group_of = {name: k for k, group in enumerate(groups) for name in group}
-    uses = [
-        {group_of[p] for name in group for p in nodes[name].parents} - {k}
-        for k, group in enumerate(groups)
-    ]
+    parents = [{p for name in group for p in nodes[name].parents} for group in groups]
+    uses = [{group_of[parent] for parent in own} - {k} for k, own in enumerate(parents)]
     order = [name for k in _first_in_file(groups, uses, nodes) for name in groups[k]]
     return graph.replace(nodes=tuple(nodes[name] for name in order))
 

@@ -1,7 +1,5 @@
 """Tables of constants as parameters, for files that have nothing else to learn."""
 
-from __future__ import annotations
-
 from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
@@ -37,18 +35,13 @@ def _with_parameter(node: Node, number: int, found: list[Node]) -> Piece:
     axes = tuple(_axis(parent) for parent in parents)
     type_ = table.type.replace(domain=Real(0, 1), shape=(*axes, *table.type.shape))
     type_ = type_.replace(constraint="simplex" if table.type.shape else "")
-    found.append(
-        Node(
-            name, Kind.PARAMETER, type_, node.span, node.source, default=_nested(table, axes, type_)
-        )
-    )
+    start = _nested(table, axes, type_)
+    found.append(Node(name, Kind.PARAMETER, type_, node.span, node.source, default=start))
     whole = c.Ref(table.span, type_, name)
     places = tuple(map(_index, parents))
     element = c.At(table.span, table.type, whole, places) if places else whole
-    body = law.replace(
-        arguments=tuple((key, element if key == "p" else value) for key, value in law.arguments)
-    )
-    return piece.replace(body=body)
+    arguments["p"] = element
+    return piece.replace(body=law.replace(arguments=tuple(arguments.items())))
 
 
 def is_table(core: c.Core) -> bool:
@@ -69,9 +62,8 @@ def _index(parent: c.Core) -> c.Core:
     if not isinstance(parent.type.domain, Bool):
         return parent
     type_ = Type(IndexOf(TWO))
-    return c.If(
-        parent.span, type_, parent, c.Const(parent.span, type_, 1), c.Const(parent.span, type_, 0)
-    )
+    one, zero = (c.Const(parent.span, type_, position) for position in (1, 0))
+    return c.If(parent.span, type_, parent, one, zero)
 
 
 def _nested(table: c.Core, axes: tuple[Axis, ...], type_: Type) -> c.Core:
@@ -82,7 +74,6 @@ def _nested(table: c.Core, axes: tuple[Axis, ...], type_: Type) -> c.Core:
     for k in range(len(axes) - 1, -1, -1):
         size = axes[k].size or 1
         inner = type_.replace(shape=type_.shape[k:])
-        rows = [
-            c.Stack(table.span, inner, tuple(rows[i : i + size])) for i in range(0, len(rows), size)
-        ]
+        starts = range(0, len(rows), size)
+        rows = [c.Stack(table.span, inner, tuple(rows[i : i + size])) for i in starts]
     return rows[0]

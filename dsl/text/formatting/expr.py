@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from ...source import Span
 from .. import syntax as s
 from ..keywords import expression_words, quote_name
-from .doc import BracketPart, Break, Note, Parts, TableRow, TableRows
+from .writer import BracketPart, Break, Note, Parts, TableRow, TableRows
 
 LEVELS = {"or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5, "@": 5}
 COMPARISON_LEVEL = 3
@@ -24,19 +24,14 @@ def own_name(name: s.Name) -> str:
 
 def _has_lines(entries: list[TableRow | Note]) -> bool:
     """A comment behind the opening brace is not yet a line of the table."""
-    return len(entries) > 1 or any(
-        isinstance(entry, TableRow) or entry.own_line for entry in entries
-    )
+    return len(entries) > 1 or any(isinstance(e, TableRow) or e.own_line for e in entries)
 
 
 def _is_offset(node: s.Expr) -> TypeGuard[s.Binary]:
     simple = s.Name | s.Number
-    return (
-        isinstance(node, s.Binary)
-        and node.operator in ("+", "-")
-        and isinstance(node.left, simple)
-        and isinstance(node.right, simple)
-    )
+    if not isinstance(node, s.Binary) or node.operator not in ("+", "-"):
+        return False
+    return isinstance(node.left, simple) and isinstance(node.right, simple)
 
 
 class ExprBuilder:
@@ -50,7 +45,7 @@ class ExprBuilder:
     # ---- comments
 
     def take_comments(self, before: int) -> Iterable[s.Comment]:
-        while self._next < len(self._comments) and self._comments[self._next].span.start < before:
+        while self._is_due(before):
             self._next += 1
             yield self._comments[self._next - 1]
 
@@ -65,9 +60,7 @@ class ExprBuilder:
         return self.text.find("\n", span.start, span.end) < 0
 
     def _notes(self, before: int) -> list[Note]:
-        return [
-            Note(comment.text, self.is_own_line(comment)) for comment in self.take_comments(before)
-        ]
+        return [Note(each.text, self.is_own_line(each)) for each in self.take_comments(before)]
 
     # ---- names and brackets
 
@@ -81,7 +74,7 @@ class ExprBuilder:
     def bracket(
         self,
         signs: str,
-        items: Iterable[s.Node],
+        items: Iterable[s.SyntaxNode],
         build: Callable[[Any, Parts], None],
         end: int,
         *,

@@ -8,39 +8,35 @@ comments.
 from collections.abc import Iterator
 from itertools import groupby
 
-from .doc import INDENT, LIMIT, Note, Parts, align_cells, common_column, flat, measure
+from . import writer as w
 from .statements import COMMENT, Element
-from .writer import CELL_SHIFT, COMMENT_COLUMN, TAIL_SHIFT, LineWriter
+from .writer import LIMIT, Note, Parts, align_cells, flat, measure
 
 WITH_GAP = 3
 ANNOTATIONS_LIMIT = 60
 
 
-class BlockWriter(LineWriter):
+class BlockWriter(w.LineWriter):
     def block(self, elements: list[Element], indent: int) -> None:
         for paragraph in _paragraphs(elements, indent):
             self._paragraph(paragraph, indent, self.new_group(is_paragraph=True))
 
     def _paragraph(self, elements: list[Element], indent: int, group: int) -> None:
-        heads = [
-            head
-            for _, alike in groupby(elements, lambda e: e.kind)
-            for head in _heads(list(alike), indent)
-        ]
+        heads: list[str] = []
+        for _, alike in groupby(elements, lambda element: element.kind):
+            heads += _heads(list(alike), indent)
         codes = [_code(e, head, indent) for e, head in zip(elements, heads, strict=True)]
-        annotated = [
-            len(c) for e, c in zip(elements, codes, strict=True) if e.annotations and c is not None
-        ]
-        column = max(common_column(annotated, TAIL_SHIFT) + WITH_GAP, COMMENT_COLUMN - indent)
+        pairs = zip(elements, codes, strict=True)
+        annotated = [len(code) for e, code in pairs if e.annotations and code is not None]
+        column = max(w.common_column(annotated, w.TAIL_SHIFT) + WITH_GAP, w.COMMENT_COLUMN - indent)
         for element, head, code in zip(elements, heads, codes, strict=True):
             self.newline(indent, element.blank)
             if code is None:
                 self._long(element, head, indent)
                 continue
-            self.text(
-                code.ljust(max(column, len(code) + WITH_GAP)) if element.annotations else code
-            )
-            self.text(flat(element.annotations))
+            if element.annotations:
+                code = code.ljust(max(column, len(code) + WITH_GAP))
+            self.text(code + flat(element.annotations))
             if element.note:
                 self.note(Note(element.note, own_line=False), indent, group)
 
@@ -63,7 +59,7 @@ class BlockWriter(LineWriter):
         self.text(" {")
         if element.opening_note:
             self.note(Note(element.opening_note, own_line=False), indent, self.new_group())
-        self.block(body, indent + INDENT)
+        self.block(body, indent + w.INDENT)
         if body:
             self.newline(indent)
         self.text("}")
@@ -97,21 +93,17 @@ def is_short(element: Element, indent: int) -> bool:
 def _inline(element: Element) -> str | None:
     """A block of at most one statement on one line, if it was written so."""
     if element.body is None:
-        if (
-            measure(_joined(element.cells)).forced
-            or measure(element.annotations).forced
-            or element.note
-        ):
+        joined = _joined(element.cells)
+        if measure([*joined, *element.annotations]).forced or element.note:
             return None
         gap = " " * WITH_GAP if element.annotations else ""
-        return f"{flat(_joined(element.cells))}{gap}{flat(element.annotations)}"
+        return f"{flat(joined)}{gap}{flat(element.annotations)}"
     if len(element.body) > 1 or element.opening_note or measure(element.cells[0]).forced:
         return None
     if not element.body:
         return f"{flat(element.cells[0])} {{}}"
-    inner = (
-        _inline(element.body[0]) if element.one_line and element.body[0].kind != COMMENT else None
-    )
+    is_inline = element.one_line and element.body[0].kind != COMMENT
+    inner = _inline(element.body[0]) if is_inline else None
     return None if inner is None else f"{flat(element.cells[0])} {{ {inner} }}"
 
 
@@ -125,11 +117,9 @@ def _joined(cells: tuple[Parts, ...]) -> Parts:
 def _heads(elements: list[Element], indent: int) -> list[str]:
     """All cells but the last, padded; empty if there are none, or if they need several lines."""
     simple = [_simple_head(element, indent) for element in elements]
-    aligned = align_cells([[*head, ""] for head in simple if head], CELL_SHIFT)
-    return [
-        _padded(e, head, next(aligned), indent) if head else ""
-        for e, head in zip(elements, simple, strict=True)
-    ]
+    aligned = align_cells([[*head, ""] for head in simple if head], w.CELL_SHIFT)
+    pairs = zip(elements, simple, strict=True)
+    return [_padded(e, head, next(aligned), indent) if head else "" for e, head in pairs]
 
 
 def _simple_head(element: Element, indent: int) -> list[str]:

@@ -3,8 +3,8 @@
 from ...diagnostics import InternalError
 from .. import syntax as s
 from ..keywords import quote_name
-from .doc import Parts
 from .expr import ExprBuilder, own_name
+from .writer import Parts
 
 COMMENT = ("comment",)
 
@@ -148,9 +148,8 @@ class StatementBuilder(ExprBuilder):
         head: Parts = ["factor "]
         self._target(node.target, head)
         kind = (s.FactorStmt, bool(node.target.indices))
-        return self._annotate(
-            Element(kind, head, self._value_cell(":", node.value)), node.annotations
-        )
+        element = Element(kind, head, self._value_cell(":", node.value))
+        return self._annotate(element, node.annotations)
 
     def write_ObjectiveStmt(self, node: s.ObjectiveStmt) -> Element:
         parts = self._value_cell("minimize" if node.minimize else "maximize", node.value)

@@ -1,25 +1,19 @@
-"""Ends lines: what fits on one line, else broken inside brackets, with comments in place."""
+"""What is to be written, and where its lines end.
 
-from collections.abc import Iterator, Sequence
+A text is a list of parts: words, places where a line may end, comments, and brackets that hold more
+such lists. Flat widths are known when a part is made, so that a decision is one comparison. What
+fits stands on one line, else it is broken inside brackets, with its comments in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, pairwise
+from typing import NamedTuple, TypeAlias, TypeGuard
 
-from .doc import (
-    INDENT,
-    LIMIT,
-    WORTH_BREAKING,
-    BracketPart,
-    Break,
-    Note,
-    Part,
-    Parts,
-    TableRow,
-    TableRows,
-    align_cells,
-    common_column,
-    flat,
-    measure,
-)
-
+LIMIT = 100
+INDENT = 4
+WORTH_BREAKING = 16
 COMMENT_GAP = 2
 COMMENT_COLUMN = 40
 TAIL_SHIFT = 40
@@ -27,9 +21,119 @@ CELL_SHIFT = 16
 SHORT_ITEM = 12
 
 
-class _Line:
-    def __init__(self, code: str, note: str, group: int):
-        self.code, self.note, self.group = code, note, group
+class Break(NamedTuple):
+    """A space where a line inside brackets may end; the lowest level ends first."""
+
+    level: int
+
+
+class Note(NamedTuple):
+    """A comment; `own_line` says that nothing stood before it on its line."""
+
+    text: str
+    own_line: bool
+    blank: bool = False
+
+
+class BracketPart:
+    """`items` between commas, `entries` with comments; `kept` was written over several lines."""
+
+    def __init__(self, opening: str, entries: list[Parts | Note], closing: str, kept: bool = False):
+        self.opening, self.entries, self.closing = opening, entries, closing
+        self.items = [entry for entry in entries if not isinstance(entry, Note)]
+        sizes = [measure(item) for item in self.items]
+        widths = [size.width for size in sizes]
+        self.width = len(opening) + sum(widths) + 2 * max(len(sizes) - 1, 0) + len(closing)
+        self.forced = kept or len(sizes) < len(entries) or any(size.forced for size in sizes)
+        self.widest = max(widths, default=0)
+
+
+class TableRow(NamedTuple):
+    keys: list[str]
+    values: list[Parts]
+    blank: bool
+
+
+class TableRows:
+    """The part of a table between braces."""
+
+    opening, closing = "{", "}"
+
+    def __init__(self, entries: list[TableRow | Note], kept: bool):
+        self.entries = entries
+        self.rows = [entry for entry in entries if isinstance(entry, TableRow)]
+        self.flat_rows = [f"{', '.join(r.keys)} => {_flat_list(r.values)}" for r in self.rows]
+        broken = any(measure(value).forced for row in self.rows for value in row.values)
+        has_notes = len(self.rows) < len(entries)
+        self.forced = bool(entries) and (kept or has_notes or broken)
+        self.width = len(self.flat())
+
+    def flat(self) -> str:
+        return f"{{ {'; '.join(self.flat_rows)} }}" if self.flat_rows else "{}"
+
+
+Part: TypeAlias = str | Break | Note | BracketPart | TableRows
+Parts: TypeAlias = list[Part]
+
+
+class FlatSize(NamedTuple):
+    width: int
+    forced: bool
+
+
+def measure(parts: Sequence[Part]) -> FlatSize:
+    """The width on one line, and whether something forbids that line."""
+    width, forced = 0, False
+    for part in parts:
+        if isinstance(part, BracketPart | TableRows):
+            width += part.width
+            forced = forced or part.forced
+        elif isinstance(part, Note):
+            forced = True
+        else:
+            width += 1 if isinstance(part, Break) else len(part)
+    return FlatSize(width, forced)
+
+
+def flat(parts: Sequence[Part]) -> str:
+    return "".join(map(_flat_part, parts))
+
+
+def _flat_part(part: Part) -> str:
+    if isinstance(part, BracketPart):
+        return f"{part.opening}{_flat_list(part.items)}{part.closing}"
+    if isinstance(part, TableRows):
+        return part.flat()
+    return part if isinstance(part, str) else " " * isinstance(part, Break)
+
+
+def _flat_list(items: Iterable[Sequence[Part]]) -> str:
+    return ", ".join(map(flat, items))
+
+
+def common_column(widths: Iterable[int], limit: int) -> int:
+    """Where cells of these widths end when padded alike; cells wider than this stay as they are."""
+    known = list(widths)
+    cap = min(known, default=0) + limit
+    return max((width for width in known if width <= cap), default=0)
+
+
+def align_cells(rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
+    """Joins each row's cells with one space, padding all but the last to the column's width."""
+    columns = []
+    for k in range(max(map(len, rows), default=1) - 1):
+        columns.append(common_column((len(row[k]) for row in rows if len(row) > k + 1), limit))
+    for row in rows:
+        yield " ".join([*(cell.ljust(columns[k]) for k, cell in enumerate(row[:-1])), row[-1]])
+
+
+# ---- lines
+
+
+class _Line(NamedTuple):
+    code: str
+    note: str
+    group: int
 
 
 class LineWriter:
@@ -83,10 +187,13 @@ class LineWriter:
         for line in self._lines:
             if line.note:
                 widths.setdefault(line.group, []).append(len(line.code))
-        columns = {
-            group: _note_column(group in self._paragraphs, found) for group, found in widths.items()
-        }
+        columns = {group: self._note_column(group, found) for group, found in widths.items()}
         return "".join(f"{_with_note(line, columns)}\n" for line in self._lines)
+
+    def _note_column(self, group: int, widths: list[int]) -> int:
+        if group in self._paragraphs:
+            return max(common_column(widths, TAIL_SHIFT) + COMMENT_GAP, COMMENT_COLUMN)
+        return common_column(widths, CELL_SHIFT) + COMMENT_GAP
 
     # ---- expressions
 
@@ -106,9 +213,7 @@ class LineWriter:
             self._broken(parts, tail, step)
 
     def _segments(self, parts: Sequence[Part], level: int, tail: int, step: int) -> None:
-        places = [
-            i for i, part in enumerate(parts) if isinstance(part, Break) and part.level == level
-        ]
+        places = [i for i, part in enumerate(parts) if part == Break(level)]
         indent = self.indent + step
         for first, last in pairwise([-1, *places, len(parts)]):
             if first >= 0:
@@ -129,15 +234,12 @@ class LineWriter:
                 self.text(flat((part,)))
 
     def _choose(self, parts: Sequence[Part], tail: int) -> set[int]:
-        """The brackets to break: none, else the widest, else all that are worth it; and those that
-        must be.
+        """The brackets to break: none, else the widest, else all worth it; and those that must be.
 
         What must be has no say in the rest: a bracket broken here may be among them when the text
         is read again.
         """
-        brackets = {
-            i: part for i, part in enumerate(parts) if isinstance(part, BracketPart | TableRows)
-        }
+        brackets = {i: p for i, p in enumerate(parts) if isinstance(p, BracketPart | TableRows)}
         forced = {i for i, part in brackets.items() if part.forced}
         able = {i: part.width for i, part in brackets.items() if part.width >= WORTH_BREAKING}
         if not able or self._fits(parts, set(), tail):
@@ -178,22 +280,20 @@ class LineWriter:
             self._entries(bracket, indent)
 
     def _entries(self, bracket: BracketPart, indent: int) -> None:
-        left, group = bracket.count, self.new_group()
+        left, group = len(bracket.items), self.new_group()
         for i, entry in enumerate(bracket.entries):
             if isinstance(entry, Note):
                 self.note(entry, indent, group if i else self.new_group())
                 continue
             left -= 1
             self.newline(indent)
-            step = 0 if bracket.count == 1 else INDENT
+            step = 0 if len(bracket.items) == 1 else INDENT
             self.parts(entry, tail=min(left, 1), splittable=True, step=step)
             self.text("," if left else "")
 
     def _fill(self, bracket: BracketPart, indent: int) -> None:
         self.newline(indent)
-        for text in _with_commas(
-            [flat(entry) for entry in bracket.entries if isinstance(entry, list)]
-        ):
+        for text in _with_commas([*map(flat, bracket.items)]):
             if self.column + 1 + len(text) > LIMIT:
                 self.newline(indent)
             self.text(f" {text}")
@@ -228,57 +328,42 @@ def _with_note(line: _Line, columns: dict[int, int]) -> str:
     return line.code.ljust(max(columns[line.group], len(line.code) + COMMENT_GAP)) + line.note
 
 
-def _note_column(is_paragraph: bool, widths: list[int]) -> int:
-    if is_paragraph:
-        return max(common_column(widths, TAIL_SHIFT) + COMMENT_GAP, COMMENT_COLUMN)
-    return common_column(widths, CELL_SHIFT) + COMMENT_GAP
-
-
 def _only_bracket(bracket: BracketPart) -> BracketPart | None:
     """A list inside a call needs no level of its own: Dirichlet([ ... ])."""
-    entry = bracket.entries[0] if len(bracket.entries) == 1 else None
-    only = entry[0] if isinstance(entry, list) and len(entry) == 1 else None
-    return (
-        only if isinstance(only, BracketPart) and bracket.opening == "(" and only.entries else None
-    )
+    is_one = bracket.opening == "(" and len(bracket.entries) == len(bracket.items) == 1
+    only = bracket.items[0][0] if is_one and len(bracket.items[0]) == 1 else None
+    return only if isinstance(only, BracketPart) and only.entries else None
 
 
 def _is_filled(bracket: BracketPart) -> bool:
     """A list of short items takes as few lines as it can; rows of an array keep a line each."""
-    if bracket.opening != "[" or bracket.forced or bracket.widest > SHORT_ITEM:
+    has_rows = any(isinstance(item[0], BracketPart) for item in bracket.items)
+    return _is_short_list(bracket) and not has_rows
+
+
+def _is_short_list(part: Part) -> TypeGuard[BracketPart]:
+    if not isinstance(part, BracketPart) or part.opening != "[" or part.forced:
         return False
-    return not any(
-        isinstance(entry, list) and isinstance(entry[0], BracketPart) for entry in bracket.entries
-    )
+    return part.widest <= SHORT_ITEM
 
 
 def _matrix_rows(bracket: BracketPart) -> list[list[str]] | None:
     """The cells of an array of arrays of short items, all of one length."""
-    rows: list[list[str]] = []
-    for entry in bracket.entries:
-        row = entry[0] if isinstance(entry, list) and len(entry) == 1 else None
-        if (
-            not isinstance(row, BracketPart)
-            or row.opening != "["
-            or row.forced
-            or row.widest > SHORT_ITEM
-        ):
-            return None
-        rows.append([flat(item) for item in row.entries if isinstance(item, list)])
+    firsts = [item[0] for item in bracket.items if len(item) == 1]
+    rows = [[*map(flat, row.items)] for row in firsts if _is_short_list(row)]
+    if len(rows) < len(bracket.entries):
+        return None
     one_length = len({len(row) for row in rows}) == 1
     return rows if one_length and len(rows[0]) * (SHORT_ITEM + 2) <= LIMIT - INDENT else None
 
 
 def _aligned_rows(table: TableRows, indent: int) -> Iterator[str]:
     """The text of each row, empty for one that does not fit on a line of its own."""
-    rows = [entry for entry in table.entries if isinstance(entry, TableRow)]
-    short = [
-        indent + len(text) <= LIMIT and not any(measure(value).forced for value in row.values)
-        for row, text in zip(rows, table.flat_rows, strict=True)
-    ]
-    aligned = align_cells(
-        [_cells(row) for row, fits in zip(rows, short, strict=True) if fits], CELL_SHIFT
-    )
+    forced = [any(measure(value).forced for value in row.values) for row in table.rows]
+    short = [indent + len(text) <= LIMIT for text in table.flat_rows]
+    short = [fits and not must for fits, must in zip(short, forced, strict=True)]
+    cells = [_cells(row) for row, fits in zip(table.rows, short, strict=True) if fits]
+    aligned = align_cells(cells, CELL_SHIFT)
     for text, fits in zip(table.flat_rows, short, strict=True):
         padded = next(aligned) if fits else ""
         yield padded if indent + len(padded) <= LIMIT else text
