@@ -105,7 +105,9 @@ class Recorder:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def pytest_sessionfinish(self) -> None:
-        known = {name: round(time, 1) for name, time in self.seconds.items() if time >= 1}
+        before = json.loads(DURATIONS.read_text(encoding="utf-8"))
+        known = {name: time for name, time in before.items() if name not in self.seconds}
+        known |= {name: round(time, 1) for name, time in self.seconds.items() if time >= 1}
         text = json.dumps(dict(sorted(known.items())), indent=0)
         DURATIONS.write_text(text + "\n", encoding="utf-8")
 

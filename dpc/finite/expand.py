@@ -75,7 +75,7 @@ class Expander:
         renamed, inside = self._renamed(binders, bindings)
         return c.Build(body.span, type_, renamed, self.expand(body, inside))
 
-    def _call(self, core: c.Call, bindings: Bindings) -> c.Core:
+    def _call(self, core: c.CallFn, bindings: Bindings) -> c.Core:
         arguments = tuple(self.expand(argument, bindings) for argument in core.arguments)
         function = self.functions[core.function]
         if function.body is None or not any(map(self.depends, arguments)):
@@ -116,7 +116,7 @@ _RULES: dict[type, Callable[..., Any]] = {
     c.Var: Expander._var,
     c.Ref: Expander._ref,
     c.At: Expander._at,
-    c.Call: Expander._call,
+    c.CallFn: Expander._call,
     c.Reduce: Expander._reduce,
     c.Build: Expander._build_form,
     c.Loop: Expander._loop,

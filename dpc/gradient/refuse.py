@@ -154,7 +154,7 @@ def _hard(
         word = _jump(part)
         if word and any(reads_any(inner, touched) for inner in _jumping(part)):
             return word
-        if isinstance(part, c.Call) and reads_any(part, touched):
+        if isinstance(part, c.CallFn) and reads_any(part, touched):
             word = _jump_inside(part.function, graph)
             if word:
                 return word
@@ -184,5 +184,5 @@ def _jump_inside(function: str, graph: Graph) -> str:
     """A function of the program that jumps; a caller's is taken to have derivatives."""
     body = next((f.body for f in graph.functions if f.name == function), None)
     parts = [] if body is None else list(c.walk(body))
-    inner = [_jump_inside(part.function, graph) for part in parts if isinstance(part, c.Call)]
+    inner = [_jump_inside(part.function, graph) for part in parts if isinstance(part, c.CallFn)]
     return next(filter(None, [*map(_jump, parts), *inner]), "")

@@ -67,7 +67,7 @@ def table_uses(roles: Roles) -> list[Use] | None:
 
 
 def _is_constant(body: c.Core | c.Law) -> bool:
-    return not any(isinstance(part, c.Ref | c.Call) for part in c.walk(body))
+    return not any(isinstance(part, c.Ref | c.CallFn) for part in c.walk(body))
 
 
 def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,10 +79,10 @@ class ObjectiveFit(Answer):
             "seed": self.seed,
         }
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | Path) -> None:
         """Everything as JSON, with the loss of every step."""
         found = {**self.to_dict(), "losses": self.losses.tolist()}
-        write_whole(path, (json.dumps(found) + "\n").encode())
+        write_whole(str(path), (json.dumps(found) + "\n").encode())
 
     def plot(self, path: str) -> None:
         """The learning curve: .svg or .png."""

@@ -78,9 +78,6 @@ class CallFn(Core):
     arguments: tuple[Core, ...]
 
 
-Call = CallFn  # the name that dpc/finite, dpc/gradient and dpc/learn still use
-
-
 class If(Core):
     condition: Core
     then: Core
