@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.types import IndexOf, Real
@@ -79,6 +77,8 @@ def positions(
 
 def as_numbers(name: str, value: Any) -> Any:
     """The value of a continuous draw: a number or an array of them, also as the shell has it."""
+    import numpy as np  # not for `dpc info`, which has no values
+
     value = _number(name, value) if isinstance(value, str) else value
     if not isinstance(value, list | tuple | set):
         return value
