@@ -114,9 +114,9 @@ def columns(times: Times, unit: float, digits: int) -> str:
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    steady = f"{'microseconds a call':>27}{'dpc / the other':>18}"
-    first = f"{'first answer, ms':>27}{'dpc / the other':>18}"
-    print(f"{'':<27}{steady}{first}")
+    calls = f"{'microseconds a call':>27}{'dpc / the other':>18}"
+    answers = f"{'first answer, ms':>27}{'dpc / the other':>18}"
+    print(f"{'':<27}{calls}{answers}")
     print(f"{'':<27}" + 2 * "".join(f"{name:>9}" for name in (*PEERS, *PEERS[1:])))
     for case in (
         eight_schools(),
