@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library import annotations as rows
 from dpc.dsl.library import distributions, functions
-from dpc.dsl.library.notation import parse_signature
+from dpc.dsl.library.notation import Signature, parse_signature
 from dpc.dsl.library.rows import Distribution, FunctionRow
 from dpc.dsl.lower.names import TAKEN
 from dpc.dsl.text.keywords import keywords
@@ -106,6 +106,7 @@ def add_function(
     for what, body in {"jax": jax, "numpy": numpy}.items():
         if body is not None or what == "jax":
             _verify_body(what, body, len(names))
+    _verify_number(parsed, jax)
     row = FunctionRow(signature, doc or f"added from Python: {parsed.name}", jax, numpy)
     functions.add_row(row.replace(jumps=jumps, kinks=kinks))
 
@@ -143,6 +144,21 @@ def _verify_body(what: str, body: Any, count: int) -> None:
         ) from None
     except ValueError:  # a built-in function does not tell what it takes
         return
+
+
+def _verify_number(signature: Signature, body: Callable[..., Any]) -> None:
+    """A function of numbers that gives a number does so, without being called."""
+    if not signature.elementwise:
+        return
+    import jax
+
+    dtypes = {"bool": bool, "int": int, "count": int, "index": int}
+    given = [
+        jax.ShapeDtypeStruct((), dtypes.get(own.type.domain, float)) for own in signature.params
+    ]
+    shape = getattr(jax.eval_shape(body, *given), "shape", None)
+    if shape != ():
+        raise ValueError(f"`{signature.name}` gives a number, and `jax` gives the shape {shape}")
 
 
 def _verify_facts(facts: Mapping[str, Any], names: list[str]) -> None:

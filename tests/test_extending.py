@@ -375,6 +375,7 @@ def test_wrong_rows_are_refused(signature: str, constructor: Any, facts: Any, wh
         ("new(x: real) -> real", {"jumps": ("x",)}, "a text with the names"),
         ("new(x: real) -> real", {"kinks": "y"}, "names the argument `y`"),
         ("new(x: real) -> real", {"jax": 3}, "is a function"),
+        ("new(x: real) -> real", {"jax": lambda x: jnp.stack([x, x])}, "gives the shape"),
         ("new(x: real, y: real) -> real", {}, "does not take 2 arguments"),
     ],
 )
