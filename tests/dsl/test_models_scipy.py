@@ -22,7 +22,7 @@ LOOSE_JAX = "NumPyro promotes types and ranks"
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 OWN = sorted(path for path in MODELS.rglob("*.dp") if path.parent.name not in ("networks", "bayes"))
-"""Networks that others made have their own answers: tests/test_query.py."""
+"""Networks that others made have their own answers: tests/finite/test_query.py."""
 SIZES = {"T": 6, "F": 4, "County": 3, "Obs": 5, "Day": 7, "Point": 5, "Feature": 3, "Document": 2, "Word": 4,
          "Token": 6, "Year": 5, "N": 2, "Input": 2, "Image": 2}  # fmt: skip
 Values = dict[str, Any]

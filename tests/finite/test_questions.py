@@ -16,7 +16,7 @@ from dpc.inference.queries import infer_log_partition, infer_marginals
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
-MODELS = Path(__file__).parent.parent / "models"
+MODELS = Path(__file__).parents[2] / "models"
 HMM = {
     "pi": np.array([0.2, 0.3, 0.5]),
     "A": np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]),

@@ -25,7 +25,7 @@ from networks import same_network
 from dpc.cli import main
 from dpc.inference.formats.registry import read_network
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
 SHIPPED = sorted(path.stem for path in (MODELS / "networks").glob("*.dp"))
 CANCER = str(MODELS / "cancer.dp")
