@@ -77,8 +77,8 @@ def _compiled_programs_are_forgotten() -> Iterator[None]:
 DURATIONS = HERE / "durations.json"
 """Seconds of the cases that took one or more, on 2 idle cores; `make durations` measures again."""
 
-LONG = 2.0
-"""Cases that take so many seconds and have a shorter one of the same test beside them are slow."""
+LONG = 1.0
+"""Seconds from which a case is slow, where a shorter one of the same test runs beside it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
