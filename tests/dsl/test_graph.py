@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,9 @@ from dpc.dsl.diagnostics import InternalError
 from dpc.dsl.graph import passes
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind, verify_graph
-from dpc.dsl.graph.passes import rewrite as registry
 from dpc.dsl.graph.passes.rewrite import rewrite
 from dpc.dsl.graph.passes.standard import PASSES, run_passes
-
-for path in Path(passes.__file__).parent.glob("*.py"):
-    import_module(f"{passes.__name__}.{path.stem}" if path.stem != "__init__" else passes.__name__)
-REWRITES = (*PASSES, *registry.REWRITES)
+from dpc.dsl.graph.passes.table import REWRITES
 
 TEXT = """
 model m

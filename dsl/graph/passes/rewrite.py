@@ -8,9 +8,6 @@ from ..graph import Graph, verify_graph
 
 Rewrite = TypeVar("Rewrite", bound=Callable[..., Any])
 
-REWRITES: list[Callable[..., Any]] = []
-"""All of them, as they are imported: a name and the first sentence of a docstring say all."""
-
 
 class Unfit(Exception):
     """A node for which a rewrite has no meaning: what is wrong, and what to do instead."""
@@ -29,5 +26,4 @@ def rewrite(change: Rewrite) -> Rewrite:
         verify_graph(found if isinstance(found, Graph) else found.graph)
         return found
 
-    REWRITES.append(verified)
     return verified  # type: ignore[return-value]
