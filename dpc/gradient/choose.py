@@ -21,8 +21,8 @@ from ..exits import UsageError
 from ..show.plan import EstimatorPlan
 from .costs import CostTerm, averages_weights
 from .follow import Followed, Lagged, element_axes, group_of, is_chain, is_path
-from .prepare import prepare
-from .refuse import follows_path, grad_setting, moving_edges, obstacle, refusals, wrong
+from .prepare import Prepared, prepare
+from .refuse import grad_setting, moving_edges, obstacle, refusals, wrong
 from .steps import is_simple, random_names
 
 MOST_POINTS = 4096
@@ -38,6 +38,7 @@ class EstimatorChoice(Record):
     reason: str
     points: int
     given: bool = False
+    exact: bool = False
 
     def __str__(self) -> str:
         """As it is written in a file."""
@@ -50,22 +51,22 @@ class EstimatorChoice(Record):
 
 
 def choose_methods(
-    graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool = False
+    prepared: Prepared, sizes: Mapping[str, int], weighed: bool = False
 ) -> list[EstimatorChoice]:
     """One choice for each draw, parents first; where samples are weighed, every draw is sampled."""
-    problems = list(refusals(graph, terms, weighed))
+    graph = prepared.graph
+    problems = list(refusals(graph, prepared.losses, weighed))
     if problems:
         raise DpError(problems)
-    chooser = _Chooser(graph, terms, sizes, weighed)
+    chooser = _Chooser(prepared, sizes, weighed)
     return [chooser.choices[node.name] for node in graph.of_kind(Kind.DRAW)]
 
 
 class _Chooser:
-    def __init__(
-        self, graph: Graph, terms: Sequence[CostTerm], sizes: Mapping[str, int], weighed: bool
-    ):
-        self.graph = graph
-        self.terms = terms
+    def __init__(self, prepared: Prepared, sizes: Mapping[str, int], weighed: bool):
+        self.graph = graph = prepared.graph
+        self.terms = prepared.terms
+        self.losses = prepared.losses
         self.sizes = sizes
         draws = graph.of_kind(Kind.DRAW)
         self.paths = frozenset(node.name for node in draws if is_path(node, graph))
@@ -81,15 +82,15 @@ class _Chooser:
         if setting:
             points = (self._points(node) or 1) if setting.method == "enumerate" else 1
             said = "as the model says"
-            return EstimatorChoice(name, setting.method, setting.options, said, points, given=True)
+            exact = setting.method == "enumerate"
+            return EstimatorChoice(name, setting.method, setting.options, said, points, True, exact)
         if name in self.summed:
             points = self._points(node) or 1
-            return EstimatorChoice(name, "enumerate", (), self._why_summed(node, points), points)
+            why = self._why_summed(node, points)
+            return EstimatorChoice(name, "enumerate", (), why, points, exact=True)
         blocked = "its draws are no differentiable function of parameters"
         if all(law.facts.reparametrised for law in node.laws):
-            # Draws further down have chosen: derivatives pass those that follow their path.
-            passing = [other for other, c in self.choices.items() if follows_path(c.method)]
-            blocked = obstacle(name, self.graph, self.terms, frozenset(passing))
+            blocked = obstacle(name, self.losses)
         if not blocked:
             why = "reparametrised, and all below it is differentiable"
             return EstimatorChoice(name, "pathwise", (), why, 1)
@@ -223,9 +224,30 @@ def support_of(node: Node, sizes: Mapping[str, int]) -> int | None:
 
 
 def plan_estimators(graph: Graph, sources: list[Any]) -> EstimatorPlan:
-    needed, terms, objective = prepare(graph)
-    if not needed.of_kind(Kind.DRAW):
+    prepared = prepare(graph)
+    if not prepared.graph.of_kind(Kind.DRAW):
         return EstimatorPlan([])
     bound = bind_data(graph, *sources, partial=True)
-    weighed = averages_weights(objective)
-    return EstimatorPlan(choose_methods(needed, terms, bound.sizes, weighed))
+    chosen = choose_methods(prepared, bound.sizes, averages_weights(prepared.bound))
+    return EstimatorPlan(for_people(chosen, prepared.cuts))
+
+
+def for_people(
+    choices: Sequence[EstimatorChoice], cuts: Mapping[str, tuple[str, ...]]
+) -> list[EstimatorChoice]:
+    """The choices by the draws of the file: a split draw is its side and the noise within it."""
+    by_name = {choice.name: choice for choice in choices}
+    found = []
+    for choice in choices:
+        draw, _, part = choice.name.rpartition(".")
+        if draw not in cuts or part not in ("side", "noise"):
+            found.append(choice)
+        elif part == "side":
+            places = " and ".join(f"`{text}`" for text in dict.fromkeys(cuts[draw]))
+            count = len(cuts[draw]) + 1
+            how = "summed" if choice.method == "enumerate" else f"{choice.method}: {choice.reason}"
+            inside = "; pathwise within each" if f"{draw}.noise" in by_name else ""
+            why = f"split at {places}: {count} sides, {how}{inside}"
+            exact = choice.method == "enumerate" and not inside
+            found.append(EstimatorChoice(draw, "split", (), why, choice.points, exact=exact))
+    return found

@@ -51,9 +51,13 @@ class Estimator:
 
     def __init__(self, model: Any, params: Any, data: Any, together: int, hessian: bool = False):
         def one(key: Any) -> Any:
-            value, gradient = model.value_and_grad(key, params, data)
-            second = jax.hessian(lambda p: model.surrogate(key, p, data))(params) if hessian else {}
-            return value, gradient, second
+            if not hessian:
+                return *model.value_and_grad(key, params, data), {}
+
+            def surrogate(p: Any) -> Any:
+                return model.surrogate(key, p, data, order=2)
+
+            return *jax.value_and_grad(surrogate)(params), jax.hessian(surrogate)(params)
 
         self.together = min(together, TOGETHER)
         keys = jax.random.split(jax.random.key(0), self.together)
@@ -174,9 +178,10 @@ def find_gradient(
 ) -> Gradient:
     verify_objective(model)
     verify_samples(samples)
-    choices = model.estimator_choices(data)
-    if hessian:
-        verify_second_order(model, data)
+    objective = model.objectives.objective(data or {}, order=2 if hessian else 1)
+    if hessian and objective.missed_twice:
+        raise UsageError(objective.missed_twice)
+    choices = objective.choices_by_draw
     exact = exactness(choices)
     count = 1 if exact else samples
     estimator = Estimator(model, params, data, count, hessian)
@@ -186,15 +191,15 @@ def find_gradient(
         name: entry_names(name, model.graph[name].type, m.mean.shape, labels)
         for name, m in found.gradient.items()
     }
-    objective = model.graph.of_kind(Kind.COST)[0].name
-    return Gradient(objective, found, choices, exact, names)
+    cost = model.graph.of_kind(Kind.COST)[0].name
+    return Gradient(cost, found, choices, exact, names)
 
 
 def exactness(choices: list[EstimatorChoice]) -> str:
     """Why there is nothing to sample, if so."""
     if not choices:
         return "nothing in the objective is random"
-    return "every draw is summed" if all(c.method == "enumerate" for c in choices) else ""
+    return "every draw is summed" if all(c.exact for c in choices) else ""
 
 
 def verify_objective(model: Model) -> None:
@@ -207,10 +212,3 @@ def verify_objective(model: Model) -> None:
 def verify_samples(samples: int) -> None:
     if samples < 2:
         raise UsageError("`samples=` takes a number from 2 up: one estimate has no standard error")
-
-
-def verify_second_order(model: Model, data: Any) -> None:
-    for name, method in model.objective(data).methods.items():
-        if method.order < 2:
-            what = f"grad={method.name} of `{name}` has no unbiased second derivatives"
-            raise UsageError(f"{what}: use grad=rloo for it")

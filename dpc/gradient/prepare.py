@@ -1,31 +1,42 @@
 """What an objective is about: the draws and values that it needs, and its costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.breaks import Smoothness
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
 from dpc.dsl.graph.passes.relaxed import relax
+from dpc.dsl.graph.passes.split import split
 from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
 from .costs import CostTerm, averages_weights, bound_of, cost_terms
+from .lost import Loss, find_losses
 from .refuse import critic_of, grad_setting, refusals, unusable
 from .steps import random_names
 
 
 class Prepared(NamedTuple):
-    """`graph` has no cost and no guide; `bound` is that of the objective, if it has one."""
+    """`graph` has no cost and no guide; `bound` is that of the objective, if it has one.
+
+    `losses` are the breaks that are left; `cuts` the comparisons at which draws were split.
+    """
 
     graph: Graph
     terms: list[CostTerm]
     bound: c.Apply | None
+    losses: list[Loss]
+    cuts: dict[str, tuple[str, ...]]
 
 
-def prepare(graph: Graph) -> Prepared:
+def prepare(
+    graph: Graph, order: int = 1, externs: Mapping[str, Smoothness] | None = None
+) -> Prepared:
+    """Ready for derivatives up to this order: jumps, and for the second one kinks, are split."""
     bound = bound_of(graph)
     if bound:
         whole = guided(graph)
@@ -38,7 +49,19 @@ def prepare(graph: Graph) -> Prepared:
     _verify_drawn(needed)
     relaxed = relax(needed, _relaxed_draws(needed), [term.body for term in terms])
     pairs = zip(terms, relaxed.costs, strict=True)
-    return Prepared(relaxed.graph, [term.replace(body=body) for term, body in pairs], bound)
+    whole = [term.replace(body=body) for term, body in pairs]
+    free = [n.name for n in relaxed.graph.of_kind(Kind.DRAW) if grad_setting(n) is None]
+    while True:
+        found = split(relaxed.graph, [(t.body, t.settings) for t in whole], free, order > 1)
+        parts = zip(whole, found.costs, strict=True)
+        split_terms = [term.replace(body=body) for term, body in parts]
+        left = _needed(found.graph, split_terms)
+        losses = find_losses(left, split_terms, externs)
+        jumps = [loss for loss in losses if loss.found.kind == "jump"]
+        useless = {n for n in found.cuts for loss in jumps if f"{n}.noise" in loss.above}
+        if not useless:
+            return Prepared(left, split_terms, bound, losses, found.cuts)
+        free = [name for name in free if name not in useless]
 
 
 def _relaxed_draws(graph: Graph) -> dict[str, str]:
@@ -88,7 +111,8 @@ def check_estimators(graph: Graph) -> list[Diagnostic]:
         prepared = prepare(graph)
     except DpError as error:
         return [*ignored, *error.diagnostics]
-    return [*ignored, *refusals(prepared.graph, prepared.terms, averages_weights(prepared.bound))]
+    weighed = averages_weights(prepared.bound)
+    return [*ignored, *refusals(prepared.graph, prepared.losses, weighed)]
 
 
 def _ignored(graph: Graph) -> Iterator[Diagnostic]:

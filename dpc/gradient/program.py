@@ -11,6 +11,7 @@ import jax
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.library.annotations import grad_method
 from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
@@ -26,9 +27,10 @@ from dpc.estimators.surrogate import least_particles, starting_state
 
 from ..exits import UsageError
 from ..model.functions import Sizes, compiled, split_data
-from .choose import EstimatorChoice, choose_methods, size_of, summed_paths, support_of
+from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
 from .follow import Followed, Follows, Lagged, element_axes, group_of, is_chain
+from .lost import missed_twice
 from .prepare import prepare
 from .refuse import critic_of, weighs_scores
 from .steps import (
@@ -48,18 +50,44 @@ RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
 
 
 class ObjectiveProgram:
-    """What a graph is to minimise or maximise, for data of these sizes."""
+    """What a graph is to minimise or maximise, for data of these sizes.
+
+    Its derivatives are right up to this `order`: for the second one, draws are split at kinks too.
+    """
 
     def __init__(
-        self, graph: Graph, sizes: Mapping[str, int], externs: Mapping[str, Callable[..., Any]]
+        self,
+        graph: Graph,
+        sizes: Mapping[str, int],
+        externs: Mapping[str, Callable[..., Any]],
+        order: int = 1,
     ):
         self.externs = externs
-        self.graph, self.terms, self.bound = prepare(graph)
-        choices = choose_methods(self.graph, self.terms, sizes, averages_weights(self.bound))
+        prepared = prepare(graph, order)
+        self.graph, self.terms, self.bound, self.losses, self.cuts = prepared
+        choices = choose_methods(prepared, sizes, averages_weights(self.bound))
         self.choices = {choice.name: choice for choice in choices}
         self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
         self.sizes = sizes
         self.summed = summed_paths(self.graph, choices)
+
+    @cached_property
+    def missed_twice(self) -> str:
+        """Why second derivatives of this estimate are not those of the mean; empty if they are."""
+        for name, method in self.methods.items():
+            if method.order < 2:
+                what = f"grad={method.name} of `{name}` has no unbiased second derivatives"
+                return f"{what}: use grad=rloo for it"
+        options = dict(self.bound.arguments) if self.bound else {}
+        landing = any(n == "landing" and getattr(v, "value", False) for n, v in options.items())
+        rows = {name: grad_method(choice.method) for name, choice in self.choices.items()}
+        found = next(missed_twice(self.graph, self.losses, rows, landing), "")
+        return found and f"no second derivatives: {found}"
+
+    @property
+    def choices_by_draw(self) -> list[EstimatorChoice]:
+        """As people see them: one for each draw of the file."""
+        return for_people(list(self.choices.values()), self.cuts)
 
     @cached_property
     def _lowered(self) -> LoweredProgram:
@@ -218,27 +246,31 @@ class Objectives:
 
     def __init__(self, functions: Functions):
         self.functions = functions
-        self._objectives: dict[Sizes, ObjectiveProgram] = {}
-        self._compiled: dict[tuple[str, Sizes], Callable[..., Any]] = {}
+        self._objectives: dict[tuple[Sizes, int], ObjectiveProgram] = {}
+        self._compiled: dict[tuple[str, Sizes, int], Callable[..., Any]] = {}
 
-    def objective(self, data: Mapping[str, Any]) -> ObjectiveProgram:
+    def objective(self, data: Mapping[str, Any], order: int = 1) -> ObjectiveProgram:
         """The objective for data of these sizes: its draws with their estimators, and its costs."""
-        from .program import ObjectiveProgram
-
         graph = self.functions.graph
         if not graph.of_kind(Kind.COST):
             raise UsageError(
                 f"the model {graph.name!r} has no objective: add `minimize` or `maximize`"
             )
-        sizes = self.functions.sizes(data)
-        if sizes not in self._objectives:
-            self._objectives[sizes] = ObjectiveProgram(graph, dict(sizes), self.functions.externs)
-        return self._objectives[sizes]
+        sizes, externs = self.functions.sizes(data), self.functions.externs
+        if (sizes, order) not in self._objectives:
+            made = ObjectiveProgram(graph, dict(sizes), externs, order)
+            self._objectives[sizes, order] = made
+        return self._objectives[sizes, order]
 
     def surrogate(
-        self, key: Any, params: Values, data: Mapping[str, Any], samples: int | None
+        self, key: Any, params: Values, data: Mapping[str, Any], samples: int | None, order: int = 1
     ) -> jax.Array:
-        found: jax.Array = self._run("surrogate", key, params, {}, data, samples)[0]
+        missed = self.objective(data, order).missed_twice
+        if missed and order > 1:
+            raise UsageError(missed)
+        if missed:
+            params = differentiable_once(params, missed)
+        found: jax.Array = self._run("surrogate", key, params, {}, data, samples, order)[0]
         return found
 
     def estimate(
@@ -255,14 +287,40 @@ class Objectives:
         state: Values,
         data: Mapping[str, Any],
         samples: int | None,
+        order: int = 1,
     ) -> Any:
-        objective = self.objective(data)
-        place = (name, self.functions.sizes(data))
+        objective = self.objective(data, order)
+        place = (name, self.functions.sizes(data), order)
         if place not in self._compiled:
             self._compiled[place] = _compile(objective, name)
         arrays, static = split_data(data, self.functions.dims)
         count = samples if samples is not None else objective.least_samples
         return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
+
+
+def differentiable_once(params: Values, missed: str) -> Values:
+    """The same values; a second derivative by them is an error that says what it would miss."""
+    leaves, tree = jax.tree.flatten(params)
+
+    @jax.custom_jvp
+    def one(*leaves: Any) -> Any:
+        return jax.numpy.ones(())
+
+    @one.defjvp
+    def twice(values: Any, tangents: Any) -> Any:
+        raise UsageError(f"{missed}; where they exist, `order=2` splits draws at kinks")
+
+    @jax.custom_jvp
+    def same(*leaves: Any) -> Any:
+        return leaves
+
+    @same.defjvp
+    def once(values: Any, tangents: Any) -> Any:
+        factor = one(*values)
+        return same(*values), tuple(tangent * factor.astype(tangent.dtype) for tangent in tangents)
+
+    kept: Values = jax.tree.unflatten(tree, same(*map(jax.numpy.asarray, leaves)))
+    return kept
 
 
 def _compile(objective: ObjectiveProgram, name: str) -> Callable[..., Any]:

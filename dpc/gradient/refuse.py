@@ -1,18 +1,16 @@
 """Gradients that would be wrong without a word, objectives without an estimate: what is said."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dpc.dsl.diagnostics import Diagnostic
-from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import nodes_read, reads_any
+from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Setting
 from dpc.dsl.library.annotations import grad_method
-from dpc.dsl.library.functions import functions_by_text
 from dpc.dsl.source import Span
 
-from .costs import CostTerm
 from .follow import is_path
+from .lost import Loss
 from .steps import is_simple
 
 NOT_WEIGHED = frozenset({"samples", "control", "baseline", "constant"})
@@ -39,15 +37,15 @@ def critic_of(node: Node) -> str | None:
     return None if found is None else str(found)
 
 
-def refusals(graph: Graph, terms: Sequence[CostTerm], weighed: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the annotations of draws, given the costs or weights below them."""
+def refusals(graph: Graph, losses: Sequence[Loss], weighed: bool) -> Iterator[Diagnostic]:
+    """What derivatives would miss, and what is wrong with the annotations of draws."""
+    yield from _missed(graph, losses)
     asked = [(n, found) for n in graph.of_kind(Kind.DRAW) if (found := grad_setting(n))]
     if weighed:
         for node, setting in asked:
             yield from _unweighable(node, setting)
-    passing = frozenset(n.name for n, setting in asked if follows_path(setting.method))
     for node, setting in asked:
-        yield from _leaves_out(node, setting.method, graph, terms, passing)
+        yield from _leaves_out(node, setting.method, graph, losses)
         yield from _of_options(node, setting, graph)
         summed = setting.method == "enumerate" and is_path(node, graph)
         stepwise = grad_method(setting.method).stepwise or summed
@@ -64,13 +62,32 @@ def _unweighable(node: Node, setting: Setting) -> Iterator[Diagnostic]:
         yield unusable(node, f"{once}, which this `grad` does not do", help)
 
 
+def _missed(graph: Graph, losses: Sequence[Loss]) -> Iterator[Diagnostic]:
+    """A jump that moves with a parameter and with a draw: no sample's derivative sees it."""
+    for loss in losses:
+        draws, parameters = loss.draws(graph), loss.parameters(graph)
+        if loss.found.kind == "jump" and draws and parameters:
+            both = (
+                f"the draw `{draws[0].name.partition('.')[0]}` and the parameter `{parameters[0]}`"
+            )
+            message = f"{loss.found.word} of {both} jumps, and no derivative sees it"
+            help = "compare one draw, alone on its side, with the rest, or write `with soft(...)`"
+            yield Diagnostic("E0706", message, loss.source, loss.found.span, help=help)
+
+
+def obstacle(name: str, losses: Sequence[Loss]) -> str:
+    """Why derivatives do not pass from this draw to the costs; empty if they do."""
+    jumps = (loss for loss in losses if loss.found.kind == "jump" and name in loss.above)
+    return next((f"{loss.where} makes {loss.found.word} of it" for loss in jumps), "")
+
+
 def _leaves_out(
-    node: Node, method: str, graph: Graph, terms: Sequence[CostTerm], passing: frozenset[str]
+    node: Node, method: str, graph: Graph, losses: Sequence[Loss]
 ) -> Iterator[Diagnostic]:
     """A path does not see jumps below it, a score does not see the edges of a support."""
     lost = f"`grad={method}` would leave out what happens at"
     if follows_path(method):
-        if blocked := obstacle(node.name, graph, terms, passing):
+        if blocked := obstacle(node.name, losses):
             help = "use `grad=rloo`, or write that statement `with soft(...)`"
             yield wrong(node, f"{lost} a jump: {blocked}", help)
     elif grad_method(method).along == "score" and (moving := moving_edges(node, graph)):
@@ -111,78 +128,3 @@ def moving_edges(node: Node, graph: Graph) -> str:
             if moves and name in law.facts.edges:
                 return f"the support of `{law.name}` moves with `{name}`"
     return ""
-
-
-# ---- what has no useful derivative
-
-
-COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
-CHOICES = frozenset({"argmax", "argmin", "any", "all"})
-
-
-def obstacle(name: str, graph: Graph, terms: Iterable[CostTerm], passing: frozenset[str]) -> str:
-    """Why derivatives do not pass from this draw to the costs; empty if they do.
-
-    The derivative of a step is zero: a pathwise gradient would silently leave out what it does to
-    the mean. Statements that are `soft` or `smooth` have derivatives.
-    """
-    touched = {name}
-    for node in graph.nodes:
-        if node.name == name or not touched & set(node.parents):
-            continue
-        for piece in node.pieces:
-            found = _hard(piece.body, piece.settings, touched, graph)
-            if not found and piece.where is not None and reads_any(piece.where, touched):
-                found = "a choice"
-            if found:
-                return f"`{node.name}` makes {found} of it"
-        if node.kind is Kind.FUNCTION or node.name in passing:
-            touched.add(node.name)
-    for term in terms:
-        found = _hard(term.body, term.settings, touched, graph)
-        if found:
-            return f"the objective makes {found} of it"
-    return ""
-
-
-def _hard(
-    body: c.Core | c.Law, settings: tuple[Setting, ...], touched: set[str], graph: Graph
-) -> str:
-    if any(setting.name in ("soft", "smooth") for setting in settings):
-        return ""
-    for part in c.walk(body):
-        word = _jump(part)
-        if word and any(reads_any(inner, touched) for inner in _jumping(part)):
-            return word
-        if isinstance(part, c.CallFn) and reads_any(part, touched):
-            word = _jump_inside(part.function, graph)
-            if word:
-                return word
-    return ""
-
-
-def _jump(part: c.Core | c.Law) -> str:
-    """What this form does that jumps, in words."""
-    if isinstance(part, c.Apply) and part.function in COMPARISONS:
-        return "a comparison"
-    if isinstance(part, c.Reduce) and part.operator in CHOICES:
-        return f"`{part.operator}`"
-    if isinstance(part, c.Apply) and part.row and functions_by_text()[part.row].jumps:
-        return f"`{part.function}`"
-    return ""
-
-
-def _jumping(part: c.Core | c.Law) -> list[c.Core]:
-    """The inner expressions in which a form jumps: a lookup does in its keys, not in its values."""
-    if not isinstance(part, c.Apply) or not part.row:
-        return c.parts(part)
-    names = functions_by_text()[part.row].jumps.split()
-    return [argument for name, argument in part.arguments if name in names]
-
-
-def _jump_inside(function: str, graph: Graph) -> str:
-    """A function of the program that jumps; a caller's is taken to have derivatives."""
-    body = next((f.body for f in graph.functions if f.name == function), None)
-    parts = [] if body is None else list(c.walk(body))
-    inner = [_jump_inside(part.function, graph) for part in parts if isinstance(part, c.CallFn)]
-    return next(filter(None, [*map(_jump, parts), *inner]), "")

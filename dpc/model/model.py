@@ -530,16 +530,22 @@ class Model:
 
     def estimator_choices(self, data: Given = None) -> list[EstimatorChoice]:
         """The estimator of each draw, and why."""
-        return list(self.objective(data).choices.values())
+        return self.objective(data).choices_by_draw
 
     def surrogate(
-        self, key: Any, params: Values, data: Given = None, samples: int | None = None
+        self,
+        key: Any,
+        params: Values,
+        data: Given = None,
+        samples: int | None = None,
+        order: int = 1,
     ) -> jax.Array:
-        """An estimate of E[objective] whose first and second derivatives estimate its own.
+        """An estimate of E[objective] whose derivatives, up to this order, estimate its own.
 
-        `samples` are drawn of the whole program, besides those that single draws ask for.
+        Higher ones do so too, or are an error: for them draws are split at kinks as well as at
+        jumps. `samples` are drawn of the whole program, besides those that single draws ask for.
         """
-        return self.objectives.surrogate(key, params, data or {}, samples)
+        return self.objectives.surrogate(key, params, data or {}, samples, order)
 
     def value_and_grad(
         self, key: Any, params: Values, data: Given = None, samples: int | None = None

@@ -168,6 +168,20 @@ class Moment(Core):
     name: str
 
 
+class Cdf(Core):
+    """The probability that a distribution gives to all up to a value."""
+
+    law: Law
+    value: Core
+
+
+class Quantile(Core):
+    """The value up to which a distribution has this probability."""
+
+    law: Law
+    probability: Core
+
+
 class Divergence(Core):
     """KL(law, other), as a number in an expression; bounds have it where a closed form exists."""
 

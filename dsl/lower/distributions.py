@@ -166,6 +166,16 @@ def lower_moment(core: c.Moment, scope: Scope) -> Value:
     return Value(attribute(lower_distribution(core.law, axes, scope), core.name), axes)
 
 
+def lower_cdf(core: c.Cdf | c.Quantile, scope: Scope) -> Value:
+    is_cdf = isinstance(core, c.Cdf)
+    value = lower(core.value if is_cdf else core.probability, scope)
+    axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
+    law, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
+    if is_cdf:
+        return Value(call(scope.needs.helper("cdf_at"), law, place), axes)
+    return Value(method(law, "icdf", place), axes)
+
+
 def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
     """KL(q, p), one number for every position of the axes that either distribution has."""
     both = (core.law, core.other)
@@ -181,5 +191,7 @@ def _arguments(law: c.Law, scope: Scope) -> list[Value]:
 LOWERINGS: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.LogDensity: lower_log_density,
     c.Moment: lower_moment,
+    c.Cdf: lower_cdf,
+    c.Quantile: lower_cdf,
     c.Divergence: lower_divergence,
 }

@@ -215,5 +215,7 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
     c.LogDensity: _lower_distribution,
     c.Moment: _lower_distribution,
+    c.Cdf: _lower_distribution,
+    c.Quantile: _lower_distribution,
     c.Divergence: _lower_distribution,
 }

@@ -64,7 +64,7 @@ def test_a_binder_of_the_same_name_is_not_captured() -> None:
 
 
 def follows(text: str) -> dict[str, dict[int, int]]:
-    graph, terms, _ = prepare(dpc.parse(text).graph)
+    graph, terms, *_ = prepare(dpc.parse(text).graph)
     return Followed(graph).follows(terms[0].binders, [terms[0].body])
 
 
@@ -111,13 +111,15 @@ def test_a_long_chain_of_named_draws_is_summed_along_the_chain() -> None:
 def test_paths_are_followed_where_nothing_jumps() -> None:
     text = "param a : real = 0\nx ~ Normal(a, 1)\ny = {}\nminimize y\n"
     assert choices(text.format("x^2")) == {"x": "pathwise"}
-    assert choices(text.format("if x > 0 then 1.0 else 0.0")) == {"x": "rloo"}
+    assert choices(text.format("if x > 0 then 1.0 else 0.0")) == {"x": "split"}
+    assert choices(text.format("floor(x)")) == {"x": "rloo"}
     assert choices(text.format("if x > 0 then 1.0 else 0.0 with soft(logistic, scale=0.1)")) == {
         "x": "pathwise"
     }
     assert choices("fn f(x: real) -> real = if x > 0 then 1 else 0\n" + text.format("f(x)")) == {
-        "x": "rloo"
+        "x": "split"
     }
+    assert choices("fn f(x: real) -> real = floor(x)\n" + text.format("f(x)")) == {"x": "rloo"}
 
 
 def test_a_discrete_child_does_not_stop_the_path_of_its_parent() -> None:
@@ -136,7 +138,7 @@ def test_what_would_be_wrong_without_a_word_is_refused() -> None:
         "param a : real = 0\nx ~ Normal(a, 1) with grad=pathwise\nminimize if x > 0 then 1 else 0\n"
     )
     edge = "param a : real(lower=0) = 1\nx ~ Uniform(0, a) with grad=sfe\nminimize x^2\n"
-    both = "param a : real(lower=0) = 1\nx ~ Uniform(0, a)\nminimize if x > 0.5 then 1 else 0\n"
+    both = "param a : real(lower=0) = 1\nx ~ Uniform(0, a)\nminimize floor(3 * x)\n"
     for text, word in [(jump, "jump"), (edge, "edge")]:
         with pytest.raises(DpError, match=word):
             dpc.parse(text)

@@ -23,6 +23,7 @@ from .parts import (
     without_pieces,
 )
 from .relaxed import relax
+from .split import split
 from .standard import PASSES
 from .tables import tables_as_parameters
 
@@ -46,4 +47,5 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     needed_for,
     guided,
     relax,
+    split,
 )

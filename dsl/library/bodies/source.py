@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from ...record import Record
 from ..distributions import added_constructor
 from ..functions import functions_by_name
-from . import arrays, elementary, lists, loops, moreau, perturb, smooth, soft
+from . import arrays, elementary, intervals, lists, loops, moreau, perturb, smooth, soft
 
-MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb)
+MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb, intervals)
 
 
 class Helper(Record):

@@ -1,0 +1,164 @@
+"""Where a value breaks: it jumps, or has a kink, when what it is computed from moves.
+
+The derivative of a sample misses what a jump does to a mean, and its second derivative what a kink
+does. Whether anything is missed depends on what is above the break: that is for others to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from ..library.functions import functions_by_text
+from ..record import Record
+from ..source import Span
+from . import core as c
+from .dependence import nodes_read
+from .typed import Function, Piece, Setting
+
+COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+SELECTIONS = frozenset({"argmax", "argmin"})
+EXTREMES = frozenset({"max", "min"})
+SOFTENED = COMPARISONS | {"step", "sign", "lookup"}
+"""What `soft` gives another meaning; a selection has one as an index alone."""
+TAKE_INDEX = frozenset({"get", "set", "insert"})
+
+Smoothness = Literal["smooth", "kink", "jump"]
+Above = Mapping[str, tuple[c.Core, ...]]
+
+
+class Break(Record):
+    """An operation that breaks when `inside` moves: a lookup does in its keys, not in its values.
+
+    `inside` says it in terms of nodes: of a parameter of a function it has what is given for it, of
+    the state of a loop where it starts and how it goes on.
+    """
+
+    kind: Literal["jump", "kink"]
+    word: str
+    span: Span
+    inside: tuple[c.Core, ...]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset(nodes_read(*self.inside))
+
+
+class Finder(Record):
+    """Finds breaks; `externs` says of a function from outside how smooth it is."""
+
+    functions: Mapping[str, Function]
+    externs: Mapping[str, Smoothness]
+
+    def of_piece(self, piece: Piece) -> Iterator[Break]:
+        """In its body and its condition; the noise of a `smooth` statement sees its breaks."""
+        names = {setting.name for setting in piece.settings}
+        if "smooth" not in names:
+            yield from self.find(piece.body, soft="soft" in names)
+        if piece.where is not None:
+            yield from self.find(piece.where)
+
+    def find(self, core: c.Core | c.Law, soft: bool = False) -> Iterator[Break]:
+        yield from self._walk(core, soft, {})
+
+    def _walk(self, core: c.Core | c.Law, soft: bool, above: Above) -> Iterator[Break]:
+        if isinstance(core, c.Loop):
+            yield from self._of_loop(core, soft, above)
+        elif isinstance(core, c.CallFn):
+            yield from self._of_call(core, soft, above)
+        else:
+            found = _own_break(core)
+            if found and not (soft and _is_softened(core)):
+                kind, word, inside = found
+                yield Break(kind, word, core.span, _resolved(inside, above))
+            for part in c.parts(core):
+                if not (soft and _takes_softly(core, part)):
+                    yield from self._walk(part, soft, above)
+                else:
+                    for inner in c.parts(part):
+                        yield from self._walk(inner, soft, above)
+
+    def _of_loop(self, core: c.Loop, soft: bool, above: Above) -> Iterator[Break]:
+        state = _resolved((core.start, core.body), above)
+        yield from self._walk(core.start, soft, above)
+        if not soft:
+            condition = _resolved((core.condition,), {**above, core.variable: state})
+            yield Break("jump", "a `loop`", core.span, condition)
+        for part in (core.condition, core.body):
+            yield from self._walk(part, soft, {**above, core.variable: state})
+
+    def _of_call(self, core: c.CallFn, soft: bool, above: Above) -> Iterator[Break]:
+        """Inside a function of the program everything stays hard, whatever calls it."""
+        for argument in core.arguments:
+            yield from self._walk(argument, soft, above)
+        function = self.functions[core.function]
+        if function.body is None:
+            smoothness = self.externs.get(core.function, "smooth")
+            if smoothness != "smooth":
+                inside = _resolved(core.arguments, above)
+                yield Break(smoothness, f"`{core.function}`", core.span, inside)
+            return
+        names = (name for name, _ in function.parameters)
+        given = {
+            name: _resolved((argument,), above)
+            for name, argument in zip(names, core.arguments, strict=True)
+        }
+        for found in self._walk(function.body, False, given):
+            yield found.replace(word=f"{found.word} in `{core.function}`", span=core.span)
+
+
+def finder(
+    functions: Iterable[Function], externs: Mapping[str, Smoothness] | None = None
+) -> Finder:
+    return Finder({function.name: function for function in functions}, externs or {})
+
+
+def is_soft(settings: Iterable[Setting]) -> bool:
+    return any(setting.name == "soft" for setting in settings)
+
+
+def selects(core: c.Core | c.Law) -> bool:
+    if isinstance(core, c.Reduce):
+        return core.operator in SELECTIONS
+    return isinstance(core, c.Apply) and core.function in SELECTIONS
+
+
+def _own_break(
+    core: c.Core | c.Law,
+) -> tuple[Literal["jump", "kink"], str, tuple[c.Core, ...]] | None:
+    """What this form alone does, in words, and in which of its parts."""
+    if isinstance(core, c.Apply) and core.function in COMPARISONS:
+        moving = tuple(value for _, value in core.arguments if not value.type.whole)
+        return ("jump", "a comparison", moving) if moving else None
+    if isinstance(core, c.Reduce) and core.operator in SELECTIONS | EXTREMES:
+        kind: Literal["jump", "kink"] = "jump" if core.operator in SELECTIONS else "kink"
+        return (kind, f"`{core.operator}`", (core.body,)) if not core.body.type.whole else None
+    if isinstance(core, c.Apply) and core.row:
+        row = functions_by_text()[core.row]
+        for kind, names in (("jump", row.jumps.split()), ("kink", row.kinks.split())):
+            inside = [value for name, value in core.arguments if name in names]
+            moving = tuple(value for value in inside if not value.type.whole)
+            if moving:
+                return kind, f"`{core.function}`", moving  # type: ignore[return-value]
+    if isinstance(core, c.LogDensity) and core.law.facts.kinked:
+        kinked = core.law.given(core.law.facts.kinked)
+        return "kink", f"the density of `{core.law.name}`", (core.value, *kinked)
+    return None
+
+
+def _is_softened(core: c.Core | c.Law) -> bool:
+    return isinstance(core, c.Apply) and core.function in SOFTENED
+
+
+def _takes_softly(core: c.Core | c.Law, part: c.Core) -> bool:
+    """Whether a soft statement reads this part as a distribution over indices."""
+    if isinstance(core, c.At):
+        return selects(part) and any(part is index for index in core.indices)
+    return isinstance(core, c.Apply) and core.function in TAKE_INDEX and selects(part)
+
+
+def _resolved(inside: tuple[c.Core, ...], above: Above) -> tuple[c.Core, ...]:
+    """These expressions, and what stands for the variables that they mention."""
+    names = {part.name for core in inside for part in c.walk(core) if isinstance(part, c.Var)}
+    more = [core for name in names if name in above for core in above[name]]
+    return (*inside, *more)

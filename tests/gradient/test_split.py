@@ -1,0 +1,256 @@
+"""Draws split where something below them jumps: gradients against quadrature and differences.
+
+The truth of each case is a mean over quantiles at fine, even levels, written here in NumPy, and its
+central difference. Sampled gradients must be within five standard errors of it: of the fifty
+numbers compared here one fails by chance in thirty thousand runs.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpc
+from dpc.dsl.diagnostics import DpError
+from dpc.exits import UsageError
+
+LEVELS = (np.arange(200_000) + 0.5) / 200_000
+NORMAL = stats.norm.ppf(LEVELS)
+STEP = 1e-3
+SIGMAS = 5.0
+
+
+def slope(mean: Callable[[float], Any], at: float, step: float = STEP) -> float:
+    return float(np.mean(mean(at + step)) - np.mean(mean(at - step))) / (2 * step)
+
+
+def bend(mean: Callable[[float], Any], at: float, step: float = 0.02) -> float:
+    ends = np.mean(mean(at + step)) + np.mean(mean(at - step))
+    return float(ends - 2 * np.mean(mean(at))) / step**2
+
+
+def logistic(u: Any) -> Any:
+    return np.log(u / (1 - u))
+
+
+CASES: dict[str, tuple[str, float, Callable[[float], Any]]] = {
+    "a threshold that is a parameter": (
+        "param t : real = {at}\nx ~ Normal(0, 1)\nminimize if x > t then x^2 else x\n",
+        0.3,
+        lambda t: np.where(t < NORMAL, NORMAL**2, NORMAL),
+    ),
+    "a posted price": (
+        "param t : real = {at}\nv ~ Uniform(0, 1)\nmaximize if v > t then t else 0\n",
+        0.6,
+        lambda t: np.where(t < LEVELS, t, 0),
+    ),
+    "a coin by a uniform": (
+        "param t : real = {at}\nu ~ Uniform(0, 1)\nminimize if u < t then 0.6 else 0\n",
+        0.4,
+        lambda t: np.where(t > LEVELS, 0.6, 0),
+    ),
+    "location and scale by hand": (
+        "param t : real = {at}\ne ~ Normal(0, 1)\nz = t + 0.7 * e\nminimize if z > 0 then z else 2\n",
+        0.2,
+        lambda t: np.where(t + 0.7 * NORMAL > 0, t + 0.7 * NORMAL, 2),
+    ),
+    "a falling map": (
+        "param t : real = {at}\nx ~ Logistic(t, 1)\nminimize if 1 - 2 * x > t then x else 0.5\n",
+        0.3,
+        lambda t: np.where(1 - 2 * (t + logistic(LEVELS)) > t, t + logistic(LEVELS), 0.5),
+    ),
+    "a map that is inverted": (
+        "param t : real(lower=0) = {at}\nx ~ Normal(0, 1)\nminimize if exp(x) > t then 1 else 0\n",
+        0.8,
+        lambda t: np.where(np.exp(NORMAL) > t, 1.0, 0),
+    ),
+    "two thresholds": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\n"
+        "minimize if x > t^2 and x < 1 then x else sin(x)\n",
+        0.4,
+        lambda t: np.where((t + NORMAL > t**2) & (t + NORMAL < 1), t + NORMAL, np.sin(t + NORMAL)),
+    ),
+    "a window": (
+        "param t : real = {at}\nx ~ Normal(0, 1)\nminimize if abs(x - t) < 0.5 then x else 1\n",
+        0.4,
+        lambda t: np.where(np.abs(NORMAL - t) < 0.5, NORMAL, 1),
+    ),
+    "a truth value of its own": (
+        "param t : real = {at}\nx ~ Normal(0, 1)\nis_high = x > t\nminimize if is_high then x else 1\n",
+        -0.2,
+        lambda t: np.where(t < NORMAL, NORMAL, 1),
+    ),
+    "a function of the program": (
+        "fn f(x: real, c: real) -> real = if x > c then 1 else c\n"
+        "param t : real = {at}\nx ~ Normal(0, 1)\nminimize f(x, t)\n",
+        -0.2,
+        lambda t: np.where(t < NORMAL, 1, t),
+    ),
+    "a sign": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize sign(x) * x^2\n",
+        0.3,
+        lambda t: np.sign(t + NORMAL) * (t + NORMAL) ** 2,
+    ),
+    "an end of the support that moves": (
+        "param t : real(lower=0) = {at}\nx ~ Pareto(t, 3)\nminimize if x > 1 then 1 else 0\n",
+        0.7,
+        lambda t: np.where(t * (1 - LEVELS) ** (-1 / 3) > 1, 1.0, 0),
+    ),
+    "a threshold outside the support": (
+        "param t : real = {at}\nx ~ Exponential(2)\nminimize if x > -t then t * x else 5\n",
+        0.3,
+        lambda t: np.where(-np.log1p(-LEVELS) / 2 > -t, -t * np.log1p(-LEVELS) / 2, 5),
+    ),
+}
+
+
+def estimate(text: str, hessian: bool = False) -> Any:
+    return dpc.parse(text).grad(samples=4000, hessian=hessian)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_split_gradient_sees_the_jump(name: str) -> None:
+    text, at, mean = CASES[name]
+    found = estimate(text.format(at=at))
+    assert [choice.method for choice in found.choices] == ["split"]
+    moments = found.estimates.gradient["t"]
+    error = SIGMAS * float(moments.error) + 2e-3
+    assert abs(float(moments.mean) - slope(mean, at, 0.01)) < error
+
+
+def test_nothing_is_sampled_where_only_the_side_counts() -> None:
+    found = estimate("param t : real = 0.3\nx ~ Normal(0, 1)\nminimize if x > t then 1 else 0\n")
+    assert found.exact == "every draw is summed"
+    assert np.isclose(found["t"], -stats.norm.pdf(0.3), rtol=1e-6)
+
+
+def test_the_plan_says_where_a_draw_is_split() -> None:
+    text = "param t : real = 0.3\nx ~ Normal(0, 1)\nminimize if x > t then x else 0\n"
+    (choice,) = dpc.parse(text).estimator_choices()
+    assert choice.reason == "split at `x > t`: 2 sides, summed; pathwise within each"
+
+
+def test_a_plate_is_split_element_by_element() -> None:
+    text = """
+dim N = 40
+param t[N] : real = 0.3
+x[n in N] ~ Normal(0.5, 1)
+minimize sum[n in N] (if x[n] > t[n] then x[n] else 0)
+"""
+    moments = estimate(text).estimates.gradient["t"]
+    truth = -0.3 * stats.norm.pdf(0.3 - 0.5)
+    assert np.all(np.abs(moments.mean - truth) < SIGMAS * moments.error + 1e-6)
+
+
+def test_a_chain_that_compares_its_past_is_summed() -> None:
+    """E[x[t]] = 2 P(x[t-1] > 0) - 1, and what the first step does to all later ones."""
+    text = """
+dim T = 4
+param m : real = 0.5
+x[0] ~ Normal(m, 0.5)
+x[t in T[1..]] ~ Normal(if x[t-1] > 0 then 1 else -1, 0.5)
+minimize sum(x)
+"""
+    found = estimate(text)
+    stay = stats.norm.cdf(2) - stats.norm.cdf(-2)
+    truth = 1 + 2 * stats.norm.pdf(0.5, scale=0.5) * (1 + stay + stay**2)
+    moments = found.estimates.gradient["m"]
+    assert "summed" in found.choices[0].reason
+    assert abs(float(moments.mean) - truth) < SIGMAS * float(moments.error)
+
+
+def test_a_threshold_may_be_an_earlier_draw() -> None:
+    text = """
+param m : real = 0.2
+y ~ Normal(m, 1)
+x ~ Normal(0, 2)
+minimize if x > y then 1 else 0
+"""
+    found = estimate(text).estimates.gradient["m"]
+    truth = -stats.norm.pdf(0.2, scale=np.sqrt(5))
+    assert abs(float(found.mean) - truth) < SIGMAS * float(found.error)
+
+
+BENDS: dict[str, tuple[str, float, Callable[[float], Any]]] = {
+    "abs": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize abs(x)\n",
+        0.3,
+        lambda t: np.abs(t + NORMAL),
+    ),
+    "relu": (
+        "param t : real = {at}\nx ~ Logistic(t, 1)\nminimize relu(x)^2 + relu(x)\n",
+        0.3,
+        lambda t: np.maximum(t + logistic(LEVELS), 0) ** 2 + np.maximum(t + logistic(LEVELS), 0),
+    ),
+    "min": (
+        "param t : real = {at}\nd ~ Exponential(1)\nmaximize 2 * min(d, t) - t\n",
+        1.3,
+        lambda t: 2 * np.minimum(-np.log1p(-LEVELS), t) - t,
+    ),
+    "clip": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize clip(x, -0.5, 0.7)\n",
+        0.3,
+        lambda t: np.clip(t + NORMAL, -0.5, 0.7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_second_derivatives_see_kinks(name: str) -> None:
+    text, at, mean = BENDS[name]
+    found = estimate(text.format(at=at), hessian=True)
+    moments = found.estimates.hessian["t", "t"]
+    assert abs(float(moments.mean) - bend(mean, at)) < SIGMAS * float(moments.error) + 5e-3
+
+
+def test_first_derivatives_do_not_split_at_kinks() -> None:
+    model = dpc.parse(BENDS["abs"][0].format(at=0.3))
+    assert [choice.method for choice in model.estimator_choices()] == ["pathwise"]
+
+
+def test_a_second_derivative_that_would_miss_a_kink_is_an_error() -> None:
+    model = dpc.parse(BENDS["abs"][0].format(at=0.3))
+    params = {"t": 0.3}
+
+    def once(p: Any) -> Any:
+        return model.surrogate(jax.random.key(0), p)
+
+    assert np.isfinite(jax.grad(once)(params)["t"])
+    with pytest.raises(UsageError, match=r"abs\(x\)"):
+        jax.hessian(once)(params)
+    twice = jax.hessian(lambda p: model.surrogate(jax.random.key(0), p, order=2))(params)
+    assert np.isfinite(twice["t"]["t"])
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("param t : real = 0.3\nx ~ Laplace(t, 1) with grad=rloo\nminimize x^2\n", "kink"),
+        ("param t : real = 0.3\nx ~ Gamma(2, 1)\nminimize max(x, t)\n", "max"),
+    ],
+)
+def test_hessians_that_cannot_be_right_are_refused(text: str, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        estimate(text, hessian=True)
+
+
+@pytest.mark.parametrize(
+    "objective",
+    ["floor(x + t)", "if x * y > t then 1 else 0", "if x^3 + x > t then 1 else 0"],
+)
+def test_a_jump_that_cannot_be_split_is_refused(objective: str) -> None:
+    text = f"param t : real = 0.3\nx ~ Normal(0, 1)\ny ~ Normal(0, 1)\nminimize {objective}\n"
+    with pytest.raises(DpError, match="no derivative sees it"):
+        dpc.parse(text)
+
+
+def test_a_jump_without_parameters_weighs_the_score() -> None:
+    text = "param t : real = 0.3\nx ~ Normal(t, 1)\nminimize floor(x)\n"
+    found = estimate(text)
+    assert [choice.method for choice in found.choices] == ["rloo"]
+    moments = found.estimates.gradient["t"]
+    truth = slope(lambda t: np.floor(t + NORMAL), 0.3, 0.01)
+    assert abs(float(moments.mean) - truth) < SIGMAS * float(moments.error) + 2e-3
