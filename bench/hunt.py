@@ -61,7 +61,7 @@ LAWS = (
     Law("Exponential", "p", lambda u, r: -np.log1p(-u) / r),
     Law("Weibull", "ps", lambda u, k, s: s * (-np.log1p(-u)) ** (1 / k)),
     Law("Gamma", "pp", lambda u, a, b: stats.gamma.ppf(u, a) / b),
-    Law("LogNormal", "rs", lambda u, m, s: np.exp(m + s * stats.norm.ppf(u))),
+    Law("LogNormal", "ts", lambda u, m, s: np.exp(m + s * stats.norm.ppf(u))),
     Law("Bernoulli", "u", lambda u, p: (u > 1 - p) * 1.0, whole=True),
     Law("Poisson", "s", lambda u, r: stats.poisson.ppf(u, r), whole=True),
 )
@@ -126,10 +126,12 @@ class Generator:
             (self.counts if law.whole else self.reals).append(name)
 
     def argument(self, kind: str) -> Term:
-        """r: real; p, s: positive; u: between 0 and 1."""
+        """r: real; t: between -1 and 1; p, s: positive; u: between 0 and 1."""
         inner = self.term(1)
         if kind in "ps":
             return Term(f"(0.5 + {inner.text}^2 / (1 + {inner.text}^2))", bounded(inner.value))
+        if kind == "t":
+            return Term(f"tanh({inner.text})", lambda v: np.tanh(inner.value(v)))
         if kind == "u":
             return Term(f"logistic({inner.text})", lambda v: expit(inner.value(v)))
         return inner

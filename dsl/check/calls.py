@@ -164,7 +164,9 @@ def infer_distribution(
     if found is None:
         return None
     row, fit = found
-    _check_parameters(row, fit, ctx)
+    for param in row.signature.params:
+        if param.type.domain == "simplex" and param.name in dict(fit.arguments):
+            check_sum(dict(fit.arguments)[param.name], ctx)
     if row.signature.result.axes and any(not _is_known(value) for _, value in fit.arguments):
         return None
     return c.Law(span, name, row.text, fit.arguments, _draw_type(fit, expected))
@@ -242,31 +244,6 @@ def _report_distribution_misfit(
     elif "index it" in help:
         help = "a draw has one binder for each axis: `x[i in D] ~ Normal(a[i], s)`"
     ctx.error(code, misfit.message, misfit.span, help=help)
-
-
-def _check_parameters(row: Distribution, fit: RowMatch, ctx: Context) -> None:
-    """Constant probabilities must sum to one; a bare name that can leave its domain is warned."""
-    words = {p.name: p.type.domain for p in row.signature.params}
-    for name, value in fit.arguments:
-        if words[name] == "simplex":
-            check_sum(value, ctx)
-        elif words[name] in ("positive", "nonnegative", "unit") and _is_plain(value):
-            _warn_domain(row, name, words[name], value, ctx)
-
-
-def _is_plain(value: c.Core) -> bool:
-    return isinstance(value, c.Ref) or (isinstance(value, c.At) and isinstance(value.base, c.Ref))
-
-
-def _warn_domain(row: Distribution, name: str, word: str, value: c.Core, ctx: Context) -> None:
-    lower, upper = value.type.bounds
-    if lower >= 0 and (word != "unit" or upper <= 1):
-        return
-    type_ = "real(lower=0, upper=1)" if word == "unit" else "real(lower=0)"
-    what = "between 0 and 1" if word == "unit" else "positive"
-    message = f"`{name}` of {row.name} must be {what}, but nothing says that this is"
-    help = f"declare it `: {type_}`, or draw it from a distribution on that range"
-    ctx.error("W0401", message, value.span, help)
 
 
 def check_sum(value: c.Core, ctx: Context) -> None:

@@ -1,15 +1,13 @@
 """Operators: which operands agree, and the type and range of the result."""
 
-from collections.abc import Callable
 from math import inf
 
 from ..graph import core as c
 from ..graph import types as t
+from ..graph.ranges import OPERATORS
 from ..source import Span
 from .context import Context
 from .matching import show_kind
-
-Interval = tuple[float, float]
 
 COMPARISONS = {
     "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
@@ -77,7 +75,7 @@ def _infer_arithmetic(
     if shape is None:
         return t.UNKNOWN
     whole = left.type.whole and right.type.whole and operator in "+-*"
-    lower, upper = INTERVALS[operator](left.type.bounds, right.type.bounds)
+    lower, upper = OPERATORS[FUNCTION_OF_OPERATOR[operator]](left.type.bounds, right.type.bounds)
     is_even = operator == "^" and isinstance(right, c.Const) and right.value % 2 == 0
     if is_even or (operator == "*" and left == right):
         lower = max(lower, 0)
@@ -95,35 +93,6 @@ def _shifted_index(operator: str, left: c.Core, right: c.Core) -> t.Type | None:
         return None
     by = int(right.value) if operator == "+" else -int(right.value)
     return t.Type(t.IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
-
-
-def _products(a: Interval, b: Interval) -> list[float]:
-    return [0 if 0 in (x, y) else x * y for x in a for y in b]
-
-
-def _multiply(a: Interval, b: Interval) -> Interval:
-    return min(_products(a, b)), max(_products(a, b))
-
-
-def _divide(a: Interval, b: Interval) -> Interval:
-    if b[0] > 0 or b[1] < 0:
-        return _multiply(a, (1 / b[1], 1 / b[0]))
-    if b[0] == 0:
-        return _multiply(a, (0 if b[1] == inf else 1 / b[1] if b[1] else 0, inf))
-    return -inf, inf
-
-
-def _power(a: Interval, b: Interval) -> Interval:
-    return (0, inf) if a[0] >= 0 else (-inf, inf)
-
-
-INTERVALS: dict[str, Callable[[Interval, Interval], Interval]] = {
-    "+": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "-": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "*": _multiply,
-    "/": _divide,
-    "^": _power,
-}
 
 
 def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Context) -> t.Type:

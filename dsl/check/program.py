@@ -13,6 +13,7 @@ from .calls import require_type
 from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
+from .domains import report_domains
 from .expressions import infer
 from .flatten import FlatStmt, flatten_module
 from .indexing import check_index
@@ -50,6 +51,7 @@ def check_program(
     with suppress(TooManyErrors):
         typed = _Checker(ProgramFacts(symbols, report), modules[0]).check(program)
     if typed and not any(d.is_error for d in report):
+        report_domains(typed, report)
         report_smoothing(typed, report)
         warn_posterior(typed, report)
     if not any(d.is_error for d in report):

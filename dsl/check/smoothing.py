@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
+from ..graph.breaks import SELECTIONS, Break, finder, selects
 from ..graph.dependence import reads
-from ..graph.inputs import is_hard, noisy_inputs, noisy_names
+from ..graph.inputs import noisy_inputs, noisy_names
 from ..graph.typed import Definition, Piece, Setting, Typed
-from ..graph.types import IndexOf, Real
+from ..graph.types import Bool, IndexOf, Real
 from ..source import Source, Span
 
 MOVING = frozenset({"param", "draw", "latent"})
-SOFTENED = frozenset({"step", "sign", "lookup"})
-SELECTIONS = frozenset({"argmax", "argmin"})
-LISTS = frozenset({"get", "set", "insert"})
 
 
 class _SmoothingReport:
@@ -26,10 +24,15 @@ class _SmoothingReport:
         self.source = typed.source
         self.definitions = typed.definitions + typed.guide
         self.moving = _moving(self.definitions)
-        pieces = [(d.name, piece) for d in self.definitions for piece in d.pieces]
-        self.selections = {name for name, piece in pieces if _selects(piece.body)}
-        written = [f for f in typed.functions if f.body]
-        self.hard_functions = {f.name for f in written if any(map(is_hard, c.walk(f.body)))}  # type: ignore[arg-type]
+        pieces = [(d, piece) for d in self.definitions for piece in d.pieces]
+        self.breaks = finder(typed.functions)
+        is_whole = (Bool, IndexOf)
+        whole = [(d, p) for d, p in pieces if isinstance(p.body.type.domain, is_whole)]
+        self.hard = {
+            d.name: d.source.text[p.body.span.start : p.body.span.end]
+            for d, p in whole
+            if isinstance(p.body, c.Core) and any(b.kind == "jump" for b in self.breaks.of_piece(p))
+        }
 
     def say(self, code: str, message: str, span: Span, help: str) -> None:
         self.report.append(Diagnostic(code, message, self.source, span, help=help))
@@ -133,11 +136,10 @@ def _report_lost_derivatives(
 
 def _moves_jumps(body: c.Core, context: _SmoothingReport) -> Iterator[str]:
     """Real variables inside the hard operations of a statement."""
-    for core in c.walk(body):
-        calls_hard = isinstance(core, c.CallFn) and core.function in context.hard_functions
-        loops = isinstance(core, c.Loop) and any(map(is_hard, c.walk(core.condition)))
-        if is_hard(core) or calls_hard or loops:
-            yield from (ref.name for ref, _ in reads(core) if isinstance(ref.type.domain, Real))
+    for found in context.breaks.find(body):
+        if found.kind == "jump":
+            pairs = (pair for core in found.inside for pair in reads(core))
+            yield from (ref.name for ref, _ in pairs if isinstance(ref.type.domain, Real))
 
 
 def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
@@ -153,50 +155,28 @@ def _moving(definitions: tuple[Definition, ...]) -> frozenset[str]:
 # ---- soft
 
 
-def _selects(core: c.Core | c.Law) -> bool:
-    if isinstance(core, c.Reduce):
-        return core.operator in SELECTIONS
-    return isinstance(core, c.Apply) and core.function in SELECTIONS
-
-
-def _indices(core: c.Core | c.Law) -> tuple[c.Core, ...]:
-    """The places of an expression that a soft statement reads as distributions."""
-    if isinstance(core, c.At):
-        return core.indices
-    if isinstance(core, c.Apply) and core.function in LISTS:
-        return tuple(argument for _, argument in core.arguments)
-    return ()
-
-
 def _warn_hard(body: c.Core | c.Law, context: _SmoothingReport) -> None:
-    smoothed = {id(index) for core in c.walk(body) for index in _indices(core) if _selects(index)}
+    """What a soft statement does not smooth, and what to do instead."""
+    for found in context.breaks.find(body, soft=True):
+        if found.kind == "jump" or found.word == "`sort`":
+            context.say("W0701", *_stays_hard(found))
     for core in c.walk(body):
-        for index in _indices(core):
-            _warn_named_index(index, context)
-        found = _stays_hard(core, context) if id(core) not in smoothed else None
-        if found:
-            context.say("W0701", found[0], core.span, found[1])
+        ref = core.base if isinstance(core, c.At) else core
+        if isinstance(ref, c.Ref) and ref.name in context.hard:
+            help = f"write it here, in the place of `{ref.name}`: `{context.hard[ref.name]}`"
+            message = f"`{ref.name}` is computed elsewhere, so this stays hard"
+            context.say("W0701", message, core.span, help)
 
 
-def _warn_named_index(index: c.Core, context: _SmoothingReport) -> None:
-    ref = index.base if isinstance(index, c.At) else index
-    if isinstance(ref, c.Ref) and ref.name in context.selections:
-        help = f"write the selection here, in the place of `{ref.name}`: `v[argmax(x)]`"
-        message = f"`{ref.name}` is computed elsewhere, so this index stays hard"
-        context.say("W0701", message, index.span, help)
-
-
-def _stays_hard(core: c.Core | c.Law, context: _SmoothingReport) -> tuple[str, str] | None:
-    """What to say of an operation that `soft` does not smooth, and what to do instead."""
+def _stays_hard(found: Break) -> tuple[str, Span, str]:
     whole = "smooth the whole statement: `with smooth(gaussian, scale=0.1)`"
-    if _selects(core):
-        help = "use it as an index in this statement: `v[argmax(x)]`"
-        return "an index by itself is whole, so this stays hard", help
-    if isinstance(core, c.CallFn) and core.function in context.hard_functions:
-        return f"inside `{core.function}` everything stays hard", f"write its body here, or {whole}"
-    if isinstance(core, c.Apply) and core.row and is_hard(core) and core.function not in SOFTENED:
-        return f"`{core.function}` has no soft meaning and stays hard", whole
-    return None
+    if found.function:
+        message = f"inside `{found.function}` everything stays hard"
+        return message, found.span, f"write its body here, or {whole}"
+    if found.word.strip("`") in SELECTIONS:
+        message = "an index by itself is whole, so this stays hard"
+        return message, found.span, "use it as an index in this statement: `v[argmax(x)]`"
+    return f"{found.word} has no soft meaning and stays hard", found.span, whole
 
 
 def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _SmoothingReport) -> None:
@@ -208,7 +188,7 @@ def _report_variances(body: c.Core | c.Law, is_soft: bool, context: _SmoothingRe
                 message = "only a soft statement has weights on its branches"
                 context.say("E0705", message, core.span, help)
             elif not isinstance(inner, c.If) and not (
-                isinstance(inner, c.At) and _selects(inner.indices[-1])
+                isinstance(inner, c.At) and selects(inner.indices[-1])
             ):
                 form = "`branch_variance(if ... then ... else ...)`"
                 help = f"write {form} or `branch_variance(v[argmax(x)])`"

@@ -151,4 +151,16 @@ CODES = (
 + ill ~ table old => true, false { true => 0.3, 0.7; false => 0.1, 0.9 }
 """,
     ),
+    Code(
+        "E0414: a value that may leave its declared range",
+        "A declared range is a promise that others rely on, so it is proved from the definition\n"
+        "or refused. Ranges are known of parameters and data by their types, of draws by their\n"
+        "distributions, and of functions such as `exp`, `logistic`, `abs`, `max` by their values.",
+        """
+  param mu : real
+- s : real(lower=0) = mu - 5
++ s : real(lower=0) = exp(mu - 5)
+  x ~ Normal(0, s)
+""",
+    ),
 )

@@ -16,9 +16,10 @@ CODES = (
     ),
     Code(
         "W0401: a parameter that may leave its domain",
-        "The distribution needs a positive number, or a probability, and nothing says that this\n"
-        "variable is one. Give it a type with bounds, draw it from a distribution with the\n"
-        "right support, or map it: `exp(x)`, `logistic(x)`.",
+        "The distribution needs a positive number, a probability, probabilities that sum to one,\n"
+        "a covariance matrix, and this expression may be something else. Give what it is computed\n"
+        "from a type with bounds, draw it from a distribution with the right support, or map it:\n"
+        "`exp(x)`, `logistic(x)`, `softargmax(x)`.",
         """
 - sigma ~ Normal(0, 1)
 + sigma ~ HalfNormal(1)

@@ -38,6 +38,8 @@ class Break(Record):
     word: str
     span: Span
     inside: tuple[c.Core, ...]
+    function: str = ""
+    """The function of the program, or from outside, that it stands in."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -96,7 +98,8 @@ class Finder(Record):
             smoothness = self.externs.get(core.function, "smooth")
             if smoothness != "smooth":
                 inside = _resolved(core.arguments, above)
-                yield Break(smoothness, f"`{core.function}`", core.span, inside)
+                name = core.function
+                yield Break(smoothness, f"`{name}`", core.span, inside, name)
             return
         names = (name for name, _ in function.parameters)
         given = {
@@ -104,7 +107,9 @@ class Finder(Record):
             for name, argument in zip(names, core.arguments, strict=True)
         }
         for found in self._walk(function.body, False, given):
-            yield found.replace(word=f"{found.word} in `{core.function}`", span=core.span)
+            name = core.function
+            word = f"{found.word} in `{name}`"
+            yield found.replace(word=word, span=core.span, function=name)
 
 
 def finder(

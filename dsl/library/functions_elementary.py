@@ -6,15 +6,15 @@ POWERS = (
     Row("abs(x: int) -> count", "absolute value", "jnp.abs"),
     Row("abs(x: real) -> nonnegative", "absolute value", "magnitude", kinks="x"),
     Row("square(x: real) -> nonnegative", "x^2"),
-    Row("sqrt(x: nonnegative) -> nonnegative", "square root", "jnp.sqrt"),
+    Row("sqrt(x: nonnegative) -> nonnegative", "square root", "jnp.sqrt", rising="x"),
     Row("pow(x: real, y: real) -> real", "x^y as a function", "power"),
-    Row("exp(x: real) -> positive", "e to the power x", "jnp.exp"),
-    Row("expm1(x: real) -> real", "exp(x) - 1, exact near 0", "jnp.expm1"),
-    Row("log(x: nonnegative) -> real", "natural logarithm", "jnp.log"),
-    Row("log1p(x: real) -> real", "log(1 + x), exact near 0", "jnp.log1p"),
+    Row("exp(x: real) -> positive", "e to the power x", "jnp.exp", rising="x"),
+    Row("expm1(x: real) -> real", "exp(x) - 1, exact near 0", "jnp.expm1", rising="x"),
+    Row("log(x: nonnegative) -> real", "natural logarithm", "jnp.log", rising="x"),
+    Row("log1p(x: real) -> real", "log(1 + x), exact near 0", "jnp.log1p", rising="x"),
     Row("log1mexp(x: positive) -> real", "log(1 - exp(-x)), exact at both ends"),
-    Row("log2(x: nonnegative) -> real", "logarithm to base 2", "jnp.log2"),
-    Row("log10(x: nonnegative) -> real", "logarithm to base 10", "jnp.log10"),
+    Row("log2(x: nonnegative) -> real", "logarithm to base 2", "jnp.log2", rising="x"),
+    Row("log10(x: nonnegative) -> real", "logarithm to base 10", "jnp.log10", rising="x"),
     Row("xlogy(x: nonnegative, y: nonnegative) -> real", "x * log(y), and 0 where x is 0"),
 )
 
@@ -22,30 +22,55 @@ ANGLES = (
     Row("sin(x: real) -> real", "sine of an angle in radians", "jnp.sin"),
     Row("cos(x: real) -> real", "cosine of an angle in radians", "jnp.cos"),
     Row("tan(x: real) -> real", "tangent of an angle in radians", "jnp.tan"),
-    Row("asin(x: real) -> real", "the angle from -pi/2 to pi/2 whose sine is x", "jnp.arcsin"),
-    Row("acos(x: real) -> nonnegative", "the angle from 0 to pi whose cosine is x", "jnp.arccos"),
-    Row("atan(x: real) -> real", "the angle from -pi/2 to pi/2 whose tangent is x", "jnp.arctan"),
+    Row(
+        "asin(x: real) -> real",
+        "the angle from -pi/2 to pi/2 whose sine is x",
+        "jnp.arcsin",
+        rising="x",
+    ),
+    Row(
+        "acos(x: real) -> nonnegative",
+        "the angle from 0 to pi whose cosine is x",
+        "jnp.arccos",
+        falling="x",
+    ),
+    Row(
+        "atan(x: real) -> real",
+        "the angle from -pi/2 to pi/2 whose tangent is x",
+        "jnp.arctan",
+        rising="x",
+    ),
     Row(
         "atan2(y: real, x: real) -> real",
         "the angle from -pi to pi of the point (x, y)",
         "jnp.arctan2",
         jumps="y",
     ),
-    Row("sinh(x: real) -> real", "hyperbolic sine", "jnp.sinh"),
+    Row("sinh(x: real) -> real", "hyperbolic sine", "jnp.sinh", rising="x"),
     Row("cosh(x: real) -> positive", "hyperbolic cosine", "jnp.cosh"),
-    Row("tanh(x: real) -> real", "hyperbolic tangent, between -1 and 1", "jnp.tanh"),
-    Row("asinh(x: real) -> real", "inverse of sinh", "jnp.arcsinh"),
+    Row("tanh(x: real) -> real", "hyperbolic tangent, between -1 and 1", "jnp.tanh", rising="x"),
+    Row("asinh(x: real) -> real", "inverse of sinh", "jnp.arcsinh", rising="x"),
     Row("acosh(x: positive) -> nonnegative", "inverse of cosh, for x from 1 up", "jnp.arccosh"),
     Row("atanh(x: real) -> real", "inverse of tanh, for x between -1 and 1", "jnp.arctanh"),
 )
 
 SPECIAL = (
-    Row("erf(x: real) -> real", "error function, between -1 and 1", "jax.scipy.special.erf"),
-    Row("erfc(x: real) -> nonnegative", "1 - erf(x), exact for large x", "jax.scipy.special.erfc"),
+    Row(
+        "erf(x: real) -> real",
+        "error function, between -1 and 1",
+        "jax.scipy.special.erf",
+        rising="x",
+    ),
+    Row(
+        "erfc(x: real) -> nonnegative",
+        "1 - erf(x), exact for large x",
+        "jax.scipy.special.erfc",
+        falling="x",
+    ),
     Row("erfinv(x: real) -> real", "inverse of erf, for x in (-1, 1)", "jax.scipy.special.erfinv"),
-    Row("Phi(x: real) -> unit", "distribution function of the standard normal"),
+    Row("Phi(x: real) -> unit", "distribution function of the standard normal", rising="x"),
     Row("Phi_inverse(p: unit) -> real", "quantile of the standard normal"),
-    Row("logistic(x: real) -> unit", "1 / (1 + exp(-x))"),
+    Row("logistic(x: real) -> unit", "1 / (1 + exp(-x))", rising="x"),
     Row("logit(p: unit) -> real", "log(p / (1 - p)), logistic inverted", "jax.scipy.special.logit"),
     Row("lgamma(x: positive) -> real", "log of the gamma function", "jax.scipy.special.gammaln"),
     Row("digamma(x: positive) -> real", "derivative of lgamma", "jax.scipy.special.digamma"),
@@ -64,12 +89,18 @@ SPECIAL = (
 )
 
 ROUNDING = (
-    Row("sign(x: real) -> int", "-1, 0 or 1", jumps="x"),
+    Row("sign(x: real) -> int", "-1, 0 or 1", jumps="x", rising="x"),
     Row("step(x: real) -> bool", "x >= 0, so step(0) is true", jumps="x"),
-    Row("floor(x: real) -> int", "the largest whole number up to x", jumps="x"),
-    Row("ceil(x: real) -> int", "the smallest whole number from x up", jumps="x"),
-    Row("round(x: real) -> int", "nearest whole number, halves to even", "nearest_int", jumps="x"),
-    Row("trunc(x: real) -> int", "x without its fraction", jumps="x"),
+    Row("floor(x: real) -> int", "the largest whole number up to x", jumps="x", rising="x"),
+    Row("ceil(x: real) -> int", "the smallest whole number from x up", jumps="x", rising="x"),
+    Row(
+        "round(x: real) -> int",
+        "nearest whole number, halves to even",
+        "nearest_int",
+        jumps="x",
+        rising="x",
+    ),
+    Row("trunc(x: real) -> int", "x without its fraction", jumps="x", rising="x"),
     Row(
         "mod(a: num, b: num) -> num",
         "a - b * floor(a / b); it jumps where a / b is whole",
@@ -79,24 +110,38 @@ ROUNDING = (
 )
 
 BINARY = (
-    Row("min(a: num, b: num) -> num", "the smaller of two numbers", "jnp.minimum", kinks="a b"),
-    Row("max(a: num, b: num) -> num", "the larger of two numbers", "jnp.maximum", kinks="a b"),
+    Row(
+        "min(a: num, b: num) -> num",
+        "the smaller of two numbers",
+        "jnp.minimum",
+        kinks="a b",
+        rising="a b",
+    ),
+    Row(
+        "max(a: num, b: num) -> num",
+        "the larger of two numbers",
+        "jnp.maximum",
+        kinks="a b",
+        rising="a b",
+    ),
     Row(
         "clip(x: num, lower: num, upper: num) -> num",
         "x, or the end that it lies beyond",
         "jnp.clip",
         kinks="x lower upper",
+        rising="x lower upper",
     ),
     Row("logsumexp(a: real, b: real) -> real", "log(exp(a) + exp(b)), no overflow", "logaddexp"),
     Row("logdiffexp(a: real, b: real) -> real", "log(exp(a) - exp(b)), no overflow, for a above b"),
 )
 
 ACTIVATIONS = (
-    Row("relu(x: real) -> nonnegative", "max(x, 0)", kinks="x"),
+    Row("relu(x: real) -> nonnegative", "max(x, 0)", kinks="x", rising="x"),
     Row(
         "softplus(x: real) -> positive",
         "log(1 + exp(x)): relu smoothed by the Shannon entropy",
         "jax.nn.softplus",
+        rising="x",
     ),
     Row(
         "sparseplus(x: real) -> nonnegative",

@@ -36,7 +36,8 @@ class FunctionRow(LibraryRow):
     NumPy. One that was added from outside has callables there.
 
     `jumps` and `kinks` name the arguments in which the value jumps, or is continuous with a
-    derivative that jumps; in all its other real arguments the derivative is continuous.
+    derivative that jumps; in all its other real arguments the derivative is continuous. In those
+    that `rising` and `falling` name it never falls, or never rises.
     """
 
     doc: str
@@ -44,6 +45,8 @@ class FunctionRow(LibraryRow):
     numpy: str | Callable[..., Any] | None = ""
     jumps: str = ""
     kinks: str = ""
+    rising: str = ""
+    falling: str = ""
 
     @property
     def hard(self) -> bool:

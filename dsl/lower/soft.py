@@ -84,7 +84,7 @@ def _soft_step(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 def _soft_equality(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
-    if not all(isinstance(a.type.domain, Real) for _, a in core.arguments):
+    if not any(isinstance(a.type.domain, Real) for _, a in core.arguments):
         return _hard(core, scope, lower)
     operands, axes, rank = _operands(core, scope, lower)
     path = scope.needs.helper(f"soft_equal_{_kind(scope)}")

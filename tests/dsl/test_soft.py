@@ -13,6 +13,8 @@ import pytest
 from scipy import integrate, special, stats
 
 import dpc
+from dpc.dsl.pipeline import check_source
+from dpc.dsl.source import Source
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -172,3 +174,26 @@ def test_a_soft_index_may_stand_before_others() -> None:
     p = special.expit(2.0)
     found = values("[[1, 2], [3, 4]][argmax([a, b]), 1]")
     np.testing.assert_allclose(found, p * 2 + (1 - p) * 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("statement", "word"),
+    [
+        ("y = floor(x) with soft(logistic)", "`floor` has no soft meaning"),
+        ("y = sum(sort([x, 1])) with soft(logistic)", "`sort` has no soft meaning"),
+        ("b = x > 0\ny = if b then 1 else 0 with soft(logistic)", "`b` is computed elsewhere"),
+        ("fn f(x: real) -> real = sign(x)\ny = f(x) with soft(logistic)", "inside `f`"),
+    ],
+)
+def test_what_stays_hard_in_a_soft_statement_is_said(statement: str, word: str) -> None:
+    checked = check_source(Source("m.dp", f"param x : real\n{statement}\nminimize y\n"))
+    assert any(d.code == "W0701" and word in d.message for d in checked.diagnostics)
+
+
+def test_equality_with_a_whole_number_is_soft_like_any_other() -> None:
+    text = "param x : real = 0.3\ny = if x == {} then 1 else 0 with soft(logistic)\nminimize y\n"
+    values = [
+        float(dpc.parse(text.format(zero)).value({"x": 0.3}, {}, {})) for zero in ("0", "0.0")
+    ]
+    assert 0 < values[0] < 1
+    assert values[0] == values[1]

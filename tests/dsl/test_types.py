@@ -10,7 +10,8 @@ from helpers import codes, graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpc.dsl.check.operators import INTERVALS
+from dpc.dsl.check.operators import FUNCTION_OF_OPERATOR
+from dpc.dsl.graph.ranges import OPERATORS as RANGES
 
 HEAD = """
 dim N
@@ -129,7 +130,7 @@ def test_intervals_contain_what_they_stand_for(
         value = operation(x, y)
     except (ZeroDivisionError, OverflowError):
         return
-    lower, upper = INTERVALS[sign](a, b)
+    lower, upper = RANGES[FUNCTION_OF_OPERATOR[sign]](a, b)
     if isinstance(value, float) and math.isfinite(value):
         slack = 1e-9 * max(1, abs(value))
         assert lower - slack <= value <= upper + slack
