@@ -299,13 +299,22 @@ class _Checker:
 
     def check_roles(self) -> None:
         """What is observed has a density; what is latent is in a factor."""
-        in_factors = {
-            used.name
+        mentioned = {
+            symbol.name: {
+                used.name
+                for flat in symbol.pieces
+                for mention in _body_mentions(flat)
+                if (used := self.context(symbol.module).symbol(mention.name))
+            }
             for symbol in self.symbols.model.values()
-            for flat in symbol.pieces
-            for mention in _body_mentions(flat)
-            if (used := self.context(symbol.module).symbol(mention.name))
         }
+        # A value that nobody weighs does not put what it is computed from into a factor.
+        values = [s for s in self.symbols.model.values() if s.kind != "let"]
+        waiting = {name for symbol in values for name in mentioned[symbol.name]}
+        in_factors: set[str] = set()
+        while waiting:
+            in_factors |= waiting
+            waiting = {new for name in waiting for new in mentioned.get(name, ())} - in_factors
         for symbol in self.symbols.model.values():
             context = self.context(symbol.module)
             if symbol.name in self.symbols.broken:

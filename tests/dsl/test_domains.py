@@ -135,3 +135,13 @@ def test_the_range_of_a_value_holds_all_that_it_can_be() -> None:
     y = np.clip(x, -1, 2) + np.exp(-np.abs(x)) - np.maximum(x, 0.5)
     assert low <= y.min()
     assert y.max() <= high == 2.5
+
+
+def test_a_latent_that_only_a_value_mentions_is_in_no_factor() -> None:
+    text = "dim S = a | b\nlatent z : S\nlatent w : S\nfactor f : if z == a then 1 else 0\n"
+    unweighed = check_source(Source("m.dp", text + "u := if w == a then 1.0 else 2.0\n"))
+    assert [d.code for d in unweighed.diagnostics] == ["E0505"]
+    weighed = check_source(
+        Source("m.dp", text + "u := if w == a then 1.0 else 2.0\nfactor g : u\n")
+    )
+    assert [d.code for d in weighed.diagnostics] == []
