@@ -16,7 +16,7 @@ from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Floats, Given, Name, impossible
 from ...planning.orders import neighbours_of
 from ..numpy.decisions import Configuration
-from .layout import FactorBatch, FactorLayout, lay_out
+from .layout import FactorLayout, lay_out
 
 ROUNDING = 1e-12
 
@@ -36,15 +36,11 @@ class Beam:
         return self.missed <= worst + ROUNDING * (1 + abs(worst))
 
     def __str__(self) -> str:
-        if self.is_proven:
-            claim = "proven the best"
-        else:
-            claim = f"approximate, none missing scores above {self.missed:.6g}"
-        best = self.configurations[0].log_score
-        return (
-            f"beam search (width {self.width}): {len(self.configurations)} found, {claim}, "
-            f"log-score {best:.6g}"
-        )
+        claim = f"approximate, none missing scores above {self.missed:.6g}"
+        claim = "proven the best" if self.is_proven else claim
+        found, best = len(self.configurations), self.configurations[0].log_score
+        head = f"beam search (width {self.width})"
+        return f"{head}: {found} found, {claim}, log-score {best:.6g}"
 
 
 class Assignment(NamedTuple):
@@ -72,31 +68,22 @@ def infer_kbest_by_beam(
     numbers = breadth_order(layout) if order is None else check_order(layout, order)
     steps = steps_along(layout, numbers)
     states = np.zeros((1, layout.count), dtype=np.intp)
-    tops = layout.unary.max(axis=0, initial=-np.inf)
-    scores = np.array(
-        [layout.constant + tops.sum() + sum(largest_sum(group) for group in layout.groups)]
-    )
+    tops = [layout.unary.max(axis=0, initial=-np.inf)]
+    tops += [group.logs.max(axis=tuple(range(group.arity))) for group in layout.groups]
+    scores = np.array([layout.constant + sum([top.sum() for top in tops])])
     missed = -np.inf
     for v in numbers:
         states, scores, dropped = extend(layout, states, scores, v, steps[v], width)
         missed = max(missed, dropped)
+    if not scores.size and missed == -np.inf:
+        raise impossible(layout.bound.evidence)
     if not scores.size:
-        raise (
-            impossible(layout.bound.evidence)
-            if missed == -np.inf
-            else InferenceError(
-                f"a beam of width {width} lost every configuration of non-zero potential; widen it"
-            )
+        raise InferenceError(
+            f"a beam of width {width} lost every configuration of non-zero potential; widen it"
         )
-    found = sorted(
-        [layout.named_configuration(row) for row in states[:k]], key=lambda c: -c.log_score
-    )
+    found = [layout.named_configuration(row) for row in states[:k]]
+    found.sort(key=lambda c: -c.log_score)
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
-
-
-def largest_sum(group: FactorBatch) -> float:
-    """The largest entries of the factors, added."""
-    return float(group.logs.max(axis=tuple(range(group.arity))).sum())
 
 
 def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:

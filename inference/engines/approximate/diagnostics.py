@@ -19,28 +19,21 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(draws: Floats) -> Diagnosis:
-    """`draws[draw, chain, quantity]`; se = sd / sqrt(ess), zero of a quantity that never moves."""
-    split = split_chains(draws)
+    """`draws[draw, chain, quantity]`; se = sd / sqrt(ess), zero of a quantity that never moves;
+    R-hat = sqrt(((n - 1) / n W + B / n) / W), infinite for constant halves of chains that differ.
+    """
+    half = draws.shape[0] // 2
+    split = np.concatenate([draws[:half], draws[draws.shape[0] - half :]], axis=1)
     count = draws.shape[0] * draws.shape[1]
     size = effective_size(split)
     variance = draws.reshape(count, -1).var(axis=0)
-    return Diagnosis(draws.mean(axis=(0, 1)), np.sqrt(variance / size), size, split_r_hat(split))
-
-
-def split_chains(draws: Floats) -> Floats:
-    """Each chain as two halves (the middle draw of an odd number is left out)."""
-    half = draws.shape[0] // 2
-    return np.concatenate([draws[:half], draws[draws.shape[0] - half :]], axis=1)
-
-
-def split_r_hat(split: Floats) -> Floats:
-    """sqrt(((n - 1) / n W + B / n) / W); infinite for constant halves of chains that differ."""
     n = split.shape[0]
     within = split.var(axis=0, ddof=1).mean(axis=0)
     between = split.mean(axis=0).var(axis=0, ddof=1)
     pooled = (n - 1) / n * within + between
     ratio = np.sqrt(pooled / np.maximum(within, SMALLEST))
-    return np.where(pooled <= SMALLEST, 1.0, np.where(within <= SMALLEST, np.inf, ratio))
+    r_hat = np.where(pooled <= SMALLEST, 1.0, np.where(within <= SMALLEST, np.inf, ratio))
+    return Diagnosis(draws.mean(axis=(0, 1)), np.sqrt(variance / size), size, r_hat)
 
 
 def effective_size(split: Floats) -> Floats:

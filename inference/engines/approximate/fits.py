@@ -1,7 +1,8 @@
 """Whether exact inference fits: elimination by least degree, then the plan itself."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from math import prod
 
 from ...factors.factor_graph import FactorGraph, Given
 from ...planning.orders import neighbours_of
@@ -45,24 +46,12 @@ def far_too_wide(layout: FactorLayout, limit: float) -> bool:
     while heap:
         degree, v = heapq.heappop(heap)
         if v not in gone and degree == len(near[v]):
-            if entries_of(layout, near[v]) * layout.sizes[v] > FAR * limit:
+            around = near[v]
+            if prod([layout.sizes[u] for u in (v, *around)]) > FAR * limit:
                 return True
             gone.add(v)
-            eliminate(near, v, heap)
+            for u in around:
+                near[u] |= around
+                near[u] -= {u, v}
+                heapq.heappush(heap, (len(near[u]), u))
     return False
-
-
-def entries_of(layout: FactorLayout, members: set[int]) -> int:
-    entries = 1
-    for v in members:
-        entries *= layout.sizes[v]
-    return entries
-
-
-def eliminate(near: Sequence[set[int]], v: int, heap: list[tuple[int, int]]) -> None:
-    """Joins the neighbours of v into a clique without it."""
-    around = near[v]
-    for u in around:
-        near[u] |= around
-        near[u] -= {u, v}
-        heapq.heappush(heap, (len(near[u]), u))

@@ -253,7 +253,11 @@ def infer_samples_gibbs(
     worth = count if apart >= memory else count * apart / memory
     guarantee = f"approximate draws, {apart} sweeps apart, worth about {worth:.0f} independent ones"
     rows = states.reshape(-1, states.shape[-1])[:count]
-    return replace(report_gibbs(run, diagnoses, guarantee), samples=named_states(run, rows))
+    bound = run.layout.bound
+    free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
+    fixed = {v: np.full(len(rows), state, np.intp) for v, state in bound.fixed.items()}
+    samples = {v: free[v] if v in free else fixed[v] for v in bound.graph.sizes}
+    return replace(report_gibbs(run, diagnoses, guarantee), samples=samples)
 
 
 def thinned(
@@ -266,16 +270,6 @@ def thinned(
         run = advance_gibbs(run.forget())
         picked.append(run.visited[(burn_in - before) % apart :: apart])
     return run, np.concatenate(picked)[:count]
-
-
-def named_states(run: GibbsRun, rows: NDArray[np.int32]) -> dict[Name, NDArray[np.intp]]:
-    """`rows[draw, free variable]` as the states of every variable, in the order of the graph."""
-    bound = run.layout.bound
-    free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
-    return {
-        v: free[v] if v in free else np.full(len(rows), bound.fixed[v], np.intp)
-        for v in bound.graph.sizes
-    }
 
 
 AT_ONCE = 256  # states of a joint whose series are held together

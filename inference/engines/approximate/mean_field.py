@@ -30,10 +30,8 @@ class Ascent(NamedTuple):
 
 def expected_logs(finite: FactorBatch, dead: FactorBatch, q: Array, kept: int) -> Array:
     """E_q[log f | x_kept], -inf where a zero of f is probable: `[states, factors]`."""
-    weights = [
-        take(q[:size], members)
-        for size, members in zip(finite.logs.shape, finite.members, strict=False)
-    ]
+    axes = zip(finite.logs.shape, finite.members, strict=False)
+    weights = [take(q[:size], members) for size, members in axes]
     mean = contract_others(REAL, finite.logs, weights, kept)
     return jnp.where(contract_others(REAL, dead.logs, weights, kept) > 0, -jnp.inf, mean)
 
@@ -43,14 +41,8 @@ def split_zeros(
 ) -> tuple[tuple[FactorBatch, ...], tuple[FactorBatch, ...]]:
     """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
     finite = [FactorBatch(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
-    return tuple(finite), tuple(
-        [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
-    )
-
-
-def soft_argmax(logits: Array) -> Array:
-    weights = jnp.exp(logits - add_up(MAX, logits)[None])
-    return weights / add_up(REAL, weights)[None]
+    dead = [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
+    return tuple(finite), tuple(dead)
 
 
 def lower_bound(
@@ -85,7 +77,8 @@ def ascend(
             for axis, members in enumerate(f.members):
                 mean = expected_logs(f, d, q, axis)
                 logits = logits.at[: mean.shape[0], members].add(mean, mode="promise_in_bounds")
-        return jnp.where((colours == colour)[None], soft_argmax(logits), q)
+        weights = jnp.exp(logits - add_up(MAX, logits)[None])
+        return jnp.where((colours == colour)[None], weights / add_up(REAL, weights)[None], q)
 
     def sweep(state: Ascent) -> Ascent:
         q = jax.lax.fori_loop(0, colour_count, update, state.q)
@@ -95,10 +88,8 @@ def ascend(
     def going(state: Ascent) -> Array:
         return (state.gain > tolerance) & (state.sweeps < max_iterations)
 
-    first = Ascent(
-        start, jnp.full((), -jnp.inf), jnp.full((), jnp.inf), jnp.zeros_like(max_iterations)
-    )
-    return jax.lax.while_loop(going, sweep, first)
+    infinity, nothing = jnp.full((), jnp.inf), jnp.zeros_like(max_iterations)
+    return jax.lax.while_loop(going, sweep, Ascent(start, -infinity, infinity, nothing))
 
 
 def first_q(layout: FactorLayout, seed: int) -> Floats:

@@ -18,7 +18,7 @@ from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
 from .binding import BoundGraph, bind, table_of
 from .kernels import einsum
-from .passes import Downward, Upward, collect, distribute
+from .passes import Upward, collect, distribute
 from .program import contract, program_of, smallest_holders
 
 MISSING = -1
@@ -206,9 +206,18 @@ def answer_chunk(
     holders = smallest_holders(plan.tree, free)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
     for rank, node in holders.items():
-        answers.marginals[plan.names[rank]][rows] = case_marginal(
-            plan, upward, downward, node, rank
-        )
+        program = program_of(plan)
+        value, gradient = program.subscripts[node], downward.descent.varies[node]
+        case = program.kept if program.kept in value or program.kept in gradient else ""
+        expression = f"{value},{gradient}->{case}{program.letters[rank]}"
+        operands = [upward.values[node], downward.gradients[node]]
+        if upward.logs:
+            logs = contract(LOG, expression, operands, np)
+            weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        else:
+            weights = einsum(expression, *operands)
+        marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
+        answers.marginals[plan.names[rank]][rows] = marginal
     for v in answers.marginals.keys() & bound.one.fixed.keys():
         answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
 
@@ -219,19 +228,3 @@ def log_evidence(plan: Plan, upward: Upward) -> Floats:
         return np.asarray(root)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(root) + upward.log_scale)
-
-
-def case_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, rank: int) -> Floats:
-    """Rows of P(v | case); one row where no case makes a difference."""
-    program = program_of(plan)
-    value, gradient = program.subscripts[node], downward.descent.varies[node]
-    case = program.kept if program.kept in value or program.kept in gradient else ""
-    expression = f"{value},{gradient}->{case}{program.letters[rank]}"
-    operands = [upward.values[node], downward.gradients[node]]
-    if upward.logs:
-        logs = contract(LOG, expression, operands, np)
-        weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    else:
-        weights = einsum(expression, *operands)
-    marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
-    return marginal

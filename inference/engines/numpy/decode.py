@@ -100,7 +100,22 @@ def best_configurations(
     scores, ranks = join_roots(plan, values, k)
     states: States = {}
     for product in reversed(program_of(plan).products):
-        descend(plan, values, product, states, ranks, len(scores))
+        count = len(scores)
+        gone = gone_ranks(plan, product)
+        sizes = [plan.sizes[v] for v in gone]
+        left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
+        right = np.zeros(1)
+        if product.right != ALONE:
+            right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
+        terms = left + right
+        terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
+        order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
+        picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
+        *chosen, left_rank, right_rank = np.unravel_index(picked, terms.shape[1:])
+        states.update(zip(gone, chosen, strict=True))
+        ranks[product.left] = left_rank
+        if product.right != ALONE:
+            ranks[product.right] = right_rank
     return {plan.names[v]: s for v, s in states.items()}, scores
 
 
@@ -118,28 +133,3 @@ def join_roots(
         ranks = {node: r[before] for node, r in ranks.items()} | {root: here}
     alive = scores > -np.inf
     return scores[alive], {node: r[alive] for node, r in ranks.items()}
-
-
-def descend(
-    plan: Plan,
-    values: Sequence[Floats],
-    product: Product,
-    states: States,
-    ranks: dict[int, NDArray[np.intp]],
-    count: int,
-) -> None:
-    gone = gone_ranks(plan, product)
-    sizes = [plan.sizes[v] for v in gone]
-    left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
-    right = np.zeros(1)
-    if product.right != ALONE:
-        right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
-    terms = left + right
-    terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
-    order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
-    picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
-    *chosen, left_rank, right_rank = np.unravel_index(picked, terms.shape[1:])
-    states.update(zip(gone, chosen, strict=True))
-    ranks[product.left] = left_rank
-    if product.right != ALONE:
-        ranks[product.right] = right_rank

@@ -39,19 +39,6 @@ class NodeMoments(NamedTuple):
     second: Floats
 
 
-def second_moments(
-    plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]
-) -> list[NodeMoments | None]:
-    """Moments of every node in the scale of its value; `leaf_values` is f_i on each leaf."""
-    moments: list[NodeMoments | None] = [
-        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
-        for i, f in enumerate(leaf_values)
-    ]
-    for product in program_of(plan).products:
-        moments.append(moment_of_product(upward, moments, product))
-    return moments
-
-
 def moment_of_product(
     upward: Upward, moments: list[NodeMoments | None], product: Product
 ) -> NodeMoments | None:
@@ -86,7 +73,12 @@ def raw_moment(
 
 def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:
     """The variance of a centred f: parts that share no variable are independent, and add."""
-    moments = second_moments(plan, upward, leaf_values)
+    moments: list[NodeMoments | None] = [
+        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
+        for i, f in enumerate(leaf_values)
+    ]
+    for product in program_of(plan).products:
+        moments.append(moment_of_product(upward, moments, product))
     variance = 0.0
     for root in plan.tree.roots:
         moment = moments[root]
@@ -130,7 +122,12 @@ def infer_cross_entropy(
     graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
-    verify_same_variables(graph, other)
+    if dict(graph.sizes) != dict(other.sizes):
+        different = set(graph.sizes.items()) ^ set(other.sizes.items())
+        names = sorted({str(name) for name, _ in different})
+        raise InferenceError(
+            f"two models are compared on the same variables; these differ: {', '.join(names)}"
+        )
     scored = bind(other, given)
     log_z = collect(ready_plan(scored, None, memory), scored).log_partition
     *_, marginals = marginals_on(graph, given, scored.scopes, memory)
@@ -143,15 +140,6 @@ def infer_divergence(
     """KL(p || q) = cross-entropy - entropy, in nats."""
     cross = infer_cross_entropy(graph, other, given, memory=memory)
     return cross - infer_entropy(graph, given, memory=memory)
-
-
-def verify_same_variables(graph: FactorGraph, other: FactorGraph) -> None:
-    if dict(graph.sizes) != dict(other.sizes):
-        different = set(graph.sizes.items()) ^ set(other.sizes.items())
-        names = sorted({str(name) for name, _ in different})
-        raise InferenceError(
-            f"two models are compared on the same variables; these differ: {', '.join(names)}"
-        )
 
 
 def infer_mean(
@@ -185,7 +173,10 @@ def infer_moments(
     centred = [f - mean for f, mean in zip(values, means, strict=True)]
     leaf_values: list[Floats | None] = [None] * len(bound.scopes)
     for host, scope, f in zip(hosts, scopes, centred, strict=True):
-        placed = place(f, scope, bound.scopes[host])
+        axes = bound.scopes[host]
+        order = [scope.index(v) for v in axes if v in scope]
+        sizes = dict(zip(scope, f.shape, strict=True))
+        placed = f.transpose(order).reshape([sizes.get(v, 1) for v in axes])
         present = leaf_values[host]
         leaf_values[host] = placed if present is None else present + placed
     return Moments(sum(means), variance_of(plan, upward, leaf_values))
@@ -203,13 +194,6 @@ def sliced(
         np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
     ]
     return scopes, values
-
-
-def place(values: Floats, scope: tuple[Name, ...], axes: tuple[Name, ...]) -> Floats:
-    """Values on `scope` as an array that broadcasts over `axes`."""
-    order = [scope.index(v) for v in axes if v in scope]
-    sizes = dict(zip(scope, values.shape, strict=True))
-    return values.transpose(order).reshape([sizes.get(v, 1) for v in axes])
 
 
 def infer_covariance(

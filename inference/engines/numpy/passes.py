@@ -133,7 +133,12 @@ def distribute(
         except RangeTooWideError:
             upward = collect_logs(plan, bound)
     start(plan, gradients, np.zeros(()))
-    descend_logs(descent, upward, gradients)
+    for move in descent.moves:
+        above = gradients[move.parent]
+        inputs = [above, upward.values[move.other]]
+        gradients[move.node] = (
+            above if move.other == ALONE else contract(LOG, move.expression, inputs, np)
+        )
     return upward, Downward(gradients, descent)
 
 
@@ -165,15 +170,6 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
         gradients[node] = out
         low_of[node] = low
         high_of[node] = high
-
-
-def descend_logs(descent: Descent, upward: Upward, gradients: list[Floats | None]) -> None:
-    for move in descent.moves:
-        above = gradients[move.parent]
-        inputs = [above, upward.values[move.other]]
-        gradients[move.node] = (
-            above if move.other == ALONE else contract(LOG, move.expression, inputs, np)
-        )
 
 
 def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out: str) -> Floats:

@@ -61,7 +61,14 @@ def program_of(plan: Plan) -> PlanProgram:
 
 def compile_program(plan: Plan) -> PlanProgram:
     tree = plan.tree
-    letters = assign_letters(plan)
+    taken = [0] * len(plan.names)
+    kept = plan.kept
+    take_letters(taken, kept, 0)
+    for step in reversed(plan.tree.steps):
+        gone = union_of(plan.tree, step) & ~step.scope
+        if gone:
+            take_letters(taken, gone, step.scope | kept)
+    letters = [ascii_letters[letter] for letter in taken]
     rank = {name: i for i, name in enumerate(plan.names)}
     subscripts = ["".join([letters[rank[name]] for name in scope]) for scope in plan.scopes]
     products = []
@@ -93,18 +100,6 @@ def union_of(tree: ContractionTree, step: Contraction) -> Mask:
 
 def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, int]:
     return {letters[v]: plan.sizes[v] for v in bits(scope)}
-
-
-def assign_letters(plan: Plan) -> list[str]:
-    """One of 52 letters per variable, distinct within each product and from the kept ones."""
-    taken = [0] * len(plan.names)
-    kept = plan.kept
-    take_letters(taken, kept, 0)
-    for step in reversed(plan.tree.steps):
-        gone = union_of(plan.tree, step) & ~step.scope
-        if gone:
-            take_letters(taken, gone, step.scope | kept)
-    return [ascii_letters[letter] for letter in taken]
 
 
 def take_letters(taken: list[int], new: Mask, present: Mask) -> None:

@@ -207,15 +207,12 @@ def infer_in_semiring(
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
     xp = namespace_of(leaves[0]) if leaves else np
     if not semiring.verified:
-        verify_on_leaves(semiring, leaves, xp)
+        entries = [
+            xp.reshape(leaf, (-1, *leaf.shape[leaf.ndim - semiring.event :])) for leaf in leaves
+        ]
+        some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
+        verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
     return total_of(plan, run_upward(plan, leaves, lambda product: semiring, xp), semiring, xp)
-
-
-def verify_on_leaves(semiring: Semiring, leaves: Sequence[Array], xp: Any) -> None:
-    """The laws of a user's semiring on entries of the graph itself: where they fail, so do sums."""
-    entries = [xp.reshape(leaf, (-1, *leaf.shape[leaf.ndim - semiring.event :])) for leaf in leaves]
-    some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
-    verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
 
 
 def infer_count(graph: FactorGraph, given: Given = None, *, memory: int | None = None) -> int:

@@ -226,30 +226,26 @@ def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
     def add(found: Departures, number: Array) -> tuple[Departures, Array]:
         cost, (source, time, state) = cheapest(found.costs)
         rows = jnp.arange(cost.shape[0])
-        states = follow_from(chain, values, found.states[source, :, rows].T, time, state)
+        prefix = found.states[source, :, rows].T
+
+        def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+            now, ahead, given = read
+            best = first_best(pair_rows(chain, now - 1, last) + ahead)
+            new = settle(now, best, given)
+            return new, new
+
+        def settle(now: Array | int, best: Array, given: Array) -> Array:
+            return jnp.where(now < time, given, jnp.where(now == time, state, best))
+
+        start = settle(0, first_best(values[0]), prefix[0])
+        _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
+        states = jnp.concatenate([start[None], rest])
         own = departures(chain, values, states, time) + cost[None, :, None]
         costs = found.costs.at[source, time, rows, state].set(inf).at[number].set(own)
         return Departures(costs, found.states.at[number].set(states)), cost < inf
 
     found, possible = scan(add, start, jnp.arange(1, k))
     return found.states, jnp.concatenate([jnp.max(values[0], axis=-1)[None] > -inf, possible])
-
-
-def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: Array) -> Array:
-    """[T, B]: the prefix before `time`, `state` at it, and then the best of what follows."""
-
-    def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        now, ahead, given = read
-        best = first_best(pair_rows(chain, now - 1, last) + ahead)
-        new = settle(now, best, given)
-        return new, new
-
-    def settle(now: Array | int, best: Array, given: Array) -> Array:
-        return jnp.where(now < time, given, jnp.where(now == time, state, best))
-
-    start = settle(0, first_best(values[0]), prefix[0])
-    _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
-    return jnp.concatenate([start[None], rest])
 
 
 def departures(chain: Chain, values: Array, states: Array, after: Array) -> Array:

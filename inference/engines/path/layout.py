@@ -63,7 +63,20 @@ def lay_out(
 ) -> Laid:
     """Time first, batch axes merged into one, padding made harmless."""
     unary, pair = as_floats(log_unary, log_pair)
-    verify_shapes(unary, pair)
+    if unary.ndim < 2 or 0 in unary.shape[-2:]:
+        raise InferenceError(
+            f"log_unary has shape {unary.shape}; it needs [..., T, K] with T and K at least 1"
+        )
+    steps, states = unary.shape[-2:]
+    fits = pair.ndim >= 2 and pair.shape[-2:] == (states, states)
+    if fits and pair.ndim > 2:
+        fits = pair.shape[-3] in (1, steps - 1)
+    if not fits:
+        raise InferenceError(
+            f"log_pair has shape {pair.shape}; with log_unary {unary.shape} it needs "
+            f"({states}, {states}) or [..., {steps - 1}, {states}, {states}], "
+            "or 1 for the steps if all are the same"
+        )
     batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
     inside = inside_of(length, batch, unary.shape[-2])
     unary = jnp.moveaxis(
@@ -80,29 +93,11 @@ def lay_out(
 def as_floats(*arrays: ArrayLike) -> list[Array]:
     """All in one floating dtype: the widest among them."""
     given = [jnp.asarray(a) for a in arrays]
-    dtype = jnp.result_type(*[a.dtype for a in given], *([] if is_floating(given) else [float]))
+    dtype = jnp.result_type(
+        *[a.dtype for a in given],
+        *([] if any(jnp.issubdtype(a.dtype, jnp.floating) for a in given) else [float]),
+    )
     return [a.astype(dtype) for a in given]
-
-
-def is_floating(arrays: list[Array]) -> bool:
-    return any(jnp.issubdtype(a.dtype, jnp.floating) for a in arrays)
-
-
-def verify_shapes(unary: Array, pair: Array) -> None:
-    if unary.ndim < 2 or 0 in unary.shape[-2:]:
-        raise InferenceError(
-            f"log_unary has shape {unary.shape}; it needs [..., T, K] with T and K at least 1"
-        )
-    steps, states = unary.shape[-2:]
-    fits = pair.ndim >= 2 and pair.shape[-2:] == (states, states)
-    if fits and pair.ndim > 2:
-        fits = pair.shape[-3] in (1, steps - 1)
-    if not fits:
-        raise InferenceError(
-            f"log_pair has shape {pair.shape}; with log_unary {unary.shape} it needs "
-            f"({states}, {states}) or [..., {steps - 1}, {states}, {states}], "
-            "or 1 for the steps if all are the same"
-        )
 
 
 def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:

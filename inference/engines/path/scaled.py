@@ -218,14 +218,10 @@ def scaled_marginals(
     smoothed = run_backward(chain, forward)
     if not with_pairs:
         return smoothed.unary, None
-    return smoothed.unary, outer(smoothed.left, smoothed.right) * all_weights(
-        chain, forward.weights
-    )
-
-
-def outer(left: Array, right: Array) -> Array:
-    """[T, B, K] twice to [B, T, K, K]."""
-    return jnp.swapaxes(left, 0, 1)[..., :, None] * jnp.swapaxes(right, 0, 1)[..., None, :]
+    return smoothed.unary, (
+        jnp.swapaxes(smoothed.left, 0, 1)[..., :, None]
+        * jnp.swapaxes(smoothed.right, 0, 1)[..., None, :]
+    ) * all_weights(chain, forward.weights)
 
 
 def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:

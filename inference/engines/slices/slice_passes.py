@@ -155,13 +155,6 @@ def advance(plan: SlicePlan, algebra: Algebra, message: Array, logs: Logs) -> tu
     return message, taken + size
 
 
-def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
-    """Before the first slice all is in state 0, which no factor sees."""
-    shape = plan.shape(plan.entry)
-    first = jnp.full(shape, -jnp.inf, dtype).reshape(-1).at[0].set(0.0).reshape(shape)
-    return algebra.lift(first)
-
-
 def run_slices(
     plan: SlicePlan, algebra: Algebra, logs: Logs, keep: bool
 ) -> tuple[Array, Array, Any]:
@@ -171,7 +164,10 @@ def run_slices(
         new, size = advance(plan, algebra, message, read)
         return new, (size, message if keep else None)
 
-    last, (sizes, messages) = scan(step, empty_message(plan, algebra, logs[0].dtype), logs)
+    # Before the first slice all is in state 0, which no factor sees.
+    shape = plan.shape(plan.entry)
+    first = jnp.full(shape, -jnp.inf, logs[0].dtype).reshape(-1).at[0].set(0.0).reshape(shape)
+    last, (sizes, messages) = scan(step, algebra.lift(first), logs)
     return last, sizes, messages
 
 

@@ -66,7 +66,22 @@ def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = T
         (lag, v) for v, reach in enumerate(reaches(sizes, scopes)) for lag in range(reach, 0, -1)
     )
     for _ in range(2):
-        blocks = plan_blocks(sizes, scopes, entry, table)
+        oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
+        groups: list[list[Var]] = []
+        done: set[Var] = set()
+        for var in eliminations(sizes, scopes, entry, oldest):
+            joined = [*(groups[-1] if groups else []), var]
+            held = holders(scopes, joined) - (done - set(joined))
+            if groups and entries(sizes, held) <= table:
+                groups[-1] = joined
+            else:
+                groups.append([var])
+            done.add(var)
+        everyone = {(0, v) for v in range(len(sizes))}
+        unborn = everyone.difference(*(holders(scopes, group) for group in groups))
+        blocks = tuple(
+            chain_blocks(scopes, entry, [[], *groups] if unborn else groups, tuple(sorted(unborn)))
+        )
         left = blocks[-1].after if blocks else ()
         leaving = tuple((lag + 1, v) for lag, v in left)
         if leaving == entry:
@@ -81,18 +96,6 @@ def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:
     for lag, v in (var for scope in scopes for var in scope):
         found[v] = max(found[v], lag)
     return found
-
-
-def plan_blocks(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, table: int
-) -> tuple[SliceBlock, ...]:
-    oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
-    groups = grouped(sizes, scopes, eliminations(sizes, scopes, entry, oldest), table)
-    everyone = {(0, v) for v in range(len(sizes))}
-    unborn = everyone.difference(*(holders(scopes, group) for group in groups))
-    return tuple(
-        chain_blocks(scopes, entry, [[], *groups] if unborn else groups, tuple(sorted(unborn)))
-    )
 
 
 def holders(scopes: Iterable[Scope], variables: Iterable[Var]) -> set[Var]:
@@ -125,23 +128,6 @@ def elimination_cost(
     sizes: tuple[int, ...], held: dict[Var, set[Var]], var: Var
 ) -> tuple[int, int]:
     return entries(sizes, held[var] - {var}), entries(sizes, held[var])
-
-
-def grouped(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], order: list[Var], table: int
-) -> list[list[Var]]:
-    """Neighbours in the order share a group while the table of its factors stays small."""
-    groups: list[list[Var]] = []
-    done: set[Var] = set()
-    for var in order:
-        joined = [*(groups[-1] if groups else []), var]
-        held = holders(scopes, joined) - (done - set(joined))
-        if groups and entries(sizes, held) <= table:
-            groups[-1] = joined
-        else:
-            groups.append([var])
-        done.add(var)
-    return groups
 
 
 def chain_blocks(

@@ -127,7 +127,15 @@ def check_slices(slices: Slices) -> Slices:
     zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
     scopes = (*slices.scopes, *(((0, v),) for v in missing))
     checked = replace(slices, scopes=scopes, values=(*given, *zeros))
-    verify_memory(checked)
+    plan = plan_of(checked)
+    needed = prod(plan.shape(plan.largest)) * checked.values[0].dtype.itemsize * (checked.steps + 4)
+    if needed > default_memory_limit():
+        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
+        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
+        raise MemoryLimitError(
+            f"messages on {names}{more} for {checked.steps} slices take {format_bytes(needed)}, "
+            "more than half of the free memory; make slices narrower, or use an approximate method"
+        )
     return checked
 
 
@@ -149,18 +157,6 @@ def verify_slices(slices: Slices) -> None:
             raise InferenceError(
                 f"the factor on {scope} has shape {jnp.shape(values)}, needs {shape}"
             )
-
-
-def verify_memory(slices: Slices) -> None:
-    plan = plan_of(slices)
-    needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
-    if needed > default_memory_limit():
-        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
-        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
-        raise MemoryLimitError(
-            f"messages on {names}{more} for {slices.steps} slices take {format_bytes(needed)}, "
-            "more than half of the free memory; make slices narrower, or use an approximate method"
-        )
 
 
 def is_plain_chain(slices: Slices) -> bool:

@@ -17,7 +17,7 @@ from jax import lax
 from ...planning.contraction import ALONE
 from ...planning.plan import Plan
 from ..engine import Decoded
-from .circuit import STATIC, Ints, Schedule, Tiles, layers_of, schedule
+from .circuit import STATIC, Schedule, Tiles, layers_of, schedule
 from .leaves import Leaves
 from .lowering import Lowering
 from .numbers import Wide, power_of_two, sum_of_products
@@ -69,15 +69,26 @@ def lower_trail(structure: Structure, leaves: Leaves, plan: Plan) -> Trail:
     up = schedule(lowering.circuit, lowering.end)
     products = products_of(lowering, up)
     roots = plan.tree.roots
+    _, terms, columns = up.tiles.left.shape
+    places = np.zeros(up.length, np.int32)
+    for i, start in enumerate(up.tiles.starts.tolist()):
+        places[start : start + columns] = i * terms * columns + np.arange(columns)
+    rows = []
+    for v, host in enumerate(leaves.hosts):
+        leaf = leaves.leaves[host]
+        after = leaf.scope[leaf.scope.index(v) + 1 :]
+        stride = int(np.prod([structure.sizes[u] for u in after], dtype=np.int64))
+        assert leaf.place is not None
+        rows.append((host, leaf.place, stride, structure.sizes[v]))
     return Trail(
         sources=leaves.sources,
         evidence=leaves.evidence,
         tiles=up.tiles,
-        terms=term_places(up),
+        terms=places,
         products=products,
         roots=np.array(roots, np.int32),
         root_places=np.array([up.starts[lowering.values[root]] for root in roots], np.int32),
-        reading=reading_of(structure, leaves),
+        reading=Reading(*np.array(rows, np.int32).reshape(-1, 4).T),
         length=up.length,
         nodes=len(plan.tree.scopes),
         depth=int(products.depth.max(initial=0)),
@@ -101,26 +112,6 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
         for node, step in reversed(lowering.numbered)
     ]
     return Products(*np.array(rows, np.int32).reshape(-1, 4).T)
-
-
-def term_places(up: Schedule) -> Ints:
-    """Where the first term of each entry is in the tiles; others follow a row apart."""
-    _, terms, columns = up.tiles.left.shape
-    places = np.zeros(up.length, np.int32)
-    for i, start in enumerate(up.tiles.starts.tolist()):
-        places[start : start + columns] = i * terms * columns + np.arange(columns)
-    return places
-
-
-def reading_of(structure: Structure, leaves: Leaves) -> Reading:
-    rows = []
-    for v, host in enumerate(leaves.hosts):
-        leaf = leaves.leaves[host]
-        after = leaf.scope[leaf.scope.index(v) + 1 :]
-        stride = int(np.prod([structure.sizes[u] for u in after], dtype=np.int64))
-        assert leaf.place is not None
-        rows.append((host, leaf.place, stride, structure.sizes[v]))
-    return Reading(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
 def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:

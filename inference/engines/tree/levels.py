@@ -64,7 +64,10 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
     """None where the plan is too large for it."""
     if plan.operations > MOST_TERMS:
         return None
-    alone = evidence_alone(structure, leaves)
+    found: dict[int, list[int]] = {}
+    for leaf in leaves.leaves[len(structure.factors) :]:
+        found.setdefault(structure.sizes[leaf.scope[0]], []).append(leaf.scope[0])
+    alone = tuple(found.values())
     places = leaf_places(structure, leaves, alone)
     scopes = [leaf.scope for leaf in leaves.leaves]
     count = len(structure.groups) + len(alone)
@@ -90,14 +93,6 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
         count += 1
     roots = tuple([places[root] for root in plan.tree.roots])
     return Levels(tuple(batches), roots, taken(structure, leaves), alone)
-
-
-def evidence_alone(structure: Structure, leaves: Leaves) -> tuple[list[int], ...]:
-    """The variables that have a leaf of their own, by size."""
-    found: dict[int, list[int]] = {}
-    for leaf in leaves.leaves[len(structure.factors) :]:
-        found.setdefault(structure.sizes[leaf.scope[0]], []).append(leaf.scope[0])
-    return tuple(found.values())
 
 
 def leaf_places(
@@ -144,7 +139,12 @@ def log_partition_by_levels(
     """log Z; minus infinity, with gradient zero, where nothing is possible."""
     arrays = leaf_arrays(levels, structure, tables, log_evidence)
     for batch in levels.batches:
-        arrays.append(run_batch(batch, arrays))
+        shape = batch.shape
+        product = aligned(rows(arrays, batch.left), shape.left, shape)
+        if batch.right:
+            product = product + aligned(rows(arrays, batch.right), shape.right, shape)
+        axes = tuple(range(1 + shape.kept, 1 + len(shape.sizes)))
+        arrays.append(log_sum_exp(product, axes, jnp) if axes else product)
     total = sum(
         [jnp.sum(rows(arrays, [root])) for root in levels.roots], jnp.zeros((), log_evidence.dtype)
     )
@@ -170,15 +170,6 @@ def leaf_arrays(
         *arrays,
         *[log_evidence[np.array(own), : structure.sizes[own[0]]] for own in levels.alone],
     ]
-
-
-def run_batch(batch: Batch, arrays: list[Array]) -> Array:
-    shape = batch.shape
-    product = aligned(rows(arrays, batch.left), shape.left, shape)
-    if batch.right:
-        product = product + aligned(rows(arrays, batch.right), shape.right, shape)
-    axes = tuple(range(1 + shape.kept, 1 + len(shape.sizes)))
-    return log_sum_exp(product, axes, jnp) if axes else product
 
 
 def aligned(stacked: Array, axes: tuple[int, ...], shape: ProductShape) -> Array:

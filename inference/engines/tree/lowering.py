@@ -62,27 +62,22 @@ class Lowering:
         self.value_arrays: dict[int, int] = {}
         self.gradient_arrays: dict[int, int] = {}
         self.numbered = [(self.tree.leaf_count + i, step) for i, step in enumerate(self.tree.steps)]
-        self.go_up()
-        self.first = schedule(self.circuit, self.end) if crown else None
-        self.builder = CrownBuilder(self.sizes, self.first.length if self.first else self.end)
-        if self.first:
-            self.leave_circuit(self.first)
-            self.go_up_crown()
-
-    def go_up(self) -> None:
         for node, step in self.numbered:
             if node not in self.crown:
                 right = self.values[step.right] if step.right != ALONE else 0
                 self.values[node] = self.circuit.add(
                     self.scopes[node], self.values[step.left], right
                 )
-
-    def leave_circuit(self, first: Schedule) -> None:
-        """A new circuit for the way down; it reads what the first one wrote."""
-        old = self.circuit
-        self.circuit = Circuit(self.sizes)
-        places = {node: (old.variables[t], first.starts[t]) for node, t in self.values.items()}
-        self.values = {node: self.circuit.place(*place) for node, place in places.items()}
+        self.first = schedule(self.circuit, self.end) if crown else None
+        self.builder = CrownBuilder(self.sizes, self.first.length if self.first else self.end)
+        if self.first:
+            old = self.circuit
+            self.circuit = Circuit(self.sizes)
+            places = {
+                node: (old.variables[t], self.first.starts[t]) for node, t in self.values.items()
+            }
+            self.values = {node: self.circuit.place(*place) for node, place in places.items()}
+            self.go_up_crown()
 
     def go_up_crown(self) -> None:
         for node, step in self.numbered:
@@ -171,16 +166,6 @@ def needed_nodes(numbered: list[tuple[int, Contraction]], wanted: set[int]) -> s
     return needed
 
 
-def roots_of(lowering: Lowering) -> list[int]:
-    """For each leaf the number of its root."""
-    tree = lowering.tree
-    found = {root: i for i, root in enumerate(tree.roots)}
-    for node, step in reversed(lowering.numbered):
-        for child in step[:2]:
-            found[child] = found[node]
-    return [found[leaf] for leaf in range(tree.leaf_count)]
-
-
 def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
     """Schedules what is left and looks up where the answers lie."""
     unary: list[int] = []  # each variable's marginal: value * gradient at its host
@@ -190,9 +175,23 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
             unary.append(lowering.circuit.add((v,), value, gradient))
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
-    leaf_roots = np.array(roots_of(lowering), np.int32)
+    tree = lowering.tree
+    found = {root: i for i, root in enumerate(tree.roots)}
+    for node, step in reversed(lowering.numbered):
+        for child in step[:2]:
+            found[child] = found[node]
+    leaf_roots = np.array([found[leaf] for leaf in range(tree.leaf_count)], np.int32)
     leaves = lowering.leaves
     places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
+    values, gradients, roots = [], [], []
+    for i, leaf in enumerate(lowering.leaves.leaves):
+        if wanted is Outputs.ALL and leaf.start is not None:
+            tensor = lowering.gradients[i]
+            offsets = lowering.circuit.offsets(tensor, leaf.scope)
+            assert leaf.place is not None
+            values.append(np.arange(leaf.place, leaf.place + len(offsets)))
+            gradients.append(last.starts[tensor] + offsets)
+            roots.append(np.full(len(offsets), leaf_roots[i]))
     return TreeProgram(
         sources=leaves.sources,
         evidence=leaves.evidence,
@@ -201,7 +200,9 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
         roots=np.array(places, np.int32),
         unary=unary_places(lowering.sizes, [last.starts[t] for t in unary]),
         unary_roots=leaf_roots[leaves.hosts],
-        **table_places(lowering, last, leaf_roots, wanted),
+        values=joined(values),
+        gradients=joined(gradients),
+        value_roots=joined(roots),
         crown=lowering.builder.finish() if lowering.first else None,
         lengths=Lengths(first.length, last.length),
     )
@@ -213,19 +214,3 @@ def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
     for v, start in enumerate(starts):
         places[v, : sizes[v]] = np.arange(start, start + sizes[v])
     return places
-
-
-def table_places(
-    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Outputs
-) -> dict[str, Ints]:
-    """For each entry of the tables, in the order given: its value, its gradient and its root."""
-    values, gradients, roots = [], [], []
-    for i, leaf in enumerate(lowering.leaves.leaves):
-        if wanted is Outputs.ALL and leaf.start is not None:
-            tensor = lowering.gradients[i]
-            offsets = lowering.circuit.offsets(tensor, leaf.scope)
-            assert leaf.place is not None
-            values.append(np.arange(leaf.place, leaf.place + len(offsets)))
-            gradients.append(last.starts[tensor] + offsets)
-            roots.append(np.full(len(offsets), leaf_roots[i]))
-    return {"values": joined(values), "gradients": joined(gradients), "value_roots": joined(roots)}
