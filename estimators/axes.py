@@ -27,9 +27,7 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
     """The function for every sample of its arguments at once."""
     axes = joint([argument.axes for argument in arguments.values()])
     for axis in reversed(axes):
-        places = {
-            name: 0 if axis in argument.axes else None for name, argument in arguments.items()
-        }
+        places = {name: 0 if axis in own.axes else None for name, own in arguments.items()}
         function = jax.vmap(function, in_axes=(places,))
     return Placed(function({name: argument.value for name, argument in arguments.items()}), axes)
 
@@ -51,28 +49,20 @@ def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
         array = first.array
         for term in others:
             array = array * _aligned(term, first.labels)
-        summed = [
-            k for k, label in enumerate(first.labels) if label is not None and label not in keep
-        ]
-        kept = [label for label in first.labels if label is not None and label in keep]
-        array = jnp.sum(array, tuple(summed)) if summed else array
-        return _ordered(array, kept, [label for label in keep if label in kept], trailing)
+        labels = first.labels[: len(first.labels) - trailing]
+        kept = [label for label in labels if label in keep]
+        summed = tuple(k for k, label in enumerate(labels) if label not in keep)
+        array = jnp.sum(array, summed) if summed else array
+        order = [kept.index(label) for label in keep if label in kept]
+        return jnp.transpose(array, [*order, *(len(kept) + k for k in range(trailing))])
     return _einsum(terms, keep, trailing)
 
 
 def _aligned(term: Labelled, labels: tuple[Any, ...]) -> jax.Array:
     """The term's axes in the order of the labels, with axes of length one where it has none."""
     order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
-    array = jnp.transpose(term.array, order)
-    return jnp.expand_dims(
-        array, [k for k, label in enumerate(labels) if label is None or label not in term.labels]
-    )
-
-
-def _ordered(array: jax.Array, have: list[Any], want: list[Any], trailing: int) -> jax.Array:
-    return jnp.transpose(
-        array, [have.index(label) for label in want] + [len(have) + k for k in range(trailing)]
-    )
+    missing = [k for k, label in enumerate(labels) if label is None or label not in term.labels]
+    return jnp.expand_dims(jnp.transpose(term.array, order), missing)
 
 
 def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> jax.Array:
@@ -129,13 +119,10 @@ def batched(
 
     def placed(array: jax.Array, event: int) -> jax.Array:
         """Axes of length one for samples that it is independent of and plates it lacks."""
-        array = jnp.expand_dims(
-            array, [place for place, axis in enumerate(axes) if axis not in own]
-        )
+        array = jnp.expand_dims(array, [k for k, axis in enumerate(axes) if axis not in own])
         missing = len(axes) + len(plates) + event - array.ndim
         return jnp.expand_dims(array, range(len(axes), len(axes) + missing))
 
-    parameters = {
-        name: placed(getattr(base, name), event) for name, event in PARAMETERS[type(base)].items()
-    }
+    events = PARAMETERS[type(base)].items()
+    parameters = {name: placed(getattr(base, name), event) for name, event in events}
     return type(base)(**parameters).expand((*shape, *plates))

@@ -27,12 +27,11 @@ class Noise(NamedTuple):
     energy: Callable[[jax.Array], jax.Array]
 
 
-def _centred_gumbel(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
-    return jax.random.gumbel(key, shape, dtype) - np.euler_gamma
-
-
 GAUSSIAN = Noise(jax.random.normal, lambda z: z * z / 2)
-GUMBEL = Noise(_centred_gumbel, lambda z: z + jnp.exp(-(z + np.euler_gamma)))
+GUMBEL = Noise(
+    lambda key, shape, dtype: jax.random.gumbel(key, shape, dtype) - np.euler_gamma,
+    lambda z: z + jnp.exp(-(z + np.euler_gamma)),
+)
 
 
 def perturbed_argmax(
@@ -61,11 +60,8 @@ def perturbed_max(
     run = _sampled(maximiser, theta, key, scale, samples, noise)
     noises = (run.points - run.theta) / run.scale
     radial = jnp.mean(run.boxes(run.theta) * _inner(noises, run.choices))
-    return (
-        jnp.mean(run.values)
-        + jnp.sum(lean(run.theta, _argmax(run, jacobian)))
-        + lean(run.scale, radial)
-    )
+    along_theta = jnp.sum(lean(run.theta, _argmax(run, jacobian)))
+    return jnp.mean(run.values) + along_theta + lean(run.scale, radial)
 
 
 class _Sampled(NamedTuple):
@@ -97,21 +93,12 @@ def _sampled(
     theta = jnp.asarray(theta)
     scale = jnp.asarray(scale, theta.dtype)
     still = jax.lax.stop_gradient(theta)
-    points = still + jax.lax.stop_gradient(scale) * noise.sample(
-        key, (samples, *theta.shape), theta.dtype
-    )
+    drawn = noise.sample(key, (samples, *theta.shape), theta.dtype)
+    points = still + jax.lax.stop_gradient(scale) * drawn
     choices = jax.lax.stop_gradient(jnp.asarray(jax.vmap(maximiser)(points), theta.dtype))
     choice = jax.lax.stop_gradient(jnp.asarray(maximiser(still), theta.dtype))
-    return _Sampled(
-        theta,
-        scale,
-        noise,
-        points,
-        choices,
-        _inner(points, choices),
-        choice,
-        jnp.sum(still * choice),
-    )
+    values, value = _inner(points, choices), jnp.sum(still * choice)
+    return _Sampled(theta, scale, noise, points, choices, values, choice, value)
 
 
 def _inner(points: jax.Array, choices: jax.Array) -> jax.Array:

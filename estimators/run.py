@@ -10,10 +10,8 @@ from numpyro.distributions import Distribution
 
 from .axes import Labelled, Placed, batched, joint, mapped
 from .box import magic_box
-from .errors import EstimatorError
-from .methods.baselines import Baseline
 from .methods.enumeration import path_points, path_weights
-from .methods.method import Points
+from .methods.method import Baseline, EstimatorError, Points
 from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
 BaselineState = dict[str, Any]
@@ -82,39 +80,27 @@ class ProgramRun:
         own = None if step.method.free else self._own_axis(step.samples, above)
         axes = above if own is None else joint([above, (0, own)])
         dist = self._dist_of_all(step, given, axes, own)
-        if dist:
-            found = self._points_of_all(step, dist, key, len(axes))
+        if dist:  # samples are elements of one draw, from one key; nothing below mixes them
+            samples = len(axes)
+            wide = (*range(samples), *(samples + axis for axis in local))
+            found = step.method.points(key, dist, wide)
+            found = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), found)
         else:
             found = self._points(step, given, key, axes)
-        values, weights, log_prob, squares = found
         if step.method.single:
-            values, weights, log_prob, squares = jax.tree.map(
-                lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
-                (values, weights, log_prob, squares),
-            )
-            self.values[step.name] = Placed(values, axes)
+            found = jax.tree.map(lambda x: jax.lax.index_in_dim(x, 0, len(axes), False), found)
+            self.values[step.name] = Placed(found.values, axes)
         else:
-            count = jax.tree.leaves(values)[0].shape[len(axes)]
-            points_axis = self._new_axis(count)
+            points_axis = self._new_axis(jax.tree.leaves(found.values)[0].shape[len(axes)])
             if step.method.free:
-                first = jax.tree.map(lambda array: array[(0,) * len(axes)], values)
+                first = jax.tree.map(lambda array: array[(0,) * len(axes)], found.values)
                 self.values[step.name] = Placed(first, (points_axis,))
             else:
-                self.values[step.name] = Placed(values, (*axes, points_axis))
+                self.values[step.name] = Placed(found.values, (*axes, points_axis))
             axes = (*axes, points_axis)
-        self.drawn[step.name] = Drawn(
-            step.name,
-            axes,
-            own,
-            step.plates,
-            local,
-            step.follows,
-            weights,
-            log_prob,
-            squares,
-            step.method.baseline,
-            step.critic,
-        )
+        drawn = Drawn(step.name, axes, own, step.plates, local, step.follows, *found[1:])
+        drawn = drawn._replace(baseline=step.method.baseline, critic=step.critic)
+        self.drawn[step.name] = drawn
 
     def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
@@ -127,15 +113,6 @@ class ProgramRun:
             return batched(step.dist, given, axes, shape)
         dist = step.dist({name: value.value for name, value in given.items()})
         return dist.expand((*shape, *dist.batch_shape))
-
-    def _points_of_all(
-        self, step: Draw, dist: Distribution, key: jax.Array, samples: int
-    ) -> Points:
-        """Samples are elements of one draw, from one key; nothing below mixes them."""
-        local = (*range(samples), *(samples + axis for axis in self.local[step.name]))
-        drawn = step.method.points(key, dist, local)
-        found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
-        return found
 
     def _points(
         self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
@@ -150,16 +127,13 @@ class ProgramRun:
         return found
 
     def _path(self, step: Path) -> None:
-        local = self.local[step.name]
-        weights, above = mapped(
-            lambda given: path_weights(step, given, local), self._given(step.parents)
-        )
+        local, given = self.local[step.name], self._given(step.parents)
+        weights, above = mapped(lambda values: path_weights(step, values, local), given)
         points = path_points(step, local)
-        axis = self._new_axis(len(points))
-        self.values[step.name] = Placed(points, (axis,))
-        self.drawn[step.name] = Drawn(
-            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights
-        )
+        axes, plates = (*above, self._new_axis(len(points))), len(step.shape)
+        self.values[step.name] = Placed(points, axes[-1:])
+        drawn = Drawn(step.name, axes, None, plates, local, step.follows, weights)
+        self.drawn[step.name] = drawn
 
     def _block(self, step: Block, key: jax.Array) -> None:
         given = self._given(step.parents)
@@ -172,22 +146,14 @@ class ProgramRun:
             self.values[name] = Placed(found.value[name], found.axes)
             self.above[name] = self._above(step.parents) | names
         for score in step.scores:
-            placed = mapped(score.log_prob, self._given(score.parents))
-            missing = [k for k, axis in enumerate(found.axes) if axis not in placed.axes]
+            value, axes = mapped(score.log_prob, self._given(score.parents))
+            missing = [k for k, axis in enumerate(found.axes) if axis not in axes]
             samples = [self.sizes[axis] for axis in found.axes]
-            log_prob = jnp.broadcast_to(
-                jnp.expand_dims(placed.value, missing),
-                (*samples, *placed.value.shape[len(placed.axes) :]),
-            )
+            shape = (*samples, *value.shape[len(axes) :])
+            log_prob = jnp.broadcast_to(jnp.expand_dims(value, missing), shape)
             self.above[score.name] = self._above(step.parents)
-            self.drawn[score.name] = Drawn(
-                score.name,
-                found.axes,
-                own,
-                score.plates,
-                log_prob=log_prob,
-                baseline=score.method.baseline,
-            )
+            drawn = Drawn(score.name, found.axes, own, score.plates, log_prob=log_prob)
+            self.drawn[score.name] = drawn._replace(baseline=score.method.baseline)
 
     # ---- sample axes
 
@@ -227,14 +193,11 @@ class ProgramRun:
                 first = len(drawn.axes)
                 log_prob = drawn.log_prob
                 for k, axis in along.items():
-                    log_prob = (
-                        jnp.cumsum(log_prob, first + k) if isinstance(axis, Upto) else log_prob
-                    )
+                    if isinstance(axis, Upto):
+                        log_prob = jnp.cumsum(log_prob, first + k)
                 summed = tuple(first + k for k in range(drawn.plates) if k not in along)
-                labels = (
-                    *drawn.axes,
-                    *(("plate", along[k]) for k in range(drawn.plates) if k in along),
-                )
+                plates = tuple(("plate", along[k]) for k in range(drawn.plates) if k in along)
+                labels = (*drawn.axes, *plates)
                 boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
         for labels, log_prob in boxes.items():
             yield Labelled(magic_box(log_prob), labels)
@@ -261,10 +224,8 @@ def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:
         found = frozenset().union(*(above.get(parent, frozenset()) for parent in step.parents))
         if isinstance(step, Draw | Path | Cost):
             for name in found & set(local):
-                along = step.follows.get(name, {})
-                local[name] &= {
-                    axis for axis, place in along.items() if not isinstance(place, Upto)
-                }
+                along = step.follows.get(name, {}).items()
+                local[name] &= {axis for axis, place in along if not isinstance(place, Upto)}
         if isinstance(step, Draw):
             local[step.name] = set(range(step.plates))
             found |= {step.name}

@@ -9,26 +9,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import (
-    BernoulliLogits,
-    BernoulliProbs,
-    BinomialLogits,
-    CategoricalLogits,
-    CategoricalProbs,
-    Distribution,
-    ExpandedDistribution,
-    Independent,
-)
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from ..box import log_mass
 
-BERNOULLI = (BernoulliLogits, BernoulliProbs)
-CATEGORICAL = (CategoricalLogits, CategoricalProbs)
+BERNOULLI = (numpyro_dist.BernoulliLogits, numpyro_dist.BernoulliProbs)
+CATEGORICAL = (numpyro_dist.CategoricalLogits, numpyro_dist.CategoricalProbs)
 
 
 def peeled(dist: Distribution) -> Distribution:
     """The distribution without `expand` and `to_event`."""
-    while isinstance(dist, Independent | ExpandedDistribution):
+    while isinstance(dist, numpyro_dist.Independent | numpyro_dist.ExpandedDistribution):
         dist = dist.base_dist
     return dist
 
@@ -39,7 +31,7 @@ def element_shape(dist: Distribution) -> tuple[int, ...]:
 
 def log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, BinomialLogits)):
+    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, numpyro_dist.BinomialLogits)):
         return jnp.asarray(dist.log_prob(value))
     rank = len(dist.batch_shape) + jnp.ndim(value) - len(element_shape(dist))
     found = element_log_prob(dist, value)
@@ -50,16 +42,18 @@ def element_log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     """The log density of each element; of log odds smooth at even odds, unlike NumPyro's."""
     base = peeled(dist)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(dist))
-    if isinstance(base, BernoulliLogits):
+    if isinstance(base, numpyro_dist.BernoulliLogits):
         found = log_mass(jnp.asarray(base.logits), value > 0)
-    elif isinstance(base, BernoulliProbs):
+    elif isinstance(base, numpyro_dist.BernoulliProbs):
         found = jnp.log(jnp.where(value > 0, base.probs, 1 - base.probs))
-    elif isinstance(base, BinomialLogits):
+    elif isinstance(base, numpyro_dist.BinomialLogits):
         yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
-        found = _log_choose(base.total_count, value) + value * yes + (base.total_count - value) * no
-    elif isinstance(base, CategoricalLogits):
+        n, lgamma = base.total_count, jax.scipy.special.gammaln
+        log_choose = lgamma(n + 1.0) - lgamma(value + 1.0) - lgamma(n - value + 1.0)
+        found = log_choose + value * yes + (n - value) * no
+    elif isinstance(base, numpyro_dist.CategoricalLogits):
         found = _entry(jax.nn.log_softmax(base.logits), value)
-    elif isinstance(base, CategoricalProbs):
+    elif isinstance(base, numpyro_dist.CategoricalProbs):
         found = jnp.log(_entry(base.probs, value))
     else:
         found = base.log_prob(value)
@@ -70,11 +64,6 @@ def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
     """table[..., value], rows shared where there are fewer; NumPyro would copy the table."""
     rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
     return table[(*rows, jnp.asarray(value))]
-
-
-def _log_choose(n: jax.Array, k: jax.Array) -> jax.Array:
-    lgamma = jax.scipy.special.gammaln
-    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 
 
 def yes_probability(dist: Distribution) -> jax.Array:
@@ -141,12 +130,7 @@ def sample(dist: Distribution, key: jax.Array) -> Any:
         return jnp.asarray(uniform < probability, jnp.result_type(int))
     if isinstance(peeled(dist), CATEGORICAL):
         table = jax.lax.stop_gradient(peeled(dist).probs)
-        return invert(table, jax.random.uniform(key, element_shape(dist), table.dtype))
+        uniform = jax.random.uniform(key, element_shape(dist), table.dtype)
+        heights = jnp.cumsum(table, -1)  # the least k with uniform < p_0 + ... + p_k, of mass
+        return jnp.sum(heights <= uniform[..., None] * heights[..., -1:], -1)
     return jax.lax.stop_gradient(dist.sample(key))
-
-
-def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:
-    """The least k with uniform < p_0 + ... + p_k, never one without mass; rows may be shared."""
-    cumulative = jnp.cumsum(probabilities, -1)
-    below = cumulative <= uniform[..., None] * cumulative[..., -1:]
-    return jnp.sum(below, -1)

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution
 
-from ..errors import EstimatorError
 from ..program import Path
 from .distributions import (
     BERNOULLI,
@@ -27,7 +26,7 @@ from .distributions import (
     peeled,
     yes_probability,
 )
-from .method import Method, Points
+from .method import EstimatorError, Method, Points
 
 LOG2_WAYS = 24
 
@@ -45,10 +44,8 @@ class Enumeration(Method):
         support = jnp.reshape(peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        mass = element_mass(dist, values)
-        return Points(
-            values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)])
-        )
+        others = [axis + 1 for axis in distant(len(shape), local)]
+        return Points(values, weights=jnp.prod(element_mass(dist, values), others))
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
@@ -61,14 +58,10 @@ def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
         yes = yes_probability(dist)
         return jnp.where(values > 0, yes, 1 - yes)
     if isinstance(peeled(dist), CATEGORICAL):
-        return _chosen(class_probabilities(dist), values)
+        table = class_probabilities(dist)
+        rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
+        return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
     return jnp.exp(element_log_prob(dist, values))
-
-
-def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
-    """table[..., k] for each value k."""
-    rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
-    return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
@@ -80,9 +73,8 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
             f"{elements} elements of {size} values each have {size}^{elements} joint values, too "
             "many to enumerate: sample some of them, with `rloo` for one"
         )
-    return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
-        -1, *shape
-    )
+    ways = np.unravel_index(np.arange(size**elements), (size,) * elements)
+    return np.stack(ways, -1).reshape(-1, *shape)
 
 
 def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
@@ -110,10 +102,10 @@ def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:
         return jax.vmap(lambda value: step.mass(known, jnp.full(step.shape, value)))(values)
 
     links = jnp.moveaxis(jax.vmap(after)(values), 2 + step.axis, 0)
-    _, found = jax.lax.scan(_follow, links[0, 0], links[1:])
+
+    def follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
+        after = jnp.sum(before[:, None] * link, 0)
+        return after, after
+
+    _, found = jax.lax.scan(follow, links[0, 0], links[1:])
     return jnp.moveaxis(jnp.concatenate([links[:1, 0], found]), 0, 1 + step.axis)
-
-
-def _follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
-    after = jnp.sum(before[:, None] * link, 0)
-    return after, after

@@ -12,21 +12,8 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import digamma, xlog1py
-from numpyro.distributions import (
-    BernoulliLogits,
-    BernoulliProbs,
-    BinomialLogits,
-    BinomialProbs,
-    CategoricalLogits,
-    CategoricalProbs,
-    Distribution,
-    Exponential,
-    Gamma,
-    GeometricLogits,
-    GeometricProbs,
-    Normal,
-    Poisson,
-)
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
 from .distributions import (
@@ -73,10 +60,9 @@ class MeasureValued(Method):
             if value is None or log_prob is None:
                 first += together(lean(parameter, size * magic_box(total)), local)
             else:
+                gradient = size * magic_box(total - own + log_prob)
                 values.append(replaced(draw, value, local))
-                weights.append(
-                    apart(lean(parameter, size * magic_box(total - own + log_prob)), local)
-                )
+                weights.append(apart(lean(parameter, gradient), local))
         return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
 
     @classmethod
@@ -92,23 +78,17 @@ class MeasureValued(Method):
 def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
     draw, yes = sample(dist, key), yes_probability(dist)
-    sure = jnp.zeros_like(yes)
-    one = jnp.ones_like(yes)
-    return draw, [
-        Side(yes, one, jnp.ones_like(draw), sure),
-        Side(yes, -one, jnp.zeros_like(draw), sure),
-    ]
+    sure, one = jnp.zeros_like(yes), jnp.ones_like(yes)
+    up = Side(yes, one, jnp.ones_like(draw), sure)
+    return draw, [up, Side(yes, -one, jnp.zeros_like(draw), sure)]
 
 
 def _categorical(key: jax.Array, dist: Distribution) -> Split:
     """d p / d p_k = [x = k]: the gradients of all p_k add up to none."""
     draw, table = sample(dist, key), class_probabilities(dist)
     sure = jnp.zeros(draw.shape, table.dtype)
-    sides = [
-        Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure)
-        for k in range(table.shape[-1])
-    ]
-    return draw, sides
+    one, classes = jnp.ones_like(sure), range(table.shape[-1])
+    return draw, [Side(table[..., k], one, jnp.full_like(draw, k), sure) for k in classes]
 
 
 def _binomial(key: jax.Array, dist: Distribution) -> Split:
@@ -116,16 +96,13 @@ def _binomial(key: jax.Array, dist: Distribution) -> Split:
     base, shape = peeled(dist), element_shape(dist)
     probs = jnp.broadcast_to(base.probs, shape)
     count = jnp.broadcast_to(base.total_count, shape)
-    fewer = BinomialProbs(probs, jnp.maximum(count - 1, 0))
+    fewer = numpyro_dist.BinomialProbs(probs, jnp.maximum(count - 1, 0))
     last, others = jax.random.split(key)
     rest = sample(fewer, others)
     more = jnp.asarray(jax.random.uniform(last, shape, probs.dtype) < probs, rest.dtype)
-    log_prob = fewer.log_prob(rest)
-    size = jnp.asarray(count, probs.dtype)
-    return rest + jnp.where(count > 0, more, 0), [
-        Side(probs, size, rest + 1, log_prob),
-        Side(probs, -size, rest, log_prob),
-    ]
+    log_prob, size = fewer.log_prob(rest), jnp.asarray(count, probs.dtype)
+    up, down = Side(probs, size, rest + 1, log_prob), Side(probs, -size, rest, log_prob)
+    return rest + jnp.where(count > 0, more, 0), [up, down]
 
 
 def _geometric(key: jax.Array, dist: Distribution) -> Split:
@@ -150,10 +127,8 @@ def _exponential(key: jax.Array, dist: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
     rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
     draw, longer = _and_one_more(key, dist, rate)
-    return draw, [
-        Side(rate, 1 / rate),
-        Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer)),
-    ]
+    log_prob = numpyro_dist.Gamma(2.0, rate).log_prob(longer)
+    return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, log_prob)]
 
 
 def _gamma(key: jax.Array, dist: Distribution) -> Split:
@@ -162,11 +137,8 @@ def _gamma(key: jax.Array, dist: Distribution) -> Split:
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
     draw, longer = _and_one_more(key, dist, rate)
     score = jnp.log(rate) - digamma(a) + jnp.log(draw)
-    return draw, [
-        Side(a, score),
-        Side(rate, a / rate),
-        Side(rate, -a / rate, longer, Gamma(a + 1, rate).log_prob(longer)),
-    ]
+    log_prob = numpyro_dist.Gamma(a + 1, rate).log_prob(longer)
+    return draw, [Side(a, score), Side(rate, a / rate), Side(rate, -a / rate, longer, log_prob)]
 
 
 def _and_one_more(
@@ -175,9 +147,8 @@ def _and_one_more(
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
     draw = sample(dist, first)
-    return draw, jax.lax.stop_gradient(
-        draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate
-    )
+    more = jax.random.exponential(second, rate.shape, rate.dtype) / rate
+    return draw, jax.lax.stop_gradient(draw + more)
 
 
 def _normal(key: jax.Array, dist: Distribution) -> Split:
@@ -193,11 +164,12 @@ def _normal(key: jax.Array, dist: Distribution) -> Split:
     high = fixed(mean + sd * jnp.sqrt(b * b + c * c))
     low = fixed(mean + mean - high)
     wide = fixed(mean + sd * jnp.sign(a) * jnp.sqrt(a * a + b * b + c * c))
-    size = 1 / (sd * jnp.sqrt(2 * jnp.pi))
+    size, m = 1 / (sd * jnp.sqrt(2 * jnp.pi)), (wide - mean) / sd
+    log_maxwell = 2 * jnp.log(jnp.abs(m)) - m * m / 2 - jnp.log(sd)  # but for a constant
     return draw, [
         Side(mean, size, high, _log_rayleigh((high - mean) / sd, sd)),
         Side(mean, -size, low, _log_rayleigh((mean - low) / sd, sd)),
-        Side(sd, 1 / sd, wide, _log_maxwell((wide - mean) / sd, sd)),
+        Side(sd, 1 / sd, wide, log_maxwell),
         Side(sd, -1 / sd),
     ]
 
@@ -206,22 +178,17 @@ def _log_rayleigh(r: jax.Array, sd: jax.Array) -> jax.Array:
     return jnp.log(r) - r * r / 2 - jnp.log(sd)
 
 
-def _log_maxwell(m: jax.Array, sd: jax.Array) -> jax.Array:
-    """But for a constant, which no derivative sees."""
-    return 2 * jnp.log(jnp.abs(m)) - m * m / 2 - jnp.log(sd)
-
-
 SPLITS: dict[type, Callable[[jax.Array, Distribution], Split]] = {
-    BernoulliProbs: _bernoulli,
-    BernoulliLogits: _bernoulli,
-    CategoricalProbs: _categorical,
-    CategoricalLogits: _categorical,
-    BinomialProbs: _binomial,
-    BinomialLogits: _binomial,
-    GeometricProbs: _geometric,
-    GeometricLogits: _geometric,
-    Poisson: _poisson,
-    Exponential: _exponential,
-    Gamma: _gamma,
-    Normal: _normal,
+    numpyro_dist.BernoulliProbs: _bernoulli,
+    numpyro_dist.BernoulliLogits: _bernoulli,
+    numpyro_dist.CategoricalProbs: _categorical,
+    numpyro_dist.CategoricalLogits: _categorical,
+    numpyro_dist.BinomialProbs: _binomial,
+    numpyro_dist.BinomialLogits: _binomial,
+    numpyro_dist.GeometricProbs: _geometric,
+    numpyro_dist.GeometricLogits: _geometric,
+    numpyro_dist.Poisson: _poisson,
+    numpyro_dist.Exponential: _exponential,
+    numpyro_dist.Gamma: _gamma,
+    numpyro_dist.Normal: _normal,
 }

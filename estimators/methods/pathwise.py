@@ -12,16 +12,8 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import (
-    Cauchy,
-    Distribution,
-    Laplace,
-    Logistic,
-    MultivariateNormal,
-    Normal,
-    StudentT,
-    Uniform,
-)
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from .distributions import element_shape, log_prob, peeled
 from .method import Method, Points
@@ -36,23 +28,22 @@ class Pathwise(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return (
-            "" if dist.has_rsample else "its draws are no differentiable function of its parameters"
-        )
+        reason = "its draws are no differentiable function of its parameters"
+        return "" if dist.has_rsample else reason
 
 
 CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
-    Normal: attrgetter("loc"),
-    Logistic: attrgetter("loc"),
-    Cauchy: attrgetter("loc"),
-    StudentT: attrgetter("loc"),
-    MultivariateNormal: attrgetter("loc"),
-    Laplace: attrgetter("loc"),
-    Uniform: lambda dist: (dist.low + dist.high) / 2,
+    numpyro_dist.Normal: attrgetter("loc"),
+    numpyro_dist.Logistic: attrgetter("loc"),
+    numpyro_dist.Cauchy: attrgetter("loc"),
+    numpyro_dist.StudentT: attrgetter("loc"),
+    numpyro_dist.MultivariateNormal: attrgetter("loc"),
+    numpyro_dist.Laplace: attrgetter("loc"),
+    numpyro_dist.Uniform: lambda dist: (dist.low + dist.high) / 2,
 }
 """What a symmetric distribution is symmetric about; `add_distribution` adds to it."""
 
-KINKED = {Laplace, Uniform}
+KINKED = {numpyro_dist.Laplace, numpyro_dist.Uniform}
 """Symmetric, with a density that is not smooth: a score leaves out what happens there."""
 
 
@@ -85,9 +76,8 @@ class EvolutionStrategies(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        if type(peeled(dist)) in CENTRES.keys() - KINKED:
-            return ""
-        return "its density is not both smooth and symmetric about a known centre"
+        reason = "its density is not both smooth and symmetric about a known centre"
+        return "" if type(peeled(dist)) in CENTRES.keys() - KINKED else reason
 
 
 def _pair(draw: jax.Array, dist: Distribution) -> jax.Array:

@@ -132,7 +132,7 @@ class _Controlled(Method):
 
 @dataclass(frozen=True)
 class Rebar(_Controlled):
-    """Temperature and scale are fixed, or tuned by `tuning.variance_gradient`."""
+    """Temperature and scale are fixed, or tuned by `variance_gradient`."""
 
     name: ClassVar[str] = "rebar"
     temperature: float | jax.Array = 0.5
@@ -150,13 +150,10 @@ def bend_parameters(width: int) -> dict[str, jax.Array]:
 
 def bend(parameters: Any, noise: jax.Array) -> jax.Array:
     """z / temperature + sum_h weight_h tanh(z - place_h), for each z alone."""
-    heat, weights, places = (
-        jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
-    )
-    return (
-        noise / heat
-        + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
-    )
+    names = "temperature", "weights", "places"
+    heat, weights, places = (jnp.asarray(parameters[name], noise.dtype) for name in names)
+    bumps = jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim)))
+    return noise / heat + bumps @ weights
 
 
 @dataclass(frozen=True)
@@ -178,29 +175,21 @@ def _noises(
     """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
     if isinstance(peeled(dist), BERNOULLI):
         logits = log_odds(dist)
-        given = _logistic_given(key, logits, draw)
         hard = jnp.asarray(draw, logits.dtype)
+        # the logit with logistic noise, given its sign s: s softplus(noise + softplus(s logit))
+        sign = 2 * hard - 1
+        noise = jax.random.logistic(key, logits.shape, logits.dtype)
+        given = sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
     else:
         logits = class_log_probabilities(dist)
         logits = jnp.maximum(logits, float(np.log(np.finfo(logits.dtype).tiny)) / 2)
         hard = jax.nn.one_hot(draw, logits.shape[-1], dtype=logits.dtype)
-        given = _gumbels_given(key, logits, hard)
+        # logits with Gumbel noise, given the greatest: -log(e_b + e_k / p_k), -log(e_b) for k = b
+        exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
+        greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
+        others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
+        given = -jnp.log(greatest + others)
     return given, logits + jax.lax.stop_gradient(given - logits), hard
-
-
-def _logistic_given(key: jax.Array, logits: jax.Array, draw: jax.Array) -> jax.Array:
-    """s softplus(noise + softplus(s logit)): the logit with logistic noise, given its sign s."""
-    sign = 2 * jnp.asarray(draw, logits.dtype) - 1
-    noise = jax.random.logistic(key, logits.shape, logits.dtype)
-    return sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
-
-
-def _gumbels_given(key: jax.Array, logits: jax.Array, hard: jax.Array) -> jax.Array:
-    """-log(e_b + e_k / p_k), -log(e_b) for k = b: logits with Gumbel noise, given the greatest."""
-    exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
-    greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
-    others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
-    return -jnp.log(greatest + others)
 
 
 Tunables = TypeVar("Tunables")

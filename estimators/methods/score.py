@@ -5,24 +5,25 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, ExpandedDistribution, LogUniform, Pareto, Uniform
-from numpyro.distributions.truncated import (
-    LeftTruncatedDistribution,
-    RightTruncatedDistribution,
-    TwoSidedTruncatedDistribution,
+from numpyro.distributions import (
+    Distribution,
+    ExpandedDistribution,
+    LogUniform,
+    Pareto,
+    Uniform,
+    truncated,
 )
 
-from .baselines import Baseline, LeaveOneOut
 from .distributions import log_prob, peeled, sample
-from .method import Method, Points
+from .method import Baseline, LeaveOneOut, Method, Points
 
 MOVING_ENDS: list[type] = [
     Uniform,
     LogUniform,
     Pareto,
-    LeftTruncatedDistribution,
-    RightTruncatedDistribution,
-    TwoSidedTruncatedDistribution,
+    truncated.LeftTruncatedDistribution,
+    truncated.RightTruncatedDistribution,
+    truncated.TwoSidedTruncatedDistribution,
 ]
 
 
@@ -33,20 +34,15 @@ class ScoreFunction(Method):
 
     def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         value = sample(dist, key)
-        squares = (
-            squared_score(dist, value)[None] if self.baseline and self.baseline.squares else None
-        )
-        return Points(
-            jax.tree.map(lambda x: x[None], value),
-            log_prob=log_prob(dist, value)[None],
-            squares=squares,
-        )
+        wanted = self.baseline and self.baseline.squares
+        squares = squared_score(dist, value)[None] if wanted else None
+        values = jax.tree.map(lambda x: x[None], value)
+        return Points(values, log_prob=log_prob(dist, value)[None], squares=squares)
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        if isinstance(peeled(dist), tuple(MOVING_ENDS)):
-            return "its ends move with its parameters, which no score sees"
-        return ""
+        reason = "its ends move with its parameters, which no score sees"
+        return reason if isinstance(peeled(dist), tuple(MOVING_ENDS)) else ""
 
 
 @dataclass(frozen=True)

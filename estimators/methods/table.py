@@ -5,10 +5,9 @@ Their sentence and options stand in the language's row of the same name
 """
 
 from .arm import Arm, DisArm
-from .baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal
 from .enumeration import Enumeration
 from .measure import MeasureValued
-from .method import Method
+from .method import Baseline, Constant, LeaveOneOut, Method, Moving, Optimal
 from .pathwise import Antithetic, EvolutionStrategies, Pathwise
 from .relaxed import GumbelSoftmax, Rebar, Relax, StraightThrough
 from .score import LeaveOneOutScore, ScoreFunction

@@ -58,10 +58,6 @@ class Engine(ABC):
             tables, log_evidence
         )
         for p, logs in zip(jax.tree.leaves(marginals), [*tables, log_evidence], strict=True):
-            log_z = log_z - expectation(p, logs)
+            possible = logs > -jnp.inf
+            log_z = log_z - jnp.vdot(jnp.where(possible, p, 0.0), jnp.where(possible, logs, 0.0))
         return log_z
-
-
-def expectation(weights: Array, logs: Array) -> Array:
-    possible = logs > -jnp.inf
-    return jnp.vdot(jnp.where(possible, weights, 0.0), jnp.where(possible, logs, 0.0))

@@ -51,7 +51,12 @@ class FactorGraph:
     factors: tuple[Factor, ...]
 
     def __post_init__(self) -> None:
-        verify_graph(self)
+        sizes = self.sizes
+        if sizes and min(sizes.values()) < 1:
+            empty = next(name for name, size in sizes.items() if size < 1)
+            raise InferenceError(f"variable {empty!r} has no states; give it at least one")
+        for factor in self.factors:
+            verify_factor(sizes, factor)
 
     @cached_property
     def tables(self) -> tuple[ScaledTable, ...]:
@@ -64,7 +69,12 @@ class FactorGraph:
         ends = np.cumsum(lengths)
         starts = ends - lengths
         highs = np.maximum.reduceat(flat, starts)
-        verify_values(self, highs, flat)
+        wrong = ~(highs < np.inf)
+        if wrong.any():
+            variables = self.factors[int(np.argmax(wrong))].variables
+            raise InferenceError(f"the factor on {variables} holds NaN or an infinite potential")
+        if np.isnan(flat).any():
+            raise InferenceError("a factor holds NaN")
         scales = np.where(np.isneginf(highs), 0.0, highs)
         flat -= np.repeat(scales, lengths)
         lows = np.minimum.reduceat(np.where(np.isneginf(flat), 0.0, flat), starts)
@@ -88,18 +98,18 @@ class FactorGraph:
         """Positions of the tables of a child given its parents; verified to sum to one."""
         directed = [i for i, f in enumerate(self.factors) if f.child is not None]
         for i in directed:
-            verify_conditional(self.factors[i], self.tables[i])
+            factor = self.factors[i]
+            table = self.tables[i]
+            totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(
+                table.log_scale
+            )
+            error = np.abs(totals - 1.0).max(initial=0.0)
+            if error > NORMALISED_TO:
+                raise InferenceError(
+                    f"the table of {factor.child!r} on {factor.variables} sums to one only within "
+                    f"{error:.2g}; normalise it, or leave out `child`"
+                )
         return frozenset(directed)
-
-
-def verify_graph(graph: FactorGraph) -> None:
-    """Known variables, no axis twice, shapes that fit. Cheap: it reads no numbers."""
-    sizes = graph.sizes
-    if sizes and min(sizes.values()) < 1:
-        empty = next(name for name, size in sizes.items() if size < 1)
-        raise InferenceError(f"variable {empty!r} has no states; give it at least one")
-    for factor in graph.factors:
-        verify_factor(sizes, factor)
 
 
 def verify_factor(sizes: Mapping[Name, int], factor: Factor) -> None:
@@ -126,25 +136,6 @@ def verify_known(sizes: Mapping[Name, int], asked: Iterable[Name]) -> None:
     unknown = [name for name in asked if name not in sizes]
     if unknown:
         raise InferenceError(f"asked about {unknown}, which the graph does not have")
-
-
-def verify_values(graph: FactorGraph, highs: Floats, flat: Floats) -> None:
-    wrong = ~(highs < np.inf)
-    if wrong.any():
-        variables = graph.factors[int(np.argmax(wrong))].variables
-        raise InferenceError(f"the factor on {variables} holds NaN or an infinite potential")
-    if np.isnan(flat).any():
-        raise InferenceError("a factor holds NaN")
-
-
-def verify_conditional(factor: Factor, table: ScaledTable) -> None:
-    totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(table.log_scale)
-    error = np.abs(totals - 1.0).max(initial=0.0)
-    if error > NORMALISED_TO:
-        raise InferenceError(
-            f"the table of {factor.child!r} on {factor.variables} sums to one only within "
-            f"{error:.2g}; normalise it, or leave out `child`"
-        )
 
 
 def log_score(factors: Iterable[Factor], states: Mapping[Name, Array]) -> Floats:
@@ -185,7 +176,13 @@ def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
         if isinstance(value, int | np.integer):
             evidence.hard[name] = check_state(name, int(value), sizes[name])
         elif isinstance(value, set | frozenset):
-            evidence.soft[name] = check_set(name, value, sizes[name])
+            size = sizes[name]
+            mask = np.zeros(size)
+            for state in value:
+                mask[check_state(name, int(state), size)] = 1.0
+            if not value:
+                raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
+            evidence.soft[name] = mask
         else:
             evidence.soft[name] = check_likelihood(
                 name, np.asarray(value, dtype=np.float64), sizes[name]
@@ -197,15 +194,6 @@ def check_state(name: Name, state: int, size: int) -> int:
     if not 0 <= state < size:
         raise InferenceError(f"evidence {name!r} = {state}, but its states are 0 to {size - 1}")
     return state
-
-
-def check_set(name: Name, states: set[int] | frozenset[int], size: int) -> Floats:
-    mask = np.zeros(size)
-    for state in states:
-        mask[check_state(name, int(state), size)] = 1.0
-    if not states:
-        raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
-    return mask
 
 
 def check_likelihood(name: Name, likelihood: Floats, size: int) -> Floats:

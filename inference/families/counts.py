@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, gammaln
 
-from .family import Array, ConjugatePrior, Family, positive_first, zero_like
-from .special import mean_log_factorial
+from .family import Array, ConjugatePrior, Family, mean_log_factorial, positive_first, zero_like
 
 
 def is_count(x: Array) -> Array:

@@ -14,9 +14,16 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..errors import InferenceError
-from .family import Array, Family, NoMaximumError, NotConvergedError, OutsideSupportError
+from .family import (
+    Array,
+    Family,
+    NoMaximumError,
+    NotConvergedError,
+    OutsideSupportError,
+    floats,
+    over_leading,
+)
 from .features import contains, statistic
-from .special import floats, over_leading
 
 STEPS = 100
 HALVINGS = 60
@@ -49,17 +56,12 @@ def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
 
 
 def invert(family: Family, mean: Array) -> tuple[Array, Certificate]:
-    interior = is_interior(family, mean)
+    interior = jnp.isfinite(mean).all() & (family.slack(mean) > 8 * float(np.finfo(mean.dtype).eps))
     found = family.natural_of_mean(mean) if family.natural_of_mean else solve(family, mean)
     natural = jnp.where(interior, found, jnp.nan)
     gradient = jax.grad(family.log_partition)(natural) - mean
     gap = gradient @ newton_step(family, natural, gradient) / 2
     return natural, Certificate(jnp.linalg.norm(gradient), gap, interior)
-
-
-def is_interior(family: Family, mean: Array) -> Array:
-    """A slack of a few roundings is on the boundary: it may be all rounding."""
-    return jnp.isfinite(mean).all() & (family.slack(mean) > 8 * float(np.finfo(mean.dtype).eps))
 
 
 def newton_step(family: Family, natural: Array, gradient: Array) -> Array:

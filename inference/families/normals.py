@@ -6,8 +6,18 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, multigammaln
 
-from .family import Array, ConjugatePrior, Family, Usual
-from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, lower, symmetric
+from .family import (
+    Array,
+    ConjugatePrior,
+    Family,
+    Usual,
+    dual_lower,
+    dual_symmetric,
+    is_positive_definite,
+    log_det,
+    lower,
+    symmetric,
+)
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -128,7 +138,7 @@ def normal_gamma() -> ConjugatePrior:
 
 def multivariate_normal(size: int) -> Family:
     """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P
-    the precision; symmetric matrices are packed by their lower triangle (`special.py`).
+    the precision; symmetric matrices are packed by their lower triangle (`family.py`).
     """
 
     def statistic(x: Array) -> Array:
@@ -242,7 +252,7 @@ def normal_wishart(size: int) -> ConjugatePrior:
 
 def wishart(size: int) -> Family:
     """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration -
-    size - 1) / 2); symmetric matrices are packed by their lower triangle (`special.py`).
+    size - 1) / 2); symmetric matrices are packed by their lower triangle (`family.py`).
     """
 
     def half_count(theta: Array) -> Array:

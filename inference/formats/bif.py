@@ -147,7 +147,15 @@ class _Reader:
                     f"expected `network`, `variable` or `probability`, found `{word}`", place
                 )
         tables = tuple(self._table(block, variables) for block in blocks)
-        self._verify_one_table_each(variables, blocks)
+        seen: set[str] = set()
+        for block in blocks:
+            child = block.scope[-1]
+            if child in seen:
+                raise self.error(f"`{child}` has two tables", block.place)
+            seen.add(child)
+        missing = [name for name in variables if name not in seen]
+        if missing:
+            raise self.error(f"`{missing[0]}` has no table", len(self.text.rstrip()))
         return Network(name, tuple(variables.values()), tables, True, tuple(properties))
 
     def _properties(self) -> list[str]:
@@ -168,7 +176,18 @@ class _Reader:
         while self.token != "}":
             word = self.word("`type`, `property` or `}`")
             if word == "type":
-                states = self._states(name)
+                if self.word("`discrete`") != "discrete":
+                    raise self.error(f"the variable `{name}` is not discrete")
+                self.take("[")
+                size = self.word("the number of states")
+                self.take("]")
+                self.take("{")
+                states = self.words_until("}", "a state")
+                self.take(";")
+                if not size.isdigit() or int(size) != len(states):
+                    raise self.error(f"`{name}` says it has {size} states and lists {len(states)}")
+                if len(set(states)) < len(states):
+                    raise self.error(f"`{name}` lists a state twice")
             elif word == "property":
                 properties.append(self.property())
             else:
@@ -177,21 +196,6 @@ class _Reader:
         if not states:
             raise self.error(f"the variable `{name}` has no `type`")
         return NetworkVariable(name, tuple(states), tuple(properties))
-
-    def _states(self, name: str) -> list[str]:
-        if self.word("`discrete`") != "discrete":
-            raise self.error(f"the variable `{name}` is not discrete")
-        self.take("[")
-        size = self.word("the number of states")
-        self.take("]")
-        self.take("{")
-        states = self.words_until("}", "a state")
-        self.take(";")
-        if not size.isdigit() or int(size) != len(states):
-            raise self.error(f"`{name}` says it has {size} states and lists {len(states)}")
-        if len(set(states)) < len(states):
-            raise self.error(f"`{name}` lists a state twice")
-        return states
 
     def _probability(self, variables: dict[str, NetworkVariable]) -> _Block:
         block = _Block(self.place)
@@ -210,14 +214,6 @@ class _Reader:
         if len(set(block.scope)) < len(block.scope):
             raise self.error(f"the table of `{child}` names a variable twice", block.place)
         self.take("{")
-        self._plain_rows(block)
-        while self.token != "}":
-            self._entry(block)
-        self.advance()
-        return block
-
-    def _plain_rows(self, block: _Block) -> None:
-        """Rows whose states need no quotes, by one pattern each: most of every file."""
         start = self.place
         while found := _ROW.match(self.text, self.place):
             keys, numbers = found.groups()
@@ -226,6 +222,10 @@ class _Reader:
             self.place = found.end()
         if self.place > start:
             self._skip_to(self.place)
+        while self.token != "}":
+            self._entry(block)
+        self.advance()
+        return block
 
     def _add_row(self, block: _Block, key: tuple[str, ...], row: list[float]) -> None:
         if key in block.rows:
@@ -260,26 +260,22 @@ class _Reader:
 
     # ---- tables
 
-    def _verify_one_table_each(
-        self, variables: dict[str, NetworkVariable], blocks: list[_Block]
-    ) -> None:
-        seen: set[str] = set()
-        for block in blocks:
-            child = block.scope[-1]
-            if child in seen:
-                raise self.error(f"`{child}` has two tables", block.place)
-            seen.add(child)
-        missing = [name for name in variables if name not in seen]
-        if missing:
-            raise self.error(f"`{missing[0]}` has no table", len(self.text.rstrip()))
-
     def _table(self, block: _Block, variables: dict[str, NetworkVariable]) -> NetworkTable:
         states = [variables[name].states for name in block.scope]
         shape = tuple(map(len, states))
         if block.table is None:
             values = self._rows(block, states, shape)
         else:
-            values = self._whole_table(block, shape)
+            assert block.table is not None
+            if len(block.table) != prod(shape):
+                raise self.error(
+                    (
+                        f"the table of `{block.scope[-1]}` has {len(block.table)} numbers, not "
+                        f"{prod(shape)}"
+                    ),
+                    block.place,
+                )
+            values = np.moveaxis(np.reshape(block.table, (shape[-1], *shape[:-1])), 0, -1)
         values, wrong = normalise_rows(values)
         if wrong is not None:
             key = tuple(names[place] for names, place in zip(states, wrong, strict=False))
@@ -290,18 +286,6 @@ class _Reader:
             )
             raise self.error(reason, block.row_places.get(key, block.place))
         return NetworkTable(tuple(block.scope), values, tuple(block.properties))
-
-    def _whole_table(self, block: _Block, shape: tuple[int, ...]) -> Floats:
-        assert block.table is not None
-        if len(block.table) != prod(shape):
-            raise self.error(
-                (
-                    f"the table of `{block.scope[-1]}` has {len(block.table)} numbers, not "
-                    f"{prod(shape)}"
-                ),
-                block.place,
-            )
-        return np.moveaxis(np.reshape(block.table, (shape[-1], *shape[:-1])), 0, -1)
 
     def _rows(self, block: _Block, states: list[tuple[str, ...]], shape: tuple[int, ...]) -> Floats:
         child = block.scope[-1]

@@ -68,7 +68,13 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
         numbers.place += 1
         raise numbers.error("there is more in the file than its tables")
     if KINDS[kind]:
-        _verify_one_table_each(numbers, scopes, len(sizes))
+        children = sorted(scope[-1] for scope in scopes if scope)
+        if children != list(range(len(sizes))):
+            raise FormatError(
+                numbers.path,
+                None,
+                "a BAYES file has one table for each variable, the variable named last",
+            )
     variables = tuple(
         NetworkVariable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
     )
@@ -109,16 +115,6 @@ def _table(
         if wrong is not None:
             raise numbers.error(f"a row of the table of variable {scope[-1]} does not sum to one")
     return NetworkTable(tuple(f"x{v}" for v in scope), values)
-
-
-def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:
-    children = sorted(scope[-1] for scope in scopes if scope)
-    if children != list(range(count)):
-        raise FormatError(
-            numbers.path,
-            None,
-            "a BAYES file has one table for each variable, the variable named last",
-        )
 
 
 def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:

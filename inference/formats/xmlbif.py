@@ -19,15 +19,11 @@ def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
     network = root if root.tag.upper() == "NETWORK" else root.find("NETWORK")
     if network is None:
         raise FormatError(path, None, f"expected <BIF> with a <NETWORK>, found <{root.tag}>")
-    return _network(network, path)
-
-
-def _network(element: ElementTree.Element, path: str) -> Network:
-    variables = [_variable(child, path) for child in element.findall("VARIABLE")]
+    variables = [_variable(child, path) for child in network.findall("VARIABLE")]
     by_name = {variable.name: variable for variable in variables}
     if len(by_name) < len(variables):
         raise FormatError(path, None, "a variable is declared twice")
-    tables = tuple(_table(child, by_name, path) for child in element.findall("DEFINITION"))
+    tables = tuple(_table(child, by_name, path) for child in network.findall("DEFINITION"))
     children = [table.child for table in tables]
     for name in by_name:
         if children.count(name) != 1:
@@ -35,7 +31,7 @@ def _network(element: ElementTree.Element, path: str) -> Network:
                 path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one"
             )
     return Network(
-        _text(element, "NAME", "unknown"), tuple(variables), tables, True, _properties(element)
+        _text(network, "NAME", "unknown"), tuple(variables), tables, True, _properties(network)
     )
 
 

@@ -154,18 +154,14 @@ def sweep_gibbs(
     def sweep(number: int, states: Array) -> Array:
         for c, members in enumerate(classes):
             own = jax.random.fold_in(jax.random.fold_in(key, number), c)
-            states = draw(structure, tables, states, own, members)
+            logits = conditional_logits(structure, tables, states, members)[
+                ..., np.flatnonzero(members), :
+            ]
+            drawn = jax.random.categorical(own, logits).astype(states.dtype)
+            states = states.at[..., np.flatnonzero(members)].set(drawn)
         return states
 
     return jax.lax.fori_loop(0, sweeps, sweep, states)
-
-
-def draw(
-    structure: Structure, tables: Tables, states: Array, key: Array, members: np.ndarray
-) -> Array:
-    logits = conditional_logits(structure, tables, states, members)[..., np.flatnonzero(members), :]
-    drawn = jax.random.categorical(key, logits).astype(states.dtype)
-    return states.at[..., np.flatnonzero(members)].set(drawn)
 
 
 Solve = Callable[[Tables, Array], Array]

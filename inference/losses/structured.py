@@ -79,7 +79,7 @@ def sparsemap(structure: Structure, mode: Solve, tables: Tables, limit: int = 32
     change.
     """
     verify_tables(structure, tables)
-    theta = flat(tables)
+    theta = jnp.concatenate([jnp.reshape(table, -1) for table in tables])
     found = find_active(structure, mode, jax.lax.stop_gradient(theta), limit)
     weights = affine_weights(found.atoms, found.used, theta)
     mu = weights @ found.atoms
@@ -94,7 +94,11 @@ def find_active(structure: Structure, mode: Solve, theta: Array, limit: int) -> 
 
     def best(direction: Array) -> tuple[Array, Array]:
         states = mode(shaped(direction, structure)).astype(jnp.int32)
-        return states, indicator(structure, states, theta.dtype)
+        parts = []
+        for group, shape in zip(structure.groups, structure.shapes, strict=True):
+            read = places(group.scopes, shape, states)
+            parts.append(jnp.zeros(shape, theta.dtype).reshape(-1).at[read].set(1))
+        return states, jnp.concatenate(parts)
 
     def going(active: Active) -> Array:
         return (active.gap > enough) & (active.count < ROUNDS * limit) & ~active.used.all()
@@ -164,19 +168,6 @@ def affine_weights(atoms: Array, used: Array, theta: Array) -> Array:
     )
     right = jnp.concatenate([ones * (atoms @ theta), jnp.ones(1, atoms.dtype)])
     return jnp.linalg.solve(system, right)[:-1] * ones
-
-
-def indicator(structure: Structure, states: Array, dtype: jnp.dtype) -> Array:
-    """One where a table is read, tables laid end to end."""
-    parts = []
-    for group, shape in zip(structure.groups, structure.shapes, strict=True):
-        read = places(group.scopes, shape, states)
-        parts.append(jnp.zeros(shape, dtype).reshape(-1).at[read].set(1))
-    return jnp.concatenate(parts)
-
-
-def flat(tables: Tables) -> Array:
-    return jnp.concatenate([jnp.reshape(table, -1) for table in tables])
 
 
 def shaped(values: Array, structure: Structure) -> tuple[Array, ...]:

@@ -73,10 +73,6 @@ RISING = (constraints.greater_than, constraints.interval, constraints.open_inter
 """Supports that NumPyro reaches from the line by an increasing map."""
 
 
-def ordered_support(inside: Any) -> Any:
-    return OrderedIn(inside) if isinstance(inside, RISING) else constraints.ordered_vector
-
-
 class Ordered(Distribution):  # type: ignore[misc]
     """K independent draws in order: K! times their density where they increase, else none."""
 
@@ -87,7 +83,11 @@ class Ordered(Distribution):  # type: ignore[misc]
 
     def __init__(self, base: Distribution):
         self.base = base
-        self.support = ordered_support(base.support)
+        self.support = (
+            OrderedIn(base.support)
+            if isinstance(base.support, RISING)
+            else constraints.ordered_vector
+        )
         super().__init__(base.batch_shape[:-1], base.batch_shape[-1:])
 
     def sample(self, key: Any, sample_shape: Shape = ()) -> Any:

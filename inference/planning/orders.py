@@ -210,7 +210,10 @@ def best_order(
     """The cheapest of the portfolio; kept variables come last, or else the `late` ones do."""
     near = neighbours_of(len(sizes), scopes)
     if keep:
-        near = with_clique(near, keep)
+        together = set(bits(keep))
+        near = [
+            (others | together) - {v} if v in together else others for v, others in enumerate(near)
+        ]
     after = keep or late
     best = Candidate([], inf)
     for heuristic in HEURISTICS:
@@ -227,11 +230,6 @@ def best_order(
 
 def better(best: Candidate, method: str, found: Candidate) -> Candidate:
     return found._replace(method=method) if found.cost < best.cost else best
-
-
-def with_clique(near: Near, members: Mask) -> Near:
-    together = set(bits(members))
-    return [(others | together) - {v} if v in together else others for v, others in enumerate(near)]
 
 
 def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> PairPath:

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 import pytest
 
 from dpc.estimators.axes import PARAMETERS, Placed, batched
-from dpc.estimators.divergence import divergence
+from dpc.estimators.box import divergence
 from dpc.estimators.methods.distributions import element_log_prob
 
 LOOSE_JAX = "NumPyro promotes types and ranks"

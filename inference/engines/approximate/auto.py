@@ -23,7 +23,7 @@ from ..numpy.sums import (
     plan_marginals,
     plan_partition,
 )
-from .fits import cost_of, plan_if_it_fits
+from .layout import cost_of, plan_if_it_fits
 from .results import Approximation, Findings, NotSubmodularError
 
 RETRY = 0.5, 5  # damping, and how many times as many rounds

@@ -86,7 +86,15 @@ def blocks_of(layout: FactorLayout, blocking: Blocking = "forests") -> ForestBlo
     else:
         chosen = cover_by_forests(layout)
     blocks = [block_of(layout, members) for members in chosen]
-    return stack(blocks, layout.count, len(layout.scopes))
+    constant = len(layout.scopes)
+    pads = ForestBlock(constant, 0, layout.count, constant, 0, 0, layout.count, layout.count)
+    stacked = []
+    for parts, fill in zip(zip(*blocks, strict=True), pads, strict=True):
+        shape = np.max([part.shape for part in parts], axis=0)
+        missing = [[(0, int(n)) for n in shape - part.shape] for part in parts]
+        padded = zip(parts, missing, strict=True)
+        stacked.append(np.stack([np.pad(p, m, constant_values=fill) for p, m in padded]))
+    return ForestBlock._make(stacked)
 
 
 def cover_by_forests(layout: FactorLayout) -> list[list[int]]:
@@ -199,18 +207,6 @@ def root_forest(near: dict[int, set[int]], none: int) -> tuple[NDArray[np.intp],
                 below += children
             level, depth = below, depth + 1
     return parent, levels
-
-
-def stack(blocks: Sequence[ForestBlock], none: int, constant: int) -> ForestBlock:
-    """Blocks padded to equal sizes with the variable that does not exist, the constant factor."""
-    pads = ForestBlock(constant, 0, none, constant, 0, 0, none, none)
-    stacked = []
-    for parts, fill in zip(zip(*blocks, strict=True), pads, strict=True):
-        shape = np.max([part.shape for part in parts], axis=0)
-        missing = [[(0, int(n)) for n in shape - part.shape] for part in parts]
-        padded = zip(parts, missing, strict=True)
-        stacked.append(np.stack([np.pad(p, m, constant_values=fill) for p, m in padded]))
-    return ForestBlock._make(stacked)
 
 
 def entries_along(tables: FlatTables, factor: Array, axis: Array) -> Array:

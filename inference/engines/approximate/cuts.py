@@ -48,7 +48,12 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
         raise NotSubmodularError(
             f"the factor on {name_of(layout, large[0])} is not pairwise; use bp"
         )
-    sums = sum_pairs(layout)
+    sums: dict[Pair, Floats] = {}
+    for group in layout.groups:
+        tables = np.moveaxis(group.logs, -1, 0)
+        for (u, v), table in zip(group.members.T.tolist(), tables, strict=True):
+            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
+            sums[pair] = sums[pair] + oriented if pair in sums else oriented
     fixed = propagate_zeros(layout, sums)
     pairs = {pair: table for pair, table in sums.items() if fixed.keys().isdisjoint(pair)}
     flips = find_flips(layout, pairs)
@@ -95,17 +100,6 @@ def propagate_zeros(layout: FactorLayout, sums: dict[Pair, Floats]) -> dict[int,
                 alive[v] = supported
                 queue.append(v)
     return {int(v): int(alive[v].argmax()) for v in np.flatnonzero(alive.sum(axis=1) == 1)}
-
-
-def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
-    """The log-potential of each pair of variables, all its factors together."""
-    found: dict[Pair, Floats] = {}
-    for group in layout.groups:
-        tables = np.moveaxis(group.logs, -1, 0)
-        for (u, v), table in zip(group.members.T.tolist(), tables, strict=True):
-            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
-            found[pair] = found[pair] + oriented if pair in found else oriented
-    return found
 
 
 def find_flips(layout: FactorLayout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:

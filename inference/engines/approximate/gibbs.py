@@ -31,9 +31,8 @@ from ...factors.factor_graph import (
 )
 from ..numpy.functionals import Moments, Term
 from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
-from .diagnostics import Diagnosis, diagnose
 from .layout import FactorLayout, lay_out
-from .results import Approximation
+from .results import Approximation, Diagnosis, diagnose
 
 SEGMENT = 50  # sweeps that are compiled as one program
 TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4

@@ -14,11 +14,11 @@ import numpy as np
 from ...errors import InferenceError
 from ...factors.factor_graph import Factor, FactorGraph, Floats, Given
 from ...planning.plan import default_memory_limit
-from ..numpy.binding import bind
 from ..numpy.decisions import Configuration, infer_mode
+from ..numpy.passes import bind
 from ..numpy.sums import plan_marginals
 from .cuts import infer_mode_by_cut
-from .fits import plan_if_it_fits
+from .layout import plan_if_it_fits
 from .results import Approximation, NotSubmodularError
 
 Solver = Callable[[FactorGraph, Given], Configuration]

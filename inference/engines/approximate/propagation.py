@@ -179,14 +179,7 @@ def run(
     graph: FactorGraph, given: Given, product: ProductKind, options: PropagationOptions
 ) -> Propagated:
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
-    if options.schedule not in get_args(Schedule):
-        raise InferenceError(
-            f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
-        )
-    if not 0 <= options.damping < 1:
-        raise InferenceError(f"damping is at least 0 and below 1, not {options.damping}")
-    if options.max_iterations < 1:
-        raise InferenceError(f"max_iterations is at least 1, not {options.max_iterations}")
+    verify_options(options)
     layout = lay_out(graph, given)
     setting = MessageSetting(
         product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
@@ -208,6 +201,17 @@ def run(
     return Propagated(
         layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
     )
+
+
+def verify_options(options: PropagationOptions) -> None:
+    if options.schedule not in get_args(Schedule):
+        raise InferenceError(
+            f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
+        )
+    if not 0 <= options.damping < 1:
+        raise InferenceError(f"damping is at least 0 and below 1, not {options.damping}")
+    if options.max_iterations < 1:
+        raise InferenceError(f"max_iterations is at least 1, not {options.max_iterations}")
 
 
 def infer_marginals_bp(

@@ -16,9 +16,8 @@ from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
 from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import BoundGraph, bind, table_of
 from .kernels import einsum
-from .passes import Upward, collect, distribute
+from .passes import BoundGraph, Upward, bind, collect, distribute, table_of
 from .program import contract, program_of, smallest_holders
 
 MISSING = -1

@@ -1,6 +1,6 @@
 """Questions answered by configurations: mode, marginal mode, the k best, exact samples."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +16,137 @@ from ...factors.factor_graph import (
     impossible,
     verify_known,
 )
-from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
-from ...planning.orders import mask_of
-from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import bind
-from .decode import best_configurations, decode, gone_ranks
-from .passes import collect
-from .program import Product, run_upward, total_of
+from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING, k_best
+from ...planning.orders import bits, mask_of
+from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
+from .passes import bind, collect
+from .program import Product, program_of, run_upward, total_of, union_of
 from .sums import ready_plan
+
+States = dict[int, NDArray[np.intp]]
+Choose = Callable[[Floats], NDArray[np.intp]]
+
+
+# ---- From the roots down, a choice at each product: the mode, samples, the k best
+#
+# Given states of what a product keeps, the terms it added are left[...] * right[...] at those
+# states: they are looked up again and one is chosen, which is cheaper than storing back-pointers
+# on the way up, as only the chosen states are visited. For the k best, best_k(x) of a product is
+# the k largest of left_i + right_j over the variables that go and the ranks i, j. Going down, a
+# configuration carries its rank at each node; the term at that rank, in a stable order, gives the
+# states and the ranks of the two inputs. Equal scores get different terms, so no configuration
+# comes twice.
+
+
+def decode(
+    plan: Plan,
+    values: Sequence[Floats],
+    count: int,
+    choose: Choose,
+    chooses: Callable[[Product], bool],
+) -> dict[Name, NDArray[np.intp]]:
+    """`count` configurations; `choose` picks a term of a row, at products where it `chooses`."""
+    states: States = {}
+    for product in reversed(program_of(plan).products):
+        gone = gone_ranks(plan, product)
+        if gone and chooses(product):
+            terms = terms_of(plan, values, product, states, count)
+            shape = terms.shape[1:]
+            picked = choose(terms.reshape(count, -1))
+            states.update(zip(gone, np.unravel_index(picked, shape), strict=True))
+    return {plan.names[v]: s for v, s in states.items()}
+
+
+def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
+    step = plan.tree.steps[product.out - plan.tree.leaf_count]
+    return bits(union_of(plan.tree, step) & ~step.scope)
+
+
+def terms_of(
+    plan: Plan, values: Sequence[Floats], product: Product, states: States, count: int
+) -> Floats:
+    """Log-weights of a product's terms at the chosen states: [configuration, gone variables]."""
+    gone = gone_ranks(plan, product)
+    terms = gather(plan, values, product.left, states, gone)
+    if product.right != ALONE:
+        terms = terms + gather(plan, values, product.right, states, gone)
+    return np.broadcast_to(terms, (count, *[plan.sizes[v] for v in gone]))
+
+
+def gather(
+    plan: Plan,
+    values: Sequence[Floats],
+    node: int,
+    states: States,
+    gone: tuple[int, ...],
+    event: int = 0,
+) -> Floats:
+    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
+    them), and the axes of an event, as the list of the k best is.
+    """
+    index = [axis_index(plan, v, states, gone) for v in node_ranks(plan, node)]
+    found = values[node][tuple(index)] if index else values[node]
+    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
+
+
+def axis_index(plan: Plan, v: int, states: States, gone: tuple[int, ...]) -> Array:
+    """Where the axis of v is read: at its state in each row, or all along its own axis."""
+    if v not in gone:
+        return states[v].reshape((-1,) + (1,) * len(gone))
+    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - gone.index(v) - 1))
+
+
+def node_ranks(plan: Plan, node: int) -> list[int]:
+    """The variables of a node in the order of its axes."""
+    program = program_of(plan)
+    letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
+    return [letter_of[x] for x in program.subscripts[node]]
+
+
+def best_configurations(
+    plan: Plan, log_leaves: Sequence[Floats], k: int
+) -> tuple[dict[Name, NDArray[np.intp]], Floats]:
+    """States (k or fewer rows, best first) and their scores, without the impossible."""
+    semiring = k_best(k)
+    values = run_upward(
+        plan, [semiring.lift(leaf, np) for leaf in log_leaves], lambda product: semiring, np
+    )
+    scores, ranks = join_roots(plan, values, k)
+    states: States = {}
+    for product in reversed(program_of(plan).products):
+        count = len(scores)
+        gone = gone_ranks(plan, product)
+        sizes = [plan.sizes[v] for v in gone]
+        left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
+        right = np.zeros(1)
+        if product.right != ALONE:
+            right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
+        terms = left + right
+        terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
+        order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
+        picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
+        *chosen, left_rank, right_rank = np.unravel_index(picked, terms.shape[1:])
+        states.update(zip(gone, chosen, strict=True))
+        ranks[product.left] = left_rank
+        if product.right != ALONE:
+            ranks[product.right] = right_rank
+    return {plan.names[v]: s for v, s in states.items()}, scores
+
+
+def join_roots(
+    plan: Plan, values: Sequence[Floats], k: int
+) -> tuple[Floats, dict[int, NDArray[np.intp]]]:
+    """The k best sums of one score from each root, and the rank of each root in them."""
+    scores = np.zeros(1)
+    ranks: dict[int, NDArray[np.intp]] = {}
+    for root in plan.tree.roots:
+        sums = scores[:, None] + values[root][None, :]
+        order = np.argsort(-sums, axis=None, kind="stable")[:k]
+        before, here = np.unravel_index(order, sums.shape)
+        scores = sums[before, here]
+        ranks = {node: r[before] for node, r in ranks.items()} | {root: here}
+    alive = scores > -np.inf
+    return scores[alive], {node: r[alive] for node, r in ranks.items()}
 
 
 class Configuration(NamedTuple):

@@ -23,11 +23,9 @@ from ...factors.factor_graph import (
     check_evidence,
     verify_factor,
 )
-from ...planning.contraction import ALONE
-from ...planning.plan import Plan, plan_contraction
-from .binding import BoundGraph, bind
+from ...planning.plan import ALONE, Plan, plan_contraction
 from .kernels import einsum
-from .passes import Upward, collect
+from .passes import BoundGraph, Upward, bind, collect
 from .program import Product, program_of
 from .sums import bind_on, marginals_on, ready_plan
 

@@ -20,8 +20,16 @@ from ...factors.factor_graph import (
 )
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
 from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
-from .binding import BoundGraph, bind
-from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
+from .passes import (
+    BoundGraph,
+    Upward,
+    bind,
+    collect,
+    distribute,
+    kept_marginal,
+    node_marginal,
+    unary_marginals,
+)
 from .program import program_of, run_upward, total_of
 
 SAMPLED = 64  # entries of each factor on which the laws of a user's semiring are checked

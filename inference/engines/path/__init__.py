@@ -3,12 +3,12 @@
 from .decode import kbest as kbest
 from .decode import mode as mode
 from .decode import sample as sample
-from .domains import Domain as Domain
 from .functionals import cross_entropy as cross_entropy
 from .functionals import divergence as divergence
 from .functionals import entropy as entropy
 from .functionals import log_prob as log_prob
 from .functionals import score as score
+from .layout import Domain as Domain
 from .sums import log_partition as log_partition
 from .sums import marginals as marginals
 from .sums import unary_marginals as unary_marginals

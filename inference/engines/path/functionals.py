@@ -5,8 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import InferenceError
-from .domains import Domain, verify_domain
-from .layout import Array, ArrayLike, Chain, lay_out, masked_pair, states_by_time
+from .layout import (
+    Array,
+    ArrayLike,
+    Chain,
+    Domain,
+    lay_out,
+    masked_pair,
+    states_by_time,
+    verify_domain,
+)
 from .scaled import finite_top
 from .sums import log_partition_by_batch
 
@@ -42,9 +50,7 @@ def score_by_time(chain: Chain, states: Array) -> Array:
     """[T, draws, B] to [draws, B]."""
     rows = jnp.arange(states.shape[2])[None, None, :]
     unary = chain.unary[jnp.arange(chain.steps)[:, None, None], rows, states]
-    times = (
-        jnp.zeros((1, 1, 1), int) if chain.same_pair else jnp.arange(chain.steps - 1)[:, None, None]
-    )
+    times = jnp.arange(1 if chain.same_pair else chain.steps - 1)[:, None, None]
     columns = jnp.zeros_like(rows) if chain.shared_pair else rows
     pair = chain.pair[columns, times, states[:-1], states[1:]]
     if chain.inside is not None:
@@ -86,10 +92,8 @@ def divergence(
 ) -> Array:
     """KL(p, q) = E_p[log p - log q], [...]; infinity where p is and q is not possible."""
     chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
-    gap = cross_entropy_by_batch(chain, other, domain) - cross_entropy_by_batch(
-        chain, chain, domain
-    )
-    return gap.reshape(batch)
+    cross = cross_entropy_by_batch(chain, other, domain)
+    return (cross - cross_entropy_by_batch(chain, chain, domain)).reshape(batch)
 
 
 def lay_out_both(

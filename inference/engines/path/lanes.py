@@ -3,15 +3,24 @@
 Every operation then runs along the batch, at the full width of the machine.
 """
 
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.lax import scan, stop_gradient
 
-from .domains import nothing_lost
-from .layout import Array, Chain, keep_padding, linked, start_anew, transitions
+from .layout import (
+    FEW_STATES,
+    Array,
+    Chain,
+    Statistics,
+    keep_padding,
+    linked,
+    nothing_lost,
+    start_anew,
+    transitions,
+)
 from .scaled import finite_top, inverse, log_or_zero, pairs_are_narrow, spans_of
-from .statistics import FEW_STATES, Statistics
 
 FEWEST = 32
 
@@ -34,13 +43,8 @@ class Lanes(NamedTuple):
 
 def has_lanes(chain: Chain) -> bool:
     steps, batch, states = chain.unary.shape
-    return (
-        chain.same_pair
-        and chain.shared_pair
-        and states <= FEW_STATES
-        and batch >= FEWEST
-        and steps > 1
-    )
+    one_pair = chain.same_pair and chain.shared_pair
+    return one_pair and states <= FEW_STATES and batch >= FEWEST and steps > 1
 
 
 def turn(by_state: Array) -> Array:
@@ -50,24 +54,18 @@ def turn(by_state: Array) -> Array:
 
 def push(pair: Array, message: Array) -> Array:
     """sum_i pair[i, j] message[i, b], written out: the compiler joins it with what follows."""
-    return sum(
-        (pair[i, :, None] * message[i, None] for i in range(1, len(pair))),
-        start=pair[0, :, None] * message[0, None],
-    )
+    terms = [pair[i, :, None] * message[i, None] for i in range(len(pair))]
+    return reduce(jnp.add, terms)
 
 
 def run_forward(chain: Chain) -> Lanes:
     """a_{t+1}(j) = u_{t+1}(j) sum_i a_t(i) / |a_t| w(i, j)."""
     unary_top, pair_top = finite_top(chain.unary, (-1,)), finite_top(chain.pair, (-2, -1))
     unary, pair = turn(jnp.exp(chain.unary - unary_top)), jnp.exp(chain.pair - pair_top)[0, 0]
-    real = linked(transitions(chain))
-    inside, fresh, real = (
-        None if mask is None else turn(mask) for mask in (chain.inside, chain.fresh, real)
-    )
+    masks = chain.inside, chain.fresh, linked(transitions(chain))
+    inside, fresh, real = (None if mask is None else turn(mask) for mask in masks)
 
-    def advance(
-        share: Array, read: tuple[Array, Array | None, Array | None]
-    ) -> tuple[Array, tuple[Array, Array]]:
+    def advance(share: Array, read: tuple[Array, Array | None, Array | None]) -> Any:
         unary, inside, fresh = read
         new = start_anew(fresh, keep_padding(inside, push(pair, share) * unary, share), unary)
         return divided(new)
@@ -85,7 +83,7 @@ def run_forward(chain: Chain) -> Lanes:
 
 
 def is_safe(chain: Chain, lanes: Lanes) -> Array:
-    """Whether nothing of weight was lost: (a) or (b) of domains.py."""
+    """Whether nothing of weight was lost: (a) or (b) of layout.py."""
 
     def messages_held() -> Array:
         messages = stop_gradient(lanes.shares * lanes.totals)
@@ -111,9 +109,7 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     onward = jnp.where(lanes.shares > 0, lanes.unary * inverse(lanes.totals), 0.0)
     turned = lanes.pair.T
 
-    def retreat(
-        last: tuple[Array, Array | None], read: tuple[Array, Array, Array, Array | None]
-    ) -> tuple[tuple[Array, Array | None], Array]:
+    def retreat(last: tuple[Array, Array | None], read: tuple[Array, ...]) -> Any:
         after, sums = last
         left, onward, alive, real = read
         right = after * onward
@@ -126,9 +122,6 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     nothing = jnp.zeros((states, states, batch), end.dtype) if with_pairs else None
     reads = lanes.shares[:-1], onward[1:], alive[:-1], lanes.linked
     (_, sums), found = scan(retreat, (end, nothing), reads, reverse=True)
-    unary = turn(
-        keep_padding(lanes.inside, lanes.shares * jnp.concatenate([found, end[None]]), 0.0)
-    )
-    if sums is None:
-        return Statistics(unary)
-    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair[None])
+    unary = lanes.shares * jnp.concatenate([found, end[None]])
+    counts = None if sums is None else jnp.moveaxis(sums, -1, 0) * lanes.pair[None]
+    return Statistics(turn(keep_padding(lanes.inside, unary, 0.0)), counts)

@@ -1,16 +1,34 @@
 """The naive twin of scaled.py: the recursions in logarithms, for potentials of any range."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.lax import scan
 
 from ...factors.semirings import log_sum_exp
-from .layout import Array, Chain, Transition, keep_padding, linked, pair_at, start_anew, transitions
-from .statistics import Sides, Statistics
+from .layout import (
+    Array,
+    Chain,
+    Sides,
+    Statistics,
+    Transition,
+    keep_padding,
+    linked,
+    pair_at,
+    start_anew,
+    transitions,
+)
 
 sum_out = partial(log_sum_exp, xp=jnp)
+
+
+class PairRead(NamedTuple):
+    """The messages on both sides of one transition."""
+
+    left: Array
+    right: Array
+    step: Transition
 
 
 class LogForward(NamedTuple):
@@ -29,23 +47,20 @@ def normalise(logs: Array) -> tuple[Array, Array]:
 def log_forward(chain: Chain) -> LogForward:
     """log a_{t+1}(j) = log u_{t+1}(j) + log sum_i exp(log a_t(i) + log w_t(i, j))."""
 
-    def advance(
-        message: Array, read: tuple[Array, Transition]
-    ) -> tuple[Array, tuple[Array, Array]]:
+    def advance(message: Array, read: tuple[Array, Transition]) -> Any:
         unary, step = read
         pushed = unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,))
         new, total = normalise(start_anew(step.fresh, pushed, unary))
-        new, total = (
-            keep_padding(step.inside, new, message),
-            keep_padding(step.inside, total, jnp.zeros_like(total)),
-        )
-        return new, (new, total)
+        new = keep_padding(step.inside, new, message)
+        return new, (new, keep_padding(step.inside, total, jnp.zeros_like(total)))
 
     first, total = normalise(chain.unary[0])
     _, (messages, totals) = scan(advance, first, (chain.unary[1:], transitions(chain)))
-    return LogForward(
-        jnp.concatenate([first[None], messages]), jnp.concatenate([total[None], totals])
+    messages, totals = (
+        jnp.concatenate([first[None], messages]),
+        jnp.concatenate([total[None], totals]),
     )
+    return LogForward(messages, totals)
 
 
 def log_domain_partition(forward: LogForward) -> Array:
@@ -78,11 +93,14 @@ def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
     unary = log_smooth(chain, forward, backward)
     if not with_pairs:
         return unary, None
-    _, pairs = scan(
-        lambda _, read: (None, pair_marginal(chain, read)),
-        None,
-        pair_reads(chain, forward, backward),
-    )
+
+    def pair_marginal(_: None, read: PairRead) -> tuple[None, Array]:
+        logs, _ = normalise(pair_logs(chain, read))
+        found = jnp.exp(logs).reshape(-1, chain.states, chain.states)
+        real = linked(read.step)
+        return None, found if real is None else jnp.where(real[:, :, None], found, 0.0)
+
+    _, pairs = scan(pair_marginal, None, pair_reads(chain, forward, backward))
     return unary, jnp.swapaxes(pairs, 0, 1)
 
 
@@ -101,14 +119,6 @@ def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Stati
     return Statistics(unary, jnp.sum(pairs, axis=0))
 
 
-class PairRead(NamedTuple):
-    """The messages on both sides of one transition."""
-
-    left: Array
-    right: Array
-    step: Transition
-
-
 def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
     return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], transitions(chain))
 
@@ -117,10 +127,3 @@ def pair_logs(chain: Chain, read: PairRead) -> Array:
     """log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j), [B, K K]."""
     logs = read.left[:, :, None] + pair_at(chain, read.step) + read.right[:, None, :]
     return logs.reshape(logs.shape[0], -1)
-
-
-def pair_marginal(chain: Chain, read: PairRead) -> Array:
-    """The exponentials of `pair_logs`, normalised; 0 in the padding; [B, K, K]."""
-    found = jnp.exp(normalise(pair_logs(chain, read))[0]).reshape(-1, chain.states, chain.states)
-    real = linked(read.step)
-    return found if real is None else jnp.where(real[:, :, None], found, 0.0)

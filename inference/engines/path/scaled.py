@@ -1,25 +1,31 @@
 """Forward-backward in the real domain, rescaled at every step."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import custom_jvp
 from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
 
-from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
 from .layout import (
+    WIDE,
     Array,
     Chain,
+    Sides,
+    Statistics,
     Transition,
+    exponent_range,
+    has_own_pairs,
     keep_padding,
     linked,
+    lowest_finite,
     masked_pair,
+    nothing_lost,
     pair_at,
     start_anew,
+    sum_of_outer,
     transitions,
 )
-from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
 
 
 class Weights(NamedTuple):
@@ -74,9 +80,8 @@ def weight_at(chain: Chain, weights: Weights, step: Transition) -> Array:
     """exp(pair - top) of one step, [1 or B, K, K]."""
     if weights.pair is not None:
         return weights.pair
-    return jnp.exp(
-        pair_at(chain, step) - dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
-    )
+    top = dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
+    return jnp.exp(pair_at(chain, step) - top)
 
 
 def all_weights(chain: Chain, weights: Weights) -> Array:
@@ -128,9 +133,8 @@ def run_reverse(chain: Chain) -> Forward:
     def retreat(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
-        new = keep_padding(
-            linked(step), pull(chain, weights, step, message) * (unary * share), unary
-        )
+        pulled = pull(chain, weights, step, message) * (unary * share)
+        new = keep_padding(linked(step), pulled, unary)
         return new, new
 
     last = weights.unary[-1]
@@ -144,15 +148,13 @@ def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
     logs = log_or_zero(forward.totals) + forward.weights.unary_top
     pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
     tops = jnp.broadcast_to(pair_top, (chain.steps - 1, *logs.shape[1:]))
-    logs, tops = (
-        keep_padding(chain.inside, logs, 0.0),
-        keep_padding(linked(transitions(chain)), tops, 0.0),
-    )
+    logs = keep_padding(chain.inside, logs, 0.0)
+    tops = keep_padding(linked(transitions(chain)), tops, 0.0)
     return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
 
 
 def is_safe(chain: Chain, forward: Forward) -> Array:
-    """Whether the scaled pass lost nothing of weight: (a) or (b) of domains.py."""
+    """Whether the scaled pass lost nothing of weight: (a) or (b) of layout.py."""
     unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
 
     def messages_held() -> Array:
@@ -170,11 +172,8 @@ def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Arra
 
 def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
     """The sum of the ranges of the finite potentials of the widest step."""
-    pair, unary = (
-        stop_gradient(masked_pair(chain) - pair_top),
-        stop_gradient(chain.unary - unary_top),
-    )
-    return -lowest_finite(pair) - lowest_finite(unary)
+    pair = stop_gradient(masked_pair(chain) - pair_top)
+    return -lowest_finite(pair) - lowest_finite(stop_gradient(chain.unary - unary_top))
 
 
 class Smoothed(NamedTuple):
@@ -191,9 +190,7 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
     share = inverse(totals)
     onward = jnp.where(messages > 0, weights.unary * share, 0.0)
 
-    def retreat(
-        ahead: Array, read: tuple[Array, Array, Transition]
-    ) -> tuple[Array, tuple[Array, Array]]:
+    def retreat(ahead: Array, read: tuple[Array, Array, Transition]) -> Any:
         onward, share, step = read
         last = jnp.where(share > 0, 1.0, 0.0)
         found = keep_padding(linked(step), pull(chain, weights, step, ahead), last)
@@ -204,10 +201,8 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
         retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True
     )
     unary = messages * share * jnp.concatenate([found, last[None]])
-    unary, right = (
-        keep_padding(chain.inside, unary, 0.0),
-        keep_padding(linked(transitions(chain)), right, 0.0),
-    )
+    unary = keep_padding(chain.inside, unary, 0.0)
+    right = keep_padding(linked(transitions(chain)), right, 0.0)
     return Smoothed(unary, (messages * share)[:-1], right)
 
 
@@ -233,9 +228,8 @@ def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Stati
     if not has_own_pairs(chain):
         return Statistics(unary, sides=Sides(left, right, jnp.array(True)))
     top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
-    return Statistics(
-        unary, sides=Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False))
-    )
+    left, right = log_or_zero(left), log_or_zero(right) - top
+    return Statistics(unary, sides=Sides(left, right, jnp.array(False)))
 
 
 def log_or_zero(values: Array) -> Array:

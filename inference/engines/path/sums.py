@@ -15,8 +15,20 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from . import lanes
-from .domains import Domain, choose_domain, verify_domain
-from .layout import Array, ArrayLike, Chain, batch_first, lay_out
+from .layout import (
+    Array,
+    ArrayLike,
+    Chain,
+    Domain,
+    Statistics,
+    batch_first,
+    change_by_counts,
+    change_by_pair,
+    change_by_unary,
+    choose_domain,
+    lay_out,
+    verify_domain,
+)
 from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
 from .scaled import (
     all_weights,
@@ -27,7 +39,6 @@ from .scaled import (
     scaled_statistics,
     weigh,
 )
-from .statistics import Statistics, change_by_counts, change_by_pair, change_by_unary
 
 Value = TypeVar("Value")
 LARGE = 2**16
@@ -48,38 +59,31 @@ def in_blocks(answer: Callable[[Chain], Value], chain: Chain, axes: Any) -> Valu
     size = block_size(chain)
     if size is None:
         return answer(chain)
-    batch = chain.unary.shape[1]
-    pair = None if chain.shared_pair else split(chain.pair, 0, size)
-    inside, fresh = (
-        None if mask is None else split(mask, 1, size) for mask in (chain.inside, chain.fresh)
-    )
+    pair = None if chain.shared_pair else split(chain.pair, size, 0)
+    unary, inside, fresh = (split(own, size, 1) for own in (chain.unary, chain.inside, chain.fresh))
 
-    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Value:
-        unary, own_pair, *masks = own
-        return answer(Chain(unary, chain.pair if own_pair is None else own_pair, *masks))
+    def of_block(own: Chain) -> Value:
+        return answer(own._replace(pair=chain.pair) if chain.shared_pair else own)
 
-    found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside, fresh))
-    joined: Value = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
+    def join(axis: int, blocks: Array) -> Array:
+        moved = jnp.moveaxis(blocks, 0, axis)
+        merged = moved.reshape(*moved.shape[:axis], -1, *moved.shape[axis + 2 :])
+        return jax.lax.slice_in_dim(merged, 0, chain.unary.shape[1], axis=axis)
+
+    found = jax.lax.map(of_block, Chain(unary, pair, inside, fresh))  # type: ignore[arg-type]
+    joined: Value = jax.tree.map(join, axes, found)
     return joined
 
 
-def split(array: Array, axis: int, size: int) -> Array:
+def split(array: Array | None, size: int, axis: int) -> Any:
     """[..., B, ...] to [blocks, ..., size, ...]; the last sequence fills up the last block."""
-    batch = array.shape[axis]
-    blocks = -(-batch // size)
-    filled = jnp.pad(
-        array,
-        [(0, blocks * size - batch if k == axis else 0) for k in range(array.ndim)],
-        mode="edge",
-    )
+    if array is None:
+        return None
+    blocks = -(-array.shape[axis] // size)
+    missing = [(0, 0)] * array.ndim
+    missing[axis] = (0, blocks * size - array.shape[axis])
     shape = (*array.shape[:axis], blocks, size, *array.shape[axis + 1 :])
-    return jnp.moveaxis(filled.reshape(shape), axis, 0)
-
-
-def join(blocks: Array, axis: int, batch: int) -> Array:
-    moved = jnp.moveaxis(blocks, 0, axis)
-    merged = moved.reshape(*moved.shape[:axis], -1, *moved.shape[axis + 2 :])
-    return jax.lax.slice_in_dim(merged, 0, batch, axis=axis)
+    return jnp.moveaxis(jnp.pad(array, missing, mode="edge").reshape(shape), axis, 0)
 
 
 class Marginals(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Decoded, Engine, Tables
-from ..path.domains import Domain
+from ..path.layout import Domain
 from ..tree.structure import Structure
 from . import slices as chains
 from .slice_plan import Scope
@@ -37,7 +37,7 @@ class ScopeTables(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class SliceEngine(Engine):
     """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
-    that of the log-partition (path/domains.py).
+    that of the log-partition (path/layout.py).
     """
 
     structure: Structure

@@ -1,7 +1,7 @@
 """Chains of slices: several variables a step, factors that reach back some steps; grids by row.
 
 A message over the variables that later factors still need moves from slice to slice, in scaled
-numbers where that is safe (domains.py). One variable of lags 0 and 1 runs as a plain chain.
+numbers where that is safe (layout.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,16 +17,18 @@ from ...planning.plan import default_memory_limit, format_bytes
 from ..engine import Decoded
 from ..path import decode as chain_decode
 from ..path import sums
-from ..path.domains import (
+from ..path.layout import (
     WIDE,
+    Array,
+    ArrayLike,
     Domain,
+    as_floats,
     choose_domain,
     exponent_range,
     lowest_positive,
     nothing_lost,
     verify_domain,
 )
-from ..path.layout import Array, ArrayLike, as_floats
 from ..path.scaled import finite_top
 from ..tree.circuit import STATIC
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
@@ -119,27 +121,6 @@ def score(slices: Slices, states: ArrayLike) -> Array:
 
 def check_slices(slices: Slices) -> Slices:
     """The same in one dtype, with a unary factor for every variable; shapes and memory verified."""
-    verify_slices(slices)
-    single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
-    missing = [v for v in range(len(slices.sizes)) if v not in single]
-    given = as_floats(*slices.values) if slices.values else []
-    dtype = given[0].dtype if given else jnp.result_type(float)
-    zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
-    scopes = (*slices.scopes, *(((0, v),) for v in missing))
-    checked = replace(slices, scopes=scopes, values=(*given, *zeros))
-    plan = plan_of(checked)
-    needed = prod(plan.shape(plan.largest)) * checked.values[0].dtype.itemsize * (checked.steps + 4)
-    if needed > default_memory_limit():
-        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
-        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
-        raise MemoryLimitError(
-            f"messages on {names}{more} for {checked.steps} slices take {format_bytes(needed)}, "
-            "more than half of the free memory; make slices narrower, or use an approximate method"
-        )
-    return checked
-
-
-def verify_slices(slices: Slices) -> None:
     if slices.steps < 1 or not slices.sizes or min(slices.sizes) < 1:
         raise InferenceError(
             "slices need at least one step, one variable, and one state a variable"
@@ -157,6 +138,23 @@ def verify_slices(slices: Slices) -> None:
             raise InferenceError(
                 f"the factor on {scope} has shape {jnp.shape(values)}, needs {shape}"
             )
+    single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
+    missing = [v for v in range(len(slices.sizes)) if v not in single]
+    given = as_floats(*slices.values) if slices.values else []
+    dtype = given[0].dtype if given else jnp.result_type(float)
+    zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
+    scopes = (*slices.scopes, *(((0, v),) for v in missing))
+    checked = replace(slices, scopes=scopes, values=(*given, *zeros))
+    plan = plan_of(checked)
+    needed = prod(plan.shape(plan.largest)) * checked.values[0].dtype.itemsize * (checked.steps + 4)
+    if needed > default_memory_limit():
+        names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
+        more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
+        raise MemoryLimitError(
+            f"messages on {names}{more} for {checked.steps} slices take {format_bytes(needed)}, "
+            "more than half of the free memory; make slices narrower, or use an approximate method"
+        )
+    return checked
 
 
 def is_plain_chain(slices: Slices) -> bool:
@@ -214,7 +212,7 @@ def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
 
 
 def is_safe(plan: SlicePlan, logs: Logs) -> Array:
-    """(a) of domains.py, or (b): what is lost counts for at most the factors still to come."""
+    """(a) of layout.py, or (b): what is lost counts for at most the factors still to come."""
     reach = max([1, *reaches(plan.sizes, plan.scopes)])
     narrow = spans(plan, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
 

@@ -14,15 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...planning.contraction import ALONE
-from ...planning.plan import Plan
+from ...planning.plan import ALONE, Plan
 from ..engine import Decoded
 from .circuit import STATIC, Schedule, Tiles, layers_of, schedule
-from .leaves import Leaves
 from .lowering import Lowering
 from .numbers import Wide, power_of_two, sum_of_products
 from .passes import leaf_logs, lengthened, read, take, walk, wide_leaves
-from .structure import Structure
+from .structure import Leaves, Structure
 
 Array = Any
 Pick = Callable[[Array, Array, Array], Array]

@@ -16,7 +16,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from .circuit import Tiles
-from .crown import Crown, TreeProgram
+from .lowering import Crown, TreeProgram
 from .numbers import (
     Scaled,
     Wide,
