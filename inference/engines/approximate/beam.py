@@ -65,7 +65,16 @@ def infer_kbest_by_beam(
             f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
         )
     layout = lay_out(graph, given)
-    numbers = breadth_order(layout) if order is None else check_order(layout, order)
+    if order is None:
+        numbers = breadth_order(layout)
+    else:
+        number = {v: i for i, v in enumerate(layout.names)}
+        free = [v for v in order if v not in layout.bound.fixed]
+        if len(free) != len(number) or set(free) != set(number):
+            raise InferenceError(
+                "the order of a beam search names every variable that is not observed, once"
+            )
+        numbers = [number[v] for v in free]
     steps = steps_along(layout, numbers)
     states = np.zeros((1, layout.count), dtype=np.intp)
     tops = [layout.unary.max(axis=0, initial=-np.inf)]
@@ -84,17 +93,6 @@ def infer_kbest_by_beam(
     found = [layout.named_configuration(row) for row in states[:k]]
     found.sort(key=lambda c: -c.log_score)
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
-
-
-def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:
-    """The free variables in the order asked; all of them, once."""
-    number = {v: i for i, v in enumerate(layout.names)}
-    free = [v for v in order if v not in layout.bound.fixed]
-    if len(free) != len(number) or set(free) != set(number):
-        raise InferenceError(
-            "the order of a beam search names every variable that is not observed, once"
-        )
-    return [number[v] for v in free]
 
 
 def breadth_order(layout: FactorLayout) -> list[int]:
@@ -116,9 +114,8 @@ def steps_along(layout: FactorLayout, order: Sequence[int]) -> list[list[Assignm
     rank[list(order)] = np.arange(layout.count)
     steps: list[list[Assignment]] = [[] for _ in order]
     for group in layout.groups:
-        for scope, logs in zip(
-            group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
-        ):
+        tables = np.moveaxis(group.logs, -1, 0)
+        for scope, logs in zip(group.members.T.tolist(), tables, strict=True):
             axes = sorted(range(len(scope)), key=lambda axis: rank[scope[axis]])
             trimmed = logs[tuple([slice(layout.sizes[v]) for v in scope])].transpose(axes)
             ordered = [scope[axis] for axis in axes]

@@ -92,12 +92,9 @@ def propagate(
     def going(state: FixedPoint) -> Array:
         return (state.residual > tolerance) & (state.iterations < max_iterations)
 
-    start = FixedPoint(
-        first_messages(potentials, setting), jnp.zeros_like(max_iterations), jnp.full((), jnp.inf)
-    )
-    return jax.lax.while_loop(
-        going, rounds if setting.schedule == "flooding" else bulk_round, start
-    )
+    messages, none = first_messages(potentials, setting), jnp.zeros_like(max_iterations)
+    step = rounds if setting.schedule == "flooding" else bulk_round
+    return jax.lax.while_loop(going, step, FixedPoint(messages, none, jnp.full((), jnp.inf)))
 
 
 @partial(jax.jit, static_argnames="setting")
@@ -152,10 +149,8 @@ def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
     """E[logs] over the first axes under unnormalised beliefs, summed over the last one."""
     over = tuple(range(axes))
     weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
-    means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(
-        weights, axis=over
-    )
-    return jnp.sum(means)
+    totals = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over)
+    return jnp.sum(totals / jnp.sum(weights, axis=over))
 
 
 class Propagated(NamedTuple):
@@ -172,7 +167,12 @@ class Propagated(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        return self.converged and has_no_cycles(self.layout)
+        """Without cycles, a factor graph is a forest: edges = nodes - parts."""
+        scopes, count = self.layout.scopes, self.layout.count
+        ends = np.array([(count + f, v) for f, scope in enumerate(scopes) for v in scope], int)
+        nodes = count + len(scopes)
+        graph = coo_array((np.ones(len(ends)), ends.reshape(-1, 2).T), shape=(nodes, nodes))
+        return self.converged and len(ends) == nodes - connected_components(graph)[0]
 
 
 def run(
@@ -195,12 +195,9 @@ def run(
     beliefs, value = map(np.asarray, read_messages(in_logs, fixed.messages, setting=setting))
     if (beliefs.max(axis=0, initial=-np.inf) == -np.inf).any():
         raise impossible(layout.bound.evidence)
-    residual = float(fixed.residual)
-    done = residual <= options.tolerance
-    bethe = layout.constant + float(value)
-    return Propagated(
-        layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
-    )
+    residual, count = float(fixed.residual), int(fixed.iterations)
+    bethe, done = layout.constant + float(value), residual <= options.tolerance
+    return Propagated(layout, setting, fixed.messages, beliefs, bethe, count, residual, done)
 
 
 def verify_options(options: PropagationOptions) -> None:
@@ -255,11 +252,8 @@ def infer_entropy_bp(
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
         layout = found.layout
-        mean = float(
-            expected_score(
-                Potentials(layout.unary, layout.groups), found.messages, setting=found.setting
-            )
-        )
+        potentials = Potentials(layout.unary, layout.groups)
+        mean = float(expected_score(potentials, found.messages, setting=found.setting))
     return report(
         found,
         f"loopy belief propagation ({options.schedule})",
@@ -278,9 +272,8 @@ def infer_mode_bp(
     """
     with jax.enable_x64(True):
         found = run(graph, given, "max", options)
-        mode = found.layout.named_configuration(
-            improve(found.layout, found.log_beliefs.argmax(axis=0))
-        )
+        states = improve(found.layout, found.log_beliefs.argmax(axis=0))
+        mode = found.layout.named_configuration(states)
     is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
     return report(
         found,
@@ -290,12 +283,3 @@ def infer_mode_bp(
         mode=mode,
         is_exact=is_mode,
     )
-
-
-def has_no_cycles(layout: FactorLayout) -> bool:
-    """Whether the factor graph is a forest: edges = nodes - parts."""
-    edges = [(layout.count + f, v) for f, scope in enumerate(layout.scopes) for v in scope]
-    nodes = layout.count + len(layout.scopes)
-    ends = np.array(edges, int).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(edges)), ends), shape=(nodes, nodes))
-    return bool(len(edges) == nodes - connected_components(graph)[0])

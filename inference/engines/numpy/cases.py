@@ -95,9 +95,7 @@ def infer_cases(
     integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
     verify_known(graph.sizes, [*given, *(variables or ())])
-    columns = {
-        v: check_column(v, np.asarray(column), graph.sizes[v]) for v, column in given.items()
-    }
+    columns = {v: check_column(v, np.asarray(c), graph.sizes[v]) for v, c in given.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise InferenceError(
@@ -134,16 +132,11 @@ def patterns(
     columns: Mapping[Name, Array], count: int
 ) -> Iterator[tuple[NDArray[np.intp], list[Name]]]:
     """Rows grouped by which variables they observe."""
-    names = list(columns)
-    seen = np.stack(
-        [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()], axis=1
-    )
-    kinds, which = np.unique(seen, axis=0, return_inverse=True)
+    seen = [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()]
+    kinds, which = np.unique(np.stack(seen, axis=1), axis=0, return_inverse=True)
     for i, kind in enumerate(kinds):
-        yield (
-            np.flatnonzero(which.ravel() == i),
-            [v for v, here in zip(names, kind, strict=True) if here],
-        )
+        observed = [v for v, here in zip(columns, kind, strict=True) if here]
+        yield np.flatnonzero(which.ravel() == i), observed
 
 
 def answer_pattern(
@@ -157,37 +150,26 @@ def answer_pattern(
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
     soft = {v: np.ones(graph.sizes[v]) for v, column in columns.items() if column.ndim == 2}
     one = bind(graph, Evidence(hard, soft), variables)
-    scopes = scopes_with_cases(one)
+    scopes: list[tuple[Name, ...]] = []  # with the axis of cases where evidence is read
+    for i, (factor, scope) in enumerate(zip(one.factors, one.scopes, strict=True)):
+        own = factor.variables
+        is_likelihood = i >= len(one.positions) and own[0] in soft
+        read = is_likelihood or not hard.keys().isdisjoint(own)
+        scopes.append((CASE, *scope) if read else scope)
+    scopes.append((CASE,))
     plan = plan_contraction({**graph.sizes, CASE: 1}, scopes, keep=[CASE], along=CASE)
     chunk = max(1, CHUNK_ENTRIES // sum(plan.tree.entries))
     for start in range(0, len(rows), chunk):
         here = rows[start : start + chunk]
         if plan.sizes[-1] != len(here):
-            plan = plan_contraction(
-                {**graph.sizes, CASE: len(here)}, scopes, keep=[CASE], along=CASE
-            )
+            sizes = {**graph.sizes, CASE: len(here)}
+            plan = plan_contraction(sizes, scopes, keep=[CASE], along=CASE)
         verify_memory(plan, memory)
-        chosen = {v: column[here] for v, column in columns.items()}
-        states = {v: c for v, c in chosen.items() if c.ndim == 1}
-        likelihoods = {v: c for v, c in chosen.items() if c.ndim == 2}
-        bound = BoundCases(
-            one, len(here), states, likelihoods, f"all of the cases {here[0]} to {here[-1]}"
-        )
+        states = {v: columns[v][here] for v in hard}
+        likelihoods = {v: columns[v][here] for v in soft}
+        evidence = f"all of the cases {here[0]} to {here[-1]}"
+        bound = BoundCases(one, len(here), states, likelihoods, evidence)
         answer_chunk(plan, bound, here, answers)
-
-
-def scopes_with_cases(one: BoundGraph) -> list[tuple[Name, ...]]:
-    """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
-    factors = one.factors
-    hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
-    likelihoods = {
-        i for i in range(len(one.positions), len(factors)) if factors[i].variables[0] in soft
-    }
-    scopes = [
-        (CASE, *scope) if i in likelihoods or not hard.isdisjoint(factor.variables) else scope
-        for i, (factor, scope) in enumerate(zip(factors, one.scopes, strict=True))
-    ]
-    return [*scopes, (CASE,)]
 
 
 def answer_chunk(

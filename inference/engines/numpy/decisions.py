@@ -50,9 +50,11 @@ def decode(
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)
         if gone and chooses(product):
-            terms = terms_of(plan, values, product, states, count)
-            shape = terms.shape[1:]
-            picked = choose(terms.reshape(count, -1))
+            terms = gather(plan, values, product.left, states, gone)
+            if product.right != ALONE:
+                terms = terms + gather(plan, values, product.right, states, gone)
+            shape = tuple([plan.sizes[v] for v in gone])
+            picked = choose(np.broadcast_to(terms, (count, *shape)).reshape(count, -1))
             states.update(zip(gone, np.unravel_index(picked, shape), strict=True))
     return {plan.names[v]: s for v, s in states.items()}
 
@@ -60,17 +62,6 @@ def decode(
 def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
     step = plan.tree.steps[product.out - plan.tree.leaf_count]
     return bits(union_of(plan.tree, step) & ~step.scope)
-
-
-def terms_of(
-    plan: Plan, values: Sequence[Floats], product: Product, states: States, count: int
-) -> Floats:
-    """Log-weights of a product's terms at the chosen states: [configuration, gone variables]."""
-    gone = gone_ranks(plan, product)
-    terms = gather(plan, values, product.left, states, gone)
-    if product.right != ALONE:
-        terms = terms + gather(plan, values, product.right, states, gone)
-    return np.broadcast_to(terms, (count, *[plan.sizes[v] for v in gone]))
 
 
 def gather(
@@ -84,23 +75,17 @@ def gather(
     """The value of a node at the chosen states: rows, gone variables (size one where it lacks
     them), and the axes of an event, as the list of the k best is.
     """
-    index = [axis_index(plan, v, states, gone) for v in node_ranks(plan, node)]
-    found = values[node][tuple(index)] if index else values[node]
-    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
-
-
-def axis_index(plan: Plan, v: int, states: States, gone: tuple[int, ...]) -> Array:
-    """Where the axis of v is read: at its state in each row, or all along its own axis."""
-    if v not in gone:
-        return states[v].reshape((-1,) + (1,) * len(gone))
-    return np.arange(plan.sizes[v]).reshape((-1,) + (1,) * (len(gone) - gone.index(v) - 1))
-
-
-def node_ranks(plan: Plan, node: int) -> list[int]:
-    """The variables of a node in the order of its axes."""
     program = program_of(plan)
     letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
-    return [letter_of[x] for x in program.subscripts[node]]
+    index: list[NDArray[np.intp]] = []
+    for v in [letter_of[x] for x in program.subscripts[node]]:
+        if v in gone:  # all along its own axis, else at its state in each row
+            after = (1,) * (len(gone) - gone.index(v) - 1)
+            index.append(np.arange(plan.sizes[v]).reshape((-1, *after)))
+        else:
+            index.append(states[v].reshape((-1, *(1,) * len(gone))))
+    found = values[node][tuple(index)] if index else values[node]
+    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
 
 
 def best_configurations(
@@ -108,24 +93,22 @@ def best_configurations(
 ) -> tuple[dict[Name, NDArray[np.intp]], Floats]:
     """States (k or fewer rows, best first) and their scores, without the impossible."""
     semiring = k_best(k)
-    values = run_upward(
-        plan, [semiring.lift(leaf, np) for leaf in log_leaves], lambda product: semiring, np
-    )
+    leaves = [semiring.lift(leaf, np) for leaf in log_leaves]
+    values = run_upward(plan, leaves, lambda product: semiring, np)
     scores, ranks = join_roots(plan, values, k)
     states: States = {}
     for product in reversed(program_of(plan).products):
-        count = len(scores)
         gone = gone_ranks(plan, product)
-        sizes = [plan.sizes[v] for v in gone]
         left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
         right = np.zeros(1)
         if product.right != ALONE:
             right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
         terms = left + right
-        terms = np.broadcast_to(terms, (count, *sizes, *terms.shape[-2:]))
-        order = np.argsort(-terms.reshape(count, -1), axis=-1, kind="stable")
+        shape = *[plan.sizes[v] for v in gone], *terms.shape[-2:]
+        terms = np.broadcast_to(terms, (len(scores), *shape)).reshape(len(scores), -1)
+        order = np.argsort(-terms, axis=-1, kind="stable")
         picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
-        *chosen, left_rank, right_rank = np.unravel_index(picked, terms.shape[1:])
+        *chosen, left_rank, right_rank = np.unravel_index(picked, shape)
         states.update(zip(gone, chosen, strict=True))
         ranks[product.left] = left_rank
         if product.right != ALONE:
@@ -182,11 +165,8 @@ def infer_marginal_mode(
     bound = bind(graph, given, variables)
     asked = [v for v in variables if v not in bound.fixed]
     plan = plan_contraction(graph.sizes, bound.scopes, last=asked)
-    verify_memory(
-        plan,
-        memory,
-        "Maximise over fewer variables, give more evidence, or raise the memory limit.",
-    )
+    advice = "Maximise over fewer variables, give more evidence, or raise the memory limit."
+    verify_memory(plan, memory, advice)
     late = mask_of([i for i, name in enumerate(plan.names) if name in set(asked)])
 
     def maximises(product: Product) -> bool:
@@ -217,11 +197,11 @@ def infer_kbest(
     states, scores = best_configurations(plan, bound.log_leaves(), k)
     if not len(scores):
         raise impossible(bound.evidence)
-    rows = [{v: int(s[i]) for v, s in states.items()} for i in range(len(scores))]
-    return [
-        Configuration(bound.completed(row), float(score))
-        for row, score in zip(rows, scores, strict=True)
-    ]
+    found = []
+    for i, score in enumerate(scores):
+        row = {v: int(s[i]) for v, s in states.items()}
+        found.append(Configuration(bound.completed(row), float(score)))
+    return found
 
 
 def infer_samples(

@@ -188,10 +188,9 @@ def sliced(
         verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
-    values = [
-        np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
-    ]
-    return scopes, values
+    places = [bound.index(tuple(t.variables)) for t in terms]
+    tables = [np.asarray(t.values, dtype=np.float64) for t in terms]
+    return scopes, [table[at] for table, at in zip(tables, places, strict=True)]
 
 
 def infer_covariance(

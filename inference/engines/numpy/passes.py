@@ -97,10 +97,8 @@ class BoundGraph:
         return leaves, log_scale, lows
 
     def log_leaves(self) -> list[Floats]:
-        return [
-            np.asarray(f.log_values, dtype=np.float64)[self.index(f.variables)]
-            for f in self.factors
-        ]
+        leaves = [(np.asarray(f.log_values, np.float64), f.variables) for f in self.factors]
+        return [logs[self.index(variables)] for logs, variables in leaves]
 
 
 def table_of(factor: Factor) -> ScaledTable:
@@ -109,9 +107,8 @@ def table_of(factor: Factor) -> ScaledTable:
     scale = float(logs.max())
     scale = scale if scale > -np.inf else 0.0
     finite = logs[logs > -np.inf]
-    return ScaledTable(
-        np.exp(logs - scale), scale, float(finite.min()) - scale if finite.size else 0.0
-    )
+    low = float(finite.min()) - scale if finite.size else 0.0
+    return ScaledTable(np.exp(logs - scale), scale, low)
 
 
 def bind(
@@ -252,10 +249,8 @@ def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
 
 def collect_logs(plan: Plan, bound: LeafSource) -> Upward:
     values = run_upward(plan, bound.log_leaves(), lambda product: LOG, np)
-    roots = [
-        float(contract(LOG, f"{program_of(plan).subscripts[r]}->", [values[r]], np))
-        for r in plan.tree.roots
-    ]
+    names = program_of(plan).subscripts
+    roots = [float(contract(LOG, f"{names[r]}->", [values[r]], np)) for r in plan.tree.roots]
     return Upward(values, [], [], sum(roots), 0.0, True)
 
 
@@ -277,12 +272,14 @@ def distribute(
     gradients: list[Floats | None] = [None] * len(upward.values)
     if not upward.logs:
         try:
-            start(plan, gradients, np.ones(()))
+            for root in plan.tree.roots:
+                gradients[root] = np.ones(())
             descend_scaled(descent, upward, gradients)
             return upward, Downward(gradients, descent)
         except RangeTooWideError:
             upward = collect_logs(plan, bound)
-    start(plan, gradients, np.zeros(()))
+    for root in plan.tree.roots:
+        gradients[root] = np.zeros(())
     for move in descent.moves:
         above = gradients[move.parent]
         inputs = [above, upward.values[move.other]]
@@ -290,11 +287,6 @@ def distribute(
             above if move.other == ALONE else contract(LOG, move.expression, inputs, np)
         )
     return upward, Downward(gradients, descent)
-
-
-def start(plan: Plan, gradients: list[Floats | None], unit: Floats) -> None:
-    for root in plan.tree.roots:
-        gradients[root] = unit
 
 
 def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | None]) -> None:
@@ -345,21 +337,13 @@ def unary_marginals(
         ranks = sum({1 << position[name] for name in wanted})
     holders = smallest_holders(plan.tree, ranks)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
-    letters = program_of(plan).letters
+    subscripts, letters = program_of(plan).subscripts, program_of(plan).letters
     if upward.logs or not holders:
-        return {
-            plan.names[v]: node_marginal(plan, upward, downward, n, letters[v])
-            for v, n in holders.items()
-        }
-    return read_unary(plan, upward, downward, holders)
-
-
-def read_unary(
-    plan: Plan, upward: Upward, downward: Downward, holders: dict[int, int]
-) -> dict[Name, Floats]:
-    """All unary marginals at once: normalised together in one flat buffer."""
-    program = program_of(plan)
-    subscripts, letters = program.subscripts, program.letters
+        found = {}
+        for v, node in holders.items():
+            found[plan.names[v]] = node_marginal(plan, upward, downward, node, letters[v])
+        return found
+    # all at once: normalised together in one flat buffer
     varies, values, gradients = downward.descent.varies, upward.values, downward.gradients
     products = [
         einsum(f"{subscripts[node]},{varies[node]}->{letters[v]}", values[node], gradients[node])
@@ -369,10 +353,8 @@ def read_unary(
     lengths = [plan.sizes[v] for v in holders]
     starts = np.cumsum([0, *lengths[:-1]])
     flat /= np.repeat(np.add.reduceat(flat, starts), lengths)
-    ends = (starts + lengths).tolist()
-    return {
-        plan.names[v]: flat[a:b] for v, a, b in zip(holders, starts.tolist(), ends, strict=True)
-    }
+    ranges = zip(holders, starts.tolist(), (starts + lengths).tolist(), strict=True)
+    return {plan.names[v]: flat[a:b] for v, a, b in ranges}
 
 
 def kept_marginal(plan: Plan, upward: Upward) -> Floats:

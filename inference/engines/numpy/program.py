@@ -1,6 +1,6 @@
 """A plan made ready to run, in real numbers or any semiring: index strings, kept with it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from math import log
 from string import ascii_letters
@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from ...errors import MemoryLimitError
 from ...factors.semirings import Array, Namespace, Semiring
-from ...planning.contraction import ALONE, Contraction, ContractionTree
 from ...planning.orders import Mask, bits
-from ...planning.plan import Plan
+from ...planning.plan import ALONE, Contraction, ContractionTree, Plan
 from .kernels import LARGE, Kernel, choose_kernel
 
 
@@ -79,19 +78,16 @@ def compile_program(plan: Plan) -> PlanProgram:
         result = "".join([letters[v] for v in bits(step.scope)])
         kernel = None
         if work >= LARGE and right:
-            kernel = choose_kernel(
-                left, right, result, letter_sizes(plan, letters, union_of(tree, step))
-            )
+            sizes = letter_sizes(plan, letters, union_of(tree, step))
+            kernel = choose_kernel(left, right, result, sizes)
             result = kernel.subscripts if kernel else result
         subscripts.append(result)
         expression = f"{left},{right}->{result}" if step.right != ALONE else f"{left}->{result}"
-        products.append(
-            Product(step.left, step.right, out, expression, kernel, log(work // tree.entries[out]))
-        )
+        terms = log(work // tree.entries[out])
+        products.append(Product(step.left, step.right, out, expression, kernel, terms))
         out += 1
-    return PlanProgram(
-        letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products
-    )
+    kept = "".join([letters[v] for v in bits(plan.kept)])
+    return PlanProgram(letters, kept, subscripts, products)
 
 
 def union_of(tree: ContractionTree, step: Contraction) -> Mask:
@@ -143,7 +139,10 @@ def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
 def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> Descent:
     """The gradient of the root in a node is its parent's gradient times its sibling's value."""
     tree = plan.tree
-    needed = needed_nodes(program, wanted)
+    needed = set(wanted)
+    for product in program.products:
+        if product.left in needed or product.right in needed:
+            needed.add(product.out)
     varies = [""] * len(tree.scopes)
     moves = []
     for product in reversed(program.products):
@@ -155,17 +154,8 @@ def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> 
             continue
         for node, other in ((product.left, product.right), (product.right, product.left)):
             if node in needed:
-                move = compile_move(plan, program, varies, product, node, other)
-                moves.append(move)
+                moves.append(compile_move(plan, program, varies, product, node, other))
     return Descent(moves, varies)
-
-
-def needed_nodes(program: PlanProgram, wanted: Iterable[int]) -> Collection[int]:
-    needed = set(wanted)
-    for product in program.products:
-        if product.left in needed or product.right in needed:
-            needed.add(product.out)
-    return needed
 
 
 def compile_move(
@@ -179,20 +169,13 @@ def compile_move(
     work = tree.work[product.out - tree.leaf_count]
     kernel = None
     if work >= LARGE or carried:
-        sizes = letter_sizes(
-            plan, program.letters, tree.scopes[node] | tree.scopes[other] | plan.kept
-        )
+        scope = tree.scopes[node] | tree.scopes[other] | plan.kept
+        sizes = letter_sizes(plan, program.letters, scope)
         kernel = choose_kernel(above, beside, out, sizes)
         out = kernel.subscripts if kernel else out
     varies[node] = out
-    return Move(
-        node,
-        product.out,
-        other,
-        f"{above},{beside}->{out}",
-        kernel,
-        log(work // tree.entries[node]),
-    )
+    expression, terms = f"{above},{beside}->{out}", log(work // tree.entries[node])
+    return Move(node, product.out, other, expression, kernel, terms)
 
 
 class Alignment(NamedTuple):

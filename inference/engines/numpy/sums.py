@@ -62,9 +62,8 @@ def plan_marginals(
 def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = None) -> Plan:
     """The plan of `infer_joint`."""
     bound = bind(graph, given, variables)
-    return plan_contraction(
-        graph.sizes, bound.scopes, [v for v in variables if v not in bound.fixed]
-    )
+    keep = [v for v in variables if v not in bound.fixed]
+    return plan_contraction(graph.sizes, bound.scopes, keep)
 
 
 def infer_log_partition(

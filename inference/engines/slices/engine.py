@@ -76,12 +76,10 @@ class SliceEngine(Engine):
             if own.scope not in scopes:
                 scopes[own.scope] = jnp.zeros((steps - reach, *table.shape[1:]), log_evidence.dtype)
             scopes[own.scope] = scopes[own.scope].at[own.steps - reach].add(table)
-        constants = [
-            jnp.sum(t)
-            for g, t in zip(self.structure.groups, tables, strict=True)
-            if not g.scopes.shape[1]
-        ]
-        constant = sum(constants, jnp.zeros((), log_evidence.dtype))
+        constant = jnp.zeros((), log_evidence.dtype)
+        for group, table in zip(self.structure.groups, tables, strict=True):
+            if not group.scopes.shape[1]:
+                constant = constant + jnp.sum(table)
         return chains.Slices(sizes, steps, tuple(scopes), tuple(scopes.values())), constant
 
 

@@ -7,7 +7,7 @@ away, the new ones appear at the back, and after a slice the axes stand where th
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -117,17 +117,12 @@ def eliminations(
     waiting = sorted(oldest, key=lambda var: entry.index(var) if var in entry else len(entry))
     while waiting:
         held = {var: alive | (holders(scopes, [var]) - set(order)) for var in waiting}
-        best = min(waiting, key=partial(elimination_cost, sizes, held))
+        costs = {v: (entries(sizes, held[v] - {v}), entries(sizes, held[v])) for v in waiting}
+        best = min(waiting, key=costs.__getitem__)
         waiting.remove(best)
         alive = held[best] - {best}
         order.append(best)
     return order
-
-
-def elimination_cost(
-    sizes: tuple[int, ...], held: dict[Var, set[Var]], var: Var
-) -> tuple[int, int]:
-    return entries(sizes, held[var] - {var}), entries(sizes, held[var])
 
 
 def chain_blocks(

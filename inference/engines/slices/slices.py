@@ -71,12 +71,11 @@ def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros if impossible."""
     checked = check_slices(slices)
     verify_domain(domain)
-    found = jax.grad(partial(log_partition, domain=domain))(checked)
-    count = len(slices.values)
-    given = {
-        scope[0][1]: found.values[i] for i, scope in enumerate(checked.scopes) if len(scope) == 1
-    }
-    return SliceMarginals(tuple(given[v] for v in range(len(slices.sizes))), found.values[:count])
+    found = jax.grad(partial(log_partition, domain=domain))(checked).values
+    pairs = zip(checked.scopes, found, strict=True)
+    given = {scope[0][1]: own for scope, own in pairs if len(scope) == 1}
+    unary = tuple(given[v] for v in range(len(slices.sizes)))
+    return SliceMarginals(unary, found[: len(slices.values)])
 
 
 def mode(slices: Slices) -> Decoded:
@@ -205,9 +204,8 @@ def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
         alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
         below = finite_top(alike, (-1,)) - jax.lax.stop_gradient(alike)
         with_zeros = with_zeros + jnp.sum(jnp.max(below, axis=-1), axis=0)
-        finite = finite + jnp.sum(
-            jnp.max(jnp.where(jnp.isposinf(below), 0.0, below), axis=-1), axis=0
-        )
+        bounded = jnp.where(jnp.isposinf(below), 0.0, below)
+        finite = finite + jnp.sum(jnp.max(bounded, axis=-1), axis=0)
     return jnp.max(with_zeros), jnp.max(finite)
 
 

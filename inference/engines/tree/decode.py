@@ -100,15 +100,10 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
     depths = {
         item.out: len(layers_of(circuit.entries(item.summed), terms)) for item in circuit.sums
     }
-    rows = [
-        (
-            node,
-            step.left,
-            nobody if step.right == ALONE else step.right,
-            depths[lowering.values[node]],
-        )
-        for node, step in reversed(lowering.numbered)
-    ]
+    rows = []
+    for node, step in reversed(lowering.numbered):
+        right = nobody if step.right == ALONE else step.right
+        rows.append((node, step.left, right, depths[lowering.values[node]]))
     return Products(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
@@ -130,22 +125,19 @@ def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_eviden
     leaves = wide_leaves(trail, tables, log_evidence)
     buffer: Wide = walk(trail.tiles, lengthened(leaves, trail.length), sum_of_products)
 
-    def in_proportion(left: Array, right: Array, chance: Array) -> Array:
-        return choose_term(read(buffer, left), read(buffer, right), chance)
+    def in_proportion(first: Array, second: Array, chance: Array) -> Array:
+        """The first term up to which the sum exceeds chance * total; never one that is zero."""
+        left, right = read(buffer, first), read(buffer, second)
+        exponents = left.exponent + right.exponent
+        products = left.mantissa * right.mantissa
+        weights = products * power_of_two(exponents - jnp.max(exponents), products.dtype)
+        sums = jnp.cumsum(weights)
+        last = len(weights) - 1 - jnp.argmax(weights[::-1] > 0)
+        return jnp.minimum(jnp.sum(sums <= chance * sums[-1]), last)
 
     dtype = buffer.mantissa.dtype
     chances = jax.random.uniform(key, (count, len(trail.products.node), trail.depth), dtype)
     return jax.vmap(lambda chance: descend(trail, in_proportion, chance))(chances)
-
-
-def choose_term(left: Wide, right: Wide, chance: Array) -> Array:
-    """The first term up to which the sum exceeds chance * total; never one that is zero."""
-    exponents = left.exponent + right.exponent
-    products = left.mantissa * right.mantissa
-    weights = products * power_of_two(exponents - jnp.max(exponents), products.dtype)
-    sums = jnp.cumsum(weights)
-    last = len(weights) - 1 - jnp.argmax(weights[::-1] > 0)
-    return jnp.minimum(jnp.sum(sums <= chance * sums[-1]), last)
 
 
 def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
@@ -163,10 +155,8 @@ def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
             first, second = take(lefts, at), take(rights, at)
             best = pick(first, second, chance[layer])
             active = product.depth > layer
-            left, right = (
-                jnp.where(active, first[best], left),
-                jnp.where(active, second[best], right),
-            )
+            left = jnp.where(active, first[best], left)
+            right = jnp.where(active, second[best], right)
         return chosen.at[product.left].set(left).at[product.right].set(right), None
 
     start = jnp.zeros(trail.nodes + 1, jnp.int32).at[trail.roots].set(trail.root_places)

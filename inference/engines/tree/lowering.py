@@ -3,7 +3,7 @@
 That is backpropagation (GM32); a marginal is value * gradient over the root's value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
@@ -14,8 +14,8 @@ import numpy as np
 
 from ...factors.factor_graph import Name
 from ...planning.orders import bits
-from ...planning.plan import ALONE, Contraction, Plan, plan_contraction
-from .circuit import ONE, RESERVED, STATIC, ZERO, Circuit, Ints, Tiles, Variables, schedule
+from ...planning.plan import ALONE, Plan, plan_contraction
+from .circuit import ONE, RESERVED, STATIC, ZERO, Circuit, Schedule, Tiles, Variables, schedule
 from .numbers import Dense, plan_dense
 from .structure import Leaves, Structure, joined, lay_leaves
 
@@ -119,9 +119,8 @@ class CrownBuilder:
         unscaled = self.unscaled[left] + self.unscaled[right] + 1
         rescale = unscaled > UNSCALED
         self.unscaled[number] = 0 if rescale else unscaled
-        step, self.scopes[number] = plan_dense(
-            (number, left, right), self.scopes, kept, self.sizes, rescale
-        )
+        arrays = number, left, right
+        step, self.scopes[number] = plan_dense(arrays, self.scopes, kept, self.sizes, rescale)
         self.steps.append(step)
         return number
 
@@ -154,16 +153,13 @@ def lower_plan(
         crown = crown_above(plan, dense_from)
     if crown and wanted is not Outputs.ALL:
         count = plan.tree.leaf_count
-        steps = [plan.tree.steps[node - count] for node in crown]
-        leaves = lay_leaves(
-            structure,
-            {leaf for step in steps for leaf in (step.left, step.right) if 0 <= leaf < count},
-        )
+        read = {child for node in crown for child in plan.tree.steps[node - count][:2]}
+        leaves = lay_leaves(structure, read & set(range(count)))  # others than the crown's
     lowering = Lowering(structure, leaves, plan, crown)
-    if wanted is not Outputs.PARTITION:
-        lowering.go_down(
-            set(leaves.hosts) if wanted is Outputs.UNARY else set(range(len(leaves.leaves)))
-        )
+    if wanted is Outputs.UNARY:
+        lowering.go_down(leaves.hosts)
+    elif wanted is Outputs.ALL:
+        lowering.go_down(range(len(leaves.leaves)))
     return finish(lowering, wanted)
 
 
@@ -172,71 +168,63 @@ class Lowering:
 
     def __init__(self, structure: Structure, leaves: Leaves, plan: Plan, crown: set[int]) -> None:
         self.sizes, self.leaves, self.plan, self.tree = structure.sizes, leaves, plan, plan.tree
-        self.scopes = [
-            tuple([number_of(plan.names[v]) for v in bits(scope)]) for scope in plan.tree.scopes
-        ]
+        names: Any = plan.names  # the numbers of the variables
+        self.scopes = [tuple([names[v] for v in bits(scope)]) for scope in plan.tree.scopes]
         for i, leaf in enumerate(leaves.leaves):
             self.scopes[i] = leaf.scope
         self.crown = crown
         self.circuit = Circuit(self.sizes)
         self.end = RESERVED + len(leaves.sources)
-        inside = [
-            (i, leaf.scope, leaf.place)
-            for i, leaf in enumerate(leaves.leaves)
-            if leaf.place is not None
-        ]
-        self.values = {i: self.circuit.place(scope, place) for i, scope, place in inside}
+        self.values: dict[int, int] = {}
+        for i, leaf in enumerate(leaves.leaves):
+            if leaf.place is not None:
+                self.values[i] = self.circuit.place(leaf.scope, leaf.place)
         self.gradients: dict[int, int] = {}
         self.value_arrays: dict[int, int] = {}
         self.gradient_arrays: dict[int, int] = {}
         self.numbered = [(self.tree.leaf_count + i, step) for i, step in enumerate(self.tree.steps)]
         for node, step in self.numbered:
             if node not in self.crown:
-                right = self.values[step.right] if step.right != ALONE else 0
-                self.values[node] = self.circuit.add(
-                    self.scopes[node], self.values[step.left], right
-                )
+                left, right = self.values[step.left], self.values.get(step.right, 0)
+                self.values[node] = self.circuit.add(self.scopes[node], left, right)
         self.first = schedule(self.circuit, self.end) if crown else None
         self.builder = CrownBuilder(self.sizes, self.first.length if self.first else self.end)
         if self.first:
-            old = self.circuit
-            self.circuit = Circuit(self.sizes)
-            places = {
-                node: (old.variables[t], self.first.starts[t]) for node, t in self.values.items()
-            }
-            self.values = {node: self.circuit.place(*place) for node, place in places.items()}
-            self.go_up_crown()
+            self.go_up_crown(self.first)
 
-    def go_up_crown(self) -> None:
+    def go_up_crown(self, first: Schedule) -> None:
+        """A new circuit for the way down reads what the first one wrote, and the crown."""
+        old, self.circuit = self.circuit, Circuit(self.sizes)
+        for node, t in self.values.items():
+            self.values[node] = self.circuit.place(old.variables[t], first.starts[t])
         for node, step in self.numbered:
             if node in self.crown:
                 right = self.array_of(step.right) if step.right != ALONE else 0
-                self.value_arrays[node] = self.builder.multiply(
-                    self.array_of(step.left), right, self.scopes[node]
-                )
+                left = self.array_of(step.left)
+                self.value_arrays[node] = self.builder.multiply(left, right, self.scopes[node])
         for root in self.tree.roots:
             if root in self.crown:
-                self.values[root] = self.circuit.place(
-                    (), self.builder.write(self.value_arrays[root])
-                )
+                place = self.builder.write(self.value_arrays[root])
+                self.values[root] = self.circuit.place((), place)
 
     def array_of(self, node: int) -> int:
         """The value of a node of the crown, or just below it: in the buffer or the tables."""
         if node not in self.value_arrays:
-            self.value_arrays[node] = self.read_array(node)
+            if node in self.values:
+                tensor, source = self.values[node], self.builder.inputs
+                scope, place = self.circuit.variables[tensor], self.circuit.places[tensor]
+            else:
+                scope, _, start, _ = self.leaves.leaves[node]
+                assert start is not None
+                place, source = start, self.builder.tables
+            self.value_arrays[node] = self.builder.read(scope, place, source)
         return self.value_arrays[node]
 
-    def read_array(self, node: int) -> int:
-        if node in self.values:
-            tensor = self.values[node]
-            place = self.circuit.places[tensor]
-            return self.builder.read(self.circuit.variables[tensor], place, self.builder.inputs)
-        leaf = self.leaves.leaves[node]
-        assert leaf.start is not None
-        return self.builder.read(leaf.scope, leaf.start, self.builder.tables)
-
-    def go_down(self, wanted: set[int]) -> None:
-        needed = needed_nodes(self.numbered, wanted)
+    def go_down(self, wanted: Iterable[int]) -> None:
+        needed = set(wanted)
+        for node, step in self.numbered:
+            if step.left in needed or step.right in needed:
+                needed.add(node)
         for root in self.tree.roots:
             self.gradients[root] = self.gradient_arrays[root] = 0
         for node, step in reversed(self.numbered):
@@ -246,52 +234,25 @@ class Lowering:
                     self.move_down(node, child, other)
 
     def move_down(self, parent: int, child: int, other: int) -> None:
-        if parent not in self.crown:
-            self.gradients[child] = self.tensor_below(parent, child, other)
-            return
-        self.gradient_arrays[child] = below = self.array_below(parent, child, other)
-        if child not in self.crown:
-            self.gradients[child] = self.circuit.place(
-                self.builder.scopes[below], self.builder.write(below)
-            )
-
-    def tensor_below(self, parent: int, child: int, other: int) -> int:
         """The gradient above times the value beside; under a root that value alone."""
-        above = self.gradients[parent]
-        if other == ALONE:
-            return above
-        kept = self.varying(child, self.circuit.variables[above], other)
-        if above == 0 and len(kept) == len(self.scopes[other]):
-            return self.values[other]
-        return self.circuit.add(kept, above, self.values[other])
-
-    def array_below(self, parent: int, child: int, other: int) -> int:
-        above = self.gradient_arrays[parent]
-        if other == ALONE:
-            return above
-        kept = self.varying(child, self.builder.scopes[above], other)
-        if above == 0 and len(kept) == len(self.scopes[other]):
-            return self.array_of(other)
-        return self.builder.multiply(above, self.array_of(other), kept)
-
-    def varying(self, child: int, above: Variables, other: int) -> Variables:
-        """The axes along which the gradient of the child is not constant."""
-        beside = self.scopes[other] if other != ALONE else ()
-        return tuple([v for v in self.scopes[child] if v in above or v in beside])
-
-
-def number_of(name: Any) -> int:
-    number: int = name
-    return number
-
-
-def needed_nodes(numbered: list[tuple[int, Contraction]], wanted: set[int]) -> set[int]:
-    """The wanted leaves and all above them."""
-    needed = set(wanted)
-    for node, step in numbered:
-        if step.left in needed or step.right in needed:
-            needed.add(node)
-    return needed
+        dense = parent in self.crown
+        gradients = self.gradient_arrays if dense else self.gradients
+        found = above = gradients[parent]
+        if other != ALONE:
+            scope = self.builder.scopes[above] if dense else self.circuit.variables[above]
+            beside = self.array_of(other) if dense else self.values[other]
+            present = {*scope, *self.scopes[other]}  # elsewhere the gradient is constant
+            kept = tuple([v for v in self.scopes[child] if v in present])
+            if above == 0 and len(kept) == len(self.scopes[other]):
+                found = beside
+            elif dense:
+                found = self.builder.multiply(above, beside, kept)
+            else:
+                found = self.circuit.add(kept, above, beside)
+        gradients[child] = found
+        if dense and child not in self.crown:
+            place = self.builder.write(found)
+            self.gradients[child] = self.circuit.place(self.builder.scopes[found], place)
 
 
 def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
@@ -310,7 +271,11 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
             found[child] = found[node]
     leaf_roots = np.array([found[leaf] for leaf in range(tree.leaf_count)], np.int32)
     leaves = lowering.leaves
-    places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
+    places = [last.starts[lowering.values[root]] for root in tree.roots]
+    states = np.full((len(unary), max(lowering.sizes, default=1)), ZERO, np.int32)
+    for v, tensor in enumerate(unary):
+        size = lowering.sizes[v]
+        states[v, :size] = last.starts[tensor] + np.arange(size)
     values, gradients, roots = [], [], []
     for i, leaf in enumerate(lowering.leaves.leaves):
         if wanted is Outputs.ALL and leaf.start is not None:
@@ -326,7 +291,7 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
         up=first.tiles,
         down=last.tiles if lowering.first and len(last.tiles.starts) else None,
         roots=np.array(places, np.int32),
-        unary=unary_places(lowering.sizes, [last.starts[t] for t in unary]),
+        unary=states,
         unary_roots=leaf_roots[leaves.hosts],
         values=joined(values),
         gradients=joined(gradients),
@@ -334,11 +299,3 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
         crown=lowering.builder.finish() if lowering.first else None,
         lengths=Lengths(first.length, last.length),
     )
-
-
-def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
-    """(variable, state) to its place; zero beyond the states a variable has."""
-    places = np.full((len(starts), max(sizes, default=1)), ZERO, np.int32)
-    for v, start in enumerate(starts):
-        places[v, : sizes[v]] = np.arange(start, start + sizes[v])
-    return places

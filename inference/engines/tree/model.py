@@ -39,11 +39,7 @@ MOST_TERMS = 100_000
 # the walk over tiles that large plans need; JAX derives its gradient, the marginals.
 
 
-class ArrayRow(NamedTuple):
-    """Row `row` of array `array`."""
-
-    array: int
-    row: int
+ArrayRow = tuple[int, int]  # the number of an array, and a row of it
 
 
 class ProductShape(NamedTuple):
@@ -93,9 +89,8 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
         scopes.append(scope)
         inner = [child for child in (step.left, step.right) if child != ALONE]
         levels.append(1 + max(levels[child] for child in inner))
-        shape = shape_of(
-            structure, scope, scopes[step.left], scopes[step.right] if step.right != ALONE else ()
-        )
+        below = scopes[step.right] if step.right != ALONE else ()
+        shape = shape_of(structure, scope, scopes[step.left], below)
         waiting.setdefault((levels[-1], shape), []).append((number, step.left, step.right))
     if len(waiting) > MOST_BATCHES:
         return None
@@ -104,25 +99,27 @@ def lower_levels(structure: Structure, leaves: Leaves, plan: Plan) -> Levels | N
         members = sorted(waiting[_, shape], key=lambda member: places[member[1]])
         right = tuple([places[other] for _, _, other in members if other != ALONE])
         batches.append(Batch(shape, tuple([places[one] for _, one, _ in members]), right))
-        places |= {node: ArrayRow(count, row) for row, (node, _, _) in enumerate(members)}
+        places |= {node: (count, row) for row, (node, _, _) in enumerate(members)}
         count += 1
     roots = tuple([places[root] for root in plan.tree.roots])
-    return Levels(tuple(batches), roots, taken(structure, leaves), alone)
+    hosts, takes, start = np.array(leaves.hosts, np.intp), [], 0
+    for group in structure.groups:
+        factors = np.arange(start, start + len(group.scopes))
+        takes.append(tuple([hosts[variables] == factors for variables in group.scopes.T]))
+        start += len(factors)
+    return Levels(tuple(batches), roots, tuple(takes), alone)
 
 
 def leaf_places(
     structure: Structure, leaves: Leaves, alone: tuple[list[int], ...]
 ) -> dict[int, ArrayRow]:
     """Factors in the order of their groups, then the variables that have a leaf of their own."""
-    places = [
-        ArrayRow(g, row)
-        for g, group in enumerate(structure.groups)
-        for row in range(len(group.scopes))
-    ]
-    start = len(structure.groups)
-    by_variable = {
-        v: ArrayRow(start + k, row) for k, own in enumerate(alone) for row, v in enumerate(own)
-    }
+    places: list[ArrayRow] = []
+    for g, group in enumerate(structure.groups):
+        places += [(g, row) for row in range(len(group.scopes))]
+    by_variable: dict[int, ArrayRow] = {}
+    for k, own in enumerate(alone, len(structure.groups)):
+        by_variable |= {v: (k, row) for row, v in enumerate(own)}
     places += [by_variable[leaf.scope[0]] for leaf in leaves.leaves[len(places) :]]
     return dict(enumerate(places))
 
@@ -130,19 +127,8 @@ def leaf_places(
 def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> ProductShape:
     axes = {v: axis for axis, v in enumerate(dict.fromkeys([*out, *left, *right]))}
     sizes = tuple([structure.sizes[v] for v in axes])
-    return ProductShape(
-        tuple([axes[v] for v in left]), tuple([axes[v] for v in right]), len(out), sizes
-    )
-
-
-def taken(structure: Structure, leaves: Leaves) -> tuple[tuple[np.ndarray[Any, Any], ...], ...]:
-    hosts = np.array(leaves.hosts, np.intp)
-    found, start = [], 0
-    for group in structure.groups:
-        factors = np.arange(start, start + len(group.scopes))
-        found.append(tuple([hosts[variables] == factors for variables in group.scopes.T]))
-        start += len(factors)
-    return tuple(found)
+    lefts, rights = tuple([axes[v] for v in left]), tuple([axes[v] for v in right])
+    return ProductShape(lefts, rights, len(out), sizes)
 
 
 # ---- running
@@ -160,9 +146,8 @@ def log_partition_by_levels(
             product = product + aligned(rows(arrays, batch.right), shape.right, shape)
         axes = tuple(range(1 + shape.kept, 1 + len(shape.sizes)))
         arrays.append(log_sum_exp(product, axes, jnp) if axes else product)
-    total = sum(
-        [jnp.sum(rows(arrays, [root])) for root in levels.roots], jnp.zeros((), log_evidence.dtype)
-    )
+    sums = [jnp.sum(rows(arrays, [root])) for root in levels.roots]
+    total = sum(sums, jnp.zeros((), log_evidence.dtype))
     return jnp.where(jnp.isneginf(total), -jnp.inf, total)
 
 
@@ -177,31 +162,28 @@ def leaf_arrays(
             if own.any():
                 size = table.shape[axis]
                 evidence = jnp.where(own[:, None], log_evidence[variables, :size], 0.0)
-                whole = whole + evidence.reshape(
-                    -1, *[size if k == axis else 1 for k in range(1, table.ndim)]
-                )
+                shape = [size if k == axis else 1 for k in range(1, table.ndim)]
+                whole = whole + evidence.reshape(-1, *shape)
         arrays.append(whole)
-    return [
-        *arrays,
-        *[log_evidence[np.array(own), : structure.sizes[own[0]]] for own in levels.alone],
-    ]
+    for alike in levels.alone:
+        arrays.append(log_evidence[np.array(alike), : structure.sizes[alike[0]]])
+    return arrays
 
 
 def aligned(stacked: Array, axes: tuple[int, ...], shape: ProductShape) -> Array:
     """[rows, axes...] as [rows, all axes...], of length one where it has none."""
     order = sorted(range(len(axes)), key=axes.__getitem__)
     moved = jnp.transpose(stacked, (0, *[1 + k for k in order]))
-    return moved.reshape(
-        -1, *[size if axis in axes else 1 for axis, size in enumerate(shape.sizes)]
-    )
+    lengths = [size if axis in axes else 1 for axis, size in enumerate(shape.sizes)]
+    return moved.reshape(-1, *lengths)
 
 
 def rows(arrays: list[Array], places: Sequence[ArrayRow]) -> Array:
     """These rows one after the other."""
-    used = sorted({place.array for place in places})
+    used = sorted({array for array, _ in places})
     offsets = dict(zip(used, np.cumsum([0, *[len(arrays[k]) for k in used[:-1]]]), strict=True))
     whole = arrays[used[0]] if len(used) == 1 else jnp.concatenate([arrays[k] for k in used])
-    wanted = np.array([offsets[place.array] + place.row for place in places])
+    wanted = np.array([offsets[array] + row for array, row in places])
     first, step = int(wanted[0]), int(wanted[1] - wanted[0]) if len(wanted) > 1 else 1
     if step > 0 and (np.diff(wanted) == step).all():
         return jax.lax.slice_in_dim(whole, first, int(wanted[-1]) + 1, stride=step)
@@ -346,9 +328,5 @@ def check_shapes(structure: Structure, tables: Tables, log_evidence: Array) -> t
 
 
 def each_table(structure: Structure, tables: Tables) -> tuple[Array, ...]:
-    return tuple(
-        [
-            jnp.broadcast_to(table, shape)
-            for table, shape in zip(tables, structure.shapes, strict=True)
-        ]
-    )
+    pairs = zip(tables, structure.shapes, strict=True)
+    return tuple([jnp.broadcast_to(table, shape) for table, shape in pairs])

@@ -58,10 +58,8 @@ def walk(tiles: Tiles, buffer: Buffer, combine: Combine) -> Buffer:
 
     def turn(buffer: Buffer, tile: Tiles) -> tuple[Buffer, None]:
         out = combine(read(buffer, tile.left), read(buffer, tile.right))
-        written = jax.tree.map(
-            lambda x, y: lax.dynamic_update_slice(x, y, (tile.starts,)), buffer, out
-        )
-        return written, None
+        start = (tile.starts,)
+        return jax.tree.map(lambda x, y: lax.dynamic_update_slice(x, y, start), buffer, out), None
 
     return lax.scan(turn, buffer, tiles)[0]
 
@@ -137,11 +135,8 @@ def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     """The matrix products, and the buffer with their outputs at its end."""
     arrays: dict[int, Scaled] = {}
     for array, place, shape in crown.inputs:
-        end = place + prod(shape)
-        found = Wide(
-            buffer.mantissa[place:end].reshape(shape), buffer.exponent[place:end].reshape(shape)
-        )
-        arrays[array] = scaled_of_wide(found)
+        parts = [part[place : place + prod(shape)].reshape(shape) for part in buffer]
+        arrays[array] = scaled_of_wide(Wide(*parts))
     for array, place, shape in crown.tables:
         arrays[array] = scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
     for step in crown.steps:
@@ -166,12 +161,8 @@ def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
     one = Wide(jnp.ones((), buffer.mantissa.dtype), jnp.zeros((), jnp.int32))
     by_row = Wide(*[part[:, None] for part in read(totals, program.unary_roots)])
     unary = ratio(read(buffer, program.unary), one, by_row)
-    tables = ratio(
-        read(buffer, program.values),
-        read(buffer, program.gradients),
-        read(totals, program.value_roots),
-    )
-    return FlatMarginals(unary, tables)
+    values, gradients = read(buffer, program.values), read(buffer, program.gradients)
+    return FlatMarginals(unary, ratio(values, gradients, read(totals, program.value_roots)))
 
 
 class Programs(NamedTuple):
@@ -195,9 +186,8 @@ def derivative(
     programs, tables, log_evidence = primals
     _, tables_dot, evidence_dot = tangents
     fixed = isinstance(tables_dot, SymbolicZero)
-    log_z, marginals = partition_and_marginals(
-        programs.unary if fixed else programs.all, tables, log_evidence
-    )
+    program = programs.unary if fixed else programs.all
+    log_z, marginals = partition_and_marginals(program, tables, log_evidence)
     change = jnp.zeros((), log_z.dtype)
     if not isinstance(evidence_dot, SymbolicZero):
         change += jnp.vdot(marginals.unary, evidence_dot)
@@ -209,10 +199,6 @@ def derivative(
 log_partition.defjvp(derivative, symbolic_zeros=True)
 
 
-def plain_partition(program: TreeProgram, tables: Array, log_evidence: Array) -> Array:
-    return log_of_roots(program, fill(program, tables, log_evidence))
-
-
 def plain_marginals(
     program: TreeProgram, tables: Array, log_evidence: Array
 ) -> tuple[Array, FlatMarginals]:
@@ -220,7 +206,7 @@ def plain_marginals(
     return log_of_roots(program, buffer), marginals_of(program, buffer)
 
 
-partition_in_turn = in_turn(plain_partition)
+partition_in_turn = in_turn(lambda program, *given: log_of_roots(program, fill(program, *given)))
 marginals_in_turn = in_turn(plain_marginals)
 
 

@@ -41,9 +41,8 @@ class Structure:
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each group's array: factors first, then the states of their variables."""
-        return tuple(
-            [(len(g.scopes), *[self.sizes[v] for v in first_scope(g)]) for g in self.groups]
-        )
+        firsts = [(len(group.scopes), group.scopes[0].tolist()) for group in self.groups]
+        return tuple([(count, *[self.sizes[v] for v in first]) for count, first in firsts])
 
     @cached_property
     def most_states(self) -> int:
@@ -64,11 +63,6 @@ class Structure:
                 places.append(FactorPlace(tuple(scope), start))
                 start += prod(shape[1:])
         return tuple(places)
-
-
-def first_scope(group: FactorGroup) -> list[int]:
-    scope: list[int] = group.scopes[0].tolist()
-    return scope
 
 
 def verify_structure(structure: Structure) -> None:
@@ -113,23 +107,16 @@ def group_factors(graph: FactorGraph) -> Grouped:
     for i, factor in enumerate(graph.factors):
         members.setdefault(factor.log_values.shape, []).append(i)
     factors = graph.factors
-    scopes = [
-        [[number[v] for v in factors[i].variables] for i in inside] for inside in members.values()
-    ]
-    groups = [FactorGroup(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
-    tables = tuple(
-        [
-            np.stack([np.asarray(factors[i].log_values, np.float64) for i in g])
-            for g in members.values()
-        ]
-    )
-    rows = {
-        i: (g, row) for g, inside in enumerate(members.values()) for row, i in enumerate(inside)
-    }
+    groups, tables = [], []
+    rows = [(0, 0)] * len(factors)
+    for g, inside in enumerate(members.values()):
+        scopes = [[number[v] for v in factors[i].variables] for i in inside]
+        groups.append(FactorGroup(np.array(scopes, dtype=np.intp).reshape(len(scopes), -1)))
+        tables.append(np.stack([np.asarray(factors[i].log_values, np.float64) for i in inside]))
+        for row, i in enumerate(inside):
+            rows[i] = (g, row)
     structure = Structure(tuple(graph.sizes.values()), tuple(groups))
-    return Grouped(
-        structure, tables, tuple(graph.sizes), tuple([rows[i] for i in range(len(rows))])
-    )
+    return Grouped(structure, tuple(tables), tuple(graph.sizes), tuple(rows))
 
 
 def log_evidence_of(sizes: Mapping[Any, int], given: Given = None) -> Floats:
@@ -191,9 +178,7 @@ def lay_leaves(structure: Structure, outside: Collection[int] = ()) -> Leaves:
         scope, start = structure.factors[i] if i < count else (taken, None)
         entries = prod([structure.sizes[v] for v in scope])
         leaves[i] = Leaf(scope, place, start, taken)
-        sources.append(
-            np.full(entries, zero) if start is None else np.arange(start, start + entries)
-        )
+        sources.append(np.full(entries, zero) if start is None else start + np.arange(entries))
         place += entries
     for i in kept_out:
         leaves[i] = Leaf(structure.factors[i].scope, None, structure.factors[i].start, ())
