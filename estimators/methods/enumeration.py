@@ -16,16 +16,8 @@ import numpy as np
 from numpyro.distributions import Distribution
 
 from ..program import Path
-from .distributions import (
-    BERNOULLI,
-    CATEGORICAL,
-    class_probabilities,
-    distant,
-    element_log_prob,
-    element_shape,
-    peeled,
-    yes_probability,
-)
+from . import distributions
+from .distributions import BERNOULLI, CATEGORICAL
 from .method import EstimatorError, Method, Points
 
 LOG2_WAYS = 24
@@ -40,11 +32,11 @@ class Enumeration(Method):
     free: ClassVar[bool] = True
 
     def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        shape = element_shape(dist)
-        support = jnp.reshape(peeled(dist).enumerate_support(expand=False), -1)
+        shape = distributions.element_shape(dist)
+        support = jnp.reshape(distributions.peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        others = [axis + 1 for axis in distant(len(shape), local)]
+        others = [axis + 1 for axis in distributions.distant(len(shape), local)]
         return Points(values, weights=jnp.prod(element_mass(dist, values), others))
 
     @classmethod
@@ -54,14 +46,14 @@ class Enumeration(Method):
 
 def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
     """The probability of each element, whose gradients are right where it is zero."""
-    if isinstance(peeled(dist), BERNOULLI):
-        yes = yes_probability(dist)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        yes = distributions.yes_probability(dist)
         return jnp.where(values > 0, yes, 1 - yes)
-    if isinstance(peeled(dist), CATEGORICAL):
-        table = class_probabilities(dist)
+    if isinstance(distributions.peeled(dist), CATEGORICAL):
+        table = distributions.class_probabilities(dist)
         rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
         return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
-    return jnp.exp(element_log_prob(dist, values))
+    return jnp.exp(distributions.element_log_prob(dist, values))
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
@@ -90,7 +82,7 @@ def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -
         mass = jnp.take_along_axis(_marginals(step, given), points, 0)
     else:
         mass = jax.vmap(lambda path: step.mass({**given, step.name: path}, path))(points)
-    return jnp.prod(mass, [1 + axis for axis in distant(len(step.shape), local)])
+    return jnp.prod(mass, [1 + axis for axis in distributions.distant(len(step.shape), local)])
 
 
 def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:

@@ -16,18 +16,7 @@ from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
-from .distributions import (
-    apart,
-    class_probabilities,
-    element_log_prob,
-    element_shape,
-    everywhere,
-    peeled,
-    replaced,
-    sample,
-    together,
-    yes_probability,
-)
+from . import distributions
 from .method import Method, Points
 
 
@@ -49,20 +38,20 @@ class MeasureValued(Method):
     single: ClassVar[bool] = False
 
     def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        draw, sides = SPLITS[type(peeled(dist))](key, dist)
+        draw, sides = SPLITS[type(distributions.peeled(dist))](key, dist)
         draw = jax.lax.stop_gradient(draw)
-        own = element_log_prob(dist, draw)
-        total = everywhere(together(own, local), own.ndim, local)
-        first = jnp.ones_like(together(own, local))
+        own = distributions.element_log_prob(dist, draw)
+        total = distributions.everywhere(distributions.together(own, local), own.ndim, local)
+        first = jnp.ones_like(distributions.together(own, local))
         values, weights = [draw[None]], []
         for parameter, size, value, log_prob in sides:
             parameter = jnp.asarray(parameter, total.dtype)
             if value is None or log_prob is None:
-                first += together(lean(parameter, size * magic_box(total)), local)
+                first += distributions.together(lean(parameter, size * magic_box(total)), local)
             else:
                 gradient = size * magic_box(total - own + log_prob)
-                values.append(replaced(draw, value, local))
-                weights.append(apart(lean(parameter, gradient), local))
+                values.append(distributions.replaced(draw, value, local))
+                weights.append(distributions.apart(lean(parameter, gradient), local))
         return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
 
     @classmethod
@@ -70,14 +59,14 @@ class MeasureValued(Method):
         names = (
             "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
         )
-        if type(peeled(dist)) in SPLITS:
+        if type(distributions.peeled(dist)) in SPLITS:
             return ""
         return f"no pair of measures is known for it; there is one for {names}"
 
 
 def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
-    draw, yes = sample(dist, key), yes_probability(dist)
+    draw, yes = distributions.sample(dist, key), distributions.yes_probability(dist)
     sure, one = jnp.zeros_like(yes), jnp.ones_like(yes)
     up = Side(yes, one, jnp.ones_like(draw), sure)
     return draw, [up, Side(yes, -one, jnp.zeros_like(draw), sure)]
@@ -85,7 +74,7 @@ def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
 
 def _categorical(key: jax.Array, dist: Distribution) -> Split:
     """d p / d p_k = [x = k]: the gradients of all p_k add up to none."""
-    draw, table = sample(dist, key), class_probabilities(dist)
+    draw, table = distributions.sample(dist, key), distributions.class_probabilities(dist)
     sure = jnp.zeros(draw.shape, table.dtype)
     one, classes = jnp.ones_like(sure), range(table.shape[-1])
     return draw, [Side(table[..., k], one, jnp.full_like(draw, k), sure) for k in classes]
@@ -93,12 +82,12 @@ def _categorical(key: jax.Array, dist: Distribution) -> Split:
 
 def _binomial(key: jax.Array, dist: Distribution) -> Split:
     """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     probs = jnp.broadcast_to(base.probs, shape)
     count = jnp.broadcast_to(base.total_count, shape)
     fewer = numpyro_dist.BinomialProbs(probs, jnp.maximum(count - 1, 0))
     last, others = jax.random.split(key)
-    rest = sample(fewer, others)
+    rest = distributions.sample(fewer, others)
     more = jnp.asarray(jax.random.uniform(last, shape, probs.dtype) < probs, rest.dtype)
     log_prob, size = fewer.log_prob(rest), jnp.asarray(count, probs.dtype)
     up, down = Side(probs, size, rest + 1, log_prob), Side(probs, -size, rest, log_prob)
@@ -107,25 +96,28 @@ def _binomial(key: jax.Array, dist: Distribution) -> Split:
 
 def _geometric(key: jax.Array, dist: Distribution) -> Split:
     """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
-    probs = jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
+    probs = jnp.broadcast_to(distributions.peeled(dist).probs, distributions.element_shape(dist))
     first, second = jax.random.split(key)
-    draw = sample(dist, first)
-    longer = draw + sample(dist, second) + 1
+    draw = distributions.sample(dist, first)
+    longer = draw + distributions.sample(dist, second) + 1
     log_prob = jnp.log(longer) + 2 * jnp.log(probs) + xlog1py(longer - 1, -probs)
     return draw, [Side(probs, 1 / probs), Side(probs, -1 / probs, longer, log_prob)]
 
 
 def _poisson(key: jax.Array, dist: Distribution) -> Split:
     """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
-    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
-    draw = sample(dist, key)
+    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
+    draw = distributions.sample(dist, key)
     one = jnp.ones_like(rate)
-    return draw, [Side(rate, -one), Side(rate, one, draw + 1, element_log_prob(dist, draw))]
+    return draw, [
+        Side(rate, -one),
+        Side(rate, one, draw + 1, distributions.element_log_prob(dist, draw)),
+    ]
 
 
 def _exponential(key: jax.Array, dist: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
-    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
+    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
     draw, longer = _and_one_more(key, dist, rate)
     log_prob = numpyro_dist.Gamma(2.0, rate).log_prob(longer)
     return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, log_prob)]
@@ -133,7 +125,7 @@ def _exponential(key: jax.Array, dist: Distribution) -> Split:
 
 def _gamma(key: jax.Array, dist: Distribution) -> Split:
     """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
     draw, longer = _and_one_more(key, dist, rate)
     score = jnp.log(rate) - digamma(a) + jnp.log(draw)
@@ -146,7 +138,7 @@ def _and_one_more(
 ) -> tuple[jax.Array, jax.Array]:
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
-    draw = sample(dist, first)
+    draw = distributions.sample(dist, first)
     more = jax.random.exponential(second, rate.shape, rate.dtype) / rate
     return draw, jax.lax.stop_gradient(draw + more)
 
@@ -156,7 +148,7 @@ def _normal(key: jax.Array, dist: Distribution) -> Split:
     N) / sd: R Rayleigh, M Maxwell of both signs. Three normal numbers a, b, c make all: the first
     is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)
     a, b, c = jax.random.normal(key, (3, *shape), jnp.result_type(mean, sd))
     fixed = jax.lax.stop_gradient

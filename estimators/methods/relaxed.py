@@ -19,16 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution
 
-from .distributions import (
-    BERNOULLI,
-    CATEGORICAL,
-    class_log_probabilities,
-    log_odds,
-    log_prob,
-    peeled,
-    refuse_unless,
-    sample,
-)
+from . import distributions
+from .distributions import BERNOULLI, CATEGORICAL
 from .method import Method, Points
 
 FINITE = (*BERNOULLI, *CATEGORICAL)
@@ -50,7 +42,7 @@ class GumbelSoftmax(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -73,29 +65,29 @@ class StraightThrough(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
     """Logits with noise, whose sign or whose greatest entry is a draw of the distribution."""
-    if isinstance(peeled(dist), BERNOULLI):
-        odds = log_odds(dist)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        odds = distributions.log_odds(dist)
         return odds + jax.random.logistic(key, odds.shape, odds.dtype)
-    logits = class_log_probabilities(dist)
+    logits = distributions.class_log_probabilities(dist)
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
 def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
-    if isinstance(peeled(dist), BERNOULLI):
+    if isinstance(distributions.peeled(dist), BERNOULLI):
         return jax.nn.sigmoid(noise / heat)
     return jax.nn.softmax(noise / heat, -1)
 
 
 def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:
     """The draw of logits with noise, as a real number or a one-hot vector."""
-    if isinstance(peeled(dist), BERNOULLI):
+    if isinstance(distributions.peeled(dist), BERNOULLI):
         return jnp.asarray(noise > 0, noise.dtype)
     return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
 
@@ -113,9 +105,9 @@ class _Controlled(Method):
 
     def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         first, second = jax.random.split(key)
-        draw = sample(dist, first)
+        draw = distributions.sample(dist, first)
         given, free, hard = _noises(second, dist, draw)
-        box = log_prob(dist, draw)
+        box = distributions.log_prob(dist, draw)
         scale = jnp.asarray(self.scale, box.dtype)
         weights = jnp.stack([jnp.ones_like(scale), scale, -scale])
         shape = (3, *(dist.batch_shape[axis] for axis in local))
@@ -127,7 +119,7 @@ class _Controlled(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -173,15 +165,15 @@ def _noises(
     key: jax.Array, dist: Distribution, draw: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
-    if isinstance(peeled(dist), BERNOULLI):
-        logits = log_odds(dist)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        logits = distributions.log_odds(dist)
         hard = jnp.asarray(draw, logits.dtype)
         # the logit with logistic noise, given its sign s: s softplus(noise + softplus(s logit))
         sign = 2 * hard - 1
         noise = jax.random.logistic(key, logits.shape, logits.dtype)
         given = sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
     else:
-        logits = class_log_probabilities(dist)
+        logits = distributions.class_log_probabilities(dist)
         logits = jnp.maximum(logits, float(np.log(np.finfo(logits.dtype).tiny)) / 2)
         hard = jax.nn.one_hot(draw, logits.shape[-1], dtype=logits.dtype)
         # logits with Gumbel noise, given the greatest: -log(e_b + e_k / p_k), -log(e_b) for k = b

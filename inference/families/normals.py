@@ -6,18 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, multigammaln
 
-from .family import (
-    Array,
-    ConjugatePrior,
-    Family,
-    Usual,
-    dual_lower,
-    dual_symmetric,
-    is_positive_definite,
-    log_det,
-    lower,
-    symmetric,
-)
+from . import family
+from .family import Array, ConjugatePrior, Family, Usual
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -142,23 +132,23 @@ def multivariate_normal(size: int) -> Family:
     """
 
     def statistic(x: Array) -> Array:
-        return jnp.append(x, lower(jnp.outer(x, x)))
+        return jnp.append(x, family.lower(jnp.outer(x, x)))
 
     def from_usual(loc: Array, covariance_matrix: Array) -> Array:
         precision = inverse(covariance_matrix)
-        return jnp.append(precision @ loc, dual_lower(-precision / 2))
+        return jnp.append(precision @ loc, family.dual_lower(-precision / 2))
 
     def to_usual(theta: Array) -> Usual:
         covariance = inverse(precision_of(theta, size))
         return {"loc": covariance @ theta[:size], "covariance_matrix": covariance}
 
     def covariance_of_mean(mean: Array) -> Array:
-        return symmetric(mean[size:]) - jnp.outer(mean[:size], mean[:size])
+        return family.symmetric(mean[size:]) - jnp.outer(mean[:size], mean[:size])
 
     def slack(mean: Array) -> Array:
         """The least pivot of the covariance, relative to the second moment of its variable."""
         root = jnp.diagonal(jnp.linalg.cholesky(covariance_of_mean(mean)))
-        moments = jnp.diagonal(symmetric(mean[size:]))
+        moments = jnp.diagonal(family.symmetric(mean[size:]))
         return jnp.nan_to_num(jnp.min(root**2 / moments))
 
     def natural_of_mean(mean: Array) -> Array:
@@ -174,7 +164,7 @@ def multivariate_normal(size: int) -> Family:
         contains=lambda x: jnp.isfinite(x).all(),
         log_partition=lambda theta: multivariate_pieces(theta, size).sum(),
         in_domain=lambda theta: (
-            jnp.isfinite(theta).all() & is_positive_definite(precision_of(theta, size))
+            jnp.isfinite(theta).all() & family.is_positive_definite(precision_of(theta, size))
         ),
         slack=slack,
         from_usual=from_usual,
@@ -193,14 +183,16 @@ def inverse(matrix: Array) -> Array:
 
 
 def precision_of(theta: Array, size: int) -> Array:
-    return -2 * dual_symmetric(theta[size:])
+    return -2 * family.dual_symmetric(theta[size:])
 
 
 def multivariate_pieces(theta: Array, size: int) -> Array:
     """loc' P loc / 2 and -log |P| / 2."""
     precision = precision_of(theta, size)
     return (
-        jnp.stack([theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -log_det(precision)])
+        jnp.stack(
+            [theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -family.log_det(precision)]
+        )
         / 2
     )
 
@@ -219,7 +211,7 @@ def normal_wishart(size: int) -> ConjugatePrior:
 
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]
-        scatter = symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
+        scatter = family.symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
         return {
             "loc": loc,
             "count": nu[0],
@@ -231,11 +223,15 @@ def normal_wishart(size: int) -> ConjugatePrior:
         loc: Array, count: Array, concentration: Array, scale_matrix: Array
     ) -> tuple[Array, Array]:
         scatter = inverse(scale_matrix) + count * jnp.outer(loc, loc)
-        return jnp.append(count * loc, lower(scatter)), jnp.stack([count, concentration - 2 - size])
+        return jnp.append(count * loc, family.lower(scatter)), jnp.stack(
+            [count, concentration - 2 - size]
+        )
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, n, scale_matrix = to_usual(chi, nu).values()
-        wishart = n / 2 * (size * math.log(2) + log_det(scale_matrix)) + multigammaln(n / 2, size)
+        wishart = n / 2 * (size * math.log(2) + family.log_det(scale_matrix)) + multigammaln(
+            n / 2, size
+        )
         return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
 
     ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
@@ -260,40 +256,42 @@ def wishart(size: int) -> Family:
 
     def log_partition(theta: Array) -> Array:
         half = half_count(theta)
-        return multigammaln(half, size) - half * log_det(-dual_symmetric(theta[:-1]))
+        return multigammaln(half, size) - half * family.log_det(-family.dual_symmetric(theta[:-1]))
 
     def in_domain(theta: Array) -> Array:
         return (
             jnp.isfinite(theta).all()
             & (theta[-1] > -1)
-            & is_positive_definite(-dual_symmetric(theta[:-1]))
+            & family.is_positive_definite(-family.dual_symmetric(theta[:-1]))
         )
 
     def from_usual(concentration: Array, scale_matrix: Array) -> Array:
-        return jnp.append(dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2)
+        return jnp.append(
+            family.dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2
+        )
 
     def to_usual(theta: Array) -> Usual:
         return {
             "concentration": 2 * half_count(theta),
-            "scale_matrix": inverse(-2 * dual_symmetric(theta[:-1])),
+            "scale_matrix": inverse(-2 * family.dual_symmetric(theta[:-1])),
         }
 
     def slack(mean: Array) -> Array:
         """log |E X| - E log |X|, positive by Jensen's inequality."""
-        return jnp.nan_to_num(log_det(symmetric(mean[:-1])) - mean[-1])
+        return jnp.nan_to_num(family.log_det(family.symmetric(mean[:-1])) - mean[-1])
 
     def start(mean: Array) -> Array:
         """log |E X| - E log |X| is about size (size + 1) / 2 / concentration."""
         count = size - 1 + size * (size + 1) / 2 / slack(mean)
-        return from_usual(count, symmetric(mean[:-1]) / count)
+        return from_usual(count, family.symmetric(mean[:-1]) / count)
 
     return Family(
         name="Wishart",
         support=f"positive definite matrices of {size} rows",
         event_ndim=2,
-        statistic=lambda x: jnp.append(lower(x), log_det(x)),
+        statistic=lambda x: jnp.append(family.lower(x), family.log_det(x)),
         log_base=lambda x: jnp.zeros_like(x[0, 0]),
-        contains=lambda x: is_positive_definite(x) & (x == x.T).all(),
+        contains=lambda x: family.is_positive_definite(x) & (x == x.T).all(),
         log_partition=log_partition,
         in_domain=in_domain,
         slack=slack,

@@ -23,16 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.approximate import propagation
 from ..engines.approximate.layout import FactorBatch, greedy_colours
 from ..engines.approximate.messages import MessageSetting, Potentials, totals_of
 from ..engines.approximate.perturb import mode_by_cut
-from ..engines.approximate.propagation import (
-    DEFAULT,
-    PropagationOptions,
-    bethe,
-    propagate,
-    verify_options,
-)
+from ..engines.approximate.propagation import DEFAULT, PropagationOptions
 from ..engines.engine import Tables
 from ..engines.tree.structure import Structure
 from ..errors import InferenceError
@@ -252,7 +247,7 @@ def bethe_log_partition(
 ) -> Bethe:
     """`log_evidence` is `[variables, most states]`, as for the exact engines."""
     verify_tables(structure, tables)
-    verify_options(options)
+    propagation.verify_options(options)
     setting = MessageSetting("sum", options.schedule, scaled=False, zeros=True)
     potentials, constant = potentials_of(structure, tables, log_evidence)
     held = jax.tree.map(jax.lax.stop_gradient, potentials)
@@ -262,9 +257,11 @@ def bethe_log_partition(
         jnp.asarray(options.tolerance, dtype),
         jnp.asarray(options.max_iterations, jnp.int32),
     )
-    fixed = propagate(held, *limits, setting=setting)
+    fixed = propagation.propagate(held, *limits, setting=setting)
     messages = jax.tree.map(jax.lax.stop_gradient, fixed.messages)
-    value = bethe(potentials, messages, totals_of(potentials, messages, setting), setting)
+    value = propagation.bethe(
+        potentials, messages, totals_of(potentials, messages, setting), setting
+    )
     return Bethe(constant + value, jax.lax.stop_gradient(fixed.residual))
 
 

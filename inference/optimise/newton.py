@@ -16,23 +16,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..factors.factor_graph import Floats
-from .method import (
-    Array,
-    Drift,
-    Loss,
-    Minimiser,
-    State,
-    Verdict,
-    asked_of,
-    eps_of,
-    judge,
-    largest,
-    next_drift,
-    no_drift,
-    not_finite,
-    rounding,
-    tolerance_for,
-)
+from . import method
+from .method import Array, Drift, Loss, Minimiser, State, Verdict
 
 HALVINGS = 50
 ENOUGH = 1e-4  # of the fall that the gradient promises
@@ -64,17 +49,17 @@ class Newton(Minimiser):
         flat, _ = ravel_pytree(raw)
         nothing, zero = jnp.zeros((), jnp.int32), jnp.zeros((), flat.dtype)
         value, stalled = zero + jnp.inf, jnp.asarray(False)
-        memory = Curved(jnp.zeros_like(flat), zero, nothing, zero, stalled, no_drift(flat))
+        memory = Curved(jnp.zeros_like(flat), zero, nothing, zero, stalled, method.no_drift(flat))
         return self.advance(State(nothing - 1, raw, value, value, memory))
 
     def advance(self, state: State) -> State:
-        tolerance = tolerance_for(state.raw, self.tolerance)
+        tolerance = method.tolerance_for(state.raw, self.tolerance)
         after: State = advance(self.loss, self.data, tolerance, state)
         return after
 
     def verdict(self, state: State) -> Verdict | None:
         memory: Curved = state.memory
-        found = not_finite(state) or judge(
+        found = method.not_finite(state) or method.judge(
             state, self.tolerance, memory.drift, float(memory.decrement) / 2
         )
         if found is None and bool(memory.stalled):
@@ -104,9 +89,11 @@ def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
     point = flat + size * memory.direction
     value, gradient = jax.value_and_grad(at)(point)
     direction, decrement, flats, lowest = curve(hessian(at, point, data), gradient, point)
-    drift = next_drift(memory.drift, direction, point, gradient, asked_of(value, tolerance))
+    drift = method.next_drift(
+        memory.drift, direction, point, gradient, method.asked_of(value, tolerance)
+    )
     curved = Curved(direction, decrement, flats, lowest, size == 0, drift)
-    return State(state.step + 1, unravel(point), value, largest(gradient), curved)
+    return State(state.step + 1, unravel(point), value, method.largest(gradient), curved)
 
 
 def search(at: Any, flat: Array, value: Array, direction: Array, decrement: Array) -> Array:
@@ -115,7 +102,7 @@ def search(at: Any, flat: Array, value: Array, direction: Array, decrement: Arra
     def too_long(trial: tuple[Array, Array]) -> Array:
         size, halvings = trial
         there = at(flat + size * direction)
-        enough = there <= value - ENOUGH * size * decrement + rounding(value)
+        enough = there <= value - ENOUGH * size * decrement + method.rounding(value)
         return ~(enough & jnp.isfinite(there)) & (halvings < HALVINGS) & jnp.isfinite(value)
 
     start = jnp.ones_like(value), jnp.zeros((), jnp.int32)
@@ -136,20 +123,23 @@ def hessian(at: Any, point: Array, data: Any) -> Array:
 
 def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, Array, Array]:
     """The direction -|H|^-1 g, its decrement, what is flat (to rounding), lowest eigenvalue."""
-    safe = jnp.where(
-        jnp.isfinite(matrix).all(), (matrix + matrix.T) / 2, jnp.eye(point.size, dtype=point.dtype)
-    )
+    identity = jnp.eye(point.size, dtype=point.dtype)
+    safe = jnp.where(jnp.isfinite(matrix).all(), (matrix + matrix.T) / 2, identity)
     values, vectors = jnp.linalg.eigh(safe)
-    highest = largest(values)
-    is_flat = jnp.abs(values) <= 8 * point.size * eps_of(point) * highest
+    highest = method.largest(values)
+    is_flat = jnp.abs(values) <= 8 * point.size * method.eps_of(point) * highest
     along = vectors.T @ gradient
-    steepest = jnp.maximum(highest, largest(gradient) / (1 + largest(point)))
+    steepest = jnp.maximum(highest, method.largest(gradient) / (1 + method.largest(point)))
     steps = along / jnp.where(is_flat, jnp.where(steepest > 0, steepest, 1), jnp.abs(values))
     lowest = jnp.min(jnp.where(is_flat, 0, values), initial=0.0)
     return -vectors @ steps, along @ steps, is_flat.sum(dtype=jnp.int32), lowest
 
 
 EXPOSED = 1e-6  # share of a number's dependence on raw that lies along flat directions
+NO_NUMBERS = (
+    "the second derivatives are no numbers here, so there are no standard errors: is a "
+    "probability zero?"
+)
 
 
 # ---- Standard errors: roots of the diagonal of J H^-1 J', from the observed information
@@ -171,18 +161,20 @@ class StandardErrors(NamedTuple):
     reason: str
 
 
-def identity(raw: Any) -> Any:
-    return raw
-
-
 def standard_errors(
-    loss: Loss, raw: Any, data: Any = None, constrain: Callable[[Any], Any] = identity
+    loss: Loss, raw: Any, data: Any = None, constrain: Callable[[Any], Any] = lambda raw: raw
 ) -> StandardErrors:
     """Of constrain(raw) where the loss, minus a log-likelihood or log-posterior, is least."""
     matrix, jacobian = map(np.asarray, information(loss, constrain, data, raw))
     if not np.isfinite(matrix).all():
-        return unknown_errors(constrain(raw), len(matrix))
-    values, vectors = scaled_eigen(matrix)
+        unknown = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), constrain(raw))
+        nothing = jax.tree.map(jnp.isfinite, unknown), np.zeros((0, len(matrix)))
+        return StandardErrors(unknown, *nothing, NO_NUMBERS)
+    # V' H V is diagonal, H scaled to a unit diagonal: free of units
+    diagonal = np.diag(matrix)
+    scales = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 * scales * scales[:, None])
+    vectors = scales[:, None] * vectors
     cutoff = len(matrix) * np.finfo(matrix.dtype).eps ** 0.75 * np.abs(values).max(initial=0.0)
     good, flat = values > cutoff, np.abs(values) <= cutoff
     along = jacobian @ vectors
@@ -196,15 +188,6 @@ def standard_errors(
     return StandardErrors(found, jax.tree.map(jnp.isfinite, found), directions, reason)
 
 
-def unknown_errors(reported: Any, size: int) -> StandardErrors:
-    errors = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), reported)
-    reason = (
-        "the second derivatives are no numbers here, so there are no standard errors: is a "
-        "probability zero?"
-    )
-    return StandardErrors(errors, jax.tree.map(jnp.isfinite, errors), np.zeros((0, size)), reason)
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def information(
     loss: Loss, constrain: Callable[[Any], Any], data: Any, raw: Any
@@ -213,14 +196,6 @@ def information(
     flat, unravel = ravel_pytree(raw)
     jacobian = jax.jacfwd(lambda point: ravel_pytree(constrain(unravel(point)))[0])(flat)
     return hessian(lambda point: loss(unravel(point), data), flat, data), jacobian
-
-
-def scaled_eigen(matrix: Floats) -> tuple[Floats, Floats]:
-    """Values and vectors V with V' H V diagonal, H scaled to a unit diagonal: free of units."""
-    diagonal = np.diag(matrix)
-    scales = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 * scales * scales[:, None])
-    return values, scales[:, None] * vectors
 
 
 def explain(flat: int, negative: int, exposed: int) -> str:

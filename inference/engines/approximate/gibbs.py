@@ -19,16 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    verify_factor,
-    verify_known,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Given, Name
 from ..numpy.functionals import Moments, Term
 from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
 from .layout import FactorLayout, lay_out
@@ -278,7 +270,7 @@ def infer_joint_gibbs(
     graph: FactorGraph, variables: Sequence[Name], given: Given = None, *, seed: int = 0
 ) -> Approximation:
     """P(v1, v2, ... | given) as frequencies, axes in the order asked."""
-    verify_known(graph.sizes, variables)
+    factor_graph.verify_known(graph.sizes, variables)
     if len(set(variables)) < len(variables):
         raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
     shape = tuple([graph.sizes[v] for v in variables])
@@ -303,7 +295,9 @@ def infer_moments_gibbs(
 ) -> Approximation:
     """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
     for term in terms:
-        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+        factor_graph.verify_factor(
+            graph.sizes, Factor(tuple(term.variables), np.asarray(term.values))
+        )
     run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
     values: Floats = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]))
     visited = visits(run, [v for term in terms for v in term.variables])

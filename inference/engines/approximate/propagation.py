@@ -16,26 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
+from . import messages as bp
 from .blocks import improve
 from .layout import FactorLayout, lay_out, soft_columns
-from .messages import (
-    Messages,
-    MessageSetting,
-    Potentials,
-    ProductKind,
-    Schedule,
-    add_up,
-    changes,
-    contract_others,
-    first_messages,
-    fits_scaled,
-    largest,
-    next_messages,
-    outgoing_messages,
-    potentials_of,
-    send_largest,
-    totals_of,
-)
+from .messages import Messages, MessageSetting, Potentials, ProductKind, Schedule
 from .results import Approximation
 
 CLOSE = 1e-9
@@ -79,20 +63,20 @@ def propagate(
         count = jnp.minimum(EVERY, max_iterations - state.iterations)
 
         def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
-            return next_messages(potentials, last[0], damping, setting), last[0]
+            return bp.next_messages(potentials, last[0], damping, setting), last[0]
 
         new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
-        return FixedPoint(new, state.iterations + count, largest(changes(new, old)))
+        return FixedPoint(new, state.iterations + count, bp.largest(bp.changes(new, old)))
 
     def bulk_round(state: FixedPoint) -> FixedPoint:
-        new = next_messages(potentials, state.messages, damping, setting)
-        sent, top = send_largest(new, state.messages)
+        new = bp.next_messages(potentials, state.messages, damping, setting)
+        sent, top = bp.send_largest(new, state.messages)
         return FixedPoint(sent, state.iterations + 1, top)
 
     def going(state: FixedPoint) -> Array:
         return (state.residual > tolerance) & (state.iterations < max_iterations)
 
-    messages, none = first_messages(potentials, setting), jnp.zeros_like(max_iterations)
+    messages, none = bp.first_messages(potentials, setting), jnp.zeros_like(max_iterations)
     step = rounds if setting.schedule == "flooding" else bulk_round
     return jax.lax.while_loop(going, step, FixedPoint(messages, none, jnp.full((), jnp.inf)))
 
@@ -104,7 +88,7 @@ def read_messages(
     """Log beliefs, not normalised, and the Bethe value; from the potentials as logarithms."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
-    totals = totals_of(potentials, logs, in_logs)
+    totals = bp.totals_of(potentials, logs, in_logs)
     return totals, bethe(potentials, logs, totals, in_logs)
 
 
@@ -116,14 +100,14 @@ def bethe(
     their maxima, for the mode). No message changes it to first order at a fixed point.
     """
     arithmetic = setting.arithmetic
-    outgoing = outgoing_messages(potentials, messages, setting)
-    value = jnp.sum(add_up(arithmetic, totals))
+    outgoing = bp.outgoing_messages(potentials, messages, setting)
+    value = jnp.sum(bp.add_up(arithmetic, totals))
     for group, inward, out in zip(potentials.groups, messages, outgoing, strict=True):
         value += jnp.sum(
-            add_up(arithmetic, contract_others(arithmetic, group.logs, out, 0) + out[0])
+            bp.add_up(arithmetic, bp.contract_others(arithmetic, group.logs, out, 0) + out[0])
         )
         for m, o in zip(inward, out, strict=True):
-            value -= jnp.sum(add_up(arithmetic, m + o))
+            value -= jnp.sum(bp.add_up(arithmetic, m + o))
     return value
 
 
@@ -132,9 +116,9 @@ def expected_score(potentials: Potentials, messages: Messages, *, setting: Messa
     """sum_v E[unary_v] + sum_f E[log f] under the beliefs, that of f being f prod_v m_v->f."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
-    value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
+    value = mean_of(potentials.unary, bp.totals_of(potentials, logs, in_logs), 1)
     for group, out in zip(
-        potentials.groups, outgoing_messages(potentials, logs, in_logs), strict=True
+        potentials.groups, bp.outgoing_messages(potentials, logs, in_logs), strict=True
     ):
         belief = group.logs
         for axis, message in enumerate(out):
@@ -182,9 +166,9 @@ def run(
     verify_options(options)
     layout = lay_out(graph, given)
     setting = MessageSetting(
-        product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
+        product, options.schedule, product == "sum" and bp.fits_scaled(layout), layout.has_zeros
     )
-    potentials = potentials_of(layout, setting)
+    potentials = bp.potentials_of(layout, setting)
     limits = (
         jnp.float64(options.damping),
         jnp.float64(options.tolerance),

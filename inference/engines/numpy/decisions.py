@@ -7,15 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    impossible,
-    verify_known,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
 from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING, k_best
 from ...planning.orders import bits, mask_of
 from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
@@ -148,7 +141,7 @@ def infer_mode(
     values = run_upward(plan, bound.log_leaves(), lambda product: MODE.semiring, np)
     score = float(total_of(plan, values, MODE.semiring, np))
     if score == -np.inf:
-        raise impossible(bound.evidence)
+        raise factor_graph.impossible(bound.evidence)
     found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), lambda product: True)
     return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
 
@@ -161,7 +154,7 @@ def infer_marginal_mode(
     memory: int | None = None,
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
-    verify_known(graph.sizes, variables)
+    factor_graph.verify_known(graph.sizes, variables)
     bound = bind(graph, given, variables)
     asked = [v for v in variables if v not in bound.fixed]
     plan = plan_contraction(graph.sizes, bound.scopes, last=asked)
@@ -175,7 +168,7 @@ def infer_marginal_mode(
     values = run_upward(plan, bound.log_leaves(), lambda p: MAX_PLUS if maximises(p) else LOG, np)
     score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
-        raise impossible(bound.evidence)
+        raise factor_graph.impossible(bound.evidence)
     found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), maximises)
     states = {v: int(found[v][0]) if v in found else bound.fixed[v] for v in variables}
     return Configuration(states, score)
@@ -196,7 +189,7 @@ def infer_kbest(
     plan = ready_plan(bound, plan, memory, k=k)
     states, scores = best_configurations(plan, bound.log_leaves(), k)
     if not len(scores):
-        raise impossible(bound.evidence)
+        raise factor_graph.impossible(bound.evidence)
     found = []
     for i, score in enumerate(scores):
         row = {v: int(s[i]) for v, s in states.items()}

@@ -12,17 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Evidence,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    check_evidence,
-    verify_factor,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Given, Name
 from ...planning.plan import ALONE, Plan, plan_contraction
 from .kernels import einsum
 from .passes import BoundGraph, Upward, bind, collect
@@ -185,7 +176,9 @@ def sliced(
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
-        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+        factor_graph.verify_factor(
+            graph.sizes, Factor(tuple(term.variables), np.asarray(term.values))
+        )
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     places = [bound.index(tuple(t.variables)) for t in terms]
@@ -199,7 +192,7 @@ def infer_covariance(
     """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
     pass for each state of each term; no pair of terms has to share a clique.
     """
-    evidence = check_evidence(graph.sizes, given)
+    evidence = factor_graph.check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
     means = term_means(graph, terms, evidence, memory)

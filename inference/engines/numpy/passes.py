@@ -13,19 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...factors.factor_graph import (
-    Evidence,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    ScaledTable,
-    check_evidence,
-    factor_of_values,
-    impossible,
-    variables_of,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Evidence, Factor, FactorGraph, Floats, Given, Name, ScaledTable
 from ...factors.semirings import LOG
 from ...planning.plan import ALONE, Plan
 from .kernels import einsum
@@ -120,18 +109,21 @@ def bind(
     """Evidence sliced away, likelihoods as factors, a constant one for a variable without any;
     barren tables left out of a sum where only `needed` variables matter.
     """
-    evidence = check_evidence(graph.sizes, given)
+    evidence = factor_graph.check_evidence(graph.sizes, given)
     fixed = evidence.hard
     if graph.single_states:
         fixed = fixed | dict.fromkeys(graph.single_states, 0)
-    extras = (*extras, *[factor_of_values((name,), v) for name, v in evidence.soft.items()])
+    extras = (
+        *extras,
+        *[factor_graph.factor_of_values((name,), v) for name, v in evidence.soft.items()],
+    )
     positions: Sequence[int] = range(len(graph.factors))
     pruned: set[Name] = set()
     if needed is not None and graph.conditionals:
-        held = {*needed, *fixed, *variables_of([f.variables for f in extras])}
+        held = {*needed, *fixed, *factor_graph.variables_of([f.variables for f in extras])}
         positions, pruned = prune(graph, held)
     scopes = [graph.factors[i].variables for i in positions] + [f.variables for f in extras]
-    lonely = graph.sizes.keys() - variables_of(scopes) - fixed.keys() - pruned
+    lonely = graph.sizes.keys() - factor_graph.variables_of(scopes) - fixed.keys() - pruned
     if lonely:
         free = [v for v in graph.sizes if v in lonely]
         extras += tuple([Factor((v,), np.zeros(graph.sizes[v])) for v in free])
@@ -211,7 +203,7 @@ def collect(plan: Plan, bound: LeafSource) -> Upward:
     except RangeTooWideError:
         upward = collect_logs(plan, bound)
     if upward.log_partition == -np.inf:
-        raise impossible(bound.evidence)
+        raise factor_graph.impossible(bound.evidence)
     return upward
 
 

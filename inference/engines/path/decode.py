@@ -18,20 +18,9 @@ from jax.lax import scan
 
 from ...errors import InferenceError
 from ..engine import Decoded
+from . import layout
 from .functionals import score_by_time
-from .layout import (
-    Array,
-    ArrayLike,
-    Chain,
-    Domain,
-    Transition,
-    choose_domain,
-    keep_padding,
-    lay_out,
-    pair_at,
-    transitions,
-    verify_domain,
-)
+from .layout import Array, ArrayLike, Chain, Domain, Transition
 from .logs import log_backward
 from .scaled import Forward, finite_top, is_safe, run_reverse
 
@@ -40,7 +29,7 @@ TRIANGLE = 64
 
 def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Decoded:
     """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
     scores = score_by_time(chain, states[:, None, :])
     return Decoded(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
@@ -55,12 +44,12 @@ def best_to_go(chain: Chain) -> Array:
         if chain.same_pair:
             best = jnp.max(turned + ahead[:, :, None], axis=1)
         else:
-            best = jnp.max(pair_at(chain, step) + ahead[:, None, :], axis=2)
-        new = keep_padding(step.inside, unary + best - finite_top(ahead, (-1,)), unary)
+            best = jnp.max(layout.pair_at(chain, step) + ahead[:, None, :], axis=2)
+        new = layout.keep_padding(step.inside, unary + best - finite_top(ahead, (-1,)), unary)
         return new, new
 
     last = chain.unary[-1]
-    _, values = scan(retreat, last, (chain.unary[:-1], transitions(chain)), reverse=True)
+    _, values = scan(retreat, last, (chain.unary[:-1], layout.transitions(chain)), reverse=True)
     return jnp.concatenate([values, last[None]])
 
 
@@ -108,15 +97,15 @@ def sample(
     """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, .) c(.). States
     are 0 in the padding, and mean nothing where nothing is possible (log Z is -inf).
     """
-    verify_domain(domain)
-    chain, batch = lay_out(log_unary, log_pair, length)
+    layout.verify_domain(domain)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     shape = chain.steps, draws, chain.unary.shape[1]
     uniforms = jax.random.uniform(key, shape, chain.unary.dtype)
     if domain == "log":
         states = draw_in_logs(chain, uniforms)
     else:
         reverse = run_reverse(chain)
-        states = choose_domain(
+        states = layout.choose_domain(
             domain,
             lambda: is_safe(chain, reverse),
             lambda: draw_scaled(chain, reverse, uniforms),
@@ -204,7 +193,7 @@ def kbest(
     """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     values = best_to_go(chain)
     states, possible = enumerate_best(chain, values, k)
     by_time = jnp.moveaxis(states, 1, 0)
@@ -257,7 +246,7 @@ def departures(chain: Chain, values: Array, states: Array, after: Array) -> Arra
     best = jnp.max(terms, axis=-1, keepdims=True)
     elsewhere = states[:, :, None] != jnp.arange(chain.states)[None, None]
     allowed = (times > after[None])[:, :, None] & elsewhere & (terms > -inf) & (best > -inf)
-    allowed = keep_padding(chain.inside, allowed, False)
+    allowed = layout.keep_padding(chain.inside, allowed, False)
     return jnp.where(allowed, jnp.where(allowed, best, 0.0) - jnp.where(allowed, terms, 0.0), inf)
 
 

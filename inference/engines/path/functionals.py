@@ -5,16 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import InferenceError
-from .layout import (
-    Array,
-    ArrayLike,
-    Chain,
-    Domain,
-    lay_out,
-    masked_pair,
-    states_by_time,
-    verify_domain,
-)
+from . import layout
+from .layout import Array, ArrayLike, Chain, Domain
 from .scaled import finite_top
 from .sums import log_partition_by_batch
 
@@ -23,8 +15,8 @@ def score(
     log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike = None
 ) -> Array:
     """sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}] of `states` [draws..., batch..., T]."""
-    laid = lay_out(log_unary, log_pair, length)
-    by_time, shape = states_by_time(states, laid)
+    laid = layout.lay_out(log_unary, log_pair, length)
+    by_time, shape = layout.states_by_time(states, laid)
     return score_by_time(laid.chain, by_time).reshape(shape)
 
 
@@ -37,8 +29,8 @@ def log_prob(
     domain: Domain = "auto",
 ) -> Array:
     """score(x) - log Z of `states` [draws..., batch..., T]; -inf of the impossible (GM13)."""
-    laid = lay_out(log_unary, log_pair, length)
-    by_time, shape = states_by_time(states, laid)
+    laid = layout.lay_out(log_unary, log_pair, length)
+    by_time, shape = layout.states_by_time(states, laid)
     scores = score_by_time(laid.chain, by_time)
     log_z = log_partition_by_batch(domain, *laid.chain)[None]
     possible = jnp.broadcast_to(log_z > -jnp.inf, scores.shape) & (scores > -jnp.inf)
@@ -63,7 +55,7 @@ def entropy(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """H = log Z - E[score], [...]; 0 where nothing is possible (GM15)."""
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     return cross_entropy_by_batch(chain, chain, domain).reshape(batch)
 
 
@@ -103,8 +95,8 @@ def lay_out_both(
     other_pair: ArrayLike,
     length: ArrayLike,
 ) -> tuple[Chain, Chain, tuple[int, ...]]:
-    chain, batch = lay_out(log_unary, log_pair, length)
-    other, other_batch = lay_out(other_unary, other_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
+    other, other_batch = layout.lay_out(other_unary, other_pair, length)
     if chain.unary.shape != other.unary.shape or batch != other_batch:
         raise InferenceError(
             "two chains are compared on the same variables: unary potentials "
@@ -115,7 +107,7 @@ def lay_out_both(
 
 def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
     """log Z_q - E_p[score_q], without the tops of q's potentials: they would cost digits."""
-    pair = masked_pair(other)
+    pair = layout.masked_pair(other)
     unary, pair = other.unary - finite_top(other.unary, (-1,)), pair - finite_top(pair, (-2, -1))
     log_z = log_partition_by_batch(domain, unary, pair, other.inside, None)
     no_unary, no_pair = jnp.isneginf(unary), jnp.isneginf(pair)
@@ -127,7 +119,7 @@ def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
 
 def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:
     """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})], [B], for each (f, g): a derivative of log Z."""
-    verify_domain(domain)
+    layout.verify_domain(domain)
     shape = np.broadcast_shapes(chain.pair.shape, *[f.pair.shape for f in functions])
     pair = jnp.broadcast_to(chain.pair, shape)
 

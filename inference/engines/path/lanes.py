@@ -9,17 +9,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax.lax import scan, stop_gradient
 
-from .layout import (
-    FEW_STATES,
-    Array,
-    Chain,
-    Statistics,
-    keep_padding,
-    linked,
-    nothing_lost,
-    start_anew,
-    transitions,
-)
+from . import layout
+from .layout import FEW_STATES, Array, Chain, Statistics, linked
 from .scaled import finite_top, inverse, log_or_zero, pairs_are_narrow, spans_of
 
 FEWEST = 32
@@ -62,12 +53,14 @@ def run_forward(chain: Chain) -> Lanes:
     """a_{t+1}(j) = u_{t+1}(j) sum_i a_t(i) / |a_t| w(i, j)."""
     unary_top, pair_top = finite_top(chain.unary, (-1,)), finite_top(chain.pair, (-2, -1))
     unary, pair = turn(jnp.exp(chain.unary - unary_top)), jnp.exp(chain.pair - pair_top)[0, 0]
-    masks = chain.inside, chain.fresh, linked(transitions(chain))
+    masks = chain.inside, chain.fresh, linked(layout.transitions(chain))
     inside, fresh, real = (None if mask is None else turn(mask) for mask in masks)
 
     def advance(share: Array, read: tuple[Array, Array | None, Array | None]) -> Any:
         unary, inside, fresh = read
-        new = start_anew(fresh, keep_padding(inside, push(pair, share) * unary, share), unary)
+        new = layout.start_anew(
+            fresh, layout.keep_padding(inside, push(pair, share) * unary, share), unary
+        )
         return divided(new)
 
     def divided(message: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -87,16 +80,16 @@ def is_safe(chain: Chain, lanes: Lanes) -> Array:
 
     def messages_held() -> Array:
         messages = stop_gradient(lanes.shares * lanes.totals)
-        return nothing_lost(spans_of(chain, turn(lanes.unary_top), lanes.pair_top), messages)
+        return layout.nothing_lost(spans_of(chain, turn(lanes.unary_top), lanes.pair_top), messages)
 
     return pairs_are_narrow(chain, lanes.pair_top, messages_held)
 
 
 def log_partition_of(lanes: Lanes) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
-    logs = keep_padding(lanes.inside, log_or_zero(lanes.totals) + lanes.unary_top, 0.0)
+    logs = layout.keep_padding(lanes.inside, log_or_zero(lanes.totals) + lanes.unary_top, 0.0)
     tops = jnp.broadcast_to(lanes.pair_top[0], (logs.shape[0] - 1, 1, 1))
-    tops = jnp.broadcast_to(keep_padding(lanes.linked, tops, 0.0), logs[1:].shape)
+    tops = jnp.broadcast_to(layout.keep_padding(lanes.linked, tops, 0.0), logs[1:].shape)
     return jnp.sum(logs, axis=(0, 1)) + jnp.sum(tops, axis=(0, 1))
 
 
@@ -113,9 +106,9 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
         after, sums = last
         left, onward, alive, real = read
         right = after * onward
-        here = keep_padding(real, push(turned, right), alive)
+        here = layout.keep_padding(real, push(turned, right), alive)
         if sums is not None:
-            sums = sums + left[:, None] * keep_padding(real, right, 0.0)[None]
+            sums = sums + left[:, None] * layout.keep_padding(real, right, 0.0)[None]
         return (here, sums), here
 
     end = jnp.broadcast_to(alive[-1], (states, batch))
@@ -124,4 +117,4 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     (_, sums), found = scan(retreat, (end, nothing), reads, reverse=True)
     unary = lanes.shares * jnp.concatenate([found, end[None]])
     counts = None if sums is None else jnp.moveaxis(sums, -1, 0) * lanes.pair[None]
-    return Statistics(turn(keep_padding(lanes.inside, unary, 0.0)), counts)
+    return Statistics(turn(layout.keep_padding(lanes.inside, unary, 0.0)), counts)

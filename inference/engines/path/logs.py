@@ -7,18 +7,8 @@ import jax.numpy as jnp
 from jax.lax import scan
 
 from ...factors.semirings import log_sum_exp
-from .layout import (
-    Array,
-    Chain,
-    Sides,
-    Statistics,
-    Transition,
-    keep_padding,
-    linked,
-    pair_at,
-    start_anew,
-    transitions,
-)
+from . import layout
+from .layout import Array, Chain, Sides, Statistics, Transition
 
 sum_out = partial(log_sum_exp, xp=jnp)
 
@@ -49,13 +39,13 @@ def log_forward(chain: Chain) -> LogForward:
 
     def advance(message: Array, read: tuple[Array, Transition]) -> Any:
         unary, step = read
-        pushed = unary + sum_out(message[:, :, None] + pair_at(chain, step), (1,))
-        new, total = normalise(start_anew(step.fresh, pushed, unary))
-        new = keep_padding(step.inside, new, message)
-        return new, (new, keep_padding(step.inside, total, jnp.zeros_like(total)))
+        pushed = unary + sum_out(message[:, :, None] + layout.pair_at(chain, step), (1,))
+        new, total = normalise(layout.start_anew(step.fresh, pushed, unary))
+        new = layout.keep_padding(step.inside, new, message)
+        return new, (new, layout.keep_padding(step.inside, total, jnp.zeros_like(total)))
 
     first, total = normalise(chain.unary[0])
-    _, (messages, totals) = scan(advance, first, (chain.unary[1:], transitions(chain)))
+    _, (messages, totals) = scan(advance, first, (chain.unary[1:], layout.transitions(chain)))
     messages, totals = (
         jnp.concatenate([first[None], messages]),
         jnp.concatenate([total[None], totals]),
@@ -72,19 +62,19 @@ def log_backward(chain: Chain) -> Array:
 
     def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
-        new, _ = normalise(sum_out(pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
-        new = keep_padding(linked(step), new, 0.0)
+        new, _ = normalise(sum_out(layout.pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
+        new = layout.keep_padding(layout.linked(step), new, 0.0)
         return new, new
 
     last = jnp.zeros_like(chain.unary[-1])
-    _, messages = scan(retreat, last, (chain.unary[1:], transitions(chain)), reverse=True)
+    _, messages = scan(retreat, last, (chain.unary[1:], layout.transitions(chain)), reverse=True)
     return jnp.concatenate([messages, last[None]])
 
 
 def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
     """p(x_t = i) ~ a_t(i) b_t(i); 0 in the padding and where nothing is possible."""
     marginals = jnp.exp(normalise(forward.messages + backward)[0])
-    return keep_padding(chain.inside, marginals, 0.0)
+    return layout.keep_padding(chain.inside, marginals, 0.0)
 
 
 def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
@@ -97,7 +87,7 @@ def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
     def pair_marginal(_: None, read: PairRead) -> tuple[None, Array]:
         logs, _ = normalise(pair_logs(chain, read))
         found = jnp.exp(logs).reshape(-1, chain.states, chain.states)
-        real = linked(read.step)
+        real = layout.linked(read.step)
         return None, found if real is None else jnp.where(real[:, :, None], found, 0.0)
 
     _, pairs = scan(pair_marginal, None, pair_reads(chain, forward, backward))
@@ -111,7 +101,7 @@ def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Stati
         return Statistics(unary)
     reads = pair_reads(chain, forward, backward)
     _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
-    dead = keep_padding(linked(reads.step), jnp.isneginf(totals), True)
+    dead = layout.keep_padding(layout.linked(reads.step), jnp.isneginf(totals), True)
     right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
     if not chain.same_pair:
         return Statistics(unary, sides=Sides(reads.left, right, jnp.array(False)))
@@ -120,10 +110,10 @@ def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Stati
 
 
 def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
-    return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], transitions(chain))
+    return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], layout.transitions(chain))
 
 
 def pair_logs(chain: Chain, read: PairRead) -> Array:
     """log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j), [B, K K]."""
-    logs = read.left[:, :, None] + pair_at(chain, read.step) + read.right[:, None, :]
+    logs = read.left[:, :, None] + layout.pair_at(chain, read.step) + read.right[:, None, :]
     return logs.reshape(logs.shape[0], -1)

@@ -7,25 +7,8 @@ import jax.numpy as jnp
 from jax import custom_jvp
 from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
 
-from .layout import (
-    WIDE,
-    Array,
-    Chain,
-    Sides,
-    Statistics,
-    Transition,
-    exponent_range,
-    has_own_pairs,
-    keep_padding,
-    linked,
-    lowest_finite,
-    masked_pair,
-    nothing_lost,
-    pair_at,
-    start_anew,
-    sum_of_outer,
-    transitions,
-)
+from . import layout
+from .layout import WIDE, Array, Chain, Sides, Statistics, Transition
 
 
 class Weights(NamedTuple):
@@ -50,7 +33,7 @@ class Forward(NamedTuple):
 
 def weigh(chain: Chain) -> Weights:
     unary_top = finite_top(chain.unary, (-1,))
-    pair_top = finite_top(masked_pair(chain), (-2, -1))
+    pair_top = finite_top(layout.masked_pair(chain), (-2, -1))
     pair = jnp.exp(chain.pair - pair_top)[:, 0] if chain.same_pair else None
     turned = None if pair is None else jnp.swapaxes(pair, 1, 2)
     return Weights(jnp.exp(chain.unary - unary_top), unary_top, pair, turned, pair_top)
@@ -81,12 +64,12 @@ def weight_at(chain: Chain, weights: Weights, step: Transition) -> Array:
     if weights.pair is not None:
         return weights.pair
     top = dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
-    return jnp.exp(pair_at(chain, step) - top)
+    return jnp.exp(layout.pair_at(chain, step) - top)
 
 
 def all_weights(chain: Chain, weights: Weights) -> Array:
     """exp(pair - top), [1 or B, 1 or T-1, K, K]."""
-    return jnp.exp(masked_pair(chain) - weights.pair_top)
+    return jnp.exp(layout.masked_pair(chain) - weights.pair_top)
 
 
 def push(message: Array, weight: Array) -> Array:
@@ -117,11 +100,13 @@ def run_forward(chain: Chain) -> Forward:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
         new = push(message, weight_at(chain, weights, step)) * (unary * share)
-        new = start_anew(step.fresh, keep_padding(step.inside, new, message * share), unary)
+        new = layout.start_anew(
+            step.fresh, layout.keep_padding(step.inside, new, message * share), unary
+        )
         return new, new
 
     first = weights.unary[0]
-    _, rest = scan(advance, first, (weights.unary[1:], transitions(chain)))
+    _, rest = scan(advance, first, (weights.unary[1:], layout.transitions(chain)))
     messages = jnp.concatenate([first[None], rest])
     return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
 
@@ -134,11 +119,11 @@ def run_reverse(chain: Chain) -> Forward:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
         pulled = pull(chain, weights, step, message) * (unary * share)
-        new = keep_padding(linked(step), pulled, unary)
+        new = layout.keep_padding(layout.linked(step), pulled, unary)
         return new, new
 
     last = weights.unary[-1]
-    _, rest = scan(retreat, last, (weights.unary[:-1], transitions(chain)), reverse=True)
+    _, rest = scan(retreat, last, (weights.unary[:-1], layout.transitions(chain)), reverse=True)
     messages = jnp.concatenate([rest, last[None]])
     return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
 
@@ -148,8 +133,8 @@ def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
     logs = log_or_zero(forward.totals) + forward.weights.unary_top
     pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
     tops = jnp.broadcast_to(pair_top, (chain.steps - 1, *logs.shape[1:]))
-    logs = keep_padding(chain.inside, logs, 0.0)
-    tops = keep_padding(linked(transitions(chain)), tops, 0.0)
+    logs = layout.keep_padding(chain.inside, logs, 0.0)
+    tops = layout.keep_padding(layout.linked(layout.transitions(chain)), tops, 0.0)
     return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
 
 
@@ -158,22 +143,26 @@ def is_safe(chain: Chain, forward: Forward) -> Array:
     unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
 
     def messages_held() -> Array:
-        return nothing_lost(spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages))
+        return layout.nothing_lost(
+            spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages)
+        )
 
     return pairs_are_narrow(chain, pair_top, messages_held)
 
 
 def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Array]) -> Array:
     """(a), and the answer to (b) only where that fails."""
-    lowest = jnp.min(stop_gradient(masked_pair(chain) - pair_top), initial=0.0)
-    narrow = lowest >= -WIDE * exponent_range(chain.pair.dtype)
+    lowest = jnp.min(stop_gradient(layout.masked_pair(chain) - pair_top), initial=0.0)
+    narrow = lowest >= -WIDE * layout.exponent_range(chain.pair.dtype)
     return cond(narrow, lambda: jnp.array(True), otherwise)  # type: ignore[no-any-return]
 
 
 def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
     """The sum of the ranges of the finite potentials of the widest step."""
-    pair = stop_gradient(masked_pair(chain) - pair_top)
-    return -lowest_finite(pair) - lowest_finite(stop_gradient(chain.unary - unary_top))
+    pair = stop_gradient(layout.masked_pair(chain) - pair_top)
+    return -layout.lowest_finite(pair) - layout.lowest_finite(
+        stop_gradient(chain.unary - unary_top)
+    )
 
 
 class Smoothed(NamedTuple):
@@ -193,16 +182,16 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
     def retreat(ahead: Array, read: tuple[Array, Array, Transition]) -> Any:
         onward, share, step = read
         last = jnp.where(share > 0, 1.0, 0.0)
-        found = keep_padding(linked(step), pull(chain, weights, step, ahead), last)
+        found = layout.keep_padding(layout.linked(step), pull(chain, weights, step, ahead), last)
         return found * onward, (found, ahead)
 
     last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
     _, (found, right) = scan(
-        retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True
+        retreat, onward[-1], (onward[:-1], share[:-1], layout.transitions(chain)), reverse=True
     )
     unary = messages * share * jnp.concatenate([found, last[None]])
-    unary = keep_padding(chain.inside, unary, 0.0)
-    right = keep_padding(linked(transitions(chain)), right, 0.0)
+    unary = layout.keep_padding(chain.inside, unary, 0.0)
+    right = layout.keep_padding(layout.linked(layout.transitions(chain)), right, 0.0)
     return Smoothed(unary, (messages * share)[:-1], right)
 
 
@@ -224,8 +213,8 @@ def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Stati
     if not with_pairs:
         return Statistics(unary)
     if forward.weights.pair is not None:
-        return Statistics(unary, sum_of_outer(left, right) * forward.weights.pair)
-    if not has_own_pairs(chain):
+        return Statistics(unary, layout.sum_of_outer(left, right) * forward.weights.pair)
+    if not layout.has_own_pairs(chain):
         return Statistics(unary, sides=Sides(left, right, jnp.array(True)))
     top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
     left, right = log_or_zero(left), log_or_zero(right) - top

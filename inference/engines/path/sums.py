@@ -14,31 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from . import lanes
-from .layout import (
-    Array,
-    ArrayLike,
-    Chain,
-    Domain,
-    Statistics,
-    batch_first,
-    change_by_counts,
-    change_by_pair,
-    change_by_unary,
-    choose_domain,
-    lay_out,
-    verify_domain,
-)
+from . import lanes, layout, scaled
+from .layout import Array, ArrayLike, Chain, Domain, Statistics
 from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
-from .scaled import (
-    all_weights,
-    is_safe,
-    run_forward,
-    scaled_log_partition,
-    scaled_marginals,
-    scaled_statistics,
-    weigh,
-)
 
 Value = TypeVar("Value")
 LARGE = 2**16
@@ -104,8 +82,8 @@ def log_partition(
     """log sum_x exp(score(x)), [...]; -inf where nothing is possible (GM12, GM14). Of rows that
     hold several sequences, which start where `fresh` [..., T] says, the sum over these.
     """
-    verify_domain(domain, of_log_partition=True)
-    chain, batch = lay_out(log_unary, log_pair, length, fresh)
+    layout.verify_domain(domain, of_log_partition=True)
+    chain, batch = layout.lay_out(log_unary, log_pair, length, fresh)
     return log_partition_by_batch(domain, *chain).reshape(batch)
 
 
@@ -113,29 +91,33 @@ def unary_marginals(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
-    laid = lay_out(log_unary, log_pair, length)
-    return batch_first(marginals_by_batch(laid.chain, domain, with_pairs=False)[0], laid.batch)
+    laid = layout.lay_out(log_unary, log_pair, length)
+    return layout.batch_first(
+        marginals_by_batch(laid.chain, domain, with_pairs=False)[0], laid.batch
+    )
 
 
 def marginals(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Marginals:
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
-    laid = lay_out(log_unary, log_pair, length)
+    laid = layout.lay_out(log_unary, log_pair, length)
     unary, pair = marginals_by_batch(laid.chain, domain, with_pairs=True)
-    return Marginals(batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:]))
+    return Marginals(
+        layout.batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:])
+    )
 
 
 def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
     """[T, B, K] and, if asked, [B, T-1, K, K]."""
-    verify_domain(domain)
+    layout.verify_domain(domain)
     if domain == "log":
         return log_marginals(chain, with_pairs)
-    forward = run_forward(chain)
-    return choose_domain(
+    forward = scaled.run_forward(chain)
+    return layout.choose_domain(
         domain,
-        lambda: is_safe(chain, forward),
-        lambda: scaled_marginals(chain, forward, with_pairs),
+        lambda: scaled.is_safe(chain, forward),
+        lambda: scaled.scaled_marginals(chain, forward, with_pairs),
         lambda: log_marginals(chain, with_pairs),
     )
 
@@ -154,8 +136,8 @@ def log_partition_of(domain: Domain, chain: Chain) -> Array:
 
     if domain == "log":
         return in_logs()
-    scaled = scaled_pass(chain)
-    return choose_domain(domain, scaled.is_safe, scaled.log_partition, in_logs)  # type: ignore[no-any-return]
+    forward = scaled_pass(chain)
+    return layout.choose_domain(domain, forward.is_safe, forward.log_partition, in_logs)  # type: ignore[no-any-return]
 
 
 def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
@@ -169,11 +151,13 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
     )
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
-        change += change_by_unary(statistics, by_unary)
+        change += layout.change_by_unary(statistics, by_unary)
     if statistics.counts is not None:
-        change += change_by_counts(statistics.counts, by_pair)
+        change += layout.change_by_counts(statistics.counts, by_pair)
     if statistics.sides is not None:
-        change += change_by_pair(chain, statistics.sides, all_weights(chain, weigh(chain)), by_pair)
+        change += layout.change_by_pair(
+            chain, statistics.sides, scaled.all_weights(chain, scaled.weigh(chain)), by_pair
+        )
     return log_z, change
 
 
@@ -188,12 +172,12 @@ def log_partition_and_statistics(
         return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
 
     def in_scaled_numbers() -> tuple[Array, Statistics]:
-        return scaled.log_partition(), scaled.statistics(with_pairs)
+        return forward.log_partition(), forward.statistics(with_pairs)
 
     if domain == "log":
         return in_logs()
-    scaled = scaled_pass(chain)
-    return choose_domain(domain, scaled.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
+    forward = scaled_pass(chain)
+    return layout.choose_domain(domain, forward.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
 
 
 class ScaledPass(NamedTuple):
@@ -213,9 +197,9 @@ def scaled_pass(chain: Chain) -> ScaledPass:
             partial(lanes.log_partition_of, turned),
             partial(lanes.statistics_of, turned),
         )
-    forward = run_forward(chain)
+    forward = scaled.run_forward(chain)
     return ScaledPass(
-        partial(is_safe, chain, forward),
-        partial(scaled_log_partition, chain, forward),
-        partial(scaled_statistics, chain, forward),
+        partial(scaled.is_safe, chain, forward),
+        partial(scaled.scaled_log_partition, chain, forward),
+        partial(scaled.scaled_statistics, chain, forward),
     )

@@ -16,19 +16,8 @@ from ...errors import InferenceError, MemoryLimitError
 from ...planning.plan import default_memory_limit, format_bytes
 from ..engine import Decoded
 from ..path import decode as chain_decode
-from ..path import sums
-from ..path.layout import (
-    WIDE,
-    Array,
-    ArrayLike,
-    Domain,
-    as_floats,
-    choose_domain,
-    exponent_range,
-    lowest_positive,
-    nothing_lost,
-    verify_domain,
-)
+from ..path import layout, sums
+from ..path.layout import WIDE, Array, ArrayLike, Domain
 from ..path.scaled import finite_top
 from ..tree.circuit import STATIC
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
@@ -61,7 +50,7 @@ class SliceMarginals(NamedTuple):
 def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
     """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
     checked = check_slices(slices)
-    verify_domain(domain, of_log_partition=True)
+    layout.verify_domain(domain, of_log_partition=True)
     if is_plain_chain(checked):
         return sums.log_partition(*as_chain(checked), domain=domain)
     return log_partition_of_logs(plan_of(checked), domain, padded(checked))
@@ -70,7 +59,7 @@ def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros if impossible."""
     checked = check_slices(slices)
-    verify_domain(domain)
+    layout.verify_domain(domain)
     found = jax.grad(partial(log_partition, domain=domain))(checked).values
     pairs = zip(checked.scopes, found, strict=True)
     given = {scope[0][1]: own for scope, own in pairs if len(scope) == 1}
@@ -91,13 +80,13 @@ def mode(slices: Slices) -> Decoded:
 def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -> Array:
     """`draws` exact samples [draws, T, variables]; they mean nothing where nothing is possible."""
     checked = check_slices(slices)
-    verify_domain(domain)
+    layout.verify_domain(domain)
     if is_plain_chain(checked):
         return chain_decode.sample(key, *as_chain(checked), draws=draws, domain=domain)[..., None]
     plan = plan_of(checked)
     blocks = max(len(in_algebra(plan, algebra).blocks) for algebra in (SCALED, LOGS))
     uniforms = jax.random.uniform(key, (checked.steps + 1, blocks, draws), checked.values[0].dtype)
-    states = choose_domain(
+    states = layout.choose_domain(
         domain,
         lambda: is_safe(plan, padded(checked)),
         lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
@@ -139,7 +128,7 @@ def check_slices(slices: Slices) -> Slices:
             )
     single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
     missing = [v for v in range(len(slices.sizes)) if v not in single]
-    given = as_floats(*slices.values) if slices.values else []
+    given = layout.as_floats(*slices.values) if slices.values else []
     dtype = given[0].dtype if given else jnp.result_type(float)
     zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
     scopes = (*slices.scopes, *(((0, v),) for v in missing))
@@ -212,12 +201,12 @@ def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
 def is_safe(plan: SlicePlan, logs: Logs) -> Array:
     """(a) of layout.py, or (b): what is lost counts for at most the factors still to come."""
     reach = max([1, *reaches(plan.sizes, plan.scopes)])
-    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
+    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * layout.exponent_range(logs[0].dtype)
 
     def messages_held() -> Array:
         last, _, messages = run_slices(plan, SCALED, jax.lax.stop_gradient(logs), keep=True)
-        lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
-        return nothing_lost(spans(plan, logs, 0)[1], lowest)
+        lowest = jnp.minimum(layout.lowest_positive(messages), layout.lowest_positive(last))
+        return layout.nothing_lost(spans(plan, logs, 0)[1], lowest)
 
     return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
@@ -227,7 +216,7 @@ def log_partition_of_logs(plan: SlicePlan, domain: Domain, logs: Logs) -> Array:
     def total(algebra: Algebra) -> Array:
         return jnp.sum(run_slices(in_algebra(plan, algebra), algebra, logs, keep=False)[1])
 
-    return choose_domain(  # type: ignore[no-any-return]
+    return layout.choose_domain(  # type: ignore[no-any-return]
         domain, lambda: is_safe(plan, logs), lambda: total(SCALED), lambda: total(LOGS)
     )
 
@@ -246,7 +235,7 @@ def derivative(
         weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
         return log_z, pull_back(own, algebra, logs, messages, weight)
 
-    log_z, marginals = choose_domain(
+    log_z, marginals = layout.choose_domain(
         domain, lambda: is_safe(plan, logs), lambda: found(SCALED), lambda: found(LOGS)
     )
     changed = [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)]

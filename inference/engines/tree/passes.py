@@ -15,20 +15,10 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
+from . import numbers
 from .circuit import Tiles
 from .lowering import Crown, TreeProgram
-from .numbers import (
-    Scaled,
-    Wide,
-    logs_of_wide,
-    normalised,
-    ratio,
-    run_dense,
-    scaled_of_logs,
-    scaled_of_wide,
-    sum_of_products,
-    wide_of_logs,
-)
+from .numbers import Scaled, Wide
 
 Array = Any
 Buffer = Any
@@ -119,16 +109,18 @@ def with_zero(x: Array) -> Array:
 def wide_leaves(program: Sources, tables: Array, log_evidence: Array) -> Wide:
     """The beginning of the buffer: one, zero and the leaves."""
     logs = leaf_logs(program, tables, log_evidence)
-    return wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
+    return numbers.wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
 
 
 def fill(program: TreeProgram, tables: Array, log_evidence: Array) -> Wide:
     """The buffer after all walks."""
     leaves = wide_leaves(program, tables, log_evidence)
-    buffer: Wide = walk(program.up, lengthened(leaves, program.lengths.first), sum_of_products)
+    buffer: Wide = walk(
+        program.up, lengthened(leaves, program.lengths.first), numbers.sum_of_products
+    )
     if program.crown:
         buffer = lengthened(run_crown(program.crown, buffer, tables), program.lengths.second)
-    return walk(program.down, buffer, sum_of_products) if program.down else buffer
+    return walk(program.down, buffer, numbers.sum_of_products) if program.down else buffer
 
 
 def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
@@ -136,21 +128,21 @@ def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     arrays: dict[int, Scaled] = {}
     for array, place, shape in crown.inputs:
         parts = [part[place : place + prod(shape)].reshape(shape) for part in buffer]
-        arrays[array] = scaled_of_wide(Wide(*parts))
+        arrays[array] = numbers.scaled_of_wide(Wide(*parts))
     for array, place, shape in crown.tables:
-        arrays[array] = scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
+        arrays[array] = numbers.scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
     for step in crown.steps:
-        arrays[step.out] = run_dense(step, arrays[step.left], arrays[step.right])
+        arrays[step.out] = numbers.run_dense(step, arrays[step.left], arrays[step.right])
     outputs = [arrays[array] for array in crown.outputs]
     values = jnp.concatenate([out.values.reshape(-1) for out in outputs])
     exponents = jnp.concatenate([jnp.full(out.values.size, out.exponent) for out in outputs])
-    written = normalised(values, exponents)
+    written = numbers.normalised(values, exponents)
     joined = [jnp.concatenate(parts) for parts in zip(buffer, written, strict=True)]
     return Wide(*joined)
 
 
 def log_of_roots(program: TreeProgram, buffer: Wide) -> Array:
-    return jnp.sum(logs_of_wide(read(buffer, program.roots)))
+    return jnp.sum(numbers.logs_of_wide(read(buffer, program.roots)))
 
 
 def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
@@ -160,9 +152,9 @@ def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
     totals = Wide(jnp.where(possible, roots.mantissa, 0.0), roots.exponent)
     one = Wide(jnp.ones((), buffer.mantissa.dtype), jnp.zeros((), jnp.int32))
     by_row = Wide(*[part[:, None] for part in read(totals, program.unary_roots)])
-    unary = ratio(read(buffer, program.unary), one, by_row)
+    unary = numbers.ratio(read(buffer, program.unary), one, by_row)
     values, gradients = read(buffer, program.values), read(buffer, program.gradients)
-    return FlatMarginals(unary, ratio(values, gradients, read(totals, program.value_roots)))
+    return FlatMarginals(unary, numbers.ratio(values, gradients, read(totals, program.value_roots)))
 
 
 class Programs(NamedTuple):
