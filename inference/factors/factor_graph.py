@@ -66,8 +66,7 @@ class FactorGraph:
             return ()
         flat = np.concatenate([a.ravel() for a in logs])
         lengths = np.array([a.size for a in logs])
-        ends = np.cumsum(lengths)
-        starts = ends - lengths
+        starts = np.cumsum(lengths) - lengths
         highs = np.maximum.reduceat(flat, starts)
         wrong = ~(highs < np.inf)
         if wrong.any():
@@ -79,15 +78,11 @@ class FactorGraph:
         flat -= np.repeat(scales, lengths)
         lows = np.minimum.reduceat(np.where(np.isneginf(flat), 0.0, flat), starts)
         np.exp(flat, out=flat)
-        bounds = zip(
-            starts.tolist(), ends.tolist(), logs, scales.tolist(), lows.tolist(), strict=True
-        )
-        return tuple(
-            [
-                ScaledTable(flat[a:b].reshape(log.shape), scale, low)
-                for a, b, log, scale, low in bounds
-            ]
-        )
+        values = [
+            flat[a : a + log.size].reshape(log.shape) for a, log in zip(starts, logs, strict=True)
+        ]
+        rows = zip(values, scales.tolist(), lows.tolist(), strict=True)
+        return tuple([ScaledTable(*row) for row in rows])
 
     @cached_property
     def single_states(self) -> tuple[Name, ...]:
@@ -98,12 +93,9 @@ class FactorGraph:
         """Positions of the tables of a child given its parents; verified to sum to one."""
         directed = [i for i, f in enumerate(self.factors) if f.child is not None]
         for i in directed:
-            factor = self.factors[i]
-            table = self.tables[i]
-            totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(
-                table.log_scale
-            )
-            error = np.abs(totals - 1.0).max(initial=0.0)
+            factor, table = self.factors[i], self.tables[i]
+            totals = table.values.sum(factor.variables.index(factor.child))
+            error = np.abs(totals * np.exp(table.log_scale) - 1.0).max(initial=0.0)
             if error > NORMALISED_TO:
                 raise InferenceError(
                     f"the table of {factor.child!r} on {factor.variables} sums to one only within "
@@ -184,9 +176,8 @@ def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
                 raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
             evidence.soft[name] = mask
         else:
-            evidence.soft[name] = check_likelihood(
-                name, np.asarray(value, dtype=np.float64), sizes[name]
-            )
+            likelihood = np.asarray(value, dtype=np.float64)
+            evidence.soft[name] = check_likelihood(name, likelihood, sizes[name])
     return evidence
 
 

@@ -45,14 +45,6 @@ def namespace_of(x: Array) -> Namespace:
     return jnp
 
 
-def no_gradient(x: Array, xp: Namespace) -> Array:
-    if xp is np:
-        return x
-    from jax.lax import stop_gradient
-
-    return stop_gradient(x)
-
-
 def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
     """The axes merged into a last one."""
     moved = xp.moveaxis(x, axes, range(-len(axes), 0))
@@ -61,7 +53,11 @@ def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
 
 def log_sum_exp(x: Array, axes: Axes, xp: Namespace = np) -> Array:
     """log sum exp(x) (GM24); -inf, with gradient zero, where every term is -inf."""
-    top = no_gradient(xp.max(x, axis=axes, keepdims=True), xp)
+    top = xp.max(x, axis=axes, keepdims=True)
+    if xp is not np:
+        from jax.lax import stop_gradient
+
+        top = stop_gradient(top)
     top = xp.where(xp.isfinite(top), top, 0.0)
     mass = xp.sum(xp.exp(x - top), axis=axes)
     some = mass > 0
@@ -213,26 +209,13 @@ def lift_weight(width: int, x: Array, xp: Namespace) -> Array:
     return xp.concatenate([weight, xp.zeros((*x.shape, width - 1))], axis=-1)
 
 
-EXPECTATION = Semiring(
-    "expectation",
-    plus,
-    multiply_first,
-    np.zeros(2),
-    np.array([1.0, 0.0]),
-    total,
-    partial(lift_weight, 2),
-    event=1,
-)
-SECOND_EXPECTATION = Semiring(
-    "second-order expectation",
-    plus,
-    multiply_second,
-    np.zeros(4),
-    np.array([1.0, 0.0, 0.0, 0.0]),
-    total,
-    partial(lift_weight, 4),
-    event=1,
-)
+def expectation(name: str, width: int, multiply: Callable[..., Array]) -> Semiring:
+    zero, one = np.zeros(width), np.eye(width)[0]
+    return Semiring(name, plus, multiply, zero, one, total, partial(lift_weight, width), event=1)
+
+
+EXPECTATION = expectation("expectation", 2, multiply_first)
+SECOND_EXPECTATION = expectation("second-order expectation", 4, multiply_second)
 
 
 def with_value(weight: Array, value: Array, xp: Namespace = np) -> Array:
@@ -283,16 +266,11 @@ def user_semiring(
     def add_in(a: Array, b: Array, xp: Namespace) -> Array:
         return add(a, b)
 
-    return Semiring(
-        name,
-        add_in,
-        lambda a, b, xp: mul(a, b),
-        zero,
-        one,
-        folded(add_in),
-        lambda x, xp: lift(x),
-        verified=False,
-    )
+    def mul_in(a: Array, b: Array, xp: Namespace) -> Array:
+        return mul(a, b)
+
+    lift_in, reduce = lambda x, xp: lift(x), folded(add_in)
+    return Semiring(name, add_in, mul_in, zero, one, reduce, lift_in, verified=False)
 
 
 def verify_laws(
@@ -307,6 +285,7 @@ def verify_laws(
         return semiring.mul(x, y, xp)
 
     zero, one = (xp.broadcast_to(xp.asarray(x), a.shape) for x in (semiring.zero, semiring.one))
+    along = semiring.reduce(xp.stack([a, b, c]), (0,), xp)
     laws = {
         "addition is commutative": (add(a, b), add(b, a)),
         "addition is associative": (add(add(a, b), c), add(a, add(b, c))),
@@ -317,33 +296,14 @@ def verify_laws(
         "one is the unit of multiplication": (mul(a, one), a),
         "one is the unit of multiplication on the left": (mul(one, a), a),
         "zero annihilates": (mul(a, zero), zero),
-        "a sum along an axis is repeated addition": (
-            semiring.reduce(xp.stack([a, b, c]), (0,), xp),
-            add(add(a, b), c),
-        ),
+        "a sum along an axis is repeated addition": (along, add(add(a, b), c)),
     }
     for law, (left, right) in laws.items():
-        if not np.allclose(
-            np.asarray(left, dtype=np.float64),
-            np.asarray(right, dtype=np.float64),
-            rtol=tolerance,
-            atol=tolerance,
-        ):
+        sides = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if not np.allclose(*sides, rtol=tolerance, atol=tolerance):
             raise ValueError(f"semiring {semiring.name!r}: {law} fails: {left} against {right}")
 
 
-SEMIRINGS: dict[str, Semiring] = {
-    semiring.name: semiring
-    for semiring in (
-        PROBABILITY,
-        LOG,
-        MAX_PLUS,
-        MIN_PLUS,
-        BOOLEAN,
-        COUNTING,
-        EXPECTATION,
-        SECOND_EXPECTATION,
-        smoothed_max(0.5),
-        k_best(3),
-    )
-}
+PLAIN = PROBABILITY, LOG, MAX_PLUS, MIN_PLUS, BOOLEAN, COUNTING
+COMPOSITE = EXPECTATION, SECOND_EXPECTATION, smoothed_max(0.5), k_best(3)
+SEMIRINGS: dict[str, Semiring] = {semiring.name: semiring for semiring in PLAIN + COMPOSITE}

@@ -67,15 +67,11 @@ class Network:
 
     def factor_graph(self) -> FactorGraph:
         sizes: dict[Any, int] = {variable.name: len(variable.states) for variable in self.variables}
-        return FactorGraph(
-            sizes,
-            tuple(
-                factor_of_values(
-                    table.scope, table.values, table.child if self.is_bayesian else None
-                )
-                for table in self.tables
-            ),
-        )
+        factors = []
+        for table in self.tables:
+            child = table.child if self.is_bayesian else None
+            factors.append(factor_of_values(table.scope, table.values, child))
+        return FactorGraph(sizes, tuple(factors))
 
 
 def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:

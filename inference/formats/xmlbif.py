@@ -58,15 +58,13 @@ def _table(
     scope = (*((given.text or "").strip() for given in element.findall("GIVEN")), child)
     for name in scope:
         if name not in variables:
-            raise FormatError(
-                path, None, f"the definition of `{child}` names `{name}`, which is no variable"
-            )
+            reason = f"the definition of `{child}` names `{name}`, which is no variable"
+            raise FormatError(path, None, reason)
     shape = tuple(len(variables[name].states) for name in scope)
     words = _text(element, "TABLE").split()
     if len(words) != prod(shape):
-        raise FormatError(
-            path, None, f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
-        )
+        reason = f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
+        raise FormatError(path, None, reason)
     try:
         values, wrong = normalise_rows(np.reshape(list(map(float, words)), shape))
     except ValueError as error:

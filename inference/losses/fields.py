@@ -41,9 +41,8 @@ def score(structure: Structure, tables: Tables, states: Array) -> Array:
     verify_states(structure, states)
     total = jnp.zeros(states.shape[:-1], jnp.result_type(*tables))
     for group, table in zip(structure.groups, tables, strict=True):
-        total = total + jnp.sum(
-            table.reshape(-1)[places(group.scopes, table.shape, states)], axis=-1
-        )
+        read = table.reshape(-1)[places(group.scopes, table.shape, states)]
+        total = total + jnp.sum(read, axis=-1)
     return total
 
 
@@ -98,9 +97,8 @@ def conditional_logits(
             if factors.size:
                 first = places(group.scopes, table.shape, states, skip=axis)[..., factors, None]
                 steps = np.arange(table.shape[axis + 1], dtype=np.int32) * np.int32(stride)
-                read = table.reshape(-1)[
-                    first + jnp.broadcast_to(steps, (*first.shape[:-1], len(steps)))
-                ]
+                offsets = jnp.broadcast_to(steps, (*first.shape[:-1], len(steps)))
+                read = table.reshape(-1)[first + offsets]
                 logits = logits.at[..., group.scopes[factors, axis], : len(steps)].add(read)
     return logits
 
@@ -149,11 +147,10 @@ def sweep_gibbs(
     def sweep(number: int, states: Array) -> Array:
         for c, members in enumerate(classes):
             own = jax.random.fold_in(jax.random.fold_in(key, number), c)
-            logits = conditional_logits(structure, tables, states, members)[
-                ..., np.flatnonzero(members), :
-            ]
+            chosen = np.flatnonzero(members)
+            logits = conditional_logits(structure, tables, states, members)[..., chosen, :]
             drawn = jax.random.categorical(own, logits).astype(states.dtype)
-            states = states.at[..., np.flatnonzero(members)].set(drawn)
+            states = states.at[..., chosen].set(drawn)
         return states
 
     return jax.lax.fori_loop(0, sweeps, sweep, states)
@@ -185,9 +182,8 @@ def perturbed_loss(
     weights: Array | None = None,
 ) -> Array:
     """sum over rows of the bound of log Z - score(row), above -log-likelihood on average."""
-    losses = perturbed_log_partition(structure, solve, tables, key, samples) - score(
-        structure, tables, states
-    )
+    value = perturbed_log_partition(structure, solve, tables, key, samples)
+    losses = value - score(structure, tables, states)
     return jnp.sum(losses if weights is None else weights * losses)
 
 
@@ -207,16 +203,13 @@ def solve_by_cuts(structure: Structure) -> Solve:
 
 def graph_of(structure: Structure, tables: Tables, log_evidence: np.ndarray) -> FactorGraph:
     """Variables are named by their numbers; evidence is a factor of each."""
-    factors = [
-        Factor(tuple(scope), np.asarray(table[f], np.float64))
-        for group, table in zip(structure.groups, map(np.asarray, tables), strict=True)
-        for f, scope in enumerate(group.scopes.tolist())
-    ]
-    own = [
-        Factor((v,), np.asarray(log_evidence[v, :size], np.float64))
-        for v, size in enumerate(structure.sizes)
-    ]
-    return FactorGraph(dict(enumerate(structure.sizes)), (*factors, *own))
+    factors = []
+    for group, table in zip(structure.groups, tables, strict=True):
+        logs = np.asarray(table, np.float64)
+        factors += [Factor(tuple(s), logs[f]) for f, s in enumerate(group.scopes.tolist())]
+    for v, size in enumerate(structure.sizes):
+        factors.append(Factor((v,), np.asarray(log_evidence[v, :size], np.float64)))
+    return FactorGraph(dict(enumerate(structure.sizes)), tuple(factors))
 
 
 class Bethe(NamedTuple):
@@ -252,16 +245,12 @@ def bethe_log_partition(
     potentials, constant = potentials_of(structure, tables, log_evidence)
     held = jax.tree.map(jax.lax.stop_gradient, potentials)
     dtype = potentials.unary.dtype
-    limits = (
-        jnp.asarray(options.damping, dtype),
-        jnp.asarray(options.tolerance, dtype),
-        jnp.asarray(options.max_iterations, jnp.int32),
-    )
-    fixed = propagation.propagate(held, *limits, setting=setting)
+    limits = [jnp.asarray(limit, dtype) for limit in (options.damping, options.tolerance)]
+    rounds = jnp.asarray(options.max_iterations, jnp.int32)
+    fixed = propagation.propagate(held, *limits, rounds, setting=setting)
     messages = jax.tree.map(jax.lax.stop_gradient, fixed.messages)
-    value = propagation.bethe(
-        potentials, messages, totals_of(potentials, messages, setting), setting
-    )
+    totals = totals_of(potentials, messages, setting)
+    value = propagation.bethe(potentials, messages, totals, setting)
     return Bethe(constant + value, jax.lax.stop_gradient(fixed.residual))
 
 

@@ -158,17 +158,16 @@ def diagnose(found: Any, centred: Collection[str] = (), max_tree_depth: int = 10
     """All that the numbers of a run speak against; nothing when all is well."""
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else None
     posterior = group(found, "posterior")
-    facts = RunFacts(
-        posterior[[name for name, array in posterior.data_vars.items() if array.dtype.kind == "f"]],
-        stats,
-        tuple(centred),
-        max_tree_depth,
-    )
+    # finite variables are drawn afresh given the others: they mix as those do
+    real = [name for name, array in posterior.data_vars.items() if array.dtype.kind == "f"]
+    facts = RunFacts(posterior[real], stats, tuple(centred), max_tree_depth)
     return [advice for check in CHECKS for advice in check(facts)]
 
 
 def _divergences(facts: RunFacts) -> Iterator[Advice]:
-    count = _total(facts, "diverging")
+    if facts.stats is None or "diverging" not in facts.stats:
+        return
+    count = int(np.sum(facts.stats["diverging"].values))
     if not count:
         return
     what = f"{count} of {_draws(facts)} draws diverged, so parts of the posterior may be missing"
@@ -176,13 +175,10 @@ def _divergences(facts: RunFacts) -> Iterator[Advice]:
         names = " and ".join(f"`{name}`" for name in facts.centred)
         yield Advice(what, facts.centred, f"write `with noncentered` after the draw of {names}")
     else:
-        higher = next(
-            (a for a in ACCEPT if a > facts.posterior.attrs.get("target_accept", 0.0)), None
-        )
-        if higher:
-            remedy = f"take smaller steps (`target_accept={higher}`)"
-        else:
-            remedy = "write the model in other parameters"
+        asked = facts.posterior.attrs.get("target_accept", 0.0)
+        remedy = "write the model in other parameters"
+        if higher := [accept for accept in ACCEPT if accept > asked]:
+            remedy = f"take smaller steps (`target_accept={higher[0]}`)"
         yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
@@ -193,15 +189,13 @@ def _mixing(facts: RunFacts) -> Iterator[Advice]:
     bad = {name: value for name, value in worst.items() if value > RHAT}
     if bad:
         names = sorted(bad, key=lambda name: -bad[name])
-        what = (
-            f"chains disagree about {_list(names)} (R-hat up to {max(bad.values()):.3f}, above "
-            f"{RHAT})"
-        )
-        modes = (
-            "if chains sit in different modes, order or anchor what can be swapped (`with ordered`)"
-        )
-        remedy = f"run longer ({_longer(facts)}); {modes}"
-        yield Advice(what, tuple(names), remedy)
+        found = f"R-hat up to {max(bad.values()):.3f}, above {RHAT}"
+        longer = f"`draws={2 * facts.posterior.sizes['draw']}`"
+        if warmup := facts.posterior.attrs.get("warmup"):
+            longer = f"`warmup={2 * warmup}`, {longer}"
+        modes = "if chains sit in different modes, order or anchor what can be swapped"
+        remedy = f"run longer ({longer}); {modes} (`with ordered`)"
+        yield Advice(f"chains disagree about {_list(names)} ({found})", tuple(names), remedy)
 
 
 def _effective(facts: RunFacts) -> Iterator[Advice]:
@@ -213,15 +207,11 @@ def _effective(facts: RunFacts) -> Iterator[Advice]:
         bad = {name: value for name, value in found.items() if value < least}
         if bad:
             names = sorted(bad, key=lambda name: bad[name])
-            what = (
-                f"few effective draws of the {kind} of {_list(names)} "
-                f"({min(bad.values()):.0f}, less than {least:.0f})"
-            )
-            remedy = (
-                f"draw more (`draws={2 * facts.posterior.sizes['draw']}`), or rescale and "
-                "centre predictors"
-            )
-            yield Advice(what, tuple(names), f"{remedy} so that parameters are less correlated")
+            few = f"({min(bad.values()):.0f}, less than {least:.0f})"
+            what = f"few effective draws of the {kind} of {_list(names)} {few}"
+            more = f"draw more (`draws={2 * facts.posterior.sizes['draw']}`)"
+            less = "rescale and centre predictors so that parameters are less correlated"
+            yield Advice(what, tuple(names), f"{more}, or {less}")
 
 
 def _energy(facts: RunFacts) -> Iterator[Advice]:
@@ -232,15 +222,10 @@ def _energy(facts: RunFacts) -> Iterator[Advice]:
     low = np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.where(variance > 0, variance, np.inf)
     bad = [int(chain) for chain in np.flatnonzero(low < BFMI)]
     if bad:
-        what = (
-            f"the energy moves little from draw to draw (BFMI {min(low):.2f} in chain "
-            f"{', '.join(map(str, bad))})"
-        )
-        yield Advice(
-            what,
-            (),
-            "tails are explored slowly: lighter priors on scales, or `with noncentered`, help most",
-        )
+        seen = f"BFMI {min(low):.2f} in chain {', '.join(map(str, bad))}"
+        what = f"the energy moves little from draw to draw ({seen})"
+        remedy = "lighter priors on scales, or `with noncentered`, help most"
+        yield Advice(what, (), f"tails are explored slowly: {remedy}")
 
 
 def _depth(facts: RunFacts) -> Iterator[Advice]:
@@ -248,10 +233,8 @@ def _depth(facts: RunFacts) -> Iterator[Advice]:
         return
     count = int(np.sum(facts.stats["tree_depth"].values >= facts.max_tree_depth))
     if count > 0.01 * _draws(facts):
-        what = (
-            f"{count} of {_draws(facts)} draws used the deepest tree ({facts.max_tree_depth}), "
-            "so each is costly"
-        )
+        used = f"{count} of {_draws(facts)} draws used the deepest tree"
+        what = f"{used} ({facts.max_tree_depth}), so each is costly"
         remedy = "standardise predictors, or adapt to correlations (`dense_mass=True`)"
         yield Advice(what, (), f"parameters differ in scale or are correlated: {remedy}")
 
@@ -259,27 +242,12 @@ def _depth(facts: RunFacts) -> Iterator[Advice]:
 def _tail(facts: RunFacts) -> Iterator[Advice]:
     k = facts.posterior.attrs.get("pareto_k")
     if k is not None and not k < TRUSTED:
-        what = (
-            f"the approximation is not close to the posterior (Pareto k {float(k):.2f}, above "
-            f"{TRUSTED})"
-        )
+        seen = f"Pareto k {float(k):.2f}, above {TRUSTED}"
+        what = f"the approximation is not close to the posterior ({seen})"
         yield Advice(what, (), "use `method='nuts'`")
 
 
-CHECKS: tuple[Callable[[RunFacts], Iterator[Advice]], ...] = (
-    _divergences,
-    _mixing,
-    _effective,
-    _energy,
-    _depth,
-    _tail,
-)
-
-
-def _total(facts: RunFacts, name: str) -> int:
-    if facts.stats is None or name not in facts.stats:
-        return 0
-    return int(np.sum(facts.stats[name].values))
+CHECKS = _divergences, _mixing, _effective, _energy, _depth, _tail
 
 
 def _draws(facts: RunFacts) -> int:
@@ -289,17 +257,12 @@ def _draws(facts: RunFacts) -> int:
 def _by_element(found: Any, least: bool = False) -> dict[str, float]:
     """The worst value of every variable; constant ones have none."""
     pick = np.nanmin if least else np.nanmax
-    arrays = {str(name): np.asarray(array.values, float) for name, array in found.data_vars.items()}
-    return {
-        name: float(pick(array)) for name, array in arrays.items() if np.any(np.isfinite(array))
-    }
-
-
-def _longer(facts: RunFacts) -> str:
-    """Twice what was asked for."""
-    warmup = facts.posterior.attrs.get("warmup")
-    draws = f"`draws={2 * facts.posterior.sizes['draw']}`"
-    return f"`warmup={2 * warmup}`, {draws}" if warmup else draws
+    worst = {}
+    for name, array in found.data_vars.items():
+        values = np.asarray(array.values, float)
+        if np.any(np.isfinite(values)):
+            worst[str(name)] = float(pick(values))
+    return worst
 
 
 def _list(names: list[str]) -> str:
