@@ -131,9 +131,8 @@ class _Sums:
         state = self.state.get(drawn.name, drawn.baseline.start)
         found = drawn.baseline.values(SeenCosts(costs, own, squares, state))
         if drawn.name in self.state:
-            self.state[drawn.name] = jax.lax.stop_gradient(
-                drawn.baseline.update(costs, self.state[drawn.name])
-            )
+            after = drawn.baseline.update(costs, self.state[drawn.name])
+            self.state[drawn.name] = jax.lax.stop_gradient(after)
         return found
 
     def _costs_below(self, drawn: Drawn) -> Array | None:

@@ -56,9 +56,8 @@ class MeasureValued(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        names = (
-            "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
-        )
+        counts = "Bernoulli, Categorical, Binomial, Geometric, Poisson"
+        names = f"{counts}, Normal, Exponential and Gamma"
         if type(distributions.peeled(dist)) in SPLITS:
             return ""
         return f"no pair of measures is known for it; there is one for {names}"

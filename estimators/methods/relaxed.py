@@ -191,9 +191,8 @@ def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables
     """An estimate of d E|g|^2 / d tunables from one estimate g at fixed draws."""
 
     def squared_length(tunables: Tunables) -> jax.Array:
-        return jnp.asarray(
-            sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient_of(tunables)))
-        )
+        leaves = jax.tree.leaves(gradient_of(tunables))
+        return jnp.asarray(sum(jnp.sum(jnp.square(leaf)) for leaf in leaves))
 
     found: Tunables = jax.grad(squared_length)(tunables)
     return found

@@ -56,9 +56,8 @@ class LeaveOneOutScore(ScoreFunction):
 def squared_score(dist: Distribution, value: jax.Array) -> jax.Array:
     """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
     gradients = jax.grad(lambda dist: jnp.sum(log_prob(dist, value)), allow_int=True)(dist)
-    rank = len(
-        dist.base_dist.batch_shape if isinstance(dist, ExpandedDistribution) else dist.batch_shape
-    )
+    base = dist.base_dist if isinstance(dist, ExpandedDistribution) else dist
+    rank = len(base.batch_shape)
     total = jnp.zeros(dist.batch_shape)
     for gradient in jax.tree.leaves(gradients):
         if jnp.issubdtype(gradient.dtype, jnp.inexact):

@@ -78,9 +78,8 @@ class FactorGraph:
         flat -= np.repeat(scales, lengths)
         lows = np.minimum.reduceat(np.where(np.isneginf(flat), 0.0, flat), starts)
         np.exp(flat, out=flat)
-        values = [
-            flat[a : a + log.size].reshape(log.shape) for a, log in zip(starts, logs, strict=True)
-        ]
+        pairs = zip(starts.tolist(), logs, strict=True)
+        values = [flat[a : a + log.size].reshape(log.shape) for a, log in pairs]
         rows = zip(values, scales.tolist(), lows.tolist(), strict=True)
         return tuple([ScaledTable(*row) for row in rows])
 

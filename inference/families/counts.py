@@ -71,9 +71,8 @@ def multinomial(total_count: int, size: int) -> Family:
 
     def mean_log_base(theta: Array) -> Array:
         one: Array = jax.vmap(lambda p: binomial_log_factorial(n, p))
-        return (
-            gammaln(jnp.asarray(n + 1, theta.dtype)) - one(jax.nn.softmax(with_zero(theta))).sum()
-        )
+        factorials = one(jax.nn.softmax(with_zero(theta)))
+        return gammaln(jnp.asarray(n + 1, theta.dtype)) - factorials.sum()
 
     return Family(
         name="Multinomial",

@@ -129,9 +129,8 @@ class Prior(NamedTuple):
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
     """The prior in its usual parameters, NumPyro's where it has `conjugate.name`."""
     conjugate = closed(family)
-    found = by_name(
-        conjugate.from_usual, conjugate.usual_ndims, usual, f"the {conjugate.name} prior"
-    )
+    whose = f"the {conjugate.name} prior"
+    found = by_name(conjugate.from_usual, conjugate.usual_ndims, usual, whose)
     return Prior(*found)
 
 
@@ -147,13 +146,11 @@ def update(family: Family, prior: Prior, values: Array, weights: Array | None = 
     value's.
     """
     statistics = statistic(family, values)
-    shares = (
-        jnp.ones(statistics.shape[:-1], statistics.dtype) if weights is None else floats(weights)
-    )
+    ones = jnp.ones(statistics.shape[:-1], statistics.dtype)
+    shares = ones if weights is None else floats(weights)
     total = (shares[..., None] * statistics).sum(axis=-2)
-    seen = jnp.broadcast_to(
-        shares.sum(axis=-1)[..., None], (*shares.shape[:-1], prior.counts.shape[-1])
-    )
+    shape = (*shares.shape[:-1], prior.counts.shape[-1])
+    seen = jnp.broadcast_to(shares.sum(axis=-1)[..., None], shape)
     return Prior(added(prior.statistic, total), added(prior.counts, seen))
 
 
@@ -187,9 +184,8 @@ def log_normaliser(family: Family, prior: Prior) -> Array:
 def log_evidence(family: Family, prior: Prior, values: Array) -> Array:
     """log p(x_1, ..., x_n) = B(updated) - B + sum_i log h(x_i)."""
     base = over_leading(family.log_base, (floats(values), family.event_ndim)).sum(axis=-1)
-    return (
-        log_normaliser(family, update(family, prior, values)) - log_normaliser(family, prior) + base
-    )
+    after = log_normaliser(family, update(family, prior, values))
+    return after - log_normaliser(family, prior) + base
 
 
 @compiled

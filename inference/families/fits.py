@@ -73,9 +73,8 @@ def solve(family: Family, mean: Array) -> Array:
     """Newton's method; a step is halved until A(natural) - <natural, mean> falls enough."""
     assert family.start is not None
     state = family.start(mean), jnp.asarray(0), jnp.asarray(True)
-    natural, _, _ = jax.lax.while_loop(
-        lambda s: s[2] & (s[1] < STEPS), partial(advance, family, mean), state
-    )
+    step = partial(advance, family, mean)
+    natural, _, _ = jax.lax.while_loop(lambda s: s[2] & (s[1] < STEPS), step, state)
     return natural
 
 

@@ -106,9 +106,8 @@ def normal_gamma() -> ConjugatePrior:
     def from_usual(
         loc: Array, count: Array, concentration: Array, rate: Array
     ) -> tuple[Array, Array]:
-        return jnp.stack([count * loc, 2 * rate + count * loc**2]), jnp.stack(
-            [count, 2 * concentration - 3]
-        )
+        statistic = jnp.stack([count * loc, 2 * rate + count * loc**2])
+        return statistic, jnp.stack([count, 2 * concentration - 3])
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, a, b = to_usual(chi, nu).values()
@@ -223,15 +222,13 @@ def normal_wishart(size: int) -> ConjugatePrior:
         loc: Array, count: Array, concentration: Array, scale_matrix: Array
     ) -> tuple[Array, Array]:
         scatter = inverse(scale_matrix) + count * jnp.outer(loc, loc)
-        return jnp.append(count * loc, family.lower(scatter)), jnp.stack(
-            [count, concentration - 2 - size]
-        )
+        statistic = jnp.append(count * loc, family.lower(scatter))
+        return statistic, jnp.stack([count, concentration - 2 - size])
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, n, scale_matrix = to_usual(chi, nu).values()
-        wishart = n / 2 * (size * math.log(2) + family.log_det(scale_matrix)) + multigammaln(
-            n / 2, size
-        )
+        log_scale = size * math.log(2) + family.log_det(scale_matrix)
+        wishart = n / 2 * log_scale + multigammaln(n / 2, size)
         return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
 
     ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
@@ -266,9 +263,8 @@ def wishart(size: int) -> Family:
         )
 
     def from_usual(concentration: Array, scale_matrix: Array) -> Array:
-        return jnp.append(
-            family.dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2
-        )
+        packed = family.dual_lower(-inverse(scale_matrix) / 2)
+        return jnp.append(packed, (concentration - size - 1) / 2)
 
     def to_usual(theta: Array) -> Usual:
         return {

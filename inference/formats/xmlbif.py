@@ -30,9 +30,8 @@ def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
             raise FormatError(
                 path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one"
             )
-    return Network(
-        _text(network, "NAME", "unknown"), tuple(variables), tables, True, _properties(network)
-    )
+    name, properties = _text(network, "NAME", "unknown"), _properties(network)
+    return Network(name, tuple(variables), tables, True, properties)
 
 
 def _text(element: ElementTree.Element, tag: str, default: str = "") -> str:

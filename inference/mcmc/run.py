@@ -105,9 +105,8 @@ class NutsRun:
         keys = jax.random.split(key_for("run", self.plan.seed), 2 * self.plan.chains)
         starts = find_starts(self.target, keys[: self.plan.chains])
         init = jax.jit(self._init)
-        states = [
-            init(key, start) for key, start in zip(keys[self.plan.chains :], starts, strict=True)
-        ]
+        pairs = zip(keys[self.plan.chains :], starts, strict=True)
+        states = [init(key, start) for key, start in pairs]
         return NutsState(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
 
     def _init(self, key: Any, start: Start) -> Any:
@@ -167,9 +166,8 @@ class NutsRun:
         with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
             found = list(pool.map(run, range(self.plan.chains)))
         kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
-        return NutsState(state.step + steps, kernel), jax.tree.map(
-            lambda *own: np.stack(own), *(d for _, d in found)
-        )
+        draws = jax.tree.map(lambda *own: np.stack(own), *(own for _, own in found))
+        return NutsState(state.step + steps, kernel), draws
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
         """Up to CHUNK steps of one chain, as an argument, so that one program serves all."""
@@ -181,9 +179,8 @@ class NutsRun:
             stats = jax.tree.map(lambda all, one: all.at[k].set(one), stats, _stats(state))
             return state, raw, stats
 
-        empty = jax.tree.map(
-            lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), (state.z, _stats(state))
-        )
+        blank = state.z, _stats(state)
+        empty = jax.tree.map(lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), blank)
         state, raw, stats = jax.lax.fori_loop(0, steps, step, (state, *empty))
         return state, Draws(jax.vmap(self.target.constrain)(raw), stats)
 

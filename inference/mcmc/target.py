@@ -93,9 +93,8 @@ def _attempt(target: TargetDensity, key: Any) -> Start:
 def _find_start(target: TargetDensity, attempt: Callable[[Any], Start], key: Any) -> Start:
     for number in range(TRIES):
         start = attempt(jax.random.fold_in(key, number))
-        if np.isfinite(start.potential) and all(
-            np.all(np.isfinite(part)) for part in start.gradient.values()
-        ):
+        parts = start.potential, *start.gradient.values()
+        if all(np.all(np.isfinite(part)) for part in parts):
             return start
     raise NoStart(explain(target, start.raw, start.gradient))
 
@@ -225,9 +224,8 @@ def fit_laplace(flat: FlatTarget) -> Gaussian:
             "no such trouble"
         )
     lower = jnp.linalg.cholesky(jnp.asarray(found.curvature))
-    return Gaussian(
-        mode, jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(mode)), lower=True).T
-    )
+    inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(mode)), lower=True)
+    return Gaussian(mode, inverse.T)
 
 
 def _is_flat(flat: FlatTarget, mode: jax.Array, found: Local) -> bool:
@@ -320,12 +318,10 @@ def draw_student(
     """Tails like |x|^-(df + size), so that few weights get out of hand."""
     size = len(gaussian.mean)
     first, second = jax.random.split(key)
-    noise = jax.random.normal(first, (count, size)) * jnp.sqrt(
-        df / jax.random.chisquare(second, df, shape=(count, 1))
-    )
-    return _weighted(
-        flat, gaussian, noise, -0.5 * (df + size) * jnp.log1p(jnp.sum(noise**2, axis=-1) / df)
-    )
+    widths = jnp.sqrt(df / jax.random.chisquare(second, df, shape=(count, 1)))
+    noise = jax.random.normal(first, (count, size)) * widths
+    log_density = -0.5 * (df + size) * jnp.log1p(jnp.sum(noise**2, axis=-1) / df)
+    return _weighted(flat, gaussian, noise, log_density)
 
 
 def _weighted(

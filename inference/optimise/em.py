@@ -84,9 +84,8 @@ class ExpectationMaximisation(Minimiser):
 def look(expect: Expect, data: Any, step: Array, raw: Any, before: Array) -> State:
     (value, latents), gradient = jax.value_and_grad(expect, has_aux=True)(raw, data)
     fall = before.astype(value.dtype) + value
-    return State(
-        step + 1, raw, -value, method.largest(ravel_pytree(gradient)[0]), Expected(latents, fall)
-    )
+    norm = method.largest(ravel_pytree(gradient)[0])
+    return State(step + 1, raw, -value, norm, Expected(latents, fall))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -68,9 +68,8 @@ class GaussNewton(Minimiser):
     def verdict(self, state: State) -> Verdict | None:
         """The gap is that of the damped quadratic model."""
         memory: Damped = state.memory
-        found = method.not_finite(state) or method.judge(
-            state, self.tolerance, memory.drift, float(memory.predicted)
-        )
+        gap = float(memory.predicted)
+        found = method.not_finite(state) or method.judge(state, self.tolerance, memory.drift, gap)
         if found is None and float(memory.damping) > MOST:
             why = "the likelihood is not convex, or all rounding"
             return method.stuck(f"no damping makes a step that lowers the loss: {why}", state)

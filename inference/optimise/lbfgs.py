@@ -104,9 +104,8 @@ class Lbfgs(Minimiser):
             there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
             new_slope = gradient @ direction
             falls = there <= value + FALL * size * slope
-            nearly = (
-                there <= value + method.rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
-            )
+            equal = there <= value + method.rounding(value)
+            nearly = equal and new_slope <= (2 * NEARLY - 1) * slope
             if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
                 found = Searched(size, there, gradient)
                 if new_slope >= RISE * slope:

@@ -193,9 +193,8 @@ def judge(
     value, norm = np.asarray(state.value), float(state.gradient_norm)
     asked = float(asked_of(value, tolerance_for(state.raw, tolerance)))
     if norm <= asked and float(drift.length) <= SHORT:
-        reason = (
-            f"the largest entry of the gradient is {norm_of(state)}, at most {asked:.2g} was asked"
-        )
+        seen = f"the largest entry of the gradient is {norm_of(state)}"
+        reason = f"{seen}, at most {asked:.2g} was asked"
         return Verdict(True, reason, gap)
     if int(drift.count) >= (1 if norm <= VANISHED * asked else PATIENCE):
         reason = (

@@ -59,9 +59,8 @@ class Newton(Minimiser):
 
     def verdict(self, state: State) -> Verdict | None:
         memory: Curved = state.memory
-        found = method.not_finite(state) or method.judge(
-            state, self.tolerance, memory.drift, float(memory.decrement) / 2
-        )
+        gap = float(memory.decrement) / 2
+        found = method.not_finite(state) or method.judge(state, self.tolerance, memory.drift, gap)
         if found is None and bool(memory.stalled):
             why = "it is not smooth, or all rounding"
             return Verdict(False, f"no step along Newton's direction lowers the loss: {why}")
@@ -89,9 +88,8 @@ def advance(loss: Loss, data: Any, tolerance: Array, state: State) -> State:
     point = flat + size * memory.direction
     value, gradient = jax.value_and_grad(at)(point)
     direction, decrement, flats, lowest = curve(hessian(at, point, data), gradient, point)
-    drift = method.next_drift(
-        memory.drift, direction, point, gradient, method.asked_of(value, tolerance)
-    )
+    asked = method.asked_of(value, tolerance)
+    drift = method.next_drift(memory.drift, direction, point, gradient, asked)
     curved = Curved(direction, decrement, flats, lowest, size == 0, drift)
     return State(state.step + 1, unravel(point), value, method.largest(gradient), curved)
 

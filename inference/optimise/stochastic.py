@@ -70,9 +70,8 @@ class Stochastic(Minimiser):
         past: StochasticMemory = state.memory
         setting = self.loss, self.optimizer, self.batch_size
         key = jax.random.key(self.seed)
-        raw, memory, losses, norm = run_chunk(
-            setting, self.rate, self.data, key, state.step, state.raw, past.optimizer
-        )
+        begin = state.step, state.raw, past.optimizer
+        raw, memory, losses, norm = run_chunk(setting, self.rate, self.data, key, *begin)
         seen = np.concatenate([past.losses, np.asarray(losses)])
         value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
         return State(state.step + CHUNK, raw, value, norm, StochasticMemory(memory, seen))

@@ -211,9 +211,8 @@ def best_order(
     near = neighbours_of(len(sizes), scopes)
     if keep:
         together = set(bits(keep))
-        near = [
-            (others | together) - {v} if v in together else others for v, others in enumerate(near)
-        ]
+        whole = [others | together for others in near]
+        near = [whole[v] - {v} if v in together else own for v, own in enumerate(near)]
     after = keep or late
     best = Candidate([], inf)
     for heuristic in HEURISTICS:

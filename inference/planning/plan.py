@@ -96,9 +96,8 @@ class Builder:
         if not removed:
             return node
         work = self.entries[node]
-        return self.reduce(
-            self.append(node, ALONE, scope & ~removed, work, work // self.entries_of(removed))
-        )
+        entries = work // self.entries_of(removed)
+        return self.reduce(self.append(node, ALONE, scope & ~removed, work, entries))
 
     def multiply(self, left: int, right: int) -> int:
         holders, sizes = self.holders, self.sizes
@@ -282,9 +281,8 @@ class Plan:
 
     def __str__(self) -> str:
         clique, entries = self.largest_clique
-        shown = ", ".join(map(str, clique[:12])) + (
-            f", ... {len(clique) - 12} more" if len(clique) > 12 else ""
-        )
+        more = f", ... {len(clique) - 12} more" if len(clique) > 12 else ""
+        shown = ", ".join(map(str, clique[:12])) + more
         lines = [
             f"order by {self.method}: {', '.join(map(str, self.names)) or 'nothing to eliminate'}",
             (
@@ -327,9 +325,8 @@ def plan_contraction(
         if greedy.operations < tree.operations:
             method, order, tree = "greedy pairs", greedy_order, greedy
     ordered = [names[v] for v in order]
-    return Plan(
-        tuple(ordered), tuple([lengths[v] for v in order]), scopes, tuple(keep), method, tree
-    )
+    ordered_sizes = tuple([lengths[v] for v in order])
+    return Plan(tuple(ordered), ordered_sizes, scopes, tuple(keep), method, tree)
 
 
 def build_tree(
@@ -351,9 +348,8 @@ def build_tree(
         return tree_by_path(masks, sizes, keep, path)
     ranked_late = mask_of([rank[v] for v in bits(late)])
     everything = (1 << len(sizes)) - 1
-    return tree_by_order(
-        masks, sizes, keep, (everything & ~ranked_late, ranked_late) if late else ()
-    )
+    stages = (everything & ~ranked_late, ranked_late) if late else ()
+    return tree_by_order(masks, sizes, keep, stages)
 
 
 def order_of_path(

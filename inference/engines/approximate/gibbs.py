@@ -45,9 +45,8 @@ def sweep_many(
 
     def draw(states: Array, drawn: tuple[ForestBlock, Array]) -> tuple[Array, None]:
         block, key = drawn
-        noise = jax.random.gumbel(
-            key, (states.shape[0], *tables.unary.shape), dtype=tables.unary.dtype
-        )
+        shape = (states.shape[0], *tables.unary.shape)
+        noise = jax.random.gumbel(key, shape, dtype=tables.unary.dtype)
         return jax.vmap(lambda x, g: resample(tables, block, x, g, False))(states, noise), None
 
     def sweep(states: Array, keys: Array) -> tuple[Array, Array]:
@@ -65,16 +64,14 @@ def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32
     tables, blocks = tables_of(layout), blocks_of(layout)
     generator = np.random.default_rng(seed)
     sizes = np.array([*layout.sizes, 1])
-    states = jnp.asarray(
-        (generator.random((chains, layout.count + 1)) * sizes[None]).astype(np.int32)
-    )
+    uniform = generator.random((chains, layout.count + 1))
+    states = jnp.asarray((uniform * sizes[None]).astype(np.int32))
     is_dead = dead_chains(tables, states)
     for attempt in range(TRIES):
         if not is_dead.any():
             return np.asarray(states)[:wanted, :-1]
-        moved, _ = sweep_many(
-            soften(tables), blocks, states, segment_keys(blocks, seed, attempt, 0)
-        )
+        keys = segment_keys(blocks, seed, attempt, 0)
+        moved, _ = sweep_many(soften(tables), blocks, states, keys)
         states = jnp.where(is_dead[:, None], moved, states)
         is_dead = dead_chains(tables, states)
     if is_dead.all():
@@ -138,9 +135,8 @@ def start_gibbs(
         layout = lay_out(graph, given)
         states = find_start(layout, chains, seed)
     nothing = np.zeros((0, *states.shape), np.int32)
-    return GibbsRun(
-        layout, blocking, tables_of(layout), blocks_of(layout, blocking), seed, states, nothing
-    )
+    tables, blocks = tables_of(layout), blocks_of(layout, blocking)
+    return GibbsRun(layout, blocking, tables, blocks, seed, states, nothing)
 
 
 def advance_gibbs(run: GibbsRun) -> GibbsRun:
@@ -295,16 +291,14 @@ def infer_moments_gibbs(
 ) -> Approximation:
     """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
     for term in terms:
-        factor_graph.verify_factor(
-            graph.sizes, Factor(tuple(term.variables), np.asarray(term.values))
-        )
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
     run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
     values: Floats = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]))
     visited = visits(run, [v for term in terms for v in term.variables])
     for term in terms:
-        values = (
-            values + np.asarray(term.values, float)[tuple([visited[v] for v in term.variables])]
-        )
+        states = tuple([visited[v] for v in term.variables])
+        values = values + np.asarray(term.values, float)[states]
     found = diagnose(values[:, :, None])
     report, least = averaged(run, list(visited), [found])
     widest = max((float(np.ptp(term.values)) for term in terms), default=0.0)

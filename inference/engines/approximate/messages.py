@@ -244,7 +244,6 @@ def send_largest(new: Messages, old: Messages) -> tuple[Messages, Array]:
     """The residual schedule in bulk: messages near the largest change are sent; and that."""
     moved = changes(new, old)
     top = largest(moved)
-    sent = jax.tree.map(
-        lambda a, b, change: jnp.where((change >= NEAR_LARGEST * top)[None], a, b), new, old, moved
-    )
+    near = jax.tree.map(lambda change: (change >= NEAR_LARGEST * top)[None], moved)
+    sent = jax.tree.map(jnp.where, near, new, old)
     return sent, top

@@ -103,9 +103,8 @@ def bethe(
     outgoing = bp.outgoing_messages(potentials, messages, setting)
     value = jnp.sum(bp.add_up(arithmetic, totals))
     for group, inward, out in zip(potentials.groups, messages, outgoing, strict=True):
-        value += jnp.sum(
-            bp.add_up(arithmetic, bp.contract_others(arithmetic, group.logs, out, 0) + out[0])
-        )
+        answer = bp.contract_others(arithmetic, group.logs, out, 0)
+        value += jnp.sum(bp.add_up(arithmetic, answer + out[0]))
         for m, o in zip(inward, out, strict=True):
             value -= jnp.sum(bp.add_up(arithmetic, m + o))
     return value
@@ -117,9 +116,8 @@ def expected_score(potentials: Potentials, messages: Messages, *, setting: Messa
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
     value = mean_of(potentials.unary, bp.totals_of(potentials, logs, in_logs), 1)
-    for group, out in zip(
-        potentials.groups, bp.outgoing_messages(potentials, logs, in_logs), strict=True
-    ):
+    outgoing = bp.outgoing_messages(potentials, logs, in_logs)
+    for group, out in zip(potentials.groups, outgoing, strict=True):
         belief = group.logs
         for axis, message in enumerate(out):
             shape = [1] * group.arity + [message.shape[1]]
@@ -165,9 +163,8 @@ def run(
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
     verify_options(options)
     layout = lay_out(graph, given)
-    setting = MessageSetting(
-        product, options.schedule, product == "sum" and bp.fits_scaled(layout), layout.has_zeros
-    )
+    scaled = product == "sum" and bp.fits_scaled(layout)
+    setting = MessageSetting(product, options.schedule, scaled, layout.has_zeros)
     potentials = bp.potentials_of(layout, setting)
     limits = (
         jnp.float64(options.damping),

@@ -57,9 +57,8 @@ class Approximation(Findings):
         if self.mode is not None:
             parts.append(f"log-score {self.mode.log_score:.6g}")
         if self.log_partition is not None:
-            error = (
-                "" if self.log_partition_error is None else f" +- {self.log_partition_error:.2g}"
-            )
+            given = self.log_partition_error
+            error = "" if given is None else f" +- {given:.2g}"
             parts.append(f"log-partition {self.log_partition:.6g}{error} ({self.log_partition_is})")
         return f"{self.method}: {self.guarantee}; {', '.join(parts)}"
 

@@ -176,9 +176,8 @@ def sliced(
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
-        factor_graph.verify_factor(
-            graph.sizes, Factor(tuple(term.variables), np.asarray(term.values))
-        )
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     places = [bound.index(tuple(t.variables)) for t in terms]

@@ -275,9 +275,8 @@ def distribute(
     for move in descent.moves:
         above = gradients[move.parent]
         inputs = [above, upward.values[move.other]]
-        gradients[move.node] = (
-            above if move.other == ALONE else contract(LOG, move.expression, inputs, np)
-        )
+        summed = move.other != ALONE
+        gradients[move.node] = contract(LOG, move.expression, inputs, np) if summed else above
     return upward, Downward(gradients, descent)
 
 

@@ -197,9 +197,8 @@ def infer_in_semiring(
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
     xp = namespace_of(leaves[0]) if leaves else np
     if not semiring.verified:
-        entries = [
-            xp.reshape(leaf, (-1, *leaf.shape[leaf.ndim - semiring.event :])) for leaf in leaves
-        ]
+        shapes = [(-1, *leaf.shape[leaf.ndim - semiring.event :]) for leaf in leaves]
+        entries = [xp.reshape(*pair) for pair in zip(leaves, shapes, strict=True)]
         some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
         verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
     return total_of(plan, run_upward(plan, leaves, lambda product: semiring, xp), semiring, xp)

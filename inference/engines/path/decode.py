@@ -156,9 +156,8 @@ def draw_forwards(
         new = choose_next(time, states, message, uniform)
         return new, new
 
-    first = choose_first(
-        jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:])), uniforms[0]
-    )
+    every = jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:]))
+    first = choose_first(every, uniforms[0])
     _, rest = scan(advance, first, (jnp.arange(chain.steps - 1), messages[1:], uniforms[1:]))
     return jnp.concatenate([first[None], rest])
 

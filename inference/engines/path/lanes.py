@@ -58,9 +58,8 @@ def run_forward(chain: Chain) -> Lanes:
 
     def advance(share: Array, read: tuple[Array, Array | None, Array | None]) -> Any:
         unary, inside, fresh = read
-        new = layout.start_anew(
-            fresh, layout.keep_padding(inside, push(pair, share) * unary, share), unary
-        )
+        pushed = layout.keep_padding(inside, push(pair, share) * unary, share)
+        new = layout.start_anew(fresh, pushed, unary)
         return divided(new)
 
     def divided(message: Array) -> tuple[Array, tuple[Array, Array]]:

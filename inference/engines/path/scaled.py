@@ -100,9 +100,8 @@ def run_forward(chain: Chain) -> Forward:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
         new = push(message, weight_at(chain, weights, step)) * (unary * share)
-        new = layout.start_anew(
-            step.fresh, layout.keep_padding(step.inside, new, message * share), unary
-        )
+        new = layout.keep_padding(step.inside, new, message * share)
+        new = layout.start_anew(step.fresh, new, unary)
         return new, new
 
     first = weights.unary[0]
@@ -143,9 +142,8 @@ def is_safe(chain: Chain, forward: Forward) -> Array:
     unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
 
     def messages_held() -> Array:
-        return layout.nothing_lost(
-            spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages)
-        )
+        spans = spans_of(chain, unary_top, pair_top)
+        return layout.nothing_lost(spans, stop_gradient(forward.messages))
 
     return pairs_are_narrow(chain, pair_top, messages_held)
 
@@ -160,9 +158,8 @@ def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Arra
 def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
     """The sum of the ranges of the finite potentials of the widest step."""
     pair = stop_gradient(layout.masked_pair(chain) - pair_top)
-    return -layout.lowest_finite(pair) - layout.lowest_finite(
-        stop_gradient(chain.unary - unary_top)
-    )
+    unary = stop_gradient(chain.unary - unary_top)
+    return -layout.lowest_finite(pair) - layout.lowest_finite(unary)
 
 
 class Smoothed(NamedTuple):
@@ -186,9 +183,8 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
         return found * onward, (found, ahead)
 
     last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
-    _, (found, right) = scan(
-        retreat, onward[-1], (onward[:-1], share[:-1], layout.transitions(chain)), reverse=True
-    )
+    reads = onward[:-1], share[:-1], layout.transitions(chain)
+    _, (found, right) = scan(retreat, onward[-1], reads, reverse=True)
     unary = messages * share * jnp.concatenate([found, last[None]])
     unary = layout.keep_padding(chain.inside, unary, 0.0)
     right = layout.keep_padding(layout.linked(layout.transitions(chain)), right, 0.0)

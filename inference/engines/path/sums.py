@@ -92,9 +92,8 @@ def unary_marginals(
 ) -> Array:
     """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
     laid = layout.lay_out(log_unary, log_pair, length)
-    return layout.batch_first(
-        marginals_by_batch(laid.chain, domain, with_pairs=False)[0], laid.batch
-    )
+    unary, _ = marginals_by_batch(laid.chain, domain, with_pairs=False)
+    return layout.batch_first(unary, laid.batch)
 
 
 def marginals(
@@ -103,9 +102,8 @@ def marginals(
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
     laid = layout.lay_out(log_unary, log_pair, length)
     unary, pair = marginals_by_batch(laid.chain, domain, with_pairs=True)
-    return Marginals(
-        layout.batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:])
-    )
+    pair = pair.reshape(*laid.batch, *pair.shape[1:])
+    return Marginals(layout.batch_first(unary, laid.batch), pair)
 
 
 def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
@@ -146,18 +144,16 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
     by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)
     found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
-    log_z, statistics = in_blocks(
-        found, chain, (0, Statistics._make((1, 0 if with_pairs else None, None)))
-    )
+    axes = 0, Statistics._make((1, 0 if with_pairs else None, None))
+    log_z, statistics = in_blocks(found, chain, axes)
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
         change += layout.change_by_unary(statistics, by_unary)
     if statistics.counts is not None:
         change += layout.change_by_counts(statistics.counts, by_pair)
     if statistics.sides is not None:
-        change += layout.change_by_pair(
-            chain, statistics.sides, scaled.all_weights(chain, scaled.weigh(chain)), by_pair
-        )
+        weights = scaled.all_weights(chain, scaled.weigh(chain))
+        change += layout.change_by_pair(chain, statistics.sides, weights, by_pair)
     return log_z, change
 
 

@@ -54,17 +54,15 @@ class SlicePlan(NamedTuple):
     @property
     def largest(self) -> Scope:
         """The axes of the largest message."""
-        return max(
-            (self.entry, *(b.after for b in self.blocks)), key=lambda scope: prod(self.shape(scope))
-        )
+        messages = (self.entry, *(block.after for block in self.blocks))
+        return max(messages, key=lambda scope: prod(self.shape(scope)))
 
 
 @lru_cache(maxsize=256)
 def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = TABLE) -> SlicePlan:
     """Axes enter in the order in which they leave, where there is such an order."""
-    entry = tuple(
-        (lag, v) for v, reach in enumerate(reaches(sizes, scopes)) for lag in range(reach, 0, -1)
-    )
+    lags = enumerate(reaches(sizes, scopes))
+    entry = tuple((lag, v) for v, reach in lags for lag in range(reach, 0, -1))
     for _ in range(2):
         oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
         groups: list[list[Var]] = []
@@ -79,9 +77,8 @@ def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = T
             done.add(var)
         everyone = {(0, v) for v in range(len(sizes))}
         unborn = everyone.difference(*(holders(scopes, group) for group in groups))
-        blocks = tuple(
-            chain_blocks(scopes, entry, [[], *groups] if unborn else groups, tuple(sorted(unborn)))
-        )
+        chained = [[], *groups] if unborn else groups
+        blocks = tuple(chain_blocks(scopes, entry, chained, tuple(sorted(unborn))))
         left = blocks[-1].after if blocks else ()
         leaving = tuple((lag + 1, v) for lag, v in left)
         if leaving == entry:
@@ -145,8 +142,7 @@ def chain_blocks(
         waiting = [i for i in waiting if i not in inside and i not in touches]
         summed = tuple(v for v in axes if v in gone)
         local = tuple(v for v in group if v not in axes)
-        blocks.append(
-            SliceBlock(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches))
-        )
+        parts = axes, kept, summed, rest, local, born
+        blocks.append(SliceBlock(*parts, tuple(inside), tuple(touches)))
         axes = blocks[-1].after
     return blocks

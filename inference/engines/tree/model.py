@@ -217,9 +217,8 @@ class Compiled(Engine):
         return on_device(lower_trail(self.structure, self.leaves, self.plan))
 
     def lower(self, wanted: Outputs) -> TreeProgram:
-        return on_device(
-            lower_plan(self.structure, self.leaves, self.plan, wanted, self.dense_from)
-        )
+        lowered = lower_plan(self.structure, self.leaves, self.plan, wanted, self.dense_from)
+        return on_device(lowered)
 
     def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         """log Z; its gradient is the marginals of factors and variables, its Hessian covariance."""
@@ -258,9 +257,8 @@ def compile_structure(
     if dense_from is not None:
         return Compiled(structure, leaves, plan, dense_from, None)
     levels = lower_levels(structure, leaves, plan)
-    return Compiled(
-        structure, leaves, plan, inf if plan.operations < FEW_TERMS else DENSE_FROM, levels
-    )
+    dense_from = inf if plan.operations < FEW_TERMS else DENSE_FROM
+    return Compiled(structure, leaves, plan, dense_from, levels)
 
 
 Held = TypeVar("Held", TreeProgram, Trail)
@@ -277,9 +275,8 @@ def flat(tables: Tables, log_evidence: Array) -> tuple[Array, Array]:
     """Tables laid end to end, and the evidence, in one type of float."""
     dtype = jnp.result_type(*tables, log_evidence)
     parts = [lax.convert_element_type(table, dtype).reshape(-1) for table in tables]
-    return jnp.concatenate([jnp.zeros(0, dtype), *parts]), lax.convert_element_type(
-        log_evidence, dtype
-    )
+    flattened = jnp.concatenate([jnp.zeros(0, dtype), *parts])
+    return flattened, lax.convert_element_type(log_evidence, dtype)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -311,9 +308,8 @@ def run_sample(trail: Trail, key: Array, count: int, tables: Tables, log_evidenc
 def check_shapes(structure: Structure, tables: Tables, log_evidence: Array) -> tuple[Array, ...]:
     """A table for each factor, where one may serve all of its group."""
     found = tuple([jnp.shape(table) for table in tables])
-    fits = [
-        own in (whole, (1, *whole[1:])) for own, whole in zip(found, structure.shapes, strict=False)
-    ]
+    pairs = zip(found, structure.shapes, strict=False)
+    fits = [own in (whole, (1, *whole[1:])) for own, whole in pairs]
     if len(found) != len(structure.shapes) or not all(fits):
         raise InferenceError(
             f"tables have the shapes {found}, the structure needs {structure.shapes}"
