@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution, ExpandedDistribution
 
@@ -35,11 +36,11 @@ def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str,
 class Labelled(NamedTuple):
     """A factor of a product: an array and the label of each axis, None for those at the end."""
 
-    array: jax.Array
+    array: Array
     labels: tuple[Any, ...]
 
 
-def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
+def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> Array:
     """The product of all terms, summed over labels that are not kept; axes without one come last.
     Small products are one multiplication; einsum orders what does not fit on the first's axes.
     """
@@ -58,14 +59,14 @@ def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> jax.Array:
     return _einsum(terms, keep, trailing)
 
 
-def _aligned(term: Labelled, labels: tuple[Any, ...]) -> jax.Array:
+def _aligned(term: Labelled, labels: tuple[Any, ...]) -> Array:
     """The term's axes in the order of the labels, with axes of length one where it has none."""
     order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
     missing = [k for k, label in enumerate(labels) if label is None or label not in term.labels]
     return jnp.expand_dims(jnp.transpose(term.array, order), missing)
 
 
-def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> jax.Array:
+def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> Array:
     numbers: dict[Any, int] = {}
     operands: list[Any] = []
     for position, term in enumerate(terms):
@@ -117,7 +118,7 @@ def batched(
         return None
     plates: tuple[int, ...] = every.batch_shape
 
-    def placed(array: jax.Array, event: int) -> jax.Array:
+    def placed(array: Array, event: int) -> Array:
         """Axes of length one for samples that it is independent of and plates it lacks."""
         array = jnp.expand_dims(array, [k for k, axis in enumerate(axes) if axis not in own])
         missing = len(axes) + len(plates) + event - array.ndim

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import Distribution
 
 from .axes import Labelled, Placed, batched, joint, mapped
@@ -26,9 +27,9 @@ class Drawn(NamedTuple):
     plates: int
     local: tuple[int, ...] = ()
     follows: Follows = NOTHING
-    weights: jax.Array | None = None
-    log_prob: jax.Array | None = None
-    squares: jax.Array | None = None
+    weights: Array | None = None
+    log_prob: Array | None = None
+    squares: Array | None = None
     baseline: Baseline | None = None
     critic: str | None = None
 
@@ -47,7 +48,7 @@ class ProgramRun:
 
     # ---- the steps
 
-    def take(self, step: Step, key: jax.Array) -> None:
+    def take(self, step: Step, key: Array) -> None:
         for parent in step.parents:
             if parent not in self.values:
                 raise EstimatorError(f"{step.name} needs {parent}, which is not computed before it")
@@ -73,7 +74,7 @@ class ProgramRun:
     def _given(self, names: Iterable[str]) -> dict[str, Placed]:
         return {name: self.values[name] for name in names}
 
-    def _draw(self, step: Draw, key: jax.Array) -> None:
+    def _draw(self, step: Draw, key: Array) -> None:
         given = self._given(step.parents)
         local = self.local[step.name]
         above = joint([value.axes for value in given.values()])
@@ -115,7 +116,7 @@ class ProgramRun:
         return dist.expand((*shape, *dist.batch_shape))
 
     def _points(
-        self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
+        self, step: Draw, given: dict[str, Placed], key: Array, axes: tuple[int, ...]
     ) -> Points:
         """The same for every sample of the parents on its own, each with a key of its own."""
         local = self.local[step.name]
@@ -135,7 +136,7 @@ class ProgramRun:
         drawn = Drawn(step.name, axes, None, plates, local, step.follows, weights)
         self.drawn[step.name] = drawn
 
-    def _block(self, step: Block, key: jax.Array) -> None:
+    def _block(self, step: Block, key: Array) -> None:
         given = self._given(step.parents)
         above = joint([value.axes for value in given.values()])
         own = self._own_axis(step.samples, above)
@@ -172,7 +173,7 @@ class ProgramRun:
         self.independent.add(found)
         return found
 
-    def _keys(self, key: jax.Array, axes: tuple[int, ...]) -> Placed:
+    def _keys(self, key: Array, axes: tuple[int, ...]) -> Placed:
         shape = tuple(self.sizes[axis] for axis in axes)
         return Placed(jax.random.split(key, shape) if shape else key, axes)
 
@@ -182,7 +183,7 @@ class ProgramRun:
         self, names: Sequence[str], follows: Follows, boxed: bool = True
     ) -> Iterator[Labelled]:
         """The weights of these draws on the axes of something below; boxes on like axes join."""
-        boxes: dict[tuple[Any, ...], jax.Array] = {}
+        boxes: dict[tuple[Any, ...], Array] = {}
         for name in names:
             drawn = self.drawn[name]
             along = follows.get(name, {})

@@ -220,13 +220,11 @@ def _estimate(run: ProgramRun, bound: EvidenceBound) -> Array:
     plates = [[] if shared is None else [("plate", shared[cost.name])] for cost, _ in random]
     logs = [contract([term], [0, *own]) for (_, term), own in zip(random, plates, strict=True)]
     score = jnp.asarray(sum(scores)) if scores else None
-    found = _bounded(jnp.asarray(sum(logs)), score, bound, any(one.baseline for one in drawn))
+    found = _bound(jnp.asarray(sum(logs)), score, bound, any(one.baseline for one in drawn))
     return sum(certain, jnp.zeros(())) + jnp.sum(found)
 
 
-def _bounded(
-    log_weights: Array, scores: Array | None, bound: EvidenceBound, baseline: bool
-) -> Array:
+def _bound(log_weights: Array, scores: Array | None, bound: EvidenceBound, baseline: bool) -> Array:
     """The surrogate for each element; samples are along the first axis."""
     value = _mean(log_weights, bound)
     if scores is None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
@@ -19,7 +20,6 @@ from . import distributions
 from .distributions import BERNOULLI
 from .method import Method, Points
 
-Array = jax.Array
 Axes = tuple[int, ...]
 
 

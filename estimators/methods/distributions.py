@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
 
@@ -29,7 +30,7 @@ def element_shape(dist: Distribution) -> tuple[int, ...]:
     return (*dist.batch_shape, *dist.event_shape)
 
 
-def log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
+def log_prob(dist: Distribution, value: Array) -> Array:
     """The log density along the batch axes."""
     if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, numpyro_dist.BinomialLogits)):
         return jnp.asarray(dist.log_prob(value))
@@ -38,7 +39,7 @@ def log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     return jnp.sum(found, tuple(range(rank, found.ndim)))
 
 
-def element_log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
+def element_log_prob(dist: Distribution, value: Array) -> Array:
     """The log density of each element; of log odds smooth at even odds, unlike NumPyro's."""
     base = peeled(dist)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(dist))
@@ -60,29 +61,29 @@ def element_log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
     return jnp.broadcast_to(found, shape)
 
 
-def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
+def _entry(table: Array, value: Array) -> Array:
     """table[..., value], rows shared where there are fewer; NumPyro would copy the table."""
     rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
     return table[(*rows, jnp.asarray(value))]
 
 
-def yes_probability(dist: Distribution) -> jax.Array:
+def yes_probability(dist: Distribution) -> Array:
     """The probability that each element of a Bernoulli is 1."""
     return jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
 
 
-def log_odds(dist: Distribution) -> jax.Array:
+def log_odds(dist: Distribution) -> Array:
     """The logits of each element of a Bernoulli."""
     return jnp.broadcast_to(peeled(dist).logits, element_shape(dist))
 
 
-def class_probabilities(dist: Distribution) -> jax.Array:
+def class_probabilities(dist: Distribution) -> Array:
     """The table of a Categorical, one row for each element."""
     probs = peeled(dist).probs
     return jnp.broadcast_to(probs, (*element_shape(dist), probs.shape[-1]))
 
 
-def class_log_probabilities(dist: Distribution) -> jax.Array:
+def class_log_probabilities(dist: Distribution) -> Array:
     """The logarithms of the table of a Categorical, which add up to one."""
     logits = jax.nn.log_softmax(peeled(dist).logits, -1)
     return jnp.broadcast_to(logits, (*element_shape(dist), logits.shape[-1]))
@@ -98,23 +99,23 @@ def distant(rank: int, local: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(axis for axis in range(rank) if axis not in local)
 
 
-def together(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def together(array: Array, local: tuple[int, ...]) -> Array:
     """The sum over all axes that are not local: the local axes are left."""
     return jnp.sum(array, distant(array.ndim, local))
 
 
-def everywhere(total: jax.Array, rank: int, local: tuple[int, ...]) -> jax.Array:
+def everywhere(total: Array, rank: int, local: tuple[int, ...]) -> Array:
     """What is left after `together`, for every element again."""
     return jnp.expand_dims(total, distant(rank, local))
 
 
-def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def apart(array: Array, local: tuple[int, ...]) -> Array:
     """One row for each place along the axes that are not local: (places, *local)."""
     first = jnp.moveaxis(array, local, range(array.ndim - len(local), array.ndim))
     return jnp.reshape(first, (-1, *(array.shape[axis] for axis in local)))
 
 
-def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def replaced(old: Array, new: Array, local: tuple[int, ...]) -> Array:
     """The old array with one place of the distant axes from the new: (places, *shape)."""
     shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
     places = prod(shape)
@@ -122,7 +123,7 @@ def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Arra
     return jnp.where(here, new, old)
 
 
-def sample(dist: Distribution, key: jax.Array) -> Any:
+def sample(dist: Distribution, key: Array) -> Any:
     """One draw of every element, without derivatives."""
     if isinstance(peeled(dist), BERNOULLI):
         probability = jax.lax.stop_gradient(yes_probability(dist))

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpyro.distributions import Distribution
 
 from ..program import Path
@@ -31,7 +32,7 @@ class Enumeration(Method):
     single: ClassVar[bool] = False
     free: ClassVar[bool] = True
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         shape = distributions.element_shape(dist)
         support = jnp.reshape(distributions.peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
@@ -44,7 +45,7 @@ class Enumeration(Method):
         return "" if dist.has_enumerate_support else "its support is not finite"
 
 
-def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
+def element_mass(dist: Distribution, values: Array) -> Array:
     """The probability of each element, whose gradients are right where it is zero."""
     if isinstance(distributions.peeled(dist), BERNOULLI):
         yes = distributions.yes_probability(dist)
@@ -69,13 +70,13 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
     return np.stack(ways, -1).reshape(-1, *shape)
 
 
-def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
+def path_points(step: Path, local: tuple[int, ...]) -> Array:
     """What is summed over, (points, *shape); along local axes all elements at once."""
     places = joint_places(step.shape, step.support, local)
     return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
 
 
-def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> jax.Array:
+def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> Array:
     """The probability of each point, for every place along the axes that are local."""
     points = path_points(step, local)
     if step.axis in local:
@@ -85,17 +86,17 @@ def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -
     return jnp.prod(mass, [1 + axis for axis in distributions.distant(len(step.shape), local)])
 
 
-def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:
+def _marginals(step: Path, given: Mapping[str, Any]) -> Array:
     """The probability of every value at every place: (support, *shape)."""
     values = jnp.arange(step.support)
 
-    def after(before: jax.Array) -> jax.Array:
+    def after(before: Array) -> Array:
         known = {**given, step.name: jnp.full(step.shape, before)}
         return jax.vmap(lambda value: step.mass(known, jnp.full(step.shape, value)))(values)
 
     links = jnp.moveaxis(jax.vmap(after)(values), 2 + step.axis, 0)
 
-    def follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def follow(before: Array, link: Array) -> tuple[Array, Array]:
         after = jnp.sum(before[:, None] * link, 0)
         return after, after
 

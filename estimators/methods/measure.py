@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.scipy.special import digamma, xlog1py
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
@@ -23,13 +24,13 @@ from .method import Method, Points
 class Side(NamedTuple):
     """One of the two measures, of `size` c or -c; without a value, the distribution itself."""
 
-    parameter: jax.Array
-    size: jax.Array
-    value: jax.Array | None = None
-    log_prob: jax.Array | None = None
+    parameter: Array
+    size: Array
+    value: Array | None = None
+    log_prob: Array | None = None
 
 
-Split = tuple[jax.Array, list[Side]]
+Split = tuple[Array, list[Side]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class MeasureValued(Method):
     name: ClassVar[str] = "mvd"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         draw, sides = SPLITS[type(distributions.peeled(dist))](key, dist)
         draw = jax.lax.stop_gradient(draw)
         own = distributions.element_log_prob(dist, draw)
@@ -63,7 +64,7 @@ class MeasureValued(Method):
         return f"no pair of measures is known for it; there is one for {names}"
 
 
-def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
+def _bernoulli(key: Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
     draw, yes = distributions.sample(dist, key), distributions.yes_probability(dist)
     sure, one = jnp.zeros_like(yes), jnp.ones_like(yes)
@@ -71,7 +72,7 @@ def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
     return draw, [up, Side(yes, -one, jnp.zeros_like(draw), sure)]
 
 
-def _categorical(key: jax.Array, dist: Distribution) -> Split:
+def _categorical(key: Array, dist: Distribution) -> Split:
     """d p / d p_k = [x = k]: the gradients of all p_k add up to none."""
     draw, table = distributions.sample(dist, key), distributions.class_probabilities(dist)
     sure = jnp.zeros(draw.shape, table.dtype)
@@ -79,7 +80,7 @@ def _categorical(key: jax.Array, dist: Distribution) -> Split:
     return draw, [Side(table[..., k], one, jnp.full_like(draw, k), sure) for k in classes]
 
 
-def _binomial(key: jax.Array, dist: Distribution) -> Split:
+def _binomial(key: Array, dist: Distribution) -> Split:
     """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
     base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     probs = jnp.broadcast_to(base.probs, shape)
@@ -93,7 +94,7 @@ def _binomial(key: jax.Array, dist: Distribution) -> Split:
     return rest + jnp.where(count > 0, more, 0), [up, down]
 
 
-def _geometric(key: jax.Array, dist: Distribution) -> Split:
+def _geometric(key: Array, dist: Distribution) -> Split:
     """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
     probs = jnp.broadcast_to(distributions.peeled(dist).probs, distributions.element_shape(dist))
     first, second = jax.random.split(key)
@@ -103,7 +104,7 @@ def _geometric(key: jax.Array, dist: Distribution) -> Split:
     return draw, [Side(probs, 1 / probs), Side(probs, -1 / probs, longer, log_prob)]
 
 
-def _poisson(key: jax.Array, dist: Distribution) -> Split:
+def _poisson(key: Array, dist: Distribution) -> Split:
     """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
     rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
     draw = distributions.sample(dist, key)
@@ -114,7 +115,7 @@ def _poisson(key: jax.Array, dist: Distribution) -> Split:
     ]
 
 
-def _exponential(key: jax.Array, dist: Distribution) -> Split:
+def _exponential(key: Array, dist: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
     rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
     draw, longer = _and_one_more(key, dist, rate)
@@ -122,7 +123,7 @@ def _exponential(key: jax.Array, dist: Distribution) -> Split:
     return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, log_prob)]
 
 
-def _gamma(key: jax.Array, dist: Distribution) -> Split:
+def _gamma(key: Array, dist: Distribution) -> Split:
     """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
     base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
@@ -132,9 +133,7 @@ def _gamma(key: jax.Array, dist: Distribution) -> Split:
     return draw, [Side(a, score), Side(rate, a / rate), Side(rate, -a / rate, longer, log_prob)]
 
 
-def _and_one_more(
-    key: jax.Array, dist: Distribution, rate: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _and_one_more(key: Array, dist: Distribution, rate: Array) -> tuple[Array, Array]:
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
     draw = distributions.sample(dist, first)
@@ -142,7 +141,7 @@ def _and_one_more(
     return draw, jax.lax.stop_gradient(draw + more)
 
 
-def _normal(key: jax.Array, dist: Distribution) -> Split:
+def _normal(key: Array, dist: Distribution) -> Split:
     """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), d N / d sd = (mean + sd M -
     N) / sd: R Rayleigh, M Maxwell of both signs. Three normal numbers a, b, c make all: the first
     is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
@@ -165,11 +164,11 @@ def _normal(key: jax.Array, dist: Distribution) -> Split:
     ]
 
 
-def _log_rayleigh(r: jax.Array, sd: jax.Array) -> jax.Array:
+def _log_rayleigh(r: Array, sd: Array) -> Array:
     return jnp.log(r) - r * r / 2 - jnp.log(sd)
 
 
-SPLITS: dict[type, Callable[[jax.Array, Distribution], Split]] = {
+SPLITS: dict[type, Callable[[Array, Distribution], Split]] = {
     numpyro_dist.BernoulliProbs: _bernoulli,
     numpyro_dist.BernoulliLogits: _bernoulli,
     numpyro_dist.CategoricalProbs: _categorical,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import Distribution
 
 # ---- What is subtracted from costs without changing their mean: baselines and control variates
@@ -21,9 +22,9 @@ from numpyro.distributions import Distribution
 class SeenCosts(NamedTuple):
     """Costs with the samples along `axis`, their squared scores if wanted, what is remembered."""
 
-    costs: jax.Array
+    costs: Array
     axis: int | None
-    squares: jax.Array | None
+    squares: Array | None
     state: Any
 
 
@@ -36,10 +37,10 @@ class Baseline(ABC):
     start: ClassVar[float | None] = None
 
     @abstractmethod
-    def values(self, seen: SeenCosts) -> jax.Array:
+    def values(self, seen: SeenCosts) -> Array:
         """One number for each sample, broadcast against the costs."""
 
-    def update(self, costs: jax.Array, state: Any) -> Any:
+    def update(self, costs: Array, state: Any) -> Any:
         """The state after these costs have been seen."""
         return state
 
@@ -48,7 +49,7 @@ class Baseline(ABC):
 class Constant(Baseline):
     value: float = 0.0
 
-    def values(self, seen: SeenCosts) -> jax.Array:
+    def values(self, seen: SeenCosts) -> Array:
         return jnp.full_like(seen.costs, self.value)
 
 
@@ -59,10 +60,10 @@ class Moving(Baseline):
     decay: float = 0.9
     start: ClassVar[float | None] = 0.0
 
-    def values(self, seen: SeenCosts) -> jax.Array:
+    def values(self, seen: SeenCosts) -> Array:
         return jnp.broadcast_to(jnp.asarray(seen.state, seen.costs.dtype), seen.costs.shape)
 
-    def update(self, costs: jax.Array, state: Any) -> Any:
+    def update(self, costs: Array, state: Any) -> Any:
         return self.decay * state + (1 - self.decay) * jnp.mean(costs)
 
 
@@ -72,7 +73,7 @@ class LeaveOneOut(Baseline):
 
     needs: ClassVar[int] = 2
 
-    def values(self, seen: SeenCosts) -> jax.Array:
+    def values(self, seen: SeenCosts) -> Array:
         assert seen.axis is not None
         total = jnp.sum(seen.costs, seen.axis, keepdims=True)
         return (total - seen.costs) / (seen.costs.shape[seen.axis] - 1)
@@ -85,7 +86,7 @@ class Optimal(Baseline):
     needs: ClassVar[int] = 2
     squares: ClassVar[bool] = True
 
-    def values(self, seen: SeenCosts) -> jax.Array:
+    def values(self, seen: SeenCosts) -> Array:
         costs, axis, squares, _ = seen
         assert axis is not None
         assert squares is not None
@@ -94,13 +95,11 @@ class Optimal(Baseline):
         return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1.0), 0.0)
 
 
-def control_variate(
-    cost: jax.Array, variate: jax.Array, mean: jax.Array, coefficient: jax.Array | float
-) -> jax.Array:
+def control_variate(cost: Array, variate: Array, mean: Array, coefficient: Array | float) -> Array:
     return cost - coefficient * (variate - mean)
 
 
-def leave_one_out_coefficient(costs: jax.Array, variates: jax.Array, axis: int = 0) -> jax.Array:
+def leave_one_out_coefficient(costs: Array, variates: Array, axis: int = 0) -> Array:
     """a_i = cov(f, h) / var(h) over the other samples, of least variance; 0 if h is constant."""
     count = costs.shape[axis]
     if count < 3:
@@ -115,7 +114,7 @@ def leave_one_out_coefficient(costs: jax.Array, variates: jax.Array, axis: int =
     return jnp.where(own > 0, joint / jnp.where(own > 0, own, 1), 0)
 
 
-def _without_own(f: jax.Array, h: jax.Array, axis: int) -> jax.Array:
+def _without_own(f: Array, h: Array, axis: int) -> Array:
     """sum_{j != i} (f_j - mean f)(h_j - mean h) with means over j != i, for centred f and h."""
     count = f.shape[axis]
     return jnp.sum(f * h, axis, keepdims=True) - f * h * count / (count - 1)
@@ -128,9 +127,9 @@ class Points(NamedTuple):
     """
 
     values: Any
-    weights: jax.Array | None = None
-    log_prob: jax.Array | None = None
-    squares: jax.Array | None = None
+    weights: Array | None = None
+    log_prob: Array | None = None
+    squares: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class Method(ABC):
     baseline: ClassVar[Baseline | None] = None
 
     @abstractmethod
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         """Points of one draw; along the batch axes `local` all downstream is elementwise."""
 
     @classmethod

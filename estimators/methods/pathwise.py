@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
 
@@ -23,7 +24,7 @@ from .method import Method, Points
 class Pathwise(Method):
     name: ClassVar[str] = "pathwise"
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         return Points(jax.tree.map(lambda x: x[None], dist.rsample(key)))
 
     @classmethod
@@ -32,7 +33,7 @@ class Pathwise(Method):
         return "" if dist.has_rsample else reason
 
 
-CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
+CENTRES: dict[type, Callable[[Distribution], Array]] = {
     numpyro_dist.Normal: attrgetter("loc"),
     numpyro_dist.Logistic: attrgetter("loc"),
     numpyro_dist.Cauchy: attrgetter("loc"),
@@ -52,7 +53,7 @@ class Antithetic(Method):
     name: ClassVar[str] = "antithetic"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         values = _pair(dist.rsample(key), dist)
         return Points(values, weights=_halves(dist, local, values.dtype))
 
@@ -66,7 +67,7 @@ class EvolutionStrategies(Method):
     name: ClassVar[str] = "es"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         values = jax.lax.stop_gradient(_pair(dist.sample(key), dist))
         return Points(
             values,
@@ -80,11 +81,11 @@ class EvolutionStrategies(Method):
         return "" if type(peeled(dist)) in CENTRES.keys() - KINKED else reason
 
 
-def _pair(draw: jax.Array, dist: Distribution) -> jax.Array:
+def _pair(draw: Array, dist: Distribution) -> Array:
     base = peeled(dist)
     centre = CENTRES[type(base)](base)
     return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(dist)) - draw])
 
 
-def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> Array:
     return jnp.full((2, *(dist.batch_shape[axis] for axis in local)), 1 / 2, dtype)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpyro.distributions import Distribution
 
 from . import distributions
@@ -35,9 +36,9 @@ class GumbelSoftmax(Method):
         "temperature"
     )
     relaxed: ClassVar[bool] = True
-    temperature: float | jax.Array = 0.5
+    temperature: float | Array = 0.5
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         return Points(softened(noisy(key, dist), dist, self.temperature)[None])
 
     @classmethod
@@ -56,9 +57,9 @@ class StraightThrough(Method):
         "most in the limit"
     )
     relaxed: ClassVar[bool] = True
-    temperature: float | jax.Array = 0.5
+    temperature: float | Array = 0.5
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         noise = noisy(key, dist)
         soft = softened(noise, dist, self.temperature)
         return Points((hardened(noise, dist) + (soft - jax.lax.stop_gradient(soft)))[None])
@@ -68,7 +69,7 @@ class StraightThrough(Method):
         return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
-def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
+def noisy(key: Array, dist: Distribution) -> Array:
     """Logits with noise, whose sign or whose greatest entry is a draw of the distribution."""
     if isinstance(distributions.peeled(dist), BERNOULLI):
         odds = distributions.log_odds(dist)
@@ -77,7 +78,7 @@ def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
-def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
+def softened(noise: Array, dist: Distribution, temperature: float | Array) -> Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
     if isinstance(distributions.peeled(dist), BERNOULLI):
@@ -85,7 +86,7 @@ def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Arra
     return jax.nn.softmax(noise / heat, -1)
 
 
-def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:
+def hardened(noise: Array, dist: Distribution) -> Array:
     """The draw of logits with noise, as a real number or a one-hot vector."""
     if isinstance(distributions.peeled(dist), BERNOULLI):
         return jnp.asarray(noise > 0, noise.dtype)
@@ -97,13 +98,13 @@ class _Controlled(Method):
 
     single: ClassVar[bool] = False
     relaxed: ClassVar[bool] = True
-    scale: float | jax.Array
+    scale: float | Array
 
     @abstractmethod
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         """Relaxed values of noise of the distribution."""
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         first, second = jax.random.split(key)
         draw = distributions.sample(dist, first)
         given, free, hard = _noises(second, dist, draw)
@@ -127,20 +128,20 @@ class Rebar(_Controlled):
     """Temperature and scale are fixed, or tuned by `variance_gradient`."""
 
     name: ClassVar[str] = "rebar"
-    temperature: float | jax.Array = 0.5
-    scale: float | jax.Array = 1.0
+    temperature: float | Array = 0.5
+    scale: float | Array = 1.0
 
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         return softened(noise, dist, self.temperature)
 
 
-def bend_parameters(width: int) -> dict[str, jax.Array]:
+def bend_parameters(width: int) -> dict[str, Array]:
     """What `bend` begins with: nothing is bent, and its gradients to all the weights differ."""
     places = jnp.linspace(-2.0, 2.0, width)
     return {"temperature": jnp.asarray(0.5), "weights": jnp.zeros(width), "places": places}
 
 
-def bend(parameters: Any, noise: jax.Array) -> jax.Array:
+def bend(parameters: Any, noise: Array) -> Array:
     """z / temperature + sum_h weight_h tanh(z - place_h), for each z alone."""
     names = "temperature", "weights", "places"
     heat, weights, places = (jnp.asarray(parameters[name], noise.dtype) for name in names)
@@ -154,16 +155,14 @@ class Relax(_Controlled):
 
     name: ClassVar[str] = "relax"
     parameters: Any = field(default_factory=lambda: bend_parameters(4))
-    function: Callable[[Any, jax.Array], jax.Array] = bend
-    scale: float | jax.Array = 1.0
+    function: Callable[[Any, Array], Array] = bend
+    scale: float | Array = 1.0
 
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         return softened(self.function(self.parameters, noise), dist, 1.0)
 
 
-def _noises(
-    key: jax.Array, dist: Distribution, draw: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _noises(key: Array, dist: Distribution, draw: Array) -> tuple[Array, Array, Array]:
     """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
     if isinstance(distributions.peeled(dist), BERNOULLI):
         logits = distributions.log_odds(dist)
@@ -190,7 +189,7 @@ Tunables = TypeVar("Tunables")
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:
     """An estimate of d E|g|^2 / d tunables from one estimate g at fixed draws."""
 
-    def squared_length(tunables: Tunables) -> jax.Array:
+    def squared_length(tunables: Tunables) -> Array:
         leaves = jax.tree.leaves(gradient_of(tunables))
         return jnp.asarray(sum(jnp.sum(jnp.square(leaf)) for leaf in leaves))
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import (
     Distribution,
     ExpandedDistribution,
@@ -32,7 +33,7 @@ class ScoreFunction(Method):
     name: ClassVar[str] = "sfe"
     baseline: Baseline | None = None  # type: ignore[misc]
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         value = sample(dist, key)
         wanted = self.baseline and self.baseline.squares
         squares = squared_score(dist, value)[None] if wanted else None
@@ -53,7 +54,7 @@ class LeaveOneOutScore(ScoreFunction):
     baseline: Baseline | None = field(default_factory=LeaveOneOut)  # type: ignore[misc]
 
 
-def squared_score(dist: Distribution, value: jax.Array) -> jax.Array:
+def squared_score(dist: Distribution, value: Array) -> Array:
     """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
     gradients = jax.grad(lambda dist: jnp.sum(log_prob(dist, value)), allow_int=True)(dist)
     base = dist.base_dist if isinstance(dist, ExpandedDistribution) else dist

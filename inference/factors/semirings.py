@@ -18,6 +18,8 @@ import numpy as np
 Array = Any
 Namespace = Any
 Axes = tuple[int, ...]
+Binary = Callable[[Array, Array, Namespace], Array]
+Reduce = Callable[[Array, Axes, Namespace], Array]
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,11 @@ class Semiring:
     """`reduce(x, axes, xp)` is addition along axes (counted from the front, events excluded)."""
 
     name: str
-    add: Callable[[Array, Array, Namespace], Array]
-    mul: Callable[[Array, Array, Namespace], Array]
+    add: Binary
+    mul: Binary
     zero: Any
     one: Any
-    reduce: Callable[[Array, Axes, Namespace], Array]
+    reduce: Reduce
     lift: Callable[[Array, Namespace], Array]
     event: int = 0
     verified: bool = True
@@ -76,8 +78,8 @@ def first_max(x: Array, axes: Axes, xp: Namespace = np) -> Array:
 
 
 def pairwise(
-    reduce: Callable[[Array, Axes, Namespace], Array],
-) -> Callable[[Array, Array, Namespace], Array]:
+    reduce: Reduce,
+) -> Binary:
     """The binary operation of a reduction."""
 
     def add(a: Array, b: Array, xp: Namespace) -> Array:
@@ -88,8 +90,8 @@ def pairwise(
 
 
 def folded(
-    add: Callable[[Array, Array, Namespace], Array],
-) -> Callable[[Array, Axes, Namespace], Array]:
+    add: Binary,
+) -> Reduce:
     """The reduction of a binary operation: halves are added until one is left."""
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
@@ -240,17 +242,7 @@ def choose_at_random(log_weights: Array, uniforms: Array) -> Array:
     return np.argmax(heights > (uniforms * heights[..., -1])[..., None], axis=-1)
 
 
-@dataclass(frozen=True)
-class Decoder:
-    """A semiring upwards and a choice among its terms downwards: the mode, or a sample."""
 
-    name: str
-    semiring: Semiring
-    choose: Callable[[Array, Array], Array]
-
-
-MODE = Decoder("mode", MAX_PLUS, choose_first)
-SAMPLING = Decoder("sampling", LOG, choose_at_random)
 
 
 def user_semiring(

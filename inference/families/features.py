@@ -17,14 +17,12 @@ def from_usual(family: Family, **usual: Array) -> Array:
     return by_name(family.from_usual, family.usual_ndims, usual, family.name)
 
 
-def by_name(
-    function: Callable[..., Any], ndims: Mapping[str, int], usual: Usual, whose: str
-) -> Any:
+def by_name(function: Callable[..., Any], ndims: Mapping[str, int], usual: Usual, name: str) -> Any:
     """A function of these parameters, which have so many axes of their own, over leading axes."""
     names = tuple(ndims)
     if set(usual) != set(names):
         given = ", ".join(usual) or "nothing"
-        raise TypeError(f"{whose} takes {', '.join(names)}, not {given}")
+        raise TypeError(f"{name} takes {', '.join(names)}, not {given}")
     arguments = [(floats(usual[name]), ndims[name]) for name in names]
     return over_leading(
         lambda *values: function(**dict(zip(names, values, strict=True))), *arguments
@@ -129,8 +127,8 @@ class Prior(NamedTuple):
 def prior_from_usual(family: Family, **usual: Array) -> Prior:
     """The prior in its usual parameters, NumPyro's where it has `conjugate.name`."""
     conjugate = closed(family)
-    whose = f"the {conjugate.name} prior"
-    found = by_name(conjugate.from_usual, conjugate.usual_ndims, usual, whose)
+    name = f"the {conjugate.name} prior"
+    found = by_name(conjugate.from_usual, conjugate.usual_ndims, usual, name)
     return Prior(*found)
 
 

@@ -27,6 +27,7 @@ from .features import contains, statistic
 
 STEPS = 100
 HALVINGS = 60
+Stepped = tuple[Array, Array, Array]  # the point, how many steps led to it, whether to go on
 
 
 class Certificate(NamedTuple):
@@ -85,9 +86,7 @@ def solve_jvp(family: Family, primals: tuple[Array], tangents: tuple[Array]) -> 
     return natural, newton_step(family, natural, *tangents)
 
 
-def advance(
-    family: Family, mean: Array, state: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
+def advance(family: Family, mean: Array, state: Stepped) -> Stepped:
     """One damped step, and whether to go on. The full step is taken once the decrement is small: by
     then the values differ by less than their rounding.
     """

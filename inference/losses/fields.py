@@ -34,6 +34,8 @@ from ..errors import InferenceError
 from ..factors.factor_graph import Factor, FactorGraph
 from ..optimise.method import Array
 
+Ints = NDArray[np.intp]
+
 
 def score(structure: Structure, tables: Tables, states: Array) -> Array:
     """One number for each row of states."""
@@ -51,9 +53,7 @@ def strides_of(shape: tuple[int, ...]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(1, len(shape))]
 
 
-def places(
-    scopes: NDArray[np.intp], shape: tuple[int, ...], states: Array, skip: int | None = None
-) -> Array:
+def places(scopes: Ints, shape: tuple[int, ...], states: Array, skip: int | None = None) -> Array:
     """Where each table of a group is read, `[..., factors]`; axis `skip` at its first state."""
     starts = np.arange(len(scopes), dtype=np.int32) * np.int32(prod(shape[1:]))
     total = jnp.broadcast_to(starts, (*states.shape[:-1], len(scopes)))

@@ -40,12 +40,7 @@ class Pairs(NamedTuple):
     drift: Drift
 
 
-class Searched(NamedTuple):
-    """Where a search ended: the size of the step (0 if none will do), value and gradient."""
 
-    size: float
-    value: Array
-    gradient: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +91,10 @@ class Lbfgs(Minimiser):
         raw = unflatten(flat + step, state.raw)
         return State(state.step + 1, raw, value, method.largest(gradient), memory)
 
-    def _search(self, flat: Array, state: State, old: Pairs) -> Searched:
-        """Bisection on Wolfe's weak conditions."""
+    def _search(self, flat: Array, state: State, old: Pairs) -> tuple[float, Array, Array]:
+        """The size of the step (0 if none will do), value and gradient: bisection on Wolfe's."""
         value, direction, slope = state.value, old.direction, old.gradient @ old.direction
-        found, size, high = Searched(0.0, value, old.gradient), 1.0, np.inf
+        found, size, high = (0.0, value, old.gradient), 1.0, np.inf
         for _ in range(TRIES):
             there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
             new_slope = gradient @ direction
@@ -107,12 +102,12 @@ class Lbfgs(Minimiser):
             equal = there <= value + method.rounding(value)
             nearly = equal and new_slope <= (2 * NEARLY - 1) * slope
             if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
-                found = Searched(size, there, gradient)
+                found = size, there, gradient
                 if new_slope >= RISE * slope:
                     break
             else:
                 high = size
-            size = (found.size + high) / 2 if np.isfinite(high) else 2 * found.size
+            size = (found[0] + high) / 2 if np.isfinite(high) else 2 * found[0]
         return found
 
     def _look(self, point: Array, raw: Any) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from math import exp, inf, log
 from typing import NamedTuple
 
 Mask = int
+Scopes = Sequence[Sequence[int]]
 
 
 class Candidate(NamedTuple):
@@ -43,7 +44,7 @@ def mask_of(positions: Sequence[int]) -> Mask:
 Near = list[set[int]]
 
 
-def neighbours_of(count: int, scopes: Sequence[Sequence[int]]) -> Near:
+def neighbours_of(count: int, scopes: Scopes) -> Near:
     """Who shares a scope with whom (nobody with itself)."""
     near: Near = [set() for _ in range(count)]
     for scope in scopes:
@@ -180,7 +181,7 @@ def order_by_weight(
     return Candidate(order, cost)
 
 
-PairPath = Sequence[Sequence[int]]
+PairPath = Scopes
 SEED = 20140807
 RESTARTS = 8
 
@@ -204,9 +205,7 @@ HEURISTICS = (
 RESTART_ABOVE = 3e4
 
 
-def best_order(
-    scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask = 0, late: Mask = 0
-) -> Candidate:
+def best_order(scopes: Scopes, sizes: Sequence[int], keep: Mask = 0, late: Mask = 0) -> Candidate:
     """The cheapest of the portfolio; kept variables come last, or else the `late` ones do."""
     near = neighbours_of(len(sizes), scopes)
     if keep:
@@ -231,7 +230,7 @@ def better(best: Candidate, method: str, found: Candidate) -> Candidate:
     return found._replace(method=method) if found.cost < best.cost else best
 
 
-def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> PairPath:
+def greedy_path(scopes: Scopes, sizes: Sequence[int], keep: Mask) -> PairPath:
     """opt_einsum's greedy pairs of tensors, numbered as they are made."""
     from opt_einsum.paths import ssa_greedy_optimize
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import MemoryLimitError, PlanMismatchError
 from ..factors.factor_graph import Name
-from .orders import Mask, PairPath, best_order, bits, greedy_path, mask_of
+from .orders import Mask, PairPath, Scopes, best_order, bits, greedy_path, mask_of
 
 ALONE = -1
 
@@ -168,7 +168,7 @@ def absorb(builder: Builder, nodes: list[int]) -> list[int]:
 
 
 def tree_by_path(
-    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Sequence[Sequence[int]]
+    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Scopes
 ) -> ContractionTree:
     """The tree of a path of pairs of node numbers, each result numbered next."""
     builder = Builder(scopes, sizes, keep, ())
@@ -330,7 +330,7 @@ def plan_contraction(
 
 
 def build_tree(
-    indexed: Sequence[Sequence[int]],
+    indexed: Scopes,
     lengths: Sequence[int],
     kept: Mask,
     late: Mask,
@@ -352,9 +352,7 @@ def build_tree(
     return tree_by_order(masks, sizes, keep, stages)
 
 
-def order_of_path(
-    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: PairPath
-) -> list[int]:
+def order_of_path(indexed: Scopes, lengths: Sequence[int], kept: Mask, path: PairPath) -> list[int]:
     """The order in which a path sums variables away; kept ones last."""
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)
     order: list[int] = []

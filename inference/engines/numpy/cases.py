@@ -20,6 +20,7 @@ from .kernels import einsum
 from .passes import BoundGraph, Upward, bind, collect, distribute, table_of
 from .program import contract, program_of, smallest_holders
 
+Ints = NDArray[np.intp]
 MISSING = -1
 CHUNK_ENTRIES = 1 << 20
 
@@ -47,7 +48,7 @@ class BoundCases:
 
     one: BoundGraph
     count: int
-    states: Mapping[Name, NDArray[np.intp]]
+    states: Mapping[Name, Ints]
     likelihoods: Mapping[Name, Floats]
     evidence: str
 
@@ -128,9 +129,7 @@ def check_column(name: Name, column: Array, size: int) -> Array:
     return column.astype(np.float64)
 
 
-def patterns(
-    columns: Mapping[Name, Array], count: int
-) -> Iterator[tuple[NDArray[np.intp], list[Name]]]:
+def patterns(columns: Mapping[Name, Array], count: int) -> Iterator[tuple[Ints, list[Name]]]:
     """Rows grouped by which variables they observe."""
     seen = [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()]
     kinds, which = np.unique(np.stack(seen, axis=1), axis=0, return_inverse=True)
@@ -142,7 +141,7 @@ def patterns(
 def answer_pattern(
     graph: FactorGraph,
     columns: Mapping[Name, Array],
-    rows: NDArray[np.intp],
+    rows: Ints,
     variables: Collection[Name] | None,
     memory: int | None,
     answers: CaseAnswers,
@@ -172,9 +171,7 @@ def answer_pattern(
         answer_chunk(plan, bound, here, answers)
 
 
-def answer_chunk(
-    plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: CaseAnswers
-) -> None:
+def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers) -> None:
     upward = collect(plan, bound)
     answers.log_evidence[rows] = log_evidence(plan, upward)
     dead = np.isneginf(answers.log_evidence[rows])

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 from ...errors import InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
-from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING, k_best
+from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
 from ...planning.orders import bits, mask_of
 from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
 from .passes import bind, collect
 from .program import Product, program_of, run_upward, total_of, union_of
 from .sums import ready_plan
 
-States = dict[int, NDArray[np.intp]]
-Choose = Callable[[Floats], NDArray[np.intp]]
+Ints = NDArray[np.intp]
+States = dict[int, Ints]
+Choose = Callable[[Floats], Ints]
 
 
 # ---- From the roots down, a choice at each product: the mode, samples, the k best
@@ -37,7 +38,7 @@ def decode(
     count: int,
     choose: Choose,
     chooses: Callable[[Product], bool],
-) -> dict[Name, NDArray[np.intp]]:
+) -> dict[Name, Ints]:
     """`count` configurations; `choose` picks a term of a row, at products where it `chooses`."""
     states: States = {}
     for product in reversed(program_of(plan).products):
@@ -70,7 +71,7 @@ def gather(
     """
     program = program_of(plan)
     letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
-    index: list[NDArray[np.intp]] = []
+    index: list[Ints] = []
     for v in [letter_of[x] for x in program.subscripts[node]]:
         if v in gone:  # all along its own axis, else at its state in each row
             after = (1,) * (len(gone) - gone.index(v) - 1)
@@ -83,7 +84,7 @@ def gather(
 
 def best_configurations(
     plan: Plan, log_leaves: Sequence[Floats], k: int
-) -> tuple[dict[Name, NDArray[np.intp]], Floats]:
+) -> tuple[dict[Name, Ints], Floats]:
     """States (k or fewer rows, best first) and their scores, without the impossible."""
     semiring = k_best(k)
     leaves = [semiring.lift(leaf, np) for leaf in log_leaves]
@@ -109,12 +110,10 @@ def best_configurations(
     return {plan.names[v]: s for v, s in states.items()}, scores
 
 
-def join_roots(
-    plan: Plan, values: Sequence[Floats], k: int
-) -> tuple[Floats, dict[int, NDArray[np.intp]]]:
+def join_roots(plan: Plan, values: Sequence[Floats], k: int) -> tuple[Floats, dict[int, Ints]]:
     """The k best sums of one score from each root, and the rank of each root in them."""
     scores = np.zeros(1)
-    ranks: dict[int, NDArray[np.intp]] = {}
+    ranks: dict[int, Ints] = {}
     for root in plan.tree.roots:
         sums = scores[:, None] + values[root][None, :]
         order = np.argsort(-sums, axis=None, kind="stable")[:k]
@@ -138,11 +137,11 @@ def infer_mode(
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
-    values = run_upward(plan, bound.log_leaves(), lambda product: MODE.semiring, np)
-    score = float(total_of(plan, values, MODE.semiring, np))
+    values = run_upward(plan, bound.log_leaves(), lambda product: MAX_PLUS, np)
+    score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
         raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), lambda product: True)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), lambda product: True)
     return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
 
 
@@ -169,7 +168,7 @@ def infer_marginal_mode(
     score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
         raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), maximises)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
     states = {v: int(found[v][0]) if v in found else bound.fixed[v] for v in variables}
     return Configuration(states, score)
 
@@ -205,7 +204,7 @@ def infer_samples(
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,
     memory: int | None = None,
-) -> dict[Name, NDArray[np.intp]]:
+) -> dict[Name, Ints]:
     """Exact joint samples of P(x | given): `count` states of each variable."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
@@ -213,7 +212,7 @@ def infer_samples(
     generator = np.random.default_rng(seed)
 
     def choose(terms: Floats) -> Array:
-        return SAMPLING.choose(terms, generator.random(count))
+        return choose_at_random(terms, generator.random(count))
 
     with np.errstate(divide="ignore"):
         values = upward.values if upward.logs else [np.log(v) for v in upward.values]

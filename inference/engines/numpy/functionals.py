@@ -135,7 +135,7 @@ def infer_mean(
     graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
-    return float(term_means(graph, terms, given, memory).sum())
+    return float(means_of(graph, terms, given, memory).sum())
 
 
 def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Plan:
@@ -194,20 +194,18 @@ def infer_covariance(
     evidence = factor_graph.check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = term_means(graph, terms, evidence, memory)
+    means = means_of(graph, terms, evidence, memory)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
             here = tuple(states)
             hard = evidence.hard | dict(zip(scope, map(int, here), strict=True))
-            shift = term_means(graph, terms, Evidence(hard, evidence.soft), memory) - means
+            shift = means_of(graph, terms, Evidence(hard, evidence.soft), memory) - means
             covariance[i] += marginal[here] * (f[here] - means[i]) * shift
     return covariance
 
 
-def term_means(
-    graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None
-) -> Floats:
+def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)
     return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])

@@ -199,13 +199,11 @@ def alignment_of(expression: str, event: int) -> Alignment:
     return Alignment(whole, tuple(places), len(axes), tuple(range(len(out), len(axes))))
 
 
-def contract(
-    semiring: Semiring, expression: str, operands: Sequence[Array], xp: Namespace
-) -> Array:
-    """einsum in a semiring: `ab,bc->ac` adds over b the products of the operands."""
+def contract(semiring: Semiring, expression: str, inputs: Sequence[Array], xp: Namespace) -> Array:
+    """einsum in a semiring: `ab,bc->ac` adds over b the products of the inputs."""
     aligned = alignment_of(expression, semiring.event)
     product = None
-    for operand, order, places in zip(operands, aligned.orders, aligned.places, strict=True):
+    for operand, order, places in zip(inputs, aligned.orders, aligned.places, strict=True):
         shape = [1] * aligned.rank
         turned = operand.transpose(order)
         for place, size in zip(places, turned.shape, strict=False):

@@ -5,7 +5,6 @@ another has states that are excluded.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -84,9 +83,7 @@ class ChainRows:
         """[rows, steps, ...] to [variables, ...]."""
         return found[self.places[:, 0], self.places[:, 1]]
 
-    def potentials(
-        self, tables: Sequence[Array], log_evidence: Array
-    ) -> tuple[Array, Array, Array]:
+    def potentials(self, tables: Tables, log_evidence: Array) -> tuple[Array, Array, Array]:
         """log_unary [rows, steps, K] and log_pair [rows, steps - 1, K, K], or [1, 1, K, K]; what is
         about one variable is added up before it is laid out.
         """

@@ -127,7 +127,7 @@ def run_reverse(chain: Chain) -> Forward:
     return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
 
 
-def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
+def log_partition(chain: Chain, forward: Forward) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
     logs = log_or_zero(forward.totals) + forward.weights.unary_top
     pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
@@ -162,16 +162,10 @@ def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
     return -layout.lowest_finite(pair) - layout.lowest_finite(unary)
 
 
-class Smoothed(NamedTuple):
-    """p(x_t = i) = unary[t, i]; p(x_t = i, x_{t+1} = j) = left[t, i] w_t(i, j) right[t, j]."""
-
-    unary: Array
-    left: Array
-    right: Array
-
-
-def run_backward(chain: Chain, forward: Forward) -> Smoothed:
-    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, p(x_t = i) = a_t b_t (GM14)."""
+def run_backward(chain: Chain, forward: Forward) -> tuple[Array, Array, Array]:
+    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, p(x_t = i) = a_t b_t (GM14). With it
+    left and right: p(x_t = i, x_{t+1} = j) = left[t, i] w_t(i, j) right[t, j].
+    """
     weights, messages, totals = forward
     share = inverse(totals)
     onward = jnp.where(messages > 0, weights.unary * share, 0.0)
@@ -188,12 +182,10 @@ def run_backward(chain: Chain, forward: Forward) -> Smoothed:
     unary = messages * share * jnp.concatenate([found, last[None]])
     unary = layout.keep_padding(chain.inside, unary, 0.0)
     right = layout.keep_padding(layout.linked(layout.transitions(chain)), right, 0.0)
-    return Smoothed(unary, (messages * share)[:-1], right)
+    return unary, (messages * share)[:-1], right
 
 
-def scaled_marginals(
-    chain: Chain, forward: Forward, with_pairs: bool
-) -> tuple[Array, Array | None]:
+def marginals(chain: Chain, forward: Forward, with_pairs: bool) -> tuple[Array, Array | None]:
     """[T, B, K] and, if asked, [B, T-1, K, K]."""
     smoothed = run_backward(chain, forward)
     if not with_pairs:
@@ -204,7 +196,7 @@ def scaled_marginals(
     ) * all_weights(chain, forward.weights)
 
 
-def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
+def statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
     unary, left, right = run_backward(chain, forward)
     if not with_pairs:
         return Statistics(unary)

@@ -115,7 +115,7 @@ def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
     return layout.choose_domain(
         domain,
         lambda: scaled.is_safe(chain, forward),
-        lambda: scaled.scaled_marginals(chain, forward, with_pairs),
+        lambda: scaled.marginals(chain, forward, with_pairs),
         lambda: log_marginals(chain, with_pairs),
     )
 
@@ -196,6 +196,6 @@ def scaled_pass(chain: Chain) -> ScaledPass:
     forward = scaled.run_forward(chain)
     return ScaledPass(
         partial(scaled.is_safe, chain, forward),
-        partial(scaled.scaled_log_partition, chain, forward),
-        partial(scaled.scaled_statistics, chain, forward),
+        partial(scaled.log_partition, chain, forward),
+        partial(scaled.statistics, chain, forward),
     )

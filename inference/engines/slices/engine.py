@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..engine import Decoded, Engine, Tables
 from ..path.layout import Domain
 from ..tree.structure import Structure
-from . import slices as chains
+from .slices import Slices, log_partition, mode, sample
 from .slice_plan import Scope
 
 Array = Any
@@ -48,21 +48,21 @@ class SliceEngine(Engine):
 
     def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
         slices, constant = self._slices(tables, log_evidence)
-        return chains.log_partition(slices, domain=self.domain) + constant
+        return log_partition(slices, domain=self.domain) + constant
 
     def in_any_range(self) -> Self:
         return replace(self, domain="auto") if self.domain == "checked" else self
 
     def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
         slices, constant = self._slices(tables, log_evidence)
-        found = chains.mode(slices)
+        found = mode(slices)
         return Decoded(found.states[self.places[:, 0], self.places[:, 1]], found.score + constant)
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         slices, _ = self._slices(tables, log_evidence)
-        return chains.sample(key, slices, draws=count)[:, self.places[:, 0], self.places[:, 1]]
+        return sample(key, slices, draws=count)[:, self.places[:, 0], self.places[:, 1]]
 
-    def _slices(self, tables: Tables, log_evidence: Array) -> tuple[chains.Slices, Array]:
+    def _slices(self, tables: Tables, log_evidence: Array) -> tuple[Slices, Array]:
         """Evidence as a factor of every variable, and every table added at its step."""
         steps, width = self.order.shape
         sizes = tuple(self.structure.sizes[v] for v in self.order[0])
@@ -80,7 +80,7 @@ class SliceEngine(Engine):
         for group, table in zip(self.structure.groups, tables, strict=True):
             if not group.scopes.shape[1]:
                 constant = constant + jnp.sum(table)
-        return chains.Slices(sizes, steps, tuple(scopes), tuple(scopes.values())), constant
+        return Slices(sizes, steps, tuple(scopes), tuple(scopes.values())), constant
 
 
 def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> SliceEngine | None:
