@@ -15,11 +15,10 @@ import jax.numpy as jnp
 import numpyro
 from jax import Array
 
-from .axes import Labelled, contract
 from .box import magic_box
 from .methods.method import EstimatorError, Method, SeenCosts
 from .program import Block, Cost, Draw, Score, Step, Upto
-from .run import BaselineState, Drawn, ProgramRun, cost_term
+from .run import BaselineState, Drawn, Labelled, ProgramRun, contract, cost_term
 
 
 class Estimate(NamedTuple):

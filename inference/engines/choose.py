@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from .engine import Engine
 from .path.engine import Ints, find_paths
 from .path.layout import Domain
-from .slices.engine import find_slices
+from .slices.slices import find_slices
 from .tree.model import compile_structure
 from .tree.structure import Structure
 

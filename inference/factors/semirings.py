@@ -242,9 +242,6 @@ def choose_at_random(log_weights: Array, uniforms: Array) -> Array:
     return np.argmax(heights > (uniforms * heights[..., -1])[..., None], axis=-1)
 
 
-
-
-
 def user_semiring(
     name: str,
     add: Callable[[Array, Array], Array],

@@ -40,9 +40,6 @@ class Pairs(NamedTuple):
     drift: Drift
 
 
-
-
-
 @dataclass(frozen=True, eq=False)
 class Lbfgs(Minimiser):
     """For any number of parameters; `loss(raw, data)` is differentiable, `otherwise` is asked where

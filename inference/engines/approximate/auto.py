@@ -26,6 +26,7 @@ from ..numpy.sums import (
 from .layout import cost_of, plan_if_it_fits
 from .results import Approximation, Findings, NotSubmodularError
 
+Methods = dict[str, tuple[str, tuple[str, ...]]]  # a function, and the options it takes
 RETRY = 0.5, 5  # damping, and how many times as many rounds
 SCHEDULES: dict[str, dict[str, Any]] = {
     "bp": {},
@@ -54,12 +55,12 @@ class Question(NamedTuple):
 
     plan: Callable[..., Plan]
     exactly: Callable[..., Any]
-    methods: Mapping[str, tuple[str, tuple[str, ...]]]
+    methods: Methods
     fallbacks: tuple[str, ...]
     exact_options: tuple[str, ...] = ()
 
 
-def by_propagation(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+def by_propagation(name: str) -> Methods:
     return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
 
 
@@ -78,13 +79,13 @@ def marginals_exactly(graph: FactorGraph, *arguments: Any, **options: Any) -> An
     return infer_marginals(graph, given, *named, **options)
 
 
-MEAN_FIELD = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
-PERTURB = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
+MEAN_FIELD: Methods = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
+PERTURB: Methods = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
 BY_MARGINALS = by_propagation("infer_marginals_bp") | MEAN_FIELD
 BY_ENTROPY = by_propagation("infer_entropy_bp") | MEAN_FIELD
-BY_MODE = {"cut": ("cuts.infer_mode_by_cut", ())} | by_propagation("infer_mode_bp")
-BY_SAMPLES = {"perturb": ("perturb.infer_samples_perturbed", ("seed", "memory"))}
-GIBBS = {
+BY_MODE: Methods = {"cut": ("cuts.infer_mode_by_cut", ())} | by_propagation("infer_mode_bp")
+BY_SAMPLES: Methods = {"perturb": ("perturb.infer_samples_perturbed", ("seed", "memory"))}
+GIBBS: dict[str, Methods] = {
     what: {"gibbs": (f"gibbs.infer_{what}_gibbs", ("seed",))}
     for what in ("marginals", "samples", "joint", "moments")
 }
@@ -132,8 +133,8 @@ def infer_auto(
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
         found = row.exactly(graph, *arguments, given, plan=plan, memory=limit, **own)
-        report = {"report": cost_of(plan), "is_exact": True}
-        return AutoAnswer(method="exact", reason=reason, **report, **{question: found})
+        answer = {question: found, "report": cost_of(plan)}
+        return AutoAnswer(method="exact", reason=reason, is_exact=True, **answer)
     for name in row.fallbacks[:-1]:
         try:
             return approximately(row, name, reason, graph, given, arguments, options)

@@ -86,8 +86,8 @@ def compile_program(plan: Plan) -> PlanProgram:
         terms = log(work // tree.entries[out])
         products.append(Product(step.left, step.right, out, expression, kernel, terms))
         out += 1
-    kept = "".join([letters[v] for v in bits(plan.kept)])
-    return PlanProgram(letters, kept, subscripts, products)
+    never_summed = "".join([letters[v] for v in bits(plan.kept)])
+    return PlanProgram(letters, never_summed, subscripts, products)
 
 
 def union_of(tree: ContractionTree, step: Contraction) -> Mask:

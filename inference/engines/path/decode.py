@@ -19,10 +19,9 @@ from jax.lax import scan
 from ...errors import InferenceError
 from ..engine import Decoded
 from . import layout
-from .functionals import score_by_time
 from .layout import Array, ArrayLike, Chain, Domain, Transition
-from .logs import log_backward
-from .scaled import Forward, finite_top, is_safe, run_reverse
+from .scaled import Forward, finite_top, is_safe, log_backward, run_reverse
+from .sums import score_by_time
 
 TRIANGLE = 64
 

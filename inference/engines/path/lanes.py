@@ -101,7 +101,7 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     onward = jnp.where(lanes.shares > 0, lanes.unary * inverse(lanes.totals), 0.0)
     turned = lanes.pair.T
 
-    def retreat(last: tuple[Array, Array | None], read: tuple[Array, ...]) -> Any:
+    def retreat(last: tuple[Array, Array | None], read: Any) -> Any:
         after, sums = last
         left, onward, alive, real = read
         right = after * onward

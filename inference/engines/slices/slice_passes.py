@@ -10,8 +10,7 @@ from jax.lax import optimization_barrier, scan
 
 from ...factors.semirings import first_max
 from ..path.layout import Array
-from ..path.logs import normalise, sum_out
-from ..path.scaled import finite_top, inverse, log_or_zero
+from ..path.scaled import finite_top, inverse, log_or_zero, normalise, sum_out
 from .slice_plan import Scope, SliceBlock, SlicePlan, Var
 
 Logs = tuple[Array, ...]
@@ -201,7 +200,8 @@ def decode(
 
     flat = jnp.broadcast_to(algebra.to_log(last).reshape(-1), (draws, last.size))
     first = unravel(plan, plan.entry, choose(flat, uniforms[-1, 0]))
-    return scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)[1]
+    _, states = scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)
+    return jnp.asarray(states)
 
 
 def choose_block(
