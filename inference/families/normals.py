@@ -15,8 +15,14 @@ LOG_2PI = math.log(2 * math.pi)
 def normal_of_known_scale(scale: Any) -> Family:
     """exp(theta x / scale - theta^2 / 2) N(x; 0, scale), theta = loc / scale."""
 
+    known = scale
+
     def log_base(x: Array) -> Array:
         return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
+
+    def prior(loc: Array, scale: Array) -> tuple[Array, Array]:
+        count = (known / scale) ** 2
+        return (count * loc / known)[None], count[None]
 
     return Family(
         name="Normal",
@@ -39,7 +45,7 @@ def normal_of_known_scale(scale: Any) -> Family:
             log_normaliser=lambda chi, nu: (
                 chi[0] ** 2 / (2 * nu[0]) + (LOG_2PI - jnp.log(nu[0])) / 2
             ),
-            from_usual=known_scale_prior(scale),
+            from_usual=prior,
             to_usual=lambda chi, nu: {
                 "loc": scale * chi[0] / nu[0],
                 "scale": scale / jnp.sqrt(nu[0]),
@@ -48,14 +54,6 @@ def normal_of_known_scale(scale: Any) -> Family:
         ),
         known={"scale": scale},
     )
-
-
-def known_scale_prior(known: Any) -> Any:
-    def from_usual(loc: Array, scale: Array) -> tuple[Array, Array]:
-        count = (known / scale) ** 2
-        return (count * loc / known)[None], count[None]
-
-    return from_usual
 
 
 def normal() -> Family:

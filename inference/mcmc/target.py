@@ -76,18 +76,16 @@ class Start(NamedTuple):
 
 def find_starts(target: TargetDensity, keys: Any) -> list[Start]:
     """One start for each key."""
-    attempt = jax.jit(lambda key: _attempt(target, key))
+
+    @jax.jit
+    def attempt(key: Any) -> Start:
+        raw: Values = {}
+        parts = jax.random.split(key, max(1, len(target.shapes)))
+        for own, (name, shape) in zip(parts, target.shapes.items(), strict=False):
+            raw[name] = jax.random.uniform(own, shape, minval=-RADIUS, maxval=RADIUS)
+        return Start(raw, *jax.value_and_grad(target.potential)(raw))
+
     return [_find_start(target, attempt, key) for key in keys]
-
-
-def _attempt(target: TargetDensity, key: Any) -> Start:
-    keys = jax.random.split(key, max(1, len(target.shapes)))
-    raw = {
-        name: jax.random.uniform(own, shape, minval=-RADIUS, maxval=RADIUS)
-        for own, (name, shape) in zip(keys, target.shapes.items(), strict=False)
-    }
-    value, gradient = jax.value_and_grad(target.potential)(raw)
-    return Start(raw, value, gradient)
 
 
 def _find_start(target: TargetDensity, attempt: Callable[[Any], Start], key: Any) -> Start:
@@ -106,18 +104,12 @@ def explain(target: TargetDensity, raw: Values, gradient: Values) -> str:
     """The sites whose log density is not finite here, with the first value that has it so."""
     blamed = list(_impossible_sites(target, raw))
     if not blamed:
-        blamed = [
-            (
-                f"the density is finite, but its gradient along `{name}` is not, at "
-                f"{_show(raw[name])} unconstrained"
-            )
-            for name, part in gradient.items()
-            if not np.all(np.isfinite(part))
-        ]
-    head = (
-        f"no starting point: {TRIES} tries between -{RADIUS:g} and {RADIUS:g} in unconstrained "
-        "space failed. The last:"
-    )
+        for name, part in gradient.items():
+            if not np.all(np.isfinite(part)):
+                where = f"its gradient along `{name}` is not, at {_show(raw[name])} unconstrained"
+                blamed.append(f"the density is finite, but {where}")
+    tries = f"{TRIES} tries between -{RADIUS:g} and {RADIUS:g} in unconstrained space"
+    head = f"no starting point: {tries} failed. The last:"
     return "\n".join([head, *(f"  {line}" for line in blamed)])
 
 
@@ -136,10 +128,8 @@ def _impossible_sites(target: TargetDensity, raw: Values) -> Iterator[str]:
             where = f"[{', '.join(map(str, index))}]" if index else ""
             value = np.asarray(sites[name]["value"])
             value = value[index] if value.ndim >= len(index) else value
-            yield (
-                f"`{name}{where}` = {_show(value)} has log density "
-                f"{terms[index]:g}{_arguments(dist, index)}"
-            )
+            density = f"log density {terms[index]:g}{_arguments(dist, index)}"
+            yield f"`{name}{where}` = {_show(value)} has {density}"
 
 
 def _arguments(dist: Any, index: tuple[int, ...]) -> str:

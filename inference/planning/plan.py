@@ -42,6 +42,10 @@ class ContractionTree(NamedTuple):
     def operations(self) -> int:
         return sum(self.work)
 
+    def union(self, step: Contraction) -> Mask:
+        """The variables of what a step multiplies."""
+        return self.scopes[step.left] | (self.scopes[step.right] if step.right != ALONE else 0)
+
 
 class Builder:
     """Grows a tree: holders of each variable are counted, to know what may be summed away."""
@@ -260,10 +264,7 @@ class Plan:
         if not work:
             return (), 1
         step = self.tree.steps[work.index(max(work))]
-        union = self.tree.scopes[step.left] | (
-            self.tree.scopes[step.right] if step.right != ALONE else 0
-        )
-        return self.names_in(union), max(work)
+        return tuple([self.names[v] for v in bits(self.tree.union(step))]), max(work)
 
     @cached_property
     def cache(self) -> dict[Hashable, Any]:
@@ -275,9 +276,6 @@ class Plan:
         if self.keep:
             return mask_of([i for i, name in enumerate(self.names) if name in self.keep])
         return 0
-
-    def names_in(self, scope: Mask) -> tuple[Name, ...]:
-        return tuple([self.names[v] for v in bits(scope)])
 
     def __str__(self) -> str:
         clique, entries = self.largest_clique
@@ -357,8 +355,7 @@ def order_of_path(indexed: Scopes, lengths: Sequence[int], kept: Mask, path: Pai
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)
     order: list[int] = []
     for step in tree.steps:
-        union = tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
-        order += bits(union & ~step.scope)
+        order += bits(tree.union(step) & ~step.scope)
     return [*order, *bits(kept)]
 
 

@@ -13,7 +13,7 @@ from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, 
 from ...planning.orders import bits, mask_of
 from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
 from .passes import bind, collect
-from .program import Product, program_of, run_upward, total_of, union_of
+from .program import Product, program_of, run_upward, total_of
 from .sums import ready_plan
 
 Ints = NDArray[np.intp]
@@ -55,7 +55,7 @@ def decode(
 
 def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
     step = plan.tree.steps[product.out - plan.tree.leaf_count]
-    return bits(union_of(plan.tree, step) & ~step.scope)
+    return bits(plan.tree.union(step) & ~step.scope)
 
 
 def gather(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...errors import MemoryLimitError
 from ...factors.semirings import Array, Namespace, Semiring
 from ...planning.orders import Mask, bits
-from ...planning.plan import ALONE, Contraction, ContractionTree, Plan
+from ...planning.plan import ALONE, ContractionTree, Plan
 from .kernels import LARGE, Kernel, choose_kernel
 
 
@@ -64,7 +64,7 @@ def compile_program(plan: Plan) -> PlanProgram:
     kept = plan.kept
     take_letters(taken, kept, 0)
     for step in reversed(plan.tree.steps):
-        gone = union_of(plan.tree, step) & ~step.scope
+        gone = plan.tree.union(step) & ~step.scope
         if gone:
             take_letters(taken, gone, step.scope | kept)
     letters = [ascii_letters[letter] for letter in taken]
@@ -78,7 +78,7 @@ def compile_program(plan: Plan) -> PlanProgram:
         result = "".join([letters[v] for v in bits(step.scope)])
         kernel = None
         if work >= LARGE and right:
-            sizes = letter_sizes(plan, letters, union_of(tree, step))
+            sizes = letter_sizes(plan, letters, tree.union(step))
             kernel = choose_kernel(left, right, result, sizes)
             result = kernel.subscripts if kernel else result
         subscripts.append(result)
@@ -88,10 +88,6 @@ def compile_program(plan: Plan) -> PlanProgram:
         out += 1
     never_summed = "".join([letters[v] for v in bits(plan.kept)])
     return PlanProgram(letters, never_summed, subscripts, products)
-
-
-def union_of(tree: ContractionTree, step: Contraction) -> Mask:
-    return tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
 
 
 def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, int]:
