@@ -83,11 +83,9 @@ class Ordered(Distribution):  # type: ignore[misc]
 
     def __init__(self, base: Distribution):
         self.base = base
-        self.support = (
-            OrderedIn(base.support)
-            if isinstance(base.support, RISING)
-            else constraints.ordered_vector
-        )
+        self.support = constraints.ordered_vector
+        if isinstance(base.support, RISING):
+            self.support = OrderedIn(base.support)
         super().__init__(base.batch_shape[:-1], base.batch_shape[-1:])
 
     def sample(self, key: Any, sample_shape: Shape = ()) -> Any:
@@ -109,10 +107,8 @@ class Joint:
         self, name: str, key: Any, earlier: dict[str, Any], draw: Callable[[Any], dict[str, Any]]
     ) -> Any:
         """`draw` draws this and all after it given the `earlier`, unless they are of one draw."""
-        is_whole = bool(earlier) and all(
-            value is self.drawn.get(other) for other, value in earlier.items()
-        )
-        if not is_whole:
+        same = [value is self.drawn.get(other) for other, value in earlier.items()]
+        if not same or not all(same):
             self.drawn = {**earlier, **draw(key)}
         return self.drawn[name]
 

@@ -281,9 +281,8 @@ def infer_joint_gibbs(
     table[seen] = np.concatenate([d.mean for d in found])
     errors[seen] = np.concatenate([d.standard_error for d in found])
     report, least = averaged(run, variables, found)
-    return replace(
-        report, joint=table.reshape(shape), joint_errors=np.maximum(errors, least).reshape(shape)
-    )
+    errors = np.maximum(errors, least).reshape(shape)
+    return replace(report, joint=table.reshape(shape), joint_errors=errors)
 
 
 def infer_moments_gibbs(
@@ -303,9 +302,8 @@ def infer_moments_gibbs(
     report, least = averaged(run, list(visited), [found])
     widest = max((float(np.ptp(term.values)) for term in terms), default=0.0)
     error = max(float(found.standard_error[0]), least * widest)
-    return replace(
-        report, moments=Moments(float(found.mean[0]), float(values.var())), mean_error=error
-    )
+    moments = Moments(float(found.mean[0]), float(values.var()))
+    return replace(report, moments=moments, mean_error=error)
 
 
 def visits(run: GibbsRun, names: Sequence[Name]) -> dict[Name, NDArray[np.intp]]:

@@ -18,6 +18,8 @@ from .layout import FactorBatch, FactorLayout, greedy_colours, lay_out, soft_col
 from .messages import MAX, REAL, add_up, contract_others, take
 from .results import Approximation
 
+Batches = tuple[FactorBatch, ...]
+
 
 class Ascent(NamedTuple):
     """Where coordinate ascent stands: `q[state, variable]`, the bound, what a sweep gained."""
@@ -36,18 +38,14 @@ def expected_logs(finite: FactorBatch, dead: FactorBatch, q: Array, kept: int) -
     return jnp.where(contract_others(REAL, dead.logs, weights, kept) > 0, -jnp.inf, mean)
 
 
-def split_zeros(
-    groups: tuple[FactorBatch, ...],
-) -> tuple[tuple[FactorBatch, ...], tuple[FactorBatch, ...]]:
+def split_zeros(groups: Batches) -> tuple[Batches, Batches]:
     """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
     finite = [FactorBatch(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
     dead = [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
     return tuple(finite), tuple(dead)
 
 
-def lower_bound(
-    unary: Array, finite: tuple[FactorBatch, ...], dead: tuple[FactorBatch, ...], q: Array
-) -> Array:
+def lower_bound(unary: Array, finite: Batches, dead: Batches, q: Array) -> Array:
     """E_q[log f] + H(q); minus infinity if q meets a zero."""
     own = jnp.where(q > 0, unary - jnp.log(jnp.where(q > 0, q, 1.0)), 0.0)
     value = jnp.sum(q * own)
@@ -60,8 +58,8 @@ def lower_bound(
 @partial(jax.jit, static_argnames="colour_count")
 def ascend(
     unary: Array,
-    finite: tuple[FactorBatch, ...],
-    dead: tuple[FactorBatch, ...],
+    finite: Batches,
+    dead: Batches,
     start: Array,
     colours: Array,
     tolerance: Array,

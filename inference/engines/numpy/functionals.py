@@ -34,30 +34,20 @@ def moment_of_product(
     left, right = moments[product.left], moments[product.right] if product.right != ALONE else None
     if left is None and right is None:
         return None
-    raw = raw_moment(upward, product, left, right)
-    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
-    return NodeMoments(raw.first * scale, raw.second * scale)
-
-
-def raw_moment(
-    upward: Upward, product: Product, left: NodeMoments | None, right: NodeMoments | None
-) -> NodeMoments:
     expression, p = product.expression, upward.values[product.left]
-    if product.right == ALONE:
-        assert left is not None
-        return NodeMoments(einsum(expression, left.first), einsum(expression, left.second))
-    q = upward.values[product.right]
+    others = [upward.values[product.right]] if product.right != ALONE else []
     first: Floats = np.zeros(())
     second: Floats = np.zeros(())
     if left is not None:
-        first = first + einsum(expression, left.first, q)
-        second = second + einsum(expression, left.second, q)
+        first = first + einsum(expression, left.first, *others)
+        second = second + einsum(expression, left.second, *others)
     if right is not None:
         first = first + einsum(expression, p, right.first)
         second = second + einsum(expression, p, right.second)
     if left is not None and right is not None:
         second = second + 2 * einsum(expression, left.first, right.first)
-    return NodeMoments(first, second)
+    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
+    return NodeMoments(first * scale, second * scale)
 
 
 def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:

@@ -84,7 +84,7 @@ def is_safe(chain: Chain, lanes: Lanes) -> Array:
     return pairs_are_narrow(chain, lanes.pair_top, messages_held)
 
 
-def log_partition_of(lanes: Lanes) -> Array:
+def log_partition(chain: Chain, lanes: Lanes) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
     logs = layout.keep_padding(lanes.inside, log_or_zero(lanes.totals) + lanes.unary_top, 0.0)
     tops = jnp.broadcast_to(lanes.pair_top[0], (logs.shape[0] - 1, 1, 1))
@@ -92,7 +92,7 @@ def log_partition_of(lanes: Lanes) -> Array:
     return jnp.sum(logs, axis=(0, 1)) + jnp.sum(tops, axis=(0, 1))
 
 
-def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
+def statistics(chain: Chain, lanes: Lanes, with_pairs: bool) -> Statistics:
     """b_t(i) = sum_j w(i, j) u_{t+1}(j) b_{t+1}(j) / |a_{t+1}|, p(x_t = i) = a_t(i) / |a_t| b_t(i),
     p(x_t = i, x_{t+1} = j) = left_t(i) w(i, j) right_{t+1}(j), summed over t on the way.
     """

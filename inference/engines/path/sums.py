@@ -127,17 +127,31 @@ def log_partition_by_batch(
     domain: Domain, unary: Array, pair: Array, inside: Array | None, fresh: Array | None
 ) -> Array:
     """[B]."""
-    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside, fresh), 0)
+    chain = Chain(unary, pair, inside, fresh)
+    found: Array = in_blocks(partial(infer_sums, domain, None), chain, 0)
+    return found
 
 
-def log_partition_of(domain: Domain, chain: Chain) -> Array:
-    def in_logs() -> Array:
-        return log_domain_partition(log_forward(chain))
+def infer_sums(domain: Domain, with_pairs: bool | None, chain: Chain) -> Any:
+    """log Z, and statistics with pairs or without; unless None is asked of them: log Z alone."""
+
+    def in_logs() -> Any:
+        forward = log_forward(chain)
+        log_z = log_domain_partition(forward)
+        return log_z if with_pairs is None else (log_z, log_statistics(chain, forward, with_pairs))
 
     if domain == "log":
         return in_logs()
-    forward = scaled_pass(chain)
-    return layout.choose_domain(domain, forward.is_safe, forward.log_partition, in_logs)  # type: ignore[no-any-return]
+    real: Any = lanes if lanes.has_lanes(chain) else scaled
+    forward = real.run_forward(chain)
+
+    def in_scaled_numbers() -> Any:
+        log_z = real.log_partition(chain, forward)
+        return log_z if with_pairs is None else (log_z, real.statistics(chain, forward, with_pairs))
+
+    return layout.choose_domain(
+        domain, lambda: real.is_safe(chain, forward), in_scaled_numbers, in_logs
+    )
 
 
 def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
@@ -145,7 +159,7 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
     chain = Chain(*primals)
     by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)
-    found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
+    found = partial(infer_sums, domain, with_pairs)
     axes = 0, Statistics._make((1, 0 if with_pairs else None, None))
     log_z, statistics = in_blocks(found, chain, axes)
     change = jnp.zeros_like(log_z)
@@ -160,47 +174,6 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
 
 
 log_partition_by_batch.defjvp(derivative, symbolic_zeros=True)
-
-
-def log_partition_and_statistics(
-    domain: Domain, chain: Chain, with_pairs: bool
-) -> tuple[Array, Statistics]:
-    def in_logs() -> tuple[Array, Statistics]:
-        forward = log_forward(chain)
-        return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
-
-    def in_scaled_numbers() -> tuple[Array, Statistics]:
-        return forward.log_partition(), forward.statistics(with_pairs)
-
-    if domain == "log":
-        return in_logs()
-    forward = scaled_pass(chain)
-    return layout.choose_domain(domain, forward.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
-
-
-class ScaledPass(NamedTuple):
-    """What a forward pass in scaled numbers leads to."""
-
-    is_safe: Callable[[], Array]
-    log_partition: Callable[[], Array]
-    statistics: Callable[[bool], Statistics]
-
-
-def scaled_pass(chain: Chain) -> ScaledPass:
-    """The forward pass, and what can be asked of it."""
-    if lanes.has_lanes(chain):
-        turned = lanes.run_forward(chain)
-        return ScaledPass(
-            partial(lanes.is_safe, chain, turned),
-            partial(lanes.log_partition_of, turned),
-            partial(lanes.statistics_of, turned),
-        )
-    forward = scaled.run_forward(chain)
-    return ScaledPass(
-        partial(scaled.is_safe, chain, forward),
-        partial(scaled.log_partition, chain, forward),
-        partial(scaled.statistics, chain, forward),
-    )
 
 
 # ---- Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence
