@@ -6,7 +6,6 @@ Evidence is a state (sliced away), a likelihood (one more factor), or a set of s
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,10 +132,6 @@ def log_score(factors: Iterable[Factor], states: Mapping[Name, Array]) -> Floats
     """The sum of log-potentials at given states (arrays of equal shape are looked up together)."""
     looked_up = [np.asarray(f.log_values)[tuple([states[v] for v in f.variables])] for f in factors]
     return np.asarray(sum(looked_up, np.zeros(())), dtype=np.float64)
-
-
-def variables_of(scopes: Iterable[tuple[Name, ...]]) -> set[Name]:
-    return set(chain.from_iterable(scopes))
 
 
 @dataclass(frozen=True, eq=False)

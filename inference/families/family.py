@@ -129,19 +129,10 @@ def lower(matrix: Array) -> Array:
 
 def symmetric(packed: Array) -> Array:
     """The inverse of `lower`."""
-    size = packed_size(packed.shape[-1])
+    size = int((np.sqrt(8 * packed.shape[-1] + 1) - 1) / 2)
     rows, columns = np.tril_indices(size)
-    return (
-        jnp.zeros((size, size), packed.dtype)
-        .at[rows, columns]
-        .set(packed)
-        .at[columns, rows]
-        .set(packed)
-    )
-
-
-def packed_size(length: int) -> int:
-    return int((np.sqrt(8 * length + 1) - 1) / 2)
+    lower_half = jnp.zeros((size, size), packed.dtype).at[rows, columns].set(packed)
+    return lower_half.at[columns, rows].set(packed)
 
 
 def dual_lower(matrix: Array) -> Array:
@@ -152,8 +143,9 @@ def dual_lower(matrix: Array) -> Array:
 
 def dual_symmetric(packed: Array) -> Array:
     """The inverse of `dual_lower`."""
-    rows, columns = np.tril_indices(packed_size(packed.shape[-1]))
-    return symmetric(packed / jnp.where(rows == columns, 1, 2).astype(packed.dtype))
+    matrix = symmetric(packed)
+    on_diagonal = np.eye(matrix.shape[-1], dtype=bool)
+    return matrix / jnp.where(on_diagonal, 1, 2).astype(packed.dtype)
 
 
 def is_positive_definite(matrix: Array) -> Array:

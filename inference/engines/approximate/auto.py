@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Given
-from ...planning.plan import Plan, default_memory_limit
+from ...planning.plan import Plan, default_memory_limit, format_bytes
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
 from ..numpy.sums import (
@@ -23,7 +23,7 @@ from ..numpy.sums import (
     plan_marginals,
     plan_partition,
 )
-from .layout import cost_of, plan_if_it_fits
+from .layout import plan_if_it_fits
 from .results import Approximation, Findings, NotSubmodularError
 
 Methods = dict[str, tuple[str, tuple[str, ...]]]  # a function, and the options it takes
@@ -133,7 +133,8 @@ def infer_auto(
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
         found = row.exactly(graph, *arguments, given, plan=plan, memory=limit, **own)
-        answer = {question: found, "report": cost_of(plan)}
+        report = f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
+        answer = {question: found, "report": report}
         return AutoAnswer(method="exact", reason=reason, is_exact=True, **answer)
     for name in row.fallbacks[:-1]:
         try:

@@ -166,10 +166,6 @@ def plan_if_it_fits(
     return plan, "it fits"
 
 
-def cost_of(plan: Plan) -> str:
-    return f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
-
-
 FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
 
 

@@ -8,6 +8,7 @@ true range is too wide the pass starts again in logarithms.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import exp, log
 from typing import Protocol
 
@@ -120,10 +121,10 @@ def bind(
     positions: Sequence[int] = range(len(graph.factors))
     pruned: set[Name] = set()
     if needed is not None and graph.conditionals:
-        held = {*needed, *fixed, *factor_graph.variables_of([f.variables for f in extras])}
+        held = {*needed, *fixed, *chain.from_iterable([f.variables for f in extras])}
         positions, pruned = prune(graph, held)
     scopes = [graph.factors[i].variables for i in positions] + [f.variables for f in extras]
-    lonely = graph.sizes.keys() - factor_graph.variables_of(scopes) - fixed.keys() - pruned
+    lonely = graph.sizes.keys() - set(chain.from_iterable(scopes)) - fixed.keys() - pruned
     if lonely:
         free = [v for v in graph.sizes if v in lonely]
         extras += tuple([Factor((v,), np.zeros(graph.sizes[v])) for v in free])

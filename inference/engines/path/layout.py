@@ -292,15 +292,6 @@ def has_own_pairs(chain: Chain) -> bool:
     return not chain.same_pair and bool(chain.pair.shape[0] == chain.unary.shape[1])
 
 
-def change_by_unary(statistics: Statistics, change: Array) -> Array:
-    return jnp.sum(statistics.unary * change, axis=(0, 2))
-
-
-def change_by_counts(counts: Array, change: Array) -> Array:
-    """`change` [1 or B, 1, K, K]; [B]."""
-    return jnp.sum(counts * change[:, 0], axis=(1, 2))
-
-
 def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) -> Array:
     """`weights` are exp(pair - top), and `change` has the shape of the pair potentials; [B]."""
     if has_own_pairs(chain):

@@ -164,9 +164,9 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
     log_z, statistics = in_blocks(found, chain, axes)
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
-        change += layout.change_by_unary(statistics, by_unary)
+        change += jnp.sum(statistics.unary * by_unary, axis=(0, 2))
     if statistics.counts is not None:
-        change += layout.change_by_counts(statistics.counts, by_pair)
+        change += jnp.sum(statistics.counts * by_pair[:, 0], axis=(1, 2))
     if statistics.sides is not None:
         weights = scaled.all_weights(chain, scaled.weigh(chain))
         change += layout.change_by_pair(chain, statistics.sides, weights, by_pair)

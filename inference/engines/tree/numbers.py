@@ -38,19 +38,15 @@ class FloatBits(NamedTuple):
 LAYOUTS = {4: FloatBits(jnp.int32, 23, 127), 8: FloatBits(jnp.int64, 52, 1023)}
 
 
-def layout_of(dtype: Any) -> FloatBits:
-    return LAYOUTS[jnp.dtype(dtype).itemsize]
-
-
 def power_of_two(exponent: Array, dtype: Any) -> Array:
     """2**exponent, written into the bits of a float; zero where it is too small for one."""
-    bits, fraction, bias = layout_of(dtype)
+    bits, fraction, bias = LAYOUTS[jnp.dtype(dtype).itemsize]
     return lax.bitcast_convert_type(jnp.maximum(exponent + bias, 0).astype(bits) << fraction, dtype)
 
 
 def normalised(mantissa: Array, exponent: Array) -> Wide:
     """The same number with its mantissa in [1, 2), read from the bits."""
-    bits, fraction, bias = layout_of(mantissa.dtype)
+    bits, fraction, bias = LAYOUTS[mantissa.dtype.itemsize]
     raw = lax.bitcast_convert_type(lax.stop_gradient(mantissa), bits)
     moved = ((raw >> fraction) - bias).astype(jnp.int32)
     shifted = jnp.where(mantissa > 0, exponent + moved, ZERO_EXPONENT)
