@@ -147,8 +147,7 @@ class Evidence:
         return ", ".join(states + vectors) or "nothing"
 
 
-Given = Mapping[Any, Any] | Evidence | None
-"""By variable; names are any hashable values."""
+Given = Mapping[Any, Any] | Evidence | None  # by variable; names are any hashable values
 
 
 def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:

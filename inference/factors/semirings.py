@@ -34,8 +34,7 @@ class Semiring:
     reduce: Reduce
     lift: Callable[[Array, Namespace], Array]
     event: int = 0
-    verified: bool = True
-    """False of a user's own: its laws are checked where it is used."""
+    verified: bool = True  # false of a user's own: its laws are checked where it is used
 
 
 def namespace_of(x: Array) -> Namespace:

@@ -129,8 +129,7 @@ def smooth_weights(log_ratios: Array) -> SmoothedWeights:
 RHAT = 1.01
 ESS_PER_CHAIN = 100
 BFMI = 0.3
-ACCEPT = (0.95, 0.99)
-"""What to ask for where draws diverge, one after the other."""
+ACCEPT = (0.95, 0.99)  # what to ask for where draws diverge, one after the other
 
 
 # ---- Whether a posterior can be trusted, in words: what is wrong, where, and what to try

@@ -40,8 +40,7 @@ def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = 
 
 CHUNK = 100
 PURPOSES = {"run": 0, "fit": 1, "groups": 2}
-APART = 10**6
-"""Keys that are split or counted off from a seed have smaller numbers than this."""
+APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def key_for(purpose: str, seed: int) -> Any:

@@ -152,12 +152,10 @@ def _show(value: Any) -> str:
 
 
 ITERATIONS = 500
-SMALL = 1e-6
-"""Nats that the next step of Newton's method may still promise."""
+SMALL = 1e-6  # nats that the next step of Newton's method may still promise
 LEAST_RISE = 0.01
 MOST_DAMPING = 1e12
-MOST_FULL = 50
-"""Above this many dimensions SVI keeps a diagonal covariance."""
+MOST_FULL = 50  # above this many dimensions SVI keeps a diagonal covariance
 
 
 Array = np.ndarray[Any, Any]

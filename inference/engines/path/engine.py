@@ -167,8 +167,7 @@ def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) 
     return ChainRows(structure, order, places, fresh)
 
 
-SPARED = 0.9
-"""Chains share rows where that takes less than this part of the places."""
+SPARED = 0.9  # chains share rows where that takes less than this part of the places
 
 
 @dataclass(frozen=True, eq=False)

@@ -276,8 +276,7 @@ class Statistics(NamedTuple):
     sides: Sides | None = None
 
 
-FEW_STATES = 8
-"""Up to which a sum of products is faster than small products of matrices."""
+FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
 
 
 def sum_of_outer(left: Array, right: Array) -> Array:

@@ -21,8 +21,7 @@ from .layout import Array, ArrayLike, Chain, Domain, Statistics
 from .scaled import finite_top, log_domain_partition, log_forward, log_marginals, log_statistics
 
 Value = TypeVar("Value")
-LARGE = 2**16
-"""Numbers in the messages of all sequences from which blocks pay."""
+LARGE = 2**16  # numbers in the messages of all sequences from which blocks pay
 CACHED = 2**14
 FEWEST = 32
 

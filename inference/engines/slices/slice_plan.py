@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 Var = tuple[int, int]
 Scope = tuple[Var, ...]
-TABLE = 1024
-"""Eliminations share a block while its table has at most so many entries."""
+TABLE = 1024  # eliminations share a block while its table has at most so many entries
 
 
 class SliceBlock(NamedTuple):
