@@ -62,7 +62,11 @@ class StraightThrough(Method):
     def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         noise = noisy(key, dist)
         soft = softened(noise, dist, self.temperature)
-        return Points((hardened(noise, dist) + (soft - jax.lax.stop_gradient(soft)))[None])
+        if isinstance(distributions.peeled(dist), BERNOULLI):
+            hard = jnp.asarray(noise > 0, noise.dtype)
+        else:
+            hard = jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
+        return Points((hard + (soft - jax.lax.stop_gradient(soft)))[None])
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
@@ -84,13 +88,6 @@ def softened(noise: Array, dist: Distribution, temperature: float | Array) -> Ar
     if isinstance(distributions.peeled(dist), BERNOULLI):
         return jax.nn.sigmoid(noise / heat)
     return jax.nn.softmax(noise / heat, -1)
-
-
-def hardened(noise: Array, dist: Distribution) -> Array:
-    """The draw of logits with noise, as a real number or a one-hot vector."""
-    if isinstance(distributions.peeled(dist), BERNOULLI):
-        return jnp.asarray(noise > 0, noise.dtype)
-    return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
 
 
 class _Controlled(Method):

@@ -4,7 +4,6 @@ From mean to natural parameters <natural, mean> - A(natural), which is concave, 
 The distribution of maximum entropy on finitely many points with given moments is such a fit.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -109,16 +108,12 @@ def advance(family: Family, mean: Array, state: Stepped) -> Stepped:
     return natural - size * step, count + 1, more
 
 
-@dataclass(frozen=True)
-class MomentFit:
+class MomentFit(NamedTuple):
     """The natural parameters of highest likelihood, the mean they match, and how well."""
 
     natural: Array
     mean: Array
     certificate: Certificate
-
-
-jax.tree_util.register_dataclass(MomentFit)
 
 
 def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> MomentFit:
@@ -141,12 +136,8 @@ def fit_to_moments(family: Family, moments: Array) -> MomentFit:
     return MomentFit(natural, floats(moments), certificate)
 
 
-def is_traced(*arrays: Any) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in arrays)
-
-
 def verify_support(family: Family, values: Array) -> None:
-    if is_traced(values):
+    if isinstance(values, jax.core.Tracer):
         return
     if not all(values.shape):
         raise NoMaximumError(
@@ -155,14 +146,13 @@ def verify_support(family: Family, values: Array) -> None:
     inside = np.asarray(contains(family, values))
     if not inside.all():
         where = first(~inside)
-        value = np.asarray(values)[where].tolist()
-        raise OutsideSupportError(
-            f"value {value} at {place(where)}: the support of {family.name} is {family.support}"
-        )
+        spot = f"index {list(where)}" if where else "the only place"
+        value = f"value {np.asarray(values)[where].tolist()} at {spot}"
+        raise OutsideSupportError(f"{value}: the support of {family.name} is {family.support}")
 
 
 def verify_certificate(family: Family, moments: Array, certificate: Certificate) -> None:
-    if is_traced(certificate.gap):
+    if isinstance(certificate.gap, jax.core.Tracer):
         return
     if not np.all(certificate.interior):
         where = first(~np.asarray(certificate.interior))
@@ -184,10 +174,6 @@ def verify_certificate(family: Family, moments: Array, certificate: Certificate)
 
 def first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(mask)[0])
-
-
-def place(where: tuple[int, ...]) -> str:
-    return f"index {list(where)}" if where else "the only place"
 
 
 def at(where: tuple[int, ...]) -> str:
@@ -261,12 +247,8 @@ def verify_inside(statistics: Any, moments: Any) -> None:
     scale = np.abs(statistics - moments).max(axis=0)
     rows = np.vstack([((statistics - moments) / scale).T, np.ones(size)])
     with_t = np.hstack([rows, rows.sum(axis=1, keepdims=True)])
-    found = linprog(
-        np.append(np.zeros(size), -1.0),
-        A_eq=with_t,
-        b_eq=np.append(np.zeros(count), 1.0),
-        method="highs",
-    )
+    goal, sums = np.append(np.zeros(size), -1.0), np.append(np.zeros(count), 1.0)
+    found = linprog(goal, A_eq=with_t, b_eq=sums, method="highs")
     least = found.x[-1] if found.status == 0 else -np.inf
     if least <= 8 * np.finfo(statistics.dtype).eps:
         raise NoMaximumError(

@@ -140,7 +140,8 @@ class NutsRun:
             until_draws = self.plan.warmup - state.step
             steps = min(CHUNK, end - state.step, until_draws if until_draws > 0 else CHUNK)
             state, draws = self._advance_chunk(state, steps, seen)
-            parts.append(draws if until_draws <= 0 else _none_of(draws))
+            warm = jax.tree.map(lambda leaf: leaf[:, :0], draws)
+            parts.append(draws if until_draws <= 0 else warm)
         return state, join(parts) if parts else self._no_draws(state)
 
     def _no_draws(self, state: NutsState) -> Draws:
@@ -186,11 +187,6 @@ class NutsRun:
 
 def _part(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[k], tree)
-
-
-def _none_of(draws: Draws) -> Draws:
-    nothing: Draws = jax.tree.map(lambda leaf: leaf[:, :0], draws)
-    return nothing
 
 
 def _stats(state: Any) -> Values:

@@ -99,7 +99,9 @@ def diagnose(draws: Floats) -> Diagnosis:
 def effective_size(split: Floats) -> Floats:
     """n m / (1 + 2 sum_t rho_t), summed while sums of neighbours are positive and fall (Geyer)."""
     n, m = split.shape[:2]
-    covariance = autocovariance(split).mean(axis=1)
+    centred = split - split.mean(axis=0)[None]
+    spectrum = np.fft.rfft(centred, 2 * n, axis=0)  # c_t = 1/n sum_i (x_i - mean)(x_i+t - mean)
+    covariance = (np.fft.irfft(np.abs(spectrum) ** 2, 2 * n, axis=0)[:n] / n).mean(axis=1)
     within = covariance[0] * n / (n - 1)
     pooled = covariance[0] + split.mean(axis=0).var(axis=0, ddof=1)
     rho = 1 - (within[None] - covariance) / np.maximum(pooled, SMALLEST)[None]
@@ -110,12 +112,3 @@ def effective_size(split: Floats) -> Floats:
     time = np.maximum(2 * falling.sum(axis=0) - 1, 1 / np.log10(n * m + 10))
     size: Floats = np.where(pooled <= SMALLEST, n * m, n * m / time)
     return size
-
-
-def autocovariance(split: Floats) -> Floats:
-    """c_t = 1/n sum_i (x_i - mean)(x_i+t - mean), along the first axis, by Fourier transform."""
-    n = split.shape[0]
-    centred = split - split.mean(axis=0)[None]
-    spectrum = np.fft.rfft(centred, 2 * n, axis=0)
-    covariance: Floats = np.fft.irfft(np.abs(spectrum) ** 2, 2 * n, axis=0)[:n] / n
-    return covariance

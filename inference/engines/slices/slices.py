@@ -4,6 +4,7 @@ A message over the variables that later factors still need moves from slice to s
 numbers where that is safe (layout.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -327,7 +328,10 @@ def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> S
         return None
     places = np.empty((len(steps), 2), np.intp)
     places[order] = np.stack(np.meshgrid(*map(np.arange, order.shape), indexing="ij"), -1)
-    rows = _rows(structure, places)
+    rows: list[ScopeTables] = []
+    for number, group in enumerate(structure.groups):
+        if group.scopes.shape[1]:
+            rows += _tables_by_scope(number, places[group.scopes])
     reach = max((lag for own in rows for lag, _ in own.scope), default=0)
     message = prod(sizes[0].tolist()) ** max(reach, 1)
     if message > WIDEST_MESSAGE or len(rows) > MOST_SCOPES or reach >= count:
@@ -335,18 +339,13 @@ def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> S
     return SliceEngine(structure, order, places, tuple(rows), domain)
 
 
-def _rows(structure: Structure, places: Ints) -> list[ScopeTables]:
-    """Tables by group and scope: for each of its variables the lag, and the place in the slice."""
-    found = []
-    for number, group in enumerate(structure.groups):
-        if not group.scopes.shape[1]:
-            continue
-        steps, within = places[group.scopes, 0], places[group.scopes, 1]
-        last = steps.max(1)
-        keys = np.stack([last[:, None] - steps, within], -1)
-        patterns, which = np.unique(keys.reshape(len(keys), -1), axis=0, return_inverse=True)
-        for k, pattern in enumerate(patterns):
-            scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
-            rows = np.flatnonzero(which.reshape(-1) == k)
-            found.append(ScopeTables(number, scope, rows, last[rows]))
-    return found
+def _tables_by_scope(group: int, places: Ints) -> Iterator[ScopeTables]:
+    """A scope has for each of the table's variables the lag, and the place in the slice."""
+    steps, within = places[..., 0], places[..., 1]
+    last = steps.max(1)
+    keys = np.stack([last[:, None] - steps, within], -1)
+    patterns, which = np.unique(keys.reshape(len(keys), -1), axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
+        rows = np.flatnonzero(which.reshape(-1) == k)
+        yield ScopeTables(group, scope, rows, last[rows])
