@@ -5,6 +5,7 @@ become. Only the `width` best survive each variable. The best bound among those 
 may have been missed: if the k-th found is at least as good, the k found are the k best.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -65,15 +66,14 @@ def infer_kbest_by_beam(
             f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
         )
     layout = lay_out(graph, given)
-    if order is None:
-        numbers = breadth_order(layout)
-    else:
-        number = {v: i for i, v in enumerate(layout.names)}
+    numbers = breadth_order(layout)
+    if order is not None:
         free = [v for v in order if v not in layout.bound.fixed]
-        if len(free) != len(number) or set(free) != set(number):
+        if Counter(free) != Counter(layout.names):
             raise InferenceError(
                 "the order of a beam search names every variable that is not observed, once"
             )
+        number = {v: i for i, v in enumerate(layout.names)}
         numbers = [number[v] for v in free]
     steps = steps_along(layout, numbers)
     states = np.zeros((1, layout.count), dtype=np.intp)
@@ -87,9 +87,8 @@ def infer_kbest_by_beam(
     if not scores.size and missed == -np.inf:
         raise impossible(layout.bound.evidence)
     if not scores.size:
-        raise InferenceError(
-            f"a beam of width {width} lost every configuration of non-zero potential; widen it"
-        )
+        lost = "lost every configuration of non-zero potential"
+        raise InferenceError(f"a beam of width {width} {lost}; widen it")
     found = [layout.named_configuration(row) for row in states[:k]]
     found.sort(key=lambda c: -c.log_score)
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)

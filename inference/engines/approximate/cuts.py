@@ -37,23 +37,15 @@ class Quadratic(NamedTuple):
 def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
     """argmax_x of a binary pairwise model, if some flips make every pair prefer to agree."""
     layout = lay_out(graph, given)
-    wide = [i for i, size in enumerate(layout.sizes) if size > 2]
-    if wide:
-        name, size = layout.names[wide[0]], layout.sizes[wide[0]]
-        raise NotSubmodularError(
-            f"variable {name!r} has {size} states; minimum cuts are for two; use bp"
-        )
-    large = [scope for scope in layout.scopes if len(scope) > 2]
-    if large:
-        raise NotSubmodularError(
-            f"the factor on {name_of(layout, large[0])} is not pairwise; use bp"
-        )
-    sums: dict[Pair, Floats] = {}
-    for group in layout.groups:
-        tables = np.moveaxis(group.logs, -1, 0)
-        for (u, v), table in zip(group.members.T.tolist(), tables, strict=True):
-            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
-            sums[pair] = sums[pair] + oriented if pair in sums else oriented
+    for name, size in zip(layout.names, layout.sizes, strict=True):
+        if size > 2:
+            why = f"variable {name!r} has {size} states; minimum cuts are for two"
+            raise NotSubmodularError(f"{why}; use bp")
+    for scope in layout.scopes:
+        if len(scope) > 2:
+            why = f"the factor on {name_of(layout, scope)} is not pairwise"
+            raise NotSubmodularError(f"{why}; use bp")
+    sums = sum_pairs(layout)
     fixed = propagate_zeros(layout, sums)
     pairs = {pair: table for pair, table in sums.items() if fixed.keys().isdisjoint(pair)}
     flips = find_flips(layout, pairs)
@@ -75,6 +67,17 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
         mode=mode,
         is_exact=bool(close),
     )
+
+
+def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
+    """The log-potential of each pair of variables, all its factors together."""
+    sums: dict[Pair, Floats] = {}
+    for group in layout.groups:
+        tables = np.moveaxis(group.logs, -1, 0)
+        for (u, v), table in zip(group.members.T.tolist(), tables, strict=True):
+            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
+            sums[pair] = sums[pair] + oriented if pair in sums else oriented
+    return sums
 
 
 def name_of(layout: FactorLayout, scope: Pair | tuple[int, ...]) -> str:

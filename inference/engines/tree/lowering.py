@@ -255,6 +255,14 @@ class Lowering:
             self.gradients[child] = self.circuit.place(self.builder.scopes[found], place)
 
 
+def roots_of(lowering: Lowering) -> list[int]:
+    """For each leaf the number of its root."""
+    found = {root: i for i, root in enumerate(lowering.tree.roots)}
+    for node, step in reversed(lowering.numbered):
+        found |= dict.fromkeys(step[:2], found[node])
+    return [found[leaf] for leaf in range(lowering.tree.leaf_count)]
+
+
 def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
     """Schedules what is left and looks up where the answers lie."""
     unary: list[int] = []  # each variable's marginal: value * gradient at its host
@@ -264,20 +272,14 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
             unary.append(lowering.circuit.add((v,), value, gradient))
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
-    tree = lowering.tree
-    found = {root: i for i, root in enumerate(tree.roots)}
-    for node, step in reversed(lowering.numbered):
-        for child in step[:2]:
-            found[child] = found[node]
-    leaf_roots = np.array([found[leaf] for leaf in range(tree.leaf_count)], np.int32)
-    leaves = lowering.leaves
-    places = [last.starts[lowering.values[root]] for root in tree.roots]
+    leaves, leaf_roots = lowering.leaves, np.array(roots_of(lowering), np.int32)
+    places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
     states = np.full((len(unary), max(lowering.sizes, default=1)), ZERO, np.int32)
     for v, tensor in enumerate(unary):
         size = lowering.sizes[v]
         states[v, :size] = last.starts[tensor] + np.arange(size)
     values, gradients, roots = [], [], []
-    for i, leaf in enumerate(lowering.leaves.leaves):
+    for i, leaf in enumerate(leaves.leaves):
         if wanted is Outputs.ALL and leaf.start is not None:
             tensor = lowering.gradients[i]
             offsets = lowering.circuit.offsets(tensor, leaf.scope)
