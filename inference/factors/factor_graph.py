@@ -181,18 +181,13 @@ def check_state(name: Name, state: int, size: int) -> int:
 
 
 def check_likelihood(name: Name, likelihood: Floats, size: int) -> Floats:
+    which = f"the likelihood of {name!r}"
     if likelihood.shape != (size,):
-        raise InferenceError(
-            f"the likelihood of {name!r} has shape {likelihood.shape}, needs ({size},)"
-        )
+        raise InferenceError(f"{which} has shape {likelihood.shape}, needs ({size},)")
     if not (np.isfinite(likelihood).all() and (likelihood >= 0).all()):
-        raise InferenceError(
-            f"the likelihood of {name!r} must be finite and not negative: {likelihood.tolist()}"
-        )
+        raise InferenceError(f"{which} must be finite and not negative: {likelihood.tolist()}")
     if not likelihood.any():
-        raise ImpossibleEvidenceError(
-            f"the likelihood of {name!r} is zero in every state: impossible evidence"
-        )
+        raise ImpossibleEvidenceError(f"{which} is zero in every state: impossible evidence")
     return likelihood
 
 

@@ -112,15 +112,8 @@ def normal_gamma() -> ConjugatePrior:
         return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
 
     ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
-    return ConjugatePrior(
-        "NormalGamma",
-        "loc, 1 / scale^2",
-        normal_pieces,
-        log_normaliser,
-        from_usual,
-        to_usual,
-        ndims,
-    )
+    functions = normal_pieces, log_normaliser, from_usual, to_usual
+    return ConjugatePrior("NormalGamma", "loc, 1 / scale^2", *functions, ndims)
 
 
 def multivariate_normal(size: int) -> Family:
@@ -186,21 +179,15 @@ def precision_of(theta: Array, size: int) -> Array:
 def multivariate_pieces(theta: Array, size: int) -> Array:
     """loc' P loc / 2 and -log |P| / 2."""
     precision = precision_of(theta, size)
-    return (
-        jnp.stack(
-            [theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -family.log_det(precision)]
-        )
-        / 2
-    )
+    square = theta[:size] @ jnp.linalg.solve(precision, theta[:size])
+    return jnp.stack([square, -family.log_det(precision)]) / 2
 
 
 def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
     identity = [[float(i == j) for j in range(size)] for i in range(size)]
     near = [[0.8 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
-    return (
-        {"loc": [0.0] * size, "covariance_matrix": identity},
-        {"loc": [0.5 - i for i in range(size)], "covariance_matrix": near},
-    )
+    standard = {"loc": [0.0] * size, "covariance_matrix": identity}
+    return standard, {"loc": [0.5 - i for i in range(size)], "covariance_matrix": near}
 
 
 def normal_wishart(size: int) -> ConjugatePrior:
@@ -209,12 +196,8 @@ def normal_wishart(size: int) -> ConjugatePrior:
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]
         scatter = family.symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
-        return {
-            "loc": loc,
-            "count": nu[0],
-            "concentration": nu[1] + 2 + size,
-            "scale_matrix": inverse(scatter),
-        }
+        n = nu[1] + 2 + size
+        return {"loc": loc, "count": nu[0], "concentration": n, "scale_matrix": inverse(scatter)}
 
     def from_usual(
         loc: Array, count: Array, concentration: Array, scale_matrix: Array
@@ -254,21 +237,16 @@ def wishart(size: int) -> Family:
         return multigammaln(half, size) - half * family.log_det(-family.dual_symmetric(theta[:-1]))
 
     def in_domain(theta: Array) -> Array:
-        return (
-            jnp.isfinite(theta).all()
-            & (theta[-1] > -1)
-            & family.is_positive_definite(-family.dual_symmetric(theta[:-1]))
-        )
+        finite = jnp.isfinite(theta).all() & (theta[-1] > -1)
+        return finite & family.is_positive_definite(-family.dual_symmetric(theta[:-1]))
 
     def from_usual(concentration: Array, scale_matrix: Array) -> Array:
         packed = family.dual_lower(-inverse(scale_matrix) / 2)
         return jnp.append(packed, (concentration - size - 1) / 2)
 
     def to_usual(theta: Array) -> Usual:
-        return {
-            "concentration": 2 * half_count(theta),
-            "scale_matrix": inverse(-2 * family.dual_symmetric(theta[:-1])),
-        }
+        scale_matrix = inverse(-2 * family.dual_symmetric(theta[:-1]))
+        return {"concentration": 2 * half_count(theta), "scale_matrix": scale_matrix}
 
     def slack(mean: Array) -> Array:
         """log |E X| - E log |X|, positive by Jensen's inequality."""
@@ -299,7 +277,4 @@ def wishart(size: int) -> Family:
 
 def wishart_examples(size: int) -> tuple[dict[str, Any], ...]:
     near = [[0.5 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
-    return {"concentration": size + 0.5, "scale_matrix": near}, {
-        "concentration": size + 9.0,
-        "scale_matrix": near,
-    }
+    return tuple([{"concentration": size + more, "scale_matrix": near} for more in (0.5, 9.0)])

@@ -128,9 +128,8 @@ def start_gibbs(
     if chains < 1:
         raise InferenceError(f"{chains} chains were asked for; ask for one or more")
     if blocking not in get_args(Blocking):
-        raise InferenceError(
-            f"blocking is one of {', '.join(get_args(Blocking))}, not {blocking!r}"
-        )
+        known = ", ".join(get_args(Blocking))
+        raise InferenceError(f"blocking is one of {known}, not {blocking!r}")
     with jax.enable_x64(True):
         layout = lay_out(graph, given)
         states = find_start(layout, chains, seed)

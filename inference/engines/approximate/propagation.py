@@ -183,9 +183,8 @@ def run(
 
 def verify_options(options: PropagationOptions) -> None:
     if options.schedule not in get_args(Schedule):
-        raise InferenceError(
-            f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
-        )
+        known = ", ".join(get_args(Schedule))
+        raise InferenceError(f"schedule is one of {known}, not {options.schedule!r}")
     if not 0 <= options.damping < 1:
         raise InferenceError(f"damping is at least 0 and below 1, not {options.damping}")
     if options.max_iterations < 1:

@@ -73,21 +73,18 @@ def verify_structure(structure: Structure) -> None:
     for number, group in enumerate(structure.groups):
         scopes = group.scopes
         if scopes.ndim != 2 or len(scopes) == 0:
-            raise InferenceError(
-                f"group {number}: scopes need the shape (factors, axes) and at least one factor"
-            )
+            needed = "scopes need the shape (factors, axes) and at least one factor"
+            raise InferenceError(f"group {number}: {needed}")
         if scopes.size and not (scopes.min() >= 0 and scopes.max() < len(sizes)):
             raise InferenceError(f"group {number} names variables beyond 0 to {len(sizes) - 1}")
         if (sizes[scopes] != sizes[scopes[0]]).any():
-            raise InferenceError(
-                f"group {number} holds factors of different shapes; make a group of each shape"
-            )
+            many = "holds factors of different shapes; make a group of each shape"
+            raise InferenceError(f"group {number} {many}")
         twice = (np.diff(np.sort(scopes, axis=1), axis=1) == 0).any(axis=1)
         if twice.any():
             first = scopes[np.argmax(twice)].tolist()
-            raise InferenceError(
-                f"group {number}: {first} names a variable twice; take the diagonal first"
-            )
+            twofold = f"{first} names a variable twice; take the diagonal first"
+            raise InferenceError(f"group {number}: {twofold}")
 
 
 HOST_ENTRIES = 1024
