@@ -21,13 +21,13 @@ import jax
 import numpy as np
 
 from dpc.inference.engines.tree.model import compile_structure
-from dpc.inference.engines.tree.structure import group_factors, log_evidence_of
 from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.formats.bif import write_bif
 from dpc.inference.formats.network import Network
 from dpc.inference.queries import infer_cases, infer_marginals, infer_samples
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "inference"))
+from grouped import group_factors, log_evidence_of
 from shared import network as example_network
 from shared import reference, reference_evidence
 

@@ -9,7 +9,7 @@ those up to its own place, as in a recurrence. Without such knowledge it depends
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import jax
+from jax import Array
 from numpyro.distributions import Distribution
 
 from .methods.method import Method
@@ -30,7 +30,7 @@ class Compute(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    value: Callable[[Values], jax.Array]
+    value: Callable[[Values], Array]
 
 
 class Draw(NamedTuple):
@@ -57,7 +57,7 @@ class Path(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    mass: Callable[[Values, jax.Array], jax.Array]
+    mass: Callable[[Values, Array], Array]
     shape: tuple[int, ...]
     support: int
     axis: int
@@ -70,7 +70,7 @@ class Score(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    log_prob: Callable[[Values], jax.Array]
+    log_prob: Callable[[Values], Array]
     method: Method
     plates: int = 0
 
@@ -82,7 +82,7 @@ class Block(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    sample: Callable[[jax.Array, Values], Mapping[str, jax.Array]]
+    sample: Callable[[Array, Values], Mapping[str, Array]]
     gives: tuple[str, ...]
     scores: tuple[Score, ...]
     samples: int | None = None
@@ -95,7 +95,7 @@ class Cost(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    value: Callable[[Values], jax.Array]
+    value: Callable[[Values], Array]
     plates: int = 0
     follows: Follows = NOTHING
 

@@ -1,20 +1,140 @@
-"""A program as it is run: every step for all samples at once, and the weights of what was drawn."""
+"""A program as it is run: every step for all samples at once, and the weights of what was drawn.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+Values have named sample axes: a function of one sample is mapped over those of its arguments. Axes
+are numbers, in the order in which they were made; a value's own axes come after them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution
+from jax import Array
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution, ExpandedDistribution
 
-from .axes import Labelled, Placed, batched, joint, mapped
 from .box import magic_box
-from .errors import EstimatorError
-from .methods.baselines import Baseline
 from .methods.enumeration import path_points, path_weights
-from .methods.method import Points
+from .methods.method import Baseline, EstimatorError, Points
 from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
+
+
+class Placed(NamedTuple):
+    """`value` is a tree of arrays that all have these sample axes first."""
+
+    value: Any
+    axes: tuple[int, ...]
+
+
+def joint(axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sorted({axis for own in axes for axis in own}))
+
+
+def mapped(function: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Placed]) -> Placed:
+    """The function for every sample of its arguments at once."""
+    axes = joint([argument.axes for argument in arguments.values()])
+    for axis in reversed(axes):
+        places = {name: 0 if axis in own.axes else None for name, own in arguments.items()}
+        function = jax.vmap(function, in_axes=(places,))
+    return Placed(function({name: argument.value for name, argument in arguments.items()}), axes)
+
+
+class Labelled(NamedTuple):
+    """A factor of a product: an array and the label of each axis, None for those at the end."""
+
+    array: Array
+    labels: tuple[Any, ...]
+
+
+def contract(terms: Sequence[Labelled], keep: Sequence[Any] = ()) -> Array:
+    """The product of all terms, summed over labels that are not kept; axes without one come last.
+    Small products are one multiplication; einsum orders what does not fit on the first's axes.
+    """
+    first, *others = terms
+    trailing = len(first.labels) - len([label for label in first.labels if label is not None])
+    if all(set(term.labels) <= set(first.labels) for term in others):
+        array = first.array
+        for term in others:
+            array = array * _aligned(term, first.labels)
+        labels = first.labels[: len(first.labels) - trailing]
+        kept = [label for label in labels if label in keep]
+        summed = tuple(k for k, label in enumerate(labels) if label not in keep)
+        array = jnp.sum(array, summed) if summed else array
+        order = [kept.index(label) for label in keep if label in kept]
+        return jnp.transpose(array, [*order, *(len(kept) + k for k in range(trailing))])
+    return _einsum(terms, keep, trailing)
+
+
+def _aligned(term: Labelled, labels: tuple[Any, ...]) -> Array:
+    """The term's axes in the order of the labels, with axes of length one where it has none."""
+    order = sorted(range(len(term.labels)), key=lambda k: labels.index(term.labels[k]))
+    missing = [k for k, label in enumerate(labels) if label is None or label not in term.labels]
+    return jnp.expand_dims(jnp.transpose(term.array, order), missing)
+
+
+def _einsum(terms: Sequence[Labelled], keep: Sequence[Any], trailing: int) -> Array:
+    numbers: dict[Any, int] = {}
+    operands: list[Any] = []
+    for position, term in enumerate(terms):
+        ends = iter(range(trailing if position == 0 else 0))
+        labels = [("end", next(ends)) if label is None else label for label in term.labels]
+        operands += [term.array, [numbers.setdefault(label, len(numbers)) for label in labels]]
+    have = [label for label in keep if label in numbers]
+    out = [numbers[label] for label in have] + [numbers["end", k] for k in range(trailing)]
+    return jnp.einsum(*operands, out, optimize="greedy", precision="highest")
+
+
+PARAMETERS: dict[type, dict[str, int]] = {
+    numpyro_dist.Normal: {"loc": 0, "scale": 0},
+    numpyro_dist.LogNormal: {"loc": 0, "scale": 0},
+    numpyro_dist.Laplace: {"loc": 0, "scale": 0},
+    numpyro_dist.Logistic: {"loc": 0, "scale": 0},
+    numpyro_dist.Cauchy: {"loc": 0, "scale": 0},
+    numpyro_dist.Gumbel: {"loc": 0, "scale": 0},
+    numpyro_dist.StudentT: {"df": 0, "loc": 0, "scale": 0},
+    numpyro_dist.Uniform: {"low": 0, "high": 0},
+    numpyro_dist.HalfNormal: {"scale": 0},
+    numpyro_dist.Exponential: {"rate": 0},
+    numpyro_dist.Gamma: {"concentration": 0, "rate": 0},
+    numpyro_dist.Beta: {"concentration1": 0, "concentration0": 0},
+    numpyro_dist.Dirichlet: {"concentration": 1},
+    numpyro_dist.BernoulliProbs: {"probs": 0},
+    numpyro_dist.BernoulliLogits: {"logits": 0},
+    numpyro_dist.CategoricalProbs: {"probs": 1},
+    numpyro_dist.CategoricalLogits: {"logits": 1},
+    numpyro_dist.BinomialProbs: {"probs": 0, "total_count": 0},
+    numpyro_dist.BinomialLogits: {"logits": 0, "total_count": 0},
+    numpyro_dist.GeometricProbs: {"probs": 0},
+    numpyro_dist.GeometricLogits: {"logits": 0},
+    numpyro_dist.Poisson: {"rate": 0},
+}
+"""Distributions made of arrays alone, and how many axes of an event each of them has."""
+
+
+def batched(
+    dist: Callable[[Mapping[str, Any]], Distribution],
+    given: Mapping[str, Placed],
+    axes: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Distribution | None:
+    """The distribution with these sample axes before its plates; None if not made of arrays."""
+    every, own = mapped(dist, given)
+    base = every.base_dist if isinstance(every, ExpandedDistribution) else every
+    if type(base) not in PARAMETERS:
+        return None
+    plates: tuple[int, ...] = every.batch_shape
+
+    def placed(array: Array, event: int) -> Array:
+        """Axes of length one for samples that it is independent of and plates it lacks."""
+        array = jnp.expand_dims(array, [k for k, axis in enumerate(axes) if axis not in own])
+        missing = len(axes) + len(plates) + event - array.ndim
+        return jnp.expand_dims(array, range(len(axes), len(axes) + missing))
+
+    events = PARAMETERS[type(base)].items()
+    parameters = {name: placed(getattr(base, name), event) for name, event in events}
+    return type(base)(**parameters).expand((*shape, *plates))
+
 
 BaselineState = dict[str, Any]
 
@@ -28,9 +148,9 @@ class Drawn(NamedTuple):
     plates: int
     local: tuple[int, ...] = ()
     follows: Follows = NOTHING
-    weights: jax.Array | None = None
-    log_prob: jax.Array | None = None
-    squares: jax.Array | None = None
+    weights: Array | None = None
+    log_prob: Array | None = None
+    squares: Array | None = None
     baseline: Baseline | None = None
     critic: str | None = None
 
@@ -49,7 +169,7 @@ class ProgramRun:
 
     # ---- the steps
 
-    def take(self, step: Step, key: jax.Array) -> None:
+    def take(self, step: Step, key: Array) -> None:
         for parent in step.parents:
             if parent not in self.values:
                 raise EstimatorError(f"{step.name} needs {parent}, which is not computed before it")
@@ -75,46 +195,34 @@ class ProgramRun:
     def _given(self, names: Iterable[str]) -> dict[str, Placed]:
         return {name: self.values[name] for name in names}
 
-    def _draw(self, step: Draw, key: jax.Array) -> None:
+    def _draw(self, step: Draw, key: Array) -> None:
         given = self._given(step.parents)
         local = self.local[step.name]
         above = joint([value.axes for value in given.values()])
         own = None if step.method.free else self._own_axis(step.samples, above)
         axes = above if own is None else joint([above, (0, own)])
         dist = self._dist_of_all(step, given, axes, own)
-        if dist:
-            found = self._points_of_all(step, dist, key, len(axes))
+        if dist:  # samples are elements of one draw, from one key; nothing below mixes them
+            samples = len(axes)
+            wide = (*range(samples), *(samples + axis for axis in local))
+            found = step.method.points(key, dist, wide)
+            found = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), found)
         else:
             found = self._points(step, given, key, axes)
-        values, weights, log_prob, squares = found
         if step.method.single:
-            values, weights, log_prob, squares = jax.tree.map(
-                lambda array: jax.lax.index_in_dim(array, 0, len(axes), keepdims=False),
-                (values, weights, log_prob, squares),
-            )
-            self.values[step.name] = Placed(values, axes)
+            found = jax.tree.map(lambda x: jax.lax.index_in_dim(x, 0, len(axes), False), found)
+            self.values[step.name] = Placed(found.values, axes)
         else:
-            count = jax.tree.leaves(values)[0].shape[len(axes)]
-            points_axis = self._new_axis(count)
+            points_axis = self._new_axis(jax.tree.leaves(found.values)[0].shape[len(axes)])
             if step.method.free:
-                first = jax.tree.map(lambda array: array[(0,) * len(axes)], values)
+                first = jax.tree.map(lambda array: array[(0,) * len(axes)], found.values)
                 self.values[step.name] = Placed(first, (points_axis,))
             else:
-                self.values[step.name] = Placed(values, (*axes, points_axis))
+                self.values[step.name] = Placed(found.values, (*axes, points_axis))
             axes = (*axes, points_axis)
-        self.drawn[step.name] = Drawn(
-            step.name,
-            axes,
-            own,
-            step.plates,
-            local,
-            step.follows,
-            weights,
-            log_prob,
-            squares,
-            step.method.baseline,
-            step.critic,
-        )
+        drawn = Drawn(step.name, axes, own, step.plates, local, step.follows, *found[1:])
+        drawn = drawn._replace(baseline=step.method.baseline, critic=step.critic)
+        self.drawn[step.name] = drawn
 
     def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
@@ -128,17 +236,8 @@ class ProgramRun:
         dist = step.dist({name: value.value for name, value in given.items()})
         return dist.expand((*shape, *dist.batch_shape))
 
-    def _points_of_all(
-        self, step: Draw, dist: Distribution, key: jax.Array, samples: int
-    ) -> Points:
-        """Samples are elements of one draw, from one key; nothing below mixes them."""
-        local = (*range(samples), *(samples + axis for axis in self.local[step.name]))
-        drawn = step.method.points(key, dist, local)
-        found: Points = jax.tree.map(lambda array: jnp.moveaxis(array, 0, samples), drawn)
-        return found
-
     def _points(
-        self, step: Draw, given: dict[str, Placed], key: jax.Array, axes: tuple[int, ...]
+        self, step: Draw, given: dict[str, Placed], key: Array, axes: tuple[int, ...]
     ) -> Points:
         """The same for every sample of the parents on its own, each with a key of its own."""
         local = self.local[step.name]
@@ -150,18 +249,15 @@ class ProgramRun:
         return found
 
     def _path(self, step: Path) -> None:
-        local = self.local[step.name]
-        weights, above = mapped(
-            lambda given: path_weights(step, given, local), self._given(step.parents)
-        )
+        local, given = self.local[step.name], self._given(step.parents)
+        weights, above = mapped(lambda values: path_weights(step, values, local), given)
         points = path_points(step, local)
-        axis = self._new_axis(len(points))
-        self.values[step.name] = Placed(points, (axis,))
-        self.drawn[step.name] = Drawn(
-            step.name, (*above, axis), None, len(step.shape), local, step.follows, weights
-        )
+        axes, plates = (*above, self._new_axis(len(points))), len(step.shape)
+        self.values[step.name] = Placed(points, axes[-1:])
+        drawn = Drawn(step.name, axes, None, plates, local, step.follows, weights)
+        self.drawn[step.name] = drawn
 
-    def _block(self, step: Block, key: jax.Array) -> None:
+    def _block(self, step: Block, key: Array) -> None:
         given = self._given(step.parents)
         above = joint([value.axes for value in given.values()])
         own = self._own_axis(step.samples, above)
@@ -172,22 +268,14 @@ class ProgramRun:
             self.values[name] = Placed(found.value[name], found.axes)
             self.above[name] = self._above(step.parents) | names
         for score in step.scores:
-            placed = mapped(score.log_prob, self._given(score.parents))
-            missing = [k for k, axis in enumerate(found.axes) if axis not in placed.axes]
+            value, axes = mapped(score.log_prob, self._given(score.parents))
+            missing = [k for k, axis in enumerate(found.axes) if axis not in axes]
             samples = [self.sizes[axis] for axis in found.axes]
-            log_prob = jnp.broadcast_to(
-                jnp.expand_dims(placed.value, missing),
-                (*samples, *placed.value.shape[len(placed.axes) :]),
-            )
+            shape = (*samples, *value.shape[len(axes) :])
+            log_prob = jnp.broadcast_to(jnp.expand_dims(value, missing), shape)
             self.above[score.name] = self._above(step.parents)
-            self.drawn[score.name] = Drawn(
-                score.name,
-                found.axes,
-                own,
-                score.plates,
-                log_prob=log_prob,
-                baseline=score.method.baseline,
-            )
+            drawn = Drawn(score.name, found.axes, own, score.plates, log_prob=log_prob)
+            self.drawn[score.name] = drawn._replace(baseline=score.method.baseline)
 
     # ---- sample axes
 
@@ -206,7 +294,7 @@ class ProgramRun:
         self.independent.add(found)
         return found
 
-    def _keys(self, key: jax.Array, axes: tuple[int, ...]) -> Placed:
+    def _keys(self, key: Array, axes: tuple[int, ...]) -> Placed:
         shape = tuple(self.sizes[axis] for axis in axes)
         return Placed(jax.random.split(key, shape) if shape else key, axes)
 
@@ -216,7 +304,7 @@ class ProgramRun:
         self, names: Sequence[str], follows: Follows, boxed: bool = True
     ) -> Iterator[Labelled]:
         """The weights of these draws on the axes of something below; boxes on like axes join."""
-        boxes: dict[tuple[Any, ...], jax.Array] = {}
+        boxes: dict[tuple[Any, ...], Array] = {}
         for name in names:
             drawn = self.drawn[name]
             along = follows.get(name, {})
@@ -227,14 +315,11 @@ class ProgramRun:
                 first = len(drawn.axes)
                 log_prob = drawn.log_prob
                 for k, axis in along.items():
-                    log_prob = (
-                        jnp.cumsum(log_prob, first + k) if isinstance(axis, Upto) else log_prob
-                    )
+                    if isinstance(axis, Upto):
+                        log_prob = jnp.cumsum(log_prob, first + k)
                 summed = tuple(first + k for k in range(drawn.plates) if k not in along)
-                labels = (
-                    *drawn.axes,
-                    *(("plate", along[k]) for k in range(drawn.plates) if k in along),
-                )
+                plates = tuple(("plate", along[k]) for k in range(drawn.plates) if k in along)
+                labels = (*drawn.axes, *plates)
                 boxes[labels] = boxes.get(labels, 0.0) + jnp.sum(log_prob, summed)
         for labels, log_prob in boxes.items():
             yield Labelled(magic_box(log_prob), labels)
@@ -261,10 +346,8 @@ def _local_axes(steps: Sequence[Step]) -> dict[str, tuple[int, ...]]:
         found = frozenset().union(*(above.get(parent, frozenset()) for parent in step.parents))
         if isinstance(step, Draw | Path | Cost):
             for name in found & set(local):
-                along = step.follows.get(name, {})
-                local[name] &= {
-                    axis for axis, place in along.items() if not isinstance(place, Upto)
-                }
+                along = step.follows.get(name, {}).items()
+                local[name] &= {axis for axis, place in along if not isinstance(place, Upto)}
         if isinstance(step, Draw):
             local[step.name] = set(range(step.plates))
             found |= {step.name}

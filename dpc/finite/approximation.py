@@ -6,7 +6,7 @@ from typing import Any
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
-from dpc.inference.engines.approximate.fits import plan_if_it_fits
+from dpc.inference.engines.approximate.layout import plan_if_it_fits
 from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.planning.plan import default_memory_limit
 

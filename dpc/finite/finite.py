@@ -21,7 +21,7 @@ from dpc.dsl.graph.graph import Graph
 from dpc.dsl.record import Record
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
-from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 from ..exits import UsageError

@@ -14,7 +14,7 @@ import numpy as np
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.path.layout import Domain
 from dpc.inference.queries import infer_kbest
 
 from ..exits import UsageError

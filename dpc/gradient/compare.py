@@ -11,7 +11,7 @@ import jax
 from dpc.dsl.diagnostics import DpError, did_you_mean
 from dpc.dsl.library.annotations import GRAD_METHODS
 from dpc.dsl.record import Record
-from dpc.estimators.errors import EstimatorError
+from dpc.estimators.methods.method import EstimatorError
 
 from ..exits import UsageError
 from ..show.answer import Answer

@@ -16,14 +16,12 @@ from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
-from dpc.estimators.bounds import EvidenceBound, bound_surrogate
-from dpc.estimators.divergence import divergence
-from dpc.estimators.methods.baselines import Constant
+from dpc.estimators.box import divergence
 from dpc.estimators.methods.enumeration import element_mass
-from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.method import Constant, Method
 from dpc.estimators.methods.table import BASELINES, METHODS
 from dpc.estimators.run import BaselineState
-from dpc.estimators.surrogate import least_particles, starting_state
+from dpc.estimators.surrogate import EvidenceBound, bound_surrogate, least_particles, starting_state
 
 from ..exits import UsageError
 from ..model.functions import Sizes, compiled, split_data

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpc.inference.optimise.information import standard_errors
 from dpc.inference.optimise.method import Minimised, Minimiser, State, minimise
+from dpc.inference.optimise.newton import standard_errors
 from dpc.inference.optimise.sharded import replicate
 
 from ..model.keeper import digest

@@ -25,7 +25,7 @@ from dpc.dsl.graph.passes.joined import join_cases
 from dpc.dsl.graph.passes.missing import leave_out_missing, present_name
 from dpc.dsl.graph.passes.parts import mark_observed, needed_for
 from dpc.dsl.record import NOTHING, Record
-from dpc.inference.engines.path.domains import Domain
+from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.model import each_table
 
 from ..data.errors import unfit_as_problem

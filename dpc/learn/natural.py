@@ -18,9 +18,8 @@ from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.rows import Distribution
 from dpc.dsl.record import Record
-from dpc.inference.families.family import Family
+from dpc.inference.families.family import Family, floats, over_leading
 from dpc.inference.families.features import from_usual
-from dpc.inference.families.special import floats, over_leading
 from dpc.inference.families.table import FAMILIES, find_family
 from dpc.inference.losses.fenchel_young import fenchel_young, tsallis
 

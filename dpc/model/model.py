@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpc.inference.factors.factor_graph import FactorGraph
     from dpc.inference.formats.network import Network
-    from dpc.inference.mcmc.diagnose import Advice
+    from dpc.inference.mcmc.container import Advice
     from dpc.inference.mcmc.run import NutsPlan, NutsRun
 
     from ..data.bound import Data
@@ -797,7 +797,7 @@ class Model:
 
     def diagnose(self, found: Any, max_tree_depth: int = 10) -> list[Advice]:
         """What speaks against these draws, where, and what to try."""
-        from dpc.inference.mcmc.diagnose import diagnose
+        from dpc.inference.mcmc.container import diagnose
 
         from ..posterior.groups import centred_draws
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from dpc.dsl.graph.graph import Kind
 from dpc.inference.mcmc.container import smooth_weights
-from dpc.inference.mcmc.gaussian import (
+from dpc.inference.mcmc.run import NutsPlan, key_for
+from dpc.inference.mcmc.target import (
     FlatTarget,
     Gaussian,
+    TargetDensity,
     Weighted,
     draw_gaussian,
     draw_student,
@@ -18,8 +20,6 @@ from dpc.inference.mcmc.gaussian import (
     fit_svi,
     flatten,
 )
-from dpc.inference.mcmc.run import NutsPlan, key_for
-from dpc.inference.mcmc.target import TargetDensity
 
 from ..data.bound import Data
 from ..exits import UsageError

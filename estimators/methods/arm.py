@@ -12,21 +12,14 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
-from .distributions import (
-    BERNOULLI,
-    element_log_prob,
-    everywhere,
-    log_odds,
-    refuse_unless,
-    together,
-    yes_probability,
-)
+from . import distributions
+from .distributions import BERNOULLI
 from .method import Method, Points
 
-Array = jax.Array
 Axes = tuple[int, ...]
 
 
@@ -36,12 +29,12 @@ class _Pairs(Method):
     single: ClassVar[bool] = False
 
     def points(self, key: Array, dist: Distribution, local: Axes) -> Points:
-        yes = yes_probability(dist)
+        yes = distributions.yes_probability(dist)
         fixed = jax.lax.stop_gradient(yes)
         uniform = jax.random.uniform(key, yes.shape, yes.dtype)
         pair = jnp.asarray(jnp.stack([uniform > 1 - fixed, uniform < fixed]), jnp.result_type(int))
         weights = [
-            1 / 2 + together(lean(log_odds(dist), gradient), local)
+            1 / 2 + distributions.together(lean(distributions.log_odds(dist), gradient), local)
             for gradient in (
                 self.gradient(dist, uniform, pair[0], pair[1], local),
                 self.gradient(dist, 1 - uniform, pair[1], pair[0], local),
@@ -57,7 +50,7 @@ class _Pairs(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, BERNOULLI, "Bernoulli")
+        return distributions.refuse_unless(dist, BERNOULLI, "Bernoulli")
 
 
 @dataclass(frozen=True)
@@ -67,12 +60,12 @@ class Arm(_Pairs):
     def gradient(
         self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
     ) -> Array:
-        yes = yes_probability(dist)
+        yes = distributions.yes_probability(dist)
         low, high = jnp.where(own > 0, 1 - yes, 0), jnp.where(own > 0, 1, 1 - yes)
         moving = low + (high - low) * jax.lax.stop_gradient((uniform - low) / (high - low))
-        log_prob = element_log_prob(dist, own)
-        box = magic_box(together(log_prob, local))
-        return (moving - 1 / 2) * everywhere(box, log_prob.ndim, local)
+        log_prob = distributions.element_log_prob(dist, own)
+        box = magic_box(distributions.together(log_prob, local))
+        return (moving - 1 / 2) * distributions.everywhere(box, log_prob.ndim, local)
 
 
 @dataclass(frozen=True)
@@ -83,10 +76,13 @@ class DisArm(_Pairs):
         self, dist: Distribution, uniform: Array, own: Array, other: Array, local: Axes
     ) -> Array:
         """A pair has probability min(p, 1 - p); that times the gradient is +- p (1 - p) / 2."""
-        yes = yes_probability(dist)
+        yes = distributions.yes_probability(dist)
         mass = jax.lax.stop_gradient(jnp.minimum(yes, 1 - yes))
         sign = jnp.asarray(own - other, yes.dtype)
         own_slope = sign * yes * (1 - yes) / (2 * jnp.where(mass > 0, mass, 1))
-        log_prob = element_log_prob(dist, own)
-        others = everywhere(together(log_prob, local), log_prob.ndim, local) - log_prob
+        log_prob = distributions.element_log_prob(dist, own)
+        others = (
+            distributions.everywhere(distributions.together(log_prob, local), log_prob.ndim, local)
+            - log_prob
+        )
         return own_slope * magic_box(others)

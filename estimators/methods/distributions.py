@@ -9,26 +9,19 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import (
-    BernoulliLogits,
-    BernoulliProbs,
-    BinomialLogits,
-    CategoricalLogits,
-    CategoricalProbs,
-    Distribution,
-    ExpandedDistribution,
-    Independent,
-)
+from jax import Array
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from ..box import log_mass
 
-BERNOULLI = (BernoulliLogits, BernoulliProbs)
-CATEGORICAL = (CategoricalLogits, CategoricalProbs)
+BERNOULLI = (numpyro_dist.BernoulliLogits, numpyro_dist.BernoulliProbs)
+CATEGORICAL = (numpyro_dist.CategoricalLogits, numpyro_dist.CategoricalProbs)
 
 
 def peeled(dist: Distribution) -> Distribution:
     """The distribution without `expand` and `to_event`."""
-    while isinstance(dist, Independent | ExpandedDistribution):
+    while isinstance(dist, numpyro_dist.Independent | numpyro_dist.ExpandedDistribution):
         dist = dist.base_dist
     return dist
 
@@ -37,63 +30,60 @@ def element_shape(dist: Distribution) -> tuple[int, ...]:
     return (*dist.batch_shape, *dist.event_shape)
 
 
-def log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
+def log_prob(dist: Distribution, value: Array) -> Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, BinomialLogits)):
+    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, numpyro_dist.BinomialLogits)):
         return jnp.asarray(dist.log_prob(value))
     rank = len(dist.batch_shape) + jnp.ndim(value) - len(element_shape(dist))
     found = element_log_prob(dist, value)
     return jnp.sum(found, tuple(range(rank, found.ndim)))
 
 
-def element_log_prob(dist: Distribution, value: jax.Array) -> jax.Array:
+def element_log_prob(dist: Distribution, value: Array) -> Array:
     """The log density of each element; of log odds smooth at even odds, unlike NumPyro's."""
     base = peeled(dist)
     shape = jnp.broadcast_shapes(jnp.shape(value), element_shape(dist))
-    if isinstance(base, BernoulliLogits):
+    if isinstance(base, numpyro_dist.BernoulliLogits):
         found = log_mass(jnp.asarray(base.logits), value > 0)
-    elif isinstance(base, BernoulliProbs):
+    elif isinstance(base, numpyro_dist.BernoulliProbs):
         found = jnp.log(jnp.where(value > 0, base.probs, 1 - base.probs))
-    elif isinstance(base, BinomialLogits):
+    elif isinstance(base, numpyro_dist.BinomialLogits):
         yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
-        found = _log_choose(base.total_count, value) + value * yes + (base.total_count - value) * no
-    elif isinstance(base, CategoricalLogits):
+        n, lgamma = base.total_count, jax.scipy.special.gammaln
+        log_choose = lgamma(n + 1.0) - lgamma(value + 1.0) - lgamma(n - value + 1.0)
+        found = log_choose + value * yes + (n - value) * no
+    elif isinstance(base, numpyro_dist.CategoricalLogits):
         found = _entry(jax.nn.log_softmax(base.logits), value)
-    elif isinstance(base, CategoricalProbs):
+    elif isinstance(base, numpyro_dist.CategoricalProbs):
         found = jnp.log(_entry(base.probs, value))
     else:
         found = base.log_prob(value)
     return jnp.broadcast_to(found, shape)
 
 
-def _entry(table: jax.Array, value: jax.Array) -> jax.Array:
+def _entry(table: Array, value: Array) -> Array:
     """table[..., value], rows shared where there are fewer; NumPyro would copy the table."""
     rows = jnp.ix_(*(jnp.arange(length) for length in table.shape[:-1]))
     return table[(*rows, jnp.asarray(value))]
 
 
-def _log_choose(n: jax.Array, k: jax.Array) -> jax.Array:
-    lgamma = jax.scipy.special.gammaln
-    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
-
-
-def yes_probability(dist: Distribution) -> jax.Array:
+def yes_probability(dist: Distribution) -> Array:
     """The probability that each element of a Bernoulli is 1."""
     return jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
 
 
-def log_odds(dist: Distribution) -> jax.Array:
+def log_odds(dist: Distribution) -> Array:
     """The logits of each element of a Bernoulli."""
     return jnp.broadcast_to(peeled(dist).logits, element_shape(dist))
 
 
-def class_probabilities(dist: Distribution) -> jax.Array:
+def class_probabilities(dist: Distribution) -> Array:
     """The table of a Categorical, one row for each element."""
     probs = peeled(dist).probs
     return jnp.broadcast_to(probs, (*element_shape(dist), probs.shape[-1]))
 
 
-def class_log_probabilities(dist: Distribution) -> jax.Array:
+def class_log_probabilities(dist: Distribution) -> Array:
     """The logarithms of the table of a Categorical, which add up to one."""
     logits = jax.nn.log_softmax(peeled(dist).logits, -1)
     return jnp.broadcast_to(logits, (*element_shape(dist), logits.shape[-1]))
@@ -109,23 +99,23 @@ def distant(rank: int, local: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(axis for axis in range(rank) if axis not in local)
 
 
-def together(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def together(array: Array, local: tuple[int, ...]) -> Array:
     """The sum over all axes that are not local: the local axes are left."""
     return jnp.sum(array, distant(array.ndim, local))
 
 
-def everywhere(total: jax.Array, rank: int, local: tuple[int, ...]) -> jax.Array:
+def everywhere(total: Array, rank: int, local: tuple[int, ...]) -> Array:
     """What is left after `together`, for every element again."""
     return jnp.expand_dims(total, distant(rank, local))
 
 
-def apart(array: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def apart(array: Array, local: tuple[int, ...]) -> Array:
     """One row for each place along the axes that are not local: (places, *local)."""
     first = jnp.moveaxis(array, local, range(array.ndim - len(local), array.ndim))
     return jnp.reshape(first, (-1, *(array.shape[axis] for axis in local)))
 
 
-def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Array:
+def replaced(old: Array, new: Array, local: tuple[int, ...]) -> Array:
     """The old array with one place of the distant axes from the new: (places, *shape)."""
     shape = tuple(1 if axis in local else size for axis, size in enumerate(old.shape))
     places = prod(shape)
@@ -133,7 +123,7 @@ def replaced(old: jax.Array, new: jax.Array, local: tuple[int, ...]) -> jax.Arra
     return jnp.where(here, new, old)
 
 
-def sample(dist: Distribution, key: jax.Array) -> Any:
+def sample(dist: Distribution, key: Array) -> Any:
     """One draw of every element, without derivatives."""
     if isinstance(peeled(dist), BERNOULLI):
         probability = jax.lax.stop_gradient(yes_probability(dist))
@@ -141,12 +131,7 @@ def sample(dist: Distribution, key: jax.Array) -> Any:
         return jnp.asarray(uniform < probability, jnp.result_type(int))
     if isinstance(peeled(dist), CATEGORICAL):
         table = jax.lax.stop_gradient(peeled(dist).probs)
-        return invert(table, jax.random.uniform(key, element_shape(dist), table.dtype))
+        uniform = jax.random.uniform(key, element_shape(dist), table.dtype)
+        heights = jnp.cumsum(table, -1)  # the least k with uniform < p_0 + ... + p_k, of mass
+        return jnp.sum(heights <= uniform[..., None] * heights[..., -1:], -1)
     return jax.lax.stop_gradient(dist.sample(key))
-
-
-def invert(probabilities: jax.Array, uniform: jax.Array) -> jax.Array:
-    """The least k with uniform < p_0 + ... + p_k, never one without mass; rows may be shared."""
-    cumulative = jnp.cumsum(probabilities, -1)
-    below = cumulative <= uniform[..., None] * cumulative[..., -1:]
-    return jnp.sum(below, -1)

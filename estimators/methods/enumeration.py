@@ -13,21 +13,13 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpyro.distributions import Distribution
 
-from ..errors import EstimatorError
 from ..program import Path
-from .distributions import (
-    BERNOULLI,
-    CATEGORICAL,
-    class_probabilities,
-    distant,
-    element_log_prob,
-    element_shape,
-    peeled,
-    yes_probability,
-)
-from .method import Method, Points
+from . import distributions
+from .distributions import BERNOULLI, CATEGORICAL
+from .method import EstimatorError, Method, Points
 
 LOG2_WAYS = 24
 
@@ -40,35 +32,29 @@ class Enumeration(Method):
     single: ClassVar[bool] = False
     free: ClassVar[bool] = True
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        shape = element_shape(dist)
-        support = jnp.reshape(peeled(dist).enumerate_support(expand=False), -1)
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        shape = distributions.element_shape(dist)
+        support = jnp.reshape(distributions.peeled(dist).enumerate_support(expand=False), -1)
         values = support[joint_places(shape, len(support), local)]
         values = jnp.broadcast_to(values, (values.shape[0], *shape))
-        mass = element_mass(dist, values)
-        return Points(
-            values, weights=jnp.prod(mass, [axis + 1 for axis in distant(len(shape), local)])
-        )
+        others = [axis + 1 for axis in distributions.distant(len(shape), local)]
+        return Points(values, weights=jnp.prod(element_mass(dist, values), others))
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
         return "" if dist.has_enumerate_support else "its support is not finite"
 
 
-def element_mass(dist: Distribution, values: jax.Array) -> jax.Array:
+def element_mass(dist: Distribution, values: Array) -> Array:
     """The probability of each element, whose gradients are right where it is zero."""
-    if isinstance(peeled(dist), BERNOULLI):
-        yes = yes_probability(dist)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        yes = distributions.yes_probability(dist)
         return jnp.where(values > 0, yes, 1 - yes)
-    if isinstance(peeled(dist), CATEGORICAL):
-        return _chosen(class_probabilities(dist), values)
-    return jnp.exp(element_log_prob(dist, values))
-
-
-def _chosen(table: jax.Array, values: jax.Array) -> jax.Array:
-    """table[..., k] for each value k."""
-    rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
-    return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
+    if isinstance(distributions.peeled(dist), CATEGORICAL):
+        table = distributions.class_probabilities(dist)
+        rows = jnp.broadcast_to(table, (*values.shape, table.shape[-1]))
+        return jnp.take_along_axis(rows, values[..., None], -1)[..., 0]
+    return jnp.exp(distributions.element_log_prob(dist, values))
 
 
 def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> np.ndarray:
@@ -80,40 +66,39 @@ def joint_places(shape: tuple[int, ...], size: int, local: tuple[int, ...]) -> n
             f"{elements} elements of {size} values each have {size}^{elements} joint values, too "
             "many to enumerate: sample some of them, with `rloo` for one"
         )
-    return np.stack(np.unravel_index(np.arange(size**elements), (size,) * elements), -1).reshape(
-        -1, *shape
-    )
+    ways = np.unravel_index(np.arange(size**elements), (size,) * elements)
+    return np.stack(ways, -1).reshape(-1, *shape)
 
 
-def path_points(step: Path, local: tuple[int, ...]) -> jax.Array:
+def path_points(step: Path, local: tuple[int, ...]) -> Array:
     """What is summed over, (points, *shape); along local axes all elements at once."""
     places = joint_places(step.shape, step.support, local)
     return jnp.broadcast_to(jnp.asarray(places), (len(places), *step.shape))
 
 
-def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> jax.Array:
+def path_weights(step: Path, given: Mapping[str, Any], local: tuple[int, ...]) -> Array:
     """The probability of each point, for every place along the axes that are local."""
     points = path_points(step, local)
     if step.axis in local:
         mass = jnp.take_along_axis(_marginals(step, given), points, 0)
     else:
         mass = jax.vmap(lambda path: step.mass({**given, step.name: path}, path))(points)
-    return jnp.prod(mass, [1 + axis for axis in distant(len(step.shape), local)])
+    return jnp.prod(mass, [1 + axis for axis in distributions.distant(len(step.shape), local)])
 
 
-def _marginals(step: Path, given: Mapping[str, Any]) -> jax.Array:
+def _marginals(step: Path, given: Mapping[str, Any]) -> Array:
     """The probability of every value at every place: (support, *shape)."""
     values = jnp.arange(step.support)
 
-    def after(before: jax.Array) -> jax.Array:
+    def after(before: Array) -> Array:
         known = {**given, step.name: jnp.full(step.shape, before)}
         return jax.vmap(lambda value: step.mass(known, jnp.full(step.shape, value)))(values)
 
     links = jnp.moveaxis(jax.vmap(after)(values), 2 + step.axis, 0)
-    _, found = jax.lax.scan(_follow, links[0, 0], links[1:])
+
+    def follow(before: Array, link: Array) -> tuple[Array, Array]:
+        after = jnp.sum(before[:, None] * link, 0)
+        return after, after
+
+    _, found = jax.lax.scan(follow, links[0, 0], links[1:])
     return jnp.moveaxis(jnp.concatenate([links[:1, 0], found]), 0, 1 + step.axis)
-
-
-def _follow(before: jax.Array, link: jax.Array) -> tuple[jax.Array, jax.Array]:
-    after = jnp.sum(before[:, None] * link, 0)
-    return after, after

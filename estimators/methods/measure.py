@@ -11,49 +11,26 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.scipy.special import digamma, xlog1py
-from numpyro.distributions import (
-    BernoulliLogits,
-    BernoulliProbs,
-    BinomialLogits,
-    BinomialProbs,
-    CategoricalLogits,
-    CategoricalProbs,
-    Distribution,
-    Exponential,
-    Gamma,
-    GeometricLogits,
-    GeometricProbs,
-    Normal,
-    Poisson,
-)
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from ..box import lean, magic_box
-from .distributions import (
-    apart,
-    class_probabilities,
-    element_log_prob,
-    element_shape,
-    everywhere,
-    peeled,
-    replaced,
-    sample,
-    together,
-    yes_probability,
-)
+from . import distributions
 from .method import Method, Points
 
 
 class Side(NamedTuple):
     """One of the two measures, of `size` c or -c; without a value, the distribution itself."""
 
-    parameter: jax.Array
-    size: jax.Array
-    value: jax.Array | None = None
-    log_prob: jax.Array | None = None
+    parameter: Array
+    size: Array
+    value: Array | None = None
+    log_prob: Array | None = None
 
 
-Split = tuple[jax.Array, list[Side]]
+Split = tuple[Array, list[Side]]
 
 
 @dataclass(frozen=True)
@@ -61,131 +38,115 @@ class MeasureValued(Method):
     name: ClassVar[str] = "mvd"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        draw, sides = SPLITS[type(peeled(dist))](key, dist)
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        draw, sides = SPLITS[type(distributions.peeled(dist))](key, dist)
         draw = jax.lax.stop_gradient(draw)
-        own = element_log_prob(dist, draw)
-        total = everywhere(together(own, local), own.ndim, local)
-        first = jnp.ones_like(together(own, local))
+        own = distributions.element_log_prob(dist, draw)
+        total = distributions.everywhere(distributions.together(own, local), own.ndim, local)
+        first = jnp.ones_like(distributions.together(own, local))
         values, weights = [draw[None]], []
         for parameter, size, value, log_prob in sides:
             parameter = jnp.asarray(parameter, total.dtype)
             if value is None or log_prob is None:
-                first += together(lean(parameter, size * magic_box(total)), local)
+                first += distributions.together(lean(parameter, size * magic_box(total)), local)
             else:
-                values.append(replaced(draw, value, local))
-                weights.append(
-                    apart(lean(parameter, size * magic_box(total - own + log_prob)), local)
-                )
+                gradient = size * magic_box(total - own + log_prob)
+                values.append(distributions.replaced(draw, value, local))
+                weights.append(distributions.apart(lean(parameter, gradient), local))
         return Points(jnp.concatenate(values), weights=jnp.concatenate([first[None], *weights]))
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        names = (
-            "Bernoulli, Categorical, Binomial, Geometric, Poisson, Normal, Exponential and Gamma"
-        )
-        if type(peeled(dist)) in SPLITS:
+        counts = "Bernoulli, Categorical, Binomial, Geometric, Poisson"
+        names = f"{counts}, Normal, Exponential and Gamma"
+        if type(distributions.peeled(dist)) in SPLITS:
             return ""
         return f"no pair of measures is known for it; there is one for {names}"
 
 
-def _bernoulli(key: jax.Array, dist: Distribution) -> Split:
+def _bernoulli(key: Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
-    draw, yes = sample(dist, key), yes_probability(dist)
-    sure = jnp.zeros_like(yes)
-    one = jnp.ones_like(yes)
-    return draw, [
-        Side(yes, one, jnp.ones_like(draw), sure),
-        Side(yes, -one, jnp.zeros_like(draw), sure),
-    ]
+    draw, yes = distributions.sample(dist, key), distributions.yes_probability(dist)
+    sure, one = jnp.zeros_like(yes), jnp.ones_like(yes)
+    up = Side(yes, one, jnp.ones_like(draw), sure)
+    return draw, [up, Side(yes, -one, jnp.zeros_like(draw), sure)]
 
 
-def _categorical(key: jax.Array, dist: Distribution) -> Split:
+def _categorical(key: Array, dist: Distribution) -> Split:
     """d p / d p_k = [x = k]: the gradients of all p_k add up to none."""
-    draw, table = sample(dist, key), class_probabilities(dist)
+    draw, table = distributions.sample(dist, key), distributions.class_probabilities(dist)
     sure = jnp.zeros(draw.shape, table.dtype)
-    sides = [
-        Side(table[..., k], jnp.ones_like(sure), jnp.full_like(draw, k), sure)
-        for k in range(table.shape[-1])
-    ]
-    return draw, sides
+    one, classes = jnp.ones_like(sure), range(table.shape[-1])
+    return draw, [Side(table[..., k], one, jnp.full_like(draw, k), sure) for k in classes]
 
 
-def _binomial(key: jax.Array, dist: Distribution) -> Split:
+def _binomial(key: Array, dist: Distribution) -> Split:
     """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     probs = jnp.broadcast_to(base.probs, shape)
     count = jnp.broadcast_to(base.total_count, shape)
-    fewer = BinomialProbs(probs, jnp.maximum(count - 1, 0))
+    fewer = numpyro_dist.BinomialProbs(probs, jnp.maximum(count - 1, 0))
     last, others = jax.random.split(key)
-    rest = sample(fewer, others)
+    rest = distributions.sample(fewer, others)
     more = jnp.asarray(jax.random.uniform(last, shape, probs.dtype) < probs, rest.dtype)
-    log_prob = fewer.log_prob(rest)
-    size = jnp.asarray(count, probs.dtype)
-    return rest + jnp.where(count > 0, more, 0), [
-        Side(probs, size, rest + 1, log_prob),
-        Side(probs, -size, rest, log_prob),
-    ]
+    log_prob, size = fewer.log_prob(rest), jnp.asarray(count, probs.dtype)
+    up, down = Side(probs, size, rest + 1, log_prob), Side(probs, -size, rest, log_prob)
+    return rest + jnp.where(count > 0, more, 0), [up, down]
 
 
-def _geometric(key: jax.Array, dist: Distribution) -> Split:
+def _geometric(key: Array, dist: Distribution) -> Split:
     """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
-    probs = jnp.broadcast_to(peeled(dist).probs, element_shape(dist))
+    probs = jnp.broadcast_to(distributions.peeled(dist).probs, distributions.element_shape(dist))
     first, second = jax.random.split(key)
-    draw = sample(dist, first)
-    longer = draw + sample(dist, second) + 1
+    draw = distributions.sample(dist, first)
+    longer = draw + distributions.sample(dist, second) + 1
     log_prob = jnp.log(longer) + 2 * jnp.log(probs) + xlog1py(longer - 1, -probs)
     return draw, [Side(probs, 1 / probs), Side(probs, -1 / probs, longer, log_prob)]
 
 
-def _poisson(key: jax.Array, dist: Distribution) -> Split:
+def _poisson(key: Array, dist: Distribution) -> Split:
     """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
-    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
-    draw = sample(dist, key)
+    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
+    draw = distributions.sample(dist, key)
     one = jnp.ones_like(rate)
-    return draw, [Side(rate, -one), Side(rate, one, draw + 1, element_log_prob(dist, draw))]
-
-
-def _exponential(key: jax.Array, dist: Distribution) -> Split:
-    """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
-    rate = jnp.broadcast_to(peeled(dist).rate, element_shape(dist))
-    draw, longer = _and_one_more(key, dist, rate)
     return draw, [
-        Side(rate, 1 / rate),
-        Side(rate, -1 / rate, longer, Gamma(2.0, rate).log_prob(longer)),
+        Side(rate, -one),
+        Side(rate, one, draw + 1, distributions.element_log_prob(dist, draw)),
     ]
 
 
-def _gamma(key: jax.Array, dist: Distribution) -> Split:
+def _exponential(key: Array, dist: Distribution) -> Split:
+    """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
+    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
+    draw, longer = _and_one_more(key, dist, rate)
+    log_prob = numpyro_dist.Gamma(2.0, rate).log_prob(longer)
+    return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, log_prob)]
+
+
+def _gamma(key: Array, dist: Distribution) -> Split:
     """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
     draw, longer = _and_one_more(key, dist, rate)
     score = jnp.log(rate) - digamma(a) + jnp.log(draw)
-    return draw, [
-        Side(a, score),
-        Side(rate, a / rate),
-        Side(rate, -a / rate, longer, Gamma(a + 1, rate).log_prob(longer)),
-    ]
+    log_prob = numpyro_dist.Gamma(a + 1, rate).log_prob(longer)
+    return draw, [Side(a, score), Side(rate, a / rate), Side(rate, -a / rate, longer, log_prob)]
 
 
-def _and_one_more(
-    key: jax.Array, dist: Distribution, rate: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _and_one_more(key: Array, dist: Distribution, rate: Array) -> tuple[Array, Array]:
     """A draw, and its sum with an Exponential of the same rate."""
     first, second = jax.random.split(key)
-    draw = sample(dist, first)
-    return draw, jax.lax.stop_gradient(
-        draw + jax.random.exponential(second, rate.shape, rate.dtype) / rate
-    )
+    draw = distributions.sample(dist, first)
+    more = jax.random.exponential(second, rate.shape, rate.dtype) / rate
+    return draw, jax.lax.stop_gradient(draw + more)
 
 
-def _normal(key: jax.Array, dist: Distribution) -> Split:
+def _normal(key: Array, dist: Distribution) -> Split:
     """d N / d mean = (mean + sd R - (mean - sd R)) / (sd sqrt(2 pi)), d N / d sd = (mean + sd M -
     N) / sd: R Rayleigh, M Maxwell of both signs. Three normal numbers a, b, c make all: the first
     is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
-    base, shape = peeled(dist), element_shape(dist)
+    base, shape = distributions.peeled(dist), distributions.element_shape(dist)
     mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)
     a, b, c = jax.random.normal(key, (3, *shape), jnp.result_type(mean, sd))
     fixed = jax.lax.stop_gradient
@@ -193,35 +154,31 @@ def _normal(key: jax.Array, dist: Distribution) -> Split:
     high = fixed(mean + sd * jnp.sqrt(b * b + c * c))
     low = fixed(mean + mean - high)
     wide = fixed(mean + sd * jnp.sign(a) * jnp.sqrt(a * a + b * b + c * c))
-    size = 1 / (sd * jnp.sqrt(2 * jnp.pi))
+    size, m = 1 / (sd * jnp.sqrt(2 * jnp.pi)), (wide - mean) / sd
+    log_maxwell = 2 * jnp.log(jnp.abs(m)) - m * m / 2 - jnp.log(sd)  # but for a constant
     return draw, [
         Side(mean, size, high, _log_rayleigh((high - mean) / sd, sd)),
         Side(mean, -size, low, _log_rayleigh((mean - low) / sd, sd)),
-        Side(sd, 1 / sd, wide, _log_maxwell((wide - mean) / sd, sd)),
+        Side(sd, 1 / sd, wide, log_maxwell),
         Side(sd, -1 / sd),
     ]
 
 
-def _log_rayleigh(r: jax.Array, sd: jax.Array) -> jax.Array:
+def _log_rayleigh(r: Array, sd: Array) -> Array:
     return jnp.log(r) - r * r / 2 - jnp.log(sd)
 
 
-def _log_maxwell(m: jax.Array, sd: jax.Array) -> jax.Array:
-    """But for a constant, which no derivative sees."""
-    return 2 * jnp.log(jnp.abs(m)) - m * m / 2 - jnp.log(sd)
-
-
-SPLITS: dict[type, Callable[[jax.Array, Distribution], Split]] = {
-    BernoulliProbs: _bernoulli,
-    BernoulliLogits: _bernoulli,
-    CategoricalProbs: _categorical,
-    CategoricalLogits: _categorical,
-    BinomialProbs: _binomial,
-    BinomialLogits: _binomial,
-    GeometricProbs: _geometric,
-    GeometricLogits: _geometric,
-    Poisson: _poisson,
-    Exponential: _exponential,
-    Gamma: _gamma,
-    Normal: _normal,
+SPLITS: dict[type, Callable[[Array, Distribution], Split]] = {
+    numpyro_dist.BernoulliProbs: _bernoulli,
+    numpyro_dist.BernoulliLogits: _bernoulli,
+    numpyro_dist.CategoricalProbs: _categorical,
+    numpyro_dist.CategoricalLogits: _categorical,
+    numpyro_dist.BinomialProbs: _binomial,
+    numpyro_dist.BinomialLogits: _binomial,
+    numpyro_dist.GeometricProbs: _geometric,
+    numpyro_dist.GeometricLogits: _geometric,
+    numpyro_dist.Poisson: _poisson,
+    numpyro_dist.Exponential: _exponential,
+    numpyro_dist.Gamma: _gamma,
+    numpyro_dist.Normal: _normal,
 }

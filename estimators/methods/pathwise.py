@@ -12,16 +12,9 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import (
-    Cauchy,
-    Distribution,
-    Laplace,
-    Logistic,
-    MultivariateNormal,
-    Normal,
-    StudentT,
-    Uniform,
-)
+from jax import Array
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution
 
 from .distributions import element_shape, log_prob, peeled
 from .method import Method, Points
@@ -31,28 +24,27 @@ from .method import Method, Points
 class Pathwise(Method):
     name: ClassVar[str] = "pathwise"
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         return Points(jax.tree.map(lambda x: x[None], dist.rsample(key)))
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return (
-            "" if dist.has_rsample else "its draws are no differentiable function of its parameters"
-        )
+        reason = "its draws are no differentiable function of its parameters"
+        return "" if dist.has_rsample else reason
 
 
-CENTRES: dict[type, Callable[[Distribution], jax.Array]] = {
-    Normal: attrgetter("loc"),
-    Logistic: attrgetter("loc"),
-    Cauchy: attrgetter("loc"),
-    StudentT: attrgetter("loc"),
-    MultivariateNormal: attrgetter("loc"),
-    Laplace: attrgetter("loc"),
-    Uniform: lambda dist: (dist.low + dist.high) / 2,
+CENTRES: dict[type, Callable[[Distribution], Array]] = {
+    numpyro_dist.Normal: attrgetter("loc"),
+    numpyro_dist.Logistic: attrgetter("loc"),
+    numpyro_dist.Cauchy: attrgetter("loc"),
+    numpyro_dist.StudentT: attrgetter("loc"),
+    numpyro_dist.MultivariateNormal: attrgetter("loc"),
+    numpyro_dist.Laplace: attrgetter("loc"),
+    numpyro_dist.Uniform: lambda dist: (dist.low + dist.high) / 2,
 }
 """What a symmetric distribution is symmetric about; `add_distribution` adds to it."""
 
-KINKED = {Laplace, Uniform}
+KINKED = {numpyro_dist.Laplace, numpyro_dist.Uniform}
 """Symmetric, with a density that is not smooth: a score leaves out what happens there."""
 
 
@@ -61,7 +53,7 @@ class Antithetic(Method):
     name: ClassVar[str] = "antithetic"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         values = _pair(dist.rsample(key), dist)
         return Points(values, weights=_halves(dist, local, values.dtype))
 
@@ -75,7 +67,7 @@ class EvolutionStrategies(Method):
     name: ClassVar[str] = "es"
     single: ClassVar[bool] = False
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         values = jax.lax.stop_gradient(_pair(dist.sample(key), dist))
         return Points(
             values,
@@ -85,16 +77,15 @@ class EvolutionStrategies(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        if type(peeled(dist)) in CENTRES.keys() - KINKED:
-            return ""
-        return "its density is not both smooth and symmetric about a known centre"
+        reason = "its density is not both smooth and symmetric about a known centre"
+        return "" if type(peeled(dist)) in CENTRES.keys() - KINKED else reason
 
 
-def _pair(draw: jax.Array, dist: Distribution) -> jax.Array:
+def _pair(draw: Array, dist: Distribution) -> Array:
     base = peeled(dist)
     centre = CENTRES[type(base)](base)
     return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(dist)) - draw])
 
 
-def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+def _halves(dist: Distribution, local: tuple[int, ...], dtype: jnp.dtype) -> Array:
     return jnp.full((2, *(dist.batch_shape[axis] for axis in local)), 1 / 2, dtype)

@@ -17,18 +17,11 @@ from typing import Any, ClassVar, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpyro.distributions import Distribution
 
-from .distributions import (
-    BERNOULLI,
-    CATEGORICAL,
-    class_log_probabilities,
-    log_odds,
-    log_prob,
-    peeled,
-    refuse_unless,
-    sample,
-)
+from . import distributions
+from .distributions import BERNOULLI, CATEGORICAL
 from .method import Method, Points
 
 FINITE = (*BERNOULLI, *CATEGORICAL)
@@ -43,14 +36,14 @@ class GumbelSoftmax(Method):
         "temperature"
     )
     relaxed: ClassVar[bool] = True
-    temperature: float | jax.Array = 0.5
+    temperature: float | Array = 0.5
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         return Points(softened(noisy(key, dist), dist, self.temperature)[None])
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -64,40 +57,37 @@ class StraightThrough(Method):
         "most in the limit"
     )
     relaxed: ClassVar[bool] = True
-    temperature: float | jax.Array = 0.5
+    temperature: float | Array = 0.5
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         noise = noisy(key, dist)
         soft = softened(noise, dist, self.temperature)
-        return Points((hardened(noise, dist) + (soft - jax.lax.stop_gradient(soft)))[None])
+        if isinstance(distributions.peeled(dist), BERNOULLI):
+            hard = jnp.asarray(noise > 0, noise.dtype)
+        else:
+            hard = jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
+        return Points((hard + (soft - jax.lax.stop_gradient(soft)))[None])
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
-def noisy(key: jax.Array, dist: Distribution) -> jax.Array:
+def noisy(key: Array, dist: Distribution) -> Array:
     """Logits with noise, whose sign or whose greatest entry is a draw of the distribution."""
-    if isinstance(peeled(dist), BERNOULLI):
-        odds = log_odds(dist)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        odds = distributions.log_odds(dist)
         return odds + jax.random.logistic(key, odds.shape, odds.dtype)
-    logits = class_log_probabilities(dist)
+    logits = distributions.class_log_probabilities(dist)
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 
-def softened(noise: jax.Array, dist: Distribution, temperature: float | jax.Array) -> jax.Array:
+def softened(noise: Array, dist: Distribution, temperature: float | Array) -> Array:
     """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
-    if isinstance(peeled(dist), BERNOULLI):
+    if isinstance(distributions.peeled(dist), BERNOULLI):
         return jax.nn.sigmoid(noise / heat)
     return jax.nn.softmax(noise / heat, -1)
-
-
-def hardened(noise: jax.Array, dist: Distribution) -> jax.Array:
-    """The draw of logits with noise, as a real number or a one-hot vector."""
-    if isinstance(peeled(dist), BERNOULLI):
-        return jnp.asarray(noise > 0, noise.dtype)
-    return jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
 
 
 class _Controlled(Method):
@@ -105,17 +95,17 @@ class _Controlled(Method):
 
     single: ClassVar[bool] = False
     relaxed: ClassVar[bool] = True
-    scale: float | jax.Array
+    scale: float | Array
 
     @abstractmethod
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         """Relaxed values of noise of the distribution."""
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         first, second = jax.random.split(key)
-        draw = sample(dist, first)
+        draw = distributions.sample(dist, first)
         given, free, hard = _noises(second, dist, draw)
-        box = log_prob(dist, draw)
+        box = distributions.log_prob(dist, draw)
         scale = jnp.asarray(self.scale, box.dtype)
         weights = jnp.stack([jnp.ones_like(scale), scale, -scale])
         shape = (3, *(dist.batch_shape[axis] for axis in local))
@@ -127,36 +117,33 @@ class _Controlled(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return refuse_unless(dist, FINITE, "Bernoulli and Categorical")
+        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
 class Rebar(_Controlled):
-    """Temperature and scale are fixed, or tuned by `tuning.variance_gradient`."""
+    """Temperature and scale are fixed, or tuned by `variance_gradient`."""
 
     name: ClassVar[str] = "rebar"
-    temperature: float | jax.Array = 0.5
-    scale: float | jax.Array = 1.0
+    temperature: float | Array = 0.5
+    scale: float | Array = 1.0
 
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         return softened(noise, dist, self.temperature)
 
 
-def bend_parameters(width: int) -> dict[str, jax.Array]:
+def bend_parameters(width: int) -> dict[str, Array]:
     """What `bend` begins with: nothing is bent, and its gradients to all the weights differ."""
     places = jnp.linspace(-2.0, 2.0, width)
     return {"temperature": jnp.asarray(0.5), "weights": jnp.zeros(width), "places": places}
 
 
-def bend(parameters: Any, noise: jax.Array) -> jax.Array:
+def bend(parameters: Any, noise: Array) -> Array:
     """z / temperature + sum_h weight_h tanh(z - place_h), for each z alone."""
-    heat, weights, places = (
-        jnp.asarray(parameters[name], noise.dtype) for name in ("temperature", "weights", "places")
-    )
-    return (
-        noise / heat
-        + jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim))) @ weights
-    )
+    names = "temperature", "weights", "places"
+    heat, weights, places = (jnp.asarray(parameters[name], noise.dtype) for name in names)
+    bumps = jnp.tanh(noise[..., None] - jnp.expand_dims(places, range(noise.ndim)))
+    return noise / heat + bumps @ weights
 
 
 @dataclass(frozen=True)
@@ -165,42 +152,32 @@ class Relax(_Controlled):
 
     name: ClassVar[str] = "relax"
     parameters: Any = field(default_factory=lambda: bend_parameters(4))
-    function: Callable[[Any, jax.Array], jax.Array] = bend
-    scale: float | jax.Array = 1.0
+    function: Callable[[Any, Array], Array] = bend
+    scale: float | Array = 1.0
 
-    def soften(self, noise: jax.Array, dist: Distribution) -> jax.Array:
+    def soften(self, noise: Array, dist: Distribution) -> Array:
         return softened(self.function(self.parameters, noise), dist, 1.0)
 
 
-def _noises(
-    key: jax.Array, dist: Distribution, draw: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _noises(key: Array, dist: Distribution, draw: Array) -> tuple[Array, Array, Array]:
     """Logits with noise given the draw, the same by the logits alone, the draw as numbers."""
-    if isinstance(peeled(dist), BERNOULLI):
-        logits = log_odds(dist)
-        given = _logistic_given(key, logits, draw)
+    if isinstance(distributions.peeled(dist), BERNOULLI):
+        logits = distributions.log_odds(dist)
         hard = jnp.asarray(draw, logits.dtype)
+        # the logit with logistic noise, given its sign s: s softplus(noise + softplus(s logit))
+        sign = 2 * hard - 1
+        noise = jax.random.logistic(key, logits.shape, logits.dtype)
+        given = sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
     else:
-        logits = class_log_probabilities(dist)
+        logits = distributions.class_log_probabilities(dist)
         logits = jnp.maximum(logits, float(np.log(np.finfo(logits.dtype).tiny)) / 2)
         hard = jax.nn.one_hot(draw, logits.shape[-1], dtype=logits.dtype)
-        given = _gumbels_given(key, logits, hard)
+        # logits with Gumbel noise, given the greatest: -log(e_b + e_k / p_k), -log(e_b) for k = b
+        exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
+        greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
+        others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
+        given = -jnp.log(greatest + others)
     return given, logits + jax.lax.stop_gradient(given - logits), hard
-
-
-def _logistic_given(key: jax.Array, logits: jax.Array, draw: jax.Array) -> jax.Array:
-    """s softplus(noise + softplus(s logit)): the logit with logistic noise, given its sign s."""
-    sign = 2 * jnp.asarray(draw, logits.dtype) - 1
-    noise = jax.random.logistic(key, logits.shape, logits.dtype)
-    return sign * jax.nn.softplus(noise + jax.nn.softplus(sign * logits))
-
-
-def _gumbels_given(key: jax.Array, logits: jax.Array, hard: jax.Array) -> jax.Array:
-    """-log(e_b + e_k / p_k), -log(e_b) for k = b: logits with Gumbel noise, given the greatest."""
-    exponentials = jax.random.exponential(key, logits.shape, logits.dtype)
-    greatest = jnp.sum(exponentials * hard, -1, keepdims=True)
-    others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
-    return -jnp.log(greatest + others)
 
 
 Tunables = TypeVar("Tunables")
@@ -209,10 +186,9 @@ Tunables = TypeVar("Tunables")
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:
     """An estimate of d E|g|^2 / d tunables from one estimate g at fixed draws."""
 
-    def squared_length(tunables: Tunables) -> jax.Array:
-        return jnp.asarray(
-            sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient_of(tunables)))
-        )
+    def squared_length(tunables: Tunables) -> Array:
+        leaves = jax.tree.leaves(gradient_of(tunables))
+        return jnp.asarray(sum(jnp.sum(jnp.square(leaf)) for leaf in leaves))
 
     found: Tunables = jax.grad(squared_length)(tunables)
     return found

@@ -5,24 +5,26 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, ExpandedDistribution, LogUniform, Pareto, Uniform
-from numpyro.distributions.truncated import (
-    LeftTruncatedDistribution,
-    RightTruncatedDistribution,
-    TwoSidedTruncatedDistribution,
+from jax import Array
+from numpyro.distributions import (
+    Distribution,
+    ExpandedDistribution,
+    LogUniform,
+    Pareto,
+    Uniform,
+    truncated,
 )
 
-from .baselines import Baseline, LeaveOneOut
 from .distributions import log_prob, peeled, sample
-from .method import Method, Points
+from .method import Baseline, LeaveOneOut, Method, Points
 
 MOVING_ENDS: list[type] = [
     Uniform,
     LogUniform,
     Pareto,
-    LeftTruncatedDistribution,
-    RightTruncatedDistribution,
-    TwoSidedTruncatedDistribution,
+    truncated.LeftTruncatedDistribution,
+    truncated.RightTruncatedDistribution,
+    truncated.TwoSidedTruncatedDistribution,
 ]
 
 
@@ -31,22 +33,17 @@ class ScoreFunction(Method):
     name: ClassVar[str] = "sfe"
     baseline: Baseline | None = None  # type: ignore[misc]
 
-    def points(self, key: jax.Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
         value = sample(dist, key)
-        squares = (
-            squared_score(dist, value)[None] if self.baseline and self.baseline.squares else None
-        )
-        return Points(
-            jax.tree.map(lambda x: x[None], value),
-            log_prob=log_prob(dist, value)[None],
-            squares=squares,
-        )
+        wanted = self.baseline and self.baseline.squares
+        squares = squared_score(dist, value)[None] if wanted else None
+        values = jax.tree.map(lambda x: x[None], value)
+        return Points(values, log_prob=log_prob(dist, value)[None], squares=squares)
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        if isinstance(peeled(dist), tuple(MOVING_ENDS)):
-            return "its ends move with its parameters, which no score sees"
-        return ""
+        reason = "its ends move with its parameters, which no score sees"
+        return reason if isinstance(peeled(dist), tuple(MOVING_ENDS)) else ""
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,11 @@ class LeaveOneOutScore(ScoreFunction):
     baseline: Baseline | None = field(default_factory=LeaveOneOut)  # type: ignore[misc]
 
 
-def squared_score(dist: Distribution, value: jax.Array) -> jax.Array:
+def squared_score(dist: Distribution, value: Array) -> Array:
     """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
     gradients = jax.grad(lambda dist: jnp.sum(log_prob(dist, value)), allow_int=True)(dist)
-    rank = len(
-        dist.base_dist.batch_shape if isinstance(dist, ExpandedDistribution) else dist.batch_shape
-    )
+    base = dist.base_dist if isinstance(dist, ExpandedDistribution) else dist
+    rank = len(base.batch_shape)
     total = jnp.zeros(dist.batch_shape)
     for gradient in jax.tree.leaves(gradients):
         if jnp.issubdtype(gradient.dtype, jnp.inexact):

@@ -5,32 +5,17 @@ Their sentence and options stand in the language's row of the same name
 """
 
 from .arm import Arm, DisArm
-from .baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal
 from .enumeration import Enumeration
 from .measure import MeasureValued
-from .method import Method
+from .method import Baseline, Constant, LeaveOneOut, Method, Moving, Optimal
 from .pathwise import Antithetic, EvolutionStrategies, Pathwise
 from .relaxed import GumbelSoftmax, Rebar, Relax, StraightThrough
 from .score import LeaveOneOutScore, ScoreFunction
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method
-    for method in (
-        Pathwise,
-        ScoreFunction,
-        LeaveOneOutScore,
-        Enumeration,
-        MeasureValued,
-        Arm,
-        DisArm,
-        GumbelSoftmax,
-        StraightThrough,
-        Rebar,
-        Relax,
-        Antithetic,
-        EvolutionStrategies,
-    )
-}
+GENERAL = Pathwise, ScoreFunction, LeaveOneOutScore, Enumeration, MeasureValued
+FINITE = Arm, DisArm, GumbelSoftmax, StraightThrough, Rebar, Relax
+ALL: tuple[type[Method], ...] = (*GENERAL, *FINITE, Antithetic, EvolutionStrategies)
+METHODS = {method.name: method for method in ALL}
 
 BUILT_IN = frozenset(METHODS)
 """Those that come with the package; `add_estimator` adds others to METHODS."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from .engine import Engine
-from .path.domains import Domain
-from .path.engine import find_paths
-from .path.rows import Ints
-from .slices.engine import find_slices
+from .path.engine import Ints, find_paths
+from .path.layout import Domain
+from .slices.slices import find_slices
 from .tree.model import compile_structure
 from .tree.structure import Structure
 

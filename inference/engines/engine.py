@@ -54,14 +54,9 @@ class Engine(ABC):
 
     def entropy(self, tables: Tables, log_evidence: Array) -> Array:
         """H = log Z - E[score] of all variables together, in nats; zero times -infinity is zero."""
-        log_z, marginals = jax.value_and_grad(self.in_any_range().log_partition, (0, 1))(
-            tables, log_evidence
-        )
+        both = jax.value_and_grad(self.in_any_range().log_partition, (0, 1))
+        log_z, marginals = both(tables, log_evidence)
         for p, logs in zip(jax.tree.leaves(marginals), [*tables, log_evidence], strict=True):
-            log_z = log_z - expectation(p, logs)
+            possible = logs > -jnp.inf
+            log_z = log_z - jnp.vdot(jnp.where(possible, p, 0.0), jnp.where(possible, logs, 0.0))
         return log_z
-
-
-def expectation(weights: Array, logs: Array) -> Array:
-    possible = logs > -jnp.inf
-    return jnp.vdot(jnp.where(possible, weights, 0.0), jnp.where(possible, logs, 0.0))

@@ -6,7 +6,6 @@ Evidence is a state (sliced away), a likelihood (one more factor), or a set of s
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +50,12 @@ class FactorGraph:
     factors: tuple[Factor, ...]
 
     def __post_init__(self) -> None:
-        verify_graph(self)
+        sizes = self.sizes
+        if sizes and min(sizes.values()) < 1:
+            empty = next(name for name, size in sizes.items() if size < 1)
+            raise InferenceError(f"variable {empty!r} has no states; give it at least one")
+        for factor in self.factors:
+            verify_factor(sizes, factor)
 
     @cached_property
     def tables(self) -> tuple[ScaledTable, ...]:
@@ -61,23 +65,22 @@ class FactorGraph:
             return ()
         flat = np.concatenate([a.ravel() for a in logs])
         lengths = np.array([a.size for a in logs])
-        ends = np.cumsum(lengths)
-        starts = ends - lengths
+        starts = np.cumsum(lengths) - lengths
         highs = np.maximum.reduceat(flat, starts)
-        verify_values(self, highs, flat)
+        wrong = ~(highs < np.inf)
+        if wrong.any():
+            variables = self.factors[int(np.argmax(wrong))].variables
+            raise InferenceError(f"the factor on {variables} holds NaN or an infinite potential")
+        if np.isnan(flat).any():
+            raise InferenceError("a factor holds NaN")
         scales = np.where(np.isneginf(highs), 0.0, highs)
         flat -= np.repeat(scales, lengths)
         lows = np.minimum.reduceat(np.where(np.isneginf(flat), 0.0, flat), starts)
         np.exp(flat, out=flat)
-        bounds = zip(
-            starts.tolist(), ends.tolist(), logs, scales.tolist(), lows.tolist(), strict=True
-        )
-        return tuple(
-            [
-                ScaledTable(flat[a:b].reshape(log.shape), scale, low)
-                for a, b, log, scale, low in bounds
-            ]
-        )
+        pairs = zip(starts.tolist(), logs, strict=True)
+        values = [flat[a : a + log.size].reshape(log.shape) for a, log in pairs]
+        rows = zip(values, scales.tolist(), lows.tolist(), strict=True)
+        return tuple([ScaledTable(*row) for row in rows])
 
     @cached_property
     def single_states(self) -> tuple[Name, ...]:
@@ -88,18 +91,15 @@ class FactorGraph:
         """Positions of the tables of a child given its parents; verified to sum to one."""
         directed = [i for i, f in enumerate(self.factors) if f.child is not None]
         for i in directed:
-            verify_conditional(self.factors[i], self.tables[i])
+            factor, table = self.factors[i], self.tables[i]
+            totals = table.values.sum(factor.variables.index(factor.child))
+            error = np.abs(totals * np.exp(table.log_scale) - 1.0).max(initial=0.0)
+            if error > NORMALISED_TO:
+                raise InferenceError(
+                    f"the table of {factor.child!r} on {factor.variables} sums to one only within "
+                    f"{error:.2g}; normalise it, or leave out `child`"
+                )
         return frozenset(directed)
-
-
-def verify_graph(graph: FactorGraph) -> None:
-    """Known variables, no axis twice, shapes that fit. Cheap: it reads no numbers."""
-    sizes = graph.sizes
-    if sizes and min(sizes.values()) < 1:
-        empty = next(name for name, size in sizes.items() if size < 1)
-        raise InferenceError(f"variable {empty!r} has no states; give it at least one")
-    for factor in graph.factors:
-        verify_factor(sizes, factor)
 
 
 def verify_factor(sizes: Mapping[Name, int], factor: Factor) -> None:
@@ -128,33 +128,10 @@ def verify_known(sizes: Mapping[Name, int], asked: Iterable[Name]) -> None:
         raise InferenceError(f"asked about {unknown}, which the graph does not have")
 
 
-def verify_values(graph: FactorGraph, highs: Floats, flat: Floats) -> None:
-    wrong = ~(highs < np.inf)
-    if wrong.any():
-        variables = graph.factors[int(np.argmax(wrong))].variables
-        raise InferenceError(f"the factor on {variables} holds NaN or an infinite potential")
-    if np.isnan(flat).any():
-        raise InferenceError("a factor holds NaN")
-
-
-def verify_conditional(factor: Factor, table: ScaledTable) -> None:
-    totals = table.values.sum(factor.variables.index(factor.child)) * np.exp(table.log_scale)
-    error = np.abs(totals - 1.0).max(initial=0.0)
-    if error > NORMALISED_TO:
-        raise InferenceError(
-            f"the table of {factor.child!r} on {factor.variables} sums to one only within "
-            f"{error:.2g}; normalise it, or leave out `child`"
-        )
-
-
 def log_score(factors: Iterable[Factor], states: Mapping[Name, Array]) -> Floats:
     """The sum of log-potentials at given states (arrays of equal shape are looked up together)."""
     looked_up = [np.asarray(f.log_values)[tuple([states[v] for v in f.variables])] for f in factors]
     return np.asarray(sum(looked_up, np.zeros(())), dtype=np.float64)
-
-
-def variables_of(scopes: Iterable[tuple[Name, ...]]) -> set[Name]:
-    return set(chain.from_iterable(scopes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +147,7 @@ class Evidence:
         return ", ".join(states + vectors) or "nothing"
 
 
-Given = Mapping[Any, Any] | Evidence | None
-"""By variable; names are any hashable values."""
+Given = Mapping[Any, Any] | Evidence | None  # by variable; names are any hashable values
 
 
 def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
@@ -185,11 +161,16 @@ def check_evidence(sizes: Mapping[Name, int], given: Given) -> Evidence:
         if isinstance(value, int | np.integer):
             evidence.hard[name] = check_state(name, int(value), sizes[name])
         elif isinstance(value, set | frozenset):
-            evidence.soft[name] = check_set(name, value, sizes[name])
+            size = sizes[name]
+            mask = np.zeros(size)
+            for state in value:
+                mask[check_state(name, int(state), size)] = 1.0
+            if not value:
+                raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
+            evidence.soft[name] = mask
         else:
-            evidence.soft[name] = check_likelihood(
-                name, np.asarray(value, dtype=np.float64), sizes[name]
-            )
+            likelihood = np.asarray(value, dtype=np.float64)
+            evidence.soft[name] = check_likelihood(name, likelihood, sizes[name])
     return evidence
 
 
@@ -199,28 +180,14 @@ def check_state(name: Name, state: int, size: int) -> int:
     return state
 
 
-def check_set(name: Name, states: set[int] | frozenset[int], size: int) -> Floats:
-    mask = np.zeros(size)
-    for state in states:
-        mask[check_state(name, int(state), size)] = 1.0
-    if not states:
-        raise ImpossibleEvidenceError(f"evidence {name!r} in the empty set is impossible")
-    return mask
-
-
 def check_likelihood(name: Name, likelihood: Floats, size: int) -> Floats:
+    which = f"the likelihood of {name!r}"
     if likelihood.shape != (size,):
-        raise InferenceError(
-            f"the likelihood of {name!r} has shape {likelihood.shape}, needs ({size},)"
-        )
+        raise InferenceError(f"{which} has shape {likelihood.shape}, needs ({size},)")
     if not (np.isfinite(likelihood).all() and (likelihood >= 0).all()):
-        raise InferenceError(
-            f"the likelihood of {name!r} must be finite and not negative: {likelihood.tolist()}"
-        )
+        raise InferenceError(f"{which} must be finite and not negative: {likelihood.tolist()}")
     if not likelihood.any():
-        raise ImpossibleEvidenceError(
-            f"the likelihood of {name!r} is zero in every state: impossible evidence"
-        )
+        raise ImpossibleEvidenceError(f"{which} is zero in every state: impossible evidence")
     return likelihood
 
 

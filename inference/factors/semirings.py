@@ -18,6 +18,8 @@ import numpy as np
 Array = Any
 Namespace = Any
 Axes = tuple[int, ...]
+Binary = Callable[[Array, Array, Namespace], Array]
+Reduce = Callable[[Array, Axes, Namespace], Array]
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,14 @@ class Semiring:
     """`reduce(x, axes, xp)` is addition along axes (counted from the front, events excluded)."""
 
     name: str
-    add: Callable[[Array, Array, Namespace], Array]
-    mul: Callable[[Array, Array, Namespace], Array]
+    add: Binary
+    mul: Binary
     zero: Any
     one: Any
-    reduce: Callable[[Array, Axes, Namespace], Array]
+    reduce: Reduce
     lift: Callable[[Array, Namespace], Array]
     event: int = 0
-    verified: bool = True
-    """False of a user's own: its laws are checked where it is used."""
+    verified: bool = True  # false of a user's own: its laws are checked where it is used
 
 
 def namespace_of(x: Array) -> Namespace:
@@ -45,14 +46,6 @@ def namespace_of(x: Array) -> Namespace:
     return jnp
 
 
-def no_gradient(x: Array, xp: Namespace) -> Array:
-    if xp is np:
-        return x
-    from jax.lax import stop_gradient
-
-    return stop_gradient(x)
-
-
 def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
     """The axes merged into a last one."""
     moved = xp.moveaxis(x, axes, range(-len(axes), 0))
@@ -61,7 +54,11 @@ def along_one_axis(x: Array, axes: Axes, xp: Namespace) -> Array:
 
 def log_sum_exp(x: Array, axes: Axes, xp: Namespace = np) -> Array:
     """log sum exp(x) (GM24); -inf, with gradient zero, where every term is -inf."""
-    top = no_gradient(xp.max(x, axis=axes, keepdims=True), xp)
+    top = xp.max(x, axis=axes, keepdims=True)
+    if xp is not np:
+        from jax.lax import stop_gradient
+
+        top = stop_gradient(top)
     top = xp.where(xp.isfinite(top), top, 0.0)
     mass = xp.sum(xp.exp(x - top), axis=axes)
     some = mass > 0
@@ -80,8 +77,8 @@ def first_max(x: Array, axes: Axes, xp: Namespace = np) -> Array:
 
 
 def pairwise(
-    reduce: Callable[[Array, Axes, Namespace], Array],
-) -> Callable[[Array, Array, Namespace], Array]:
+    reduce: Reduce,
+) -> Binary:
     """The binary operation of a reduction."""
 
     def add(a: Array, b: Array, xp: Namespace) -> Array:
@@ -92,8 +89,8 @@ def pairwise(
 
 
 def folded(
-    add: Callable[[Array, Array, Namespace], Array],
-) -> Callable[[Array, Axes, Namespace], Array]:
+    add: Binary,
+) -> Reduce:
     """The reduction of a binary operation: halves are added until one is left."""
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
@@ -213,26 +210,13 @@ def lift_weight(width: int, x: Array, xp: Namespace) -> Array:
     return xp.concatenate([weight, xp.zeros((*x.shape, width - 1))], axis=-1)
 
 
-EXPECTATION = Semiring(
-    "expectation",
-    plus,
-    multiply_first,
-    np.zeros(2),
-    np.array([1.0, 0.0]),
-    total,
-    partial(lift_weight, 2),
-    event=1,
-)
-SECOND_EXPECTATION = Semiring(
-    "second-order expectation",
-    plus,
-    multiply_second,
-    np.zeros(4),
-    np.array([1.0, 0.0, 0.0, 0.0]),
-    total,
-    partial(lift_weight, 4),
-    event=1,
-)
+def expectation(name: str, width: int, multiply: Callable[..., Array]) -> Semiring:
+    zero, one = np.zeros(width), np.eye(width)[0]
+    return Semiring(name, plus, multiply, zero, one, total, partial(lift_weight, width), event=1)
+
+
+EXPECTATION = expectation("expectation", 2, multiply_first)
+SECOND_EXPECTATION = expectation("second-order expectation", 4, multiply_second)
 
 
 def with_value(weight: Array, value: Array, xp: Namespace = np) -> Array:
@@ -257,19 +241,6 @@ def choose_at_random(log_weights: Array, uniforms: Array) -> Array:
     return np.argmax(heights > (uniforms * heights[..., -1])[..., None], axis=-1)
 
 
-@dataclass(frozen=True)
-class Decoder:
-    """A semiring upwards and a choice among its terms downwards: the mode, or a sample."""
-
-    name: str
-    semiring: Semiring
-    choose: Callable[[Array, Array], Array]
-
-
-MODE = Decoder("mode", MAX_PLUS, choose_first)
-SAMPLING = Decoder("sampling", LOG, choose_at_random)
-
-
 def user_semiring(
     name: str,
     add: Callable[[Array, Array], Array],
@@ -283,16 +254,11 @@ def user_semiring(
     def add_in(a: Array, b: Array, xp: Namespace) -> Array:
         return add(a, b)
 
-    return Semiring(
-        name,
-        add_in,
-        lambda a, b, xp: mul(a, b),
-        zero,
-        one,
-        folded(add_in),
-        lambda x, xp: lift(x),
-        verified=False,
-    )
+    def mul_in(a: Array, b: Array, xp: Namespace) -> Array:
+        return mul(a, b)
+
+    lift_in, reduce = lambda x, xp: lift(x), folded(add_in)
+    return Semiring(name, add_in, mul_in, zero, one, reduce, lift_in, verified=False)
 
 
 def verify_laws(
@@ -307,6 +273,7 @@ def verify_laws(
         return semiring.mul(x, y, xp)
 
     zero, one = (xp.broadcast_to(xp.asarray(x), a.shape) for x in (semiring.zero, semiring.one))
+    along = semiring.reduce(xp.stack([a, b, c]), (0,), xp)
     laws = {
         "addition is commutative": (add(a, b), add(b, a)),
         "addition is associative": (add(add(a, b), c), add(a, add(b, c))),
@@ -317,33 +284,14 @@ def verify_laws(
         "one is the unit of multiplication": (mul(a, one), a),
         "one is the unit of multiplication on the left": (mul(one, a), a),
         "zero annihilates": (mul(a, zero), zero),
-        "a sum along an axis is repeated addition": (
-            semiring.reduce(xp.stack([a, b, c]), (0,), xp),
-            add(add(a, b), c),
-        ),
+        "a sum along an axis is repeated addition": (along, add(add(a, b), c)),
     }
     for law, (left, right) in laws.items():
-        if not np.allclose(
-            np.asarray(left, dtype=np.float64),
-            np.asarray(right, dtype=np.float64),
-            rtol=tolerance,
-            atol=tolerance,
-        ):
+        sides = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if not np.allclose(*sides, rtol=tolerance, atol=tolerance):
             raise ValueError(f"semiring {semiring.name!r}: {law} fails: {left} against {right}")
 
 
-SEMIRINGS: dict[str, Semiring] = {
-    semiring.name: semiring
-    for semiring in (
-        PROBABILITY,
-        LOG,
-        MAX_PLUS,
-        MIN_PLUS,
-        BOOLEAN,
-        COUNTING,
-        EXPECTATION,
-        SECOND_EXPECTATION,
-        smoothed_max(0.5),
-        k_best(3),
-    )
-}
+PLAIN = PROBABILITY, LOG, MAX_PLUS, MIN_PLUS, BOOLEAN, COUNTING
+COMPOSITE = EXPECTATION, SECOND_EXPECTATION, smoothed_max(0.5), k_best(3)
+SEMIRINGS: dict[str, Semiring] = {semiring.name: semiring for semiring in PLAIN + COMPOSITE}

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, gammaln
 
-from .family import Array, ConjugatePrior, Family, positive_first, zero_like
-from .special import mean_log_factorial
+from .family import Array, ConjugatePrior, Family, mean_log_factorial, positive_first, zero_like
 
 
 def is_count(x: Array) -> Array:
@@ -72,9 +71,8 @@ def multinomial(total_count: int, size: int) -> Family:
 
     def mean_log_base(theta: Array) -> Array:
         one: Array = jax.vmap(lambda p: binomial_log_factorial(n, p))
-        return (
-            gammaln(jnp.asarray(n + 1, theta.dtype)) - one(jax.nn.softmax(with_zero(theta))).sum()
-        )
+        factorials = one(jax.nn.softmax(with_zero(theta)))
+        return gammaln(jnp.asarray(n + 1, theta.dtype)) - factorials.sum()
 
     return Family(
         name="Multinomial",

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import InferenceError
 
@@ -92,3 +94,82 @@ class NotConvergedError(InferenceError):
 
 class NoClosedFormError(InferenceError):
     """The conjugate prior of this family has no normaliser in closed form."""
+
+
+STEP = 0.25  # the trapezoid rule then errs by exp(-pi^2 / STEP), less than the last digit
+NODES = np.exp(np.arange(-60.0, 4.0, STEP))
+
+
+# ---- What rows share: leading axes, packed symmetric matrices, E log X!, log I0
+
+
+def floats(x: Any) -> Array:
+    """As an array of floats; a float array keeps its precision."""
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+
+
+def over_leading(function: Callable[..., Any], *arguments: tuple[Array, int]) -> Any:
+    """The function of one point over leading axes; each argument has so many axes of its own."""
+    arrays = [(jnp.asarray(x), ndim) for x, ndim in arguments]
+    lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x, ndim in arrays))
+    if not lead:
+        return function(*(x for x, _ in arrays))
+    flat = []
+    for x, ndim in arrays:
+        own = x.shape[x.ndim - ndim :]
+        flat.append(jnp.broadcast_to(x, (*lead, *own)).reshape((-1, *own)))
+    return jax.tree.map(lambda y: y.reshape((*lead, *y.shape[1:])), jax.vmap(function)(*flat))
+
+
+def lower(matrix: Array) -> Array:
+    """The entries of a symmetric matrix on and below its diagonal, row by row."""
+    return matrix[np.tril_indices(matrix.shape[-1])]
+
+
+def symmetric(packed: Array) -> Array:
+    """The inverse of `lower`."""
+    size = int((np.sqrt(8 * packed.shape[-1] + 1) - 1) / 2)
+    rows, columns = np.tril_indices(size)
+    lower_half = jnp.zeros((size, size), packed.dtype).at[rows, columns].set(packed)
+    return lower_half.at[columns, rows].set(packed)
+
+
+def dual_lower(matrix: Array) -> Array:
+    """What pairs with `lower`: <dual_lower(S), lower(X)> = trace(S X)."""
+    rows, columns = np.tril_indices(matrix.shape[-1])
+    return jnp.where(rows == columns, 1, 2).astype(matrix.dtype) * lower(matrix)
+
+
+def dual_symmetric(packed: Array) -> Array:
+    """The inverse of `dual_lower`."""
+    matrix = symmetric(packed)
+    on_diagonal = np.eye(matrix.shape[-1], dtype=bool)
+    return matrix / jnp.where(on_diagonal, 1, 2).astype(packed.dtype)
+
+
+def is_positive_definite(matrix: Array) -> Array:
+    return jnp.isfinite(jnp.linalg.cholesky(matrix)).all()
+
+
+def log_det(matrix: Array) -> Array:
+    """log |matrix| of a positive definite matrix."""
+    return 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(matrix))).sum()
+
+
+def mean_log_factorial(mean: Array, complement: Callable[[Array], Array]) -> Array:
+    """E log X! = int_0^1 (E X - c(z) / z) / -log(1 - z) dz, where c(z) = 1 - E (1 - z)^X.
+
+    From Binet's integral of log Gamma, with z = 1 - exp(-exp(u)) and the trapezoid rule in u.
+    """
+    t = jnp.asarray(NODES, mean.dtype)
+    z = -jnp.expm1(-t)
+    return STEP * jnp.sum((mean - complement(z) / z) * jnp.exp(-t))
+
+
+def log_bessel(square: Array) -> Array:
+    """log I0(kappa) as a function of kappa squared, smooth at zero."""
+    tiny = square < 1e-3
+    kappa = jnp.sqrt(jnp.where(tiny, 1.0, square))
+    series = square / 4 - square**2 / 64 + square**3 / 576 - 11 * square**4 / 49152
+    return jnp.where(tiny, series, jnp.log(jax.scipy.special.i0e(kappa)) + kappa)

@@ -4,7 +4,6 @@ From mean to natural parameters <natural, mean> - A(natural), which is concave, 
 The distribution of maximum entropy on finitely many points with given moments is such a fit.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,12 +13,20 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..errors import InferenceError
-from .family import Array, Family, NoMaximumError, NotConvergedError, OutsideSupportError
+from .family import (
+    Array,
+    Family,
+    NoMaximumError,
+    NotConvergedError,
+    OutsideSupportError,
+    floats,
+    over_leading,
+)
 from .features import contains, statistic
-from .special import floats, over_leading
 
 STEPS = 100
 HALVINGS = 60
+Stepped = tuple[Array, Array, Array]  # the point, how many steps led to it, whether to go on
 
 
 class Certificate(NamedTuple):
@@ -49,17 +56,12 @@ def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
 
 
 def invert(family: Family, mean: Array) -> tuple[Array, Certificate]:
-    interior = is_interior(family, mean)
+    interior = jnp.isfinite(mean).all() & (family.slack(mean) > 8 * float(np.finfo(mean.dtype).eps))
     found = family.natural_of_mean(mean) if family.natural_of_mean else solve(family, mean)
     natural = jnp.where(interior, found, jnp.nan)
     gradient = jax.grad(family.log_partition)(natural) - mean
     gap = gradient @ newton_step(family, natural, gradient) / 2
     return natural, Certificate(jnp.linalg.norm(gradient), gap, interior)
-
-
-def is_interior(family: Family, mean: Array) -> Array:
-    """A slack of a few roundings is on the boundary: it may be all rounding."""
-    return jnp.isfinite(mean).all() & (family.slack(mean) > 8 * float(np.finfo(mean.dtype).eps))
 
 
 def newton_step(family: Family, natural: Array, gradient: Array) -> Array:
@@ -71,9 +73,8 @@ def solve(family: Family, mean: Array) -> Array:
     """Newton's method; a step is halved until A(natural) - <natural, mean> falls enough."""
     assert family.start is not None
     state = family.start(mean), jnp.asarray(0), jnp.asarray(True)
-    natural, _, _ = jax.lax.while_loop(
-        lambda s: s[2] & (s[1] < STEPS), partial(advance, family, mean), state
-    )
+    step = partial(advance, family, mean)
+    natural, _, _ = jax.lax.while_loop(lambda s: s[2] & (s[1] < STEPS), step, state)
     return natural
 
 
@@ -84,9 +85,7 @@ def solve_jvp(family: Family, primals: tuple[Array], tangents: tuple[Array]) -> 
     return natural, newton_step(family, natural, *tangents)
 
 
-def advance(
-    family: Family, mean: Array, state: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
+def advance(family: Family, mean: Array, state: Stepped) -> Stepped:
     """One damped step, and whether to go on. The full step is taken once the decrement is small: by
     then the values differ by less than their rounding.
     """
@@ -109,16 +108,12 @@ def advance(
     return natural - size * step, count + 1, more
 
 
-@dataclass(frozen=True)
-class MomentFit:
+class MomentFit(NamedTuple):
     """The natural parameters of highest likelihood, the mean they match, and how well."""
 
     natural: Array
     mean: Array
     certificate: Certificate
-
-
-jax.tree_util.register_dataclass(MomentFit)
 
 
 def fit_to_data(family: Family, values: Array, weights: Array | None = None) -> MomentFit:
@@ -141,12 +136,8 @@ def fit_to_moments(family: Family, moments: Array) -> MomentFit:
     return MomentFit(natural, floats(moments), certificate)
 
 
-def is_traced(*arrays: Any) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in arrays)
-
-
 def verify_support(family: Family, values: Array) -> None:
-    if is_traced(values):
+    if isinstance(values, jax.core.Tracer):
         return
     if not all(values.shape):
         raise NoMaximumError(
@@ -155,14 +146,13 @@ def verify_support(family: Family, values: Array) -> None:
     inside = np.asarray(contains(family, values))
     if not inside.all():
         where = first(~inside)
-        value = np.asarray(values)[where].tolist()
-        raise OutsideSupportError(
-            f"value {value} at {place(where)}: the support of {family.name} is {family.support}"
-        )
+        spot = f"index {list(where)}" if where else "the only place"
+        value = f"value {np.asarray(values)[where].tolist()} at {spot}"
+        raise OutsideSupportError(f"{value}: the support of {family.name} is {family.support}")
 
 
 def verify_certificate(family: Family, moments: Array, certificate: Certificate) -> None:
-    if is_traced(certificate.gap):
+    if isinstance(certificate.gap, jax.core.Tracer):
         return
     if not np.all(certificate.interior):
         where = first(~np.asarray(certificate.interior))
@@ -184,10 +174,6 @@ def verify_certificate(family: Family, moments: Array, certificate: Certificate)
 
 def first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(mask)[0])
-
-
-def place(where: tuple[int, ...]) -> str:
-    return f"index {list(where)}" if where else "the only place"
 
 
 def at(where: tuple[int, ...]) -> str:
@@ -261,12 +247,8 @@ def verify_inside(statistics: Any, moments: Any) -> None:
     scale = np.abs(statistics - moments).max(axis=0)
     rows = np.vstack([((statistics - moments) / scale).T, np.ones(size)])
     with_t = np.hstack([rows, rows.sum(axis=1, keepdims=True)])
-    found = linprog(
-        np.append(np.zeros(size), -1.0),
-        A_eq=with_t,
-        b_eq=np.append(np.zeros(count), 1.0),
-        method="highs",
-    )
+    goal, sums = np.append(np.zeros(size), -1.0), np.append(np.zeros(count), 1.0)
+    found = linprog(goal, A_eq=with_t, b_eq=sums, method="highs")
     least = found.x[-1] if found.status == 0 else -np.inf
     if least <= 8 * np.finfo(statistics.dtype).eps:
         raise NoMaximumError(

@@ -6,8 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, multigammaln
 
+from . import family
 from .family import Array, ConjugatePrior, Family, Usual
-from .special import dual_lower, dual_symmetric, is_positive_definite, log_det, lower, symmetric
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -15,8 +15,14 @@ LOG_2PI = math.log(2 * math.pi)
 def normal_of_known_scale(scale: Any) -> Family:
     """exp(theta x / scale - theta^2 / 2) N(x; 0, scale), theta = loc / scale."""
 
+    known = scale
+
     def log_base(x: Array) -> Array:
         return -((x / scale) ** 2) / 2 - jnp.log(scale) - LOG_2PI / 2
+
+    def prior(loc: Array, scale: Array) -> tuple[Array, Array]:
+        count = (known / scale) ** 2
+        return (count * loc / known)[None], count[None]
 
     return Family(
         name="Normal",
@@ -39,7 +45,7 @@ def normal_of_known_scale(scale: Any) -> Family:
             log_normaliser=lambda chi, nu: (
                 chi[0] ** 2 / (2 * nu[0]) + (LOG_2PI - jnp.log(nu[0])) / 2
             ),
-            from_usual=known_scale_prior(scale),
+            from_usual=prior,
             to_usual=lambda chi, nu: {
                 "loc": scale * chi[0] / nu[0],
                 "scale": scale / jnp.sqrt(nu[0]),
@@ -48,14 +54,6 @@ def normal_of_known_scale(scale: Any) -> Family:
         ),
         known={"scale": scale},
     )
-
-
-def known_scale_prior(known: Any) -> Any:
-    def from_usual(loc: Array, scale: Array) -> tuple[Array, Array]:
-        count = (known / scale) ** 2
-        return (count * loc / known)[None], count[None]
-
-    return from_usual
 
 
 def normal() -> Family:
@@ -106,49 +104,41 @@ def normal_gamma() -> ConjugatePrior:
     def from_usual(
         loc: Array, count: Array, concentration: Array, rate: Array
     ) -> tuple[Array, Array]:
-        return jnp.stack([count * loc, 2 * rate + count * loc**2]), jnp.stack(
-            [count, 2 * concentration - 3]
-        )
+        statistic = jnp.stack([count * loc, 2 * rate + count * loc**2])
+        return statistic, jnp.stack([count, 2 * concentration - 3])
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, a, b = to_usual(chi, nu).values()
         return gammaln(a) - a * jnp.log(b) + (LOG_2PI - jnp.log(count)) / 2 - math.log(2)
 
     ndims = {"loc": 0, "count": 0, "concentration": 0, "rate": 0}
-    return ConjugatePrior(
-        "NormalGamma",
-        "loc, 1 / scale^2",
-        normal_pieces,
-        log_normaliser,
-        from_usual,
-        to_usual,
-        ndims,
-    )
+    functions = normal_pieces, log_normaliser, from_usual, to_usual
+    return ConjugatePrior("NormalGamma", "loc, 1 / scale^2", *functions, ndims)
 
 
 def multivariate_normal(size: int) -> Family:
     """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P
-    the precision; symmetric matrices are packed by their lower triangle (`special.py`).
+    the precision; symmetric matrices are packed by their lower triangle (`family.py`).
     """
 
     def statistic(x: Array) -> Array:
-        return jnp.append(x, lower(jnp.outer(x, x)))
+        return jnp.append(x, family.lower(jnp.outer(x, x)))
 
     def from_usual(loc: Array, covariance_matrix: Array) -> Array:
         precision = inverse(covariance_matrix)
-        return jnp.append(precision @ loc, dual_lower(-precision / 2))
+        return jnp.append(precision @ loc, family.dual_lower(-precision / 2))
 
     def to_usual(theta: Array) -> Usual:
         covariance = inverse(precision_of(theta, size))
         return {"loc": covariance @ theta[:size], "covariance_matrix": covariance}
 
     def covariance_of_mean(mean: Array) -> Array:
-        return symmetric(mean[size:]) - jnp.outer(mean[:size], mean[:size])
+        return family.symmetric(mean[size:]) - jnp.outer(mean[:size], mean[:size])
 
     def slack(mean: Array) -> Array:
         """The least pivot of the covariance, relative to the second moment of its variable."""
         root = jnp.diagonal(jnp.linalg.cholesky(covariance_of_mean(mean)))
-        moments = jnp.diagonal(symmetric(mean[size:]))
+        moments = jnp.diagonal(family.symmetric(mean[size:]))
         return jnp.nan_to_num(jnp.min(root**2 / moments))
 
     def natural_of_mean(mean: Array) -> Array:
@@ -164,7 +154,7 @@ def multivariate_normal(size: int) -> Family:
         contains=lambda x: jnp.isfinite(x).all(),
         log_partition=lambda theta: multivariate_pieces(theta, size).sum(),
         in_domain=lambda theta: (
-            jnp.isfinite(theta).all() & is_positive_definite(precision_of(theta, size))
+            jnp.isfinite(theta).all() & family.is_positive_definite(precision_of(theta, size))
         ),
         slack=slack,
         from_usual=from_usual,
@@ -183,25 +173,21 @@ def inverse(matrix: Array) -> Array:
 
 
 def precision_of(theta: Array, size: int) -> Array:
-    return -2 * dual_symmetric(theta[size:])
+    return -2 * family.dual_symmetric(theta[size:])
 
 
 def multivariate_pieces(theta: Array, size: int) -> Array:
     """loc' P loc / 2 and -log |P| / 2."""
     precision = precision_of(theta, size)
-    return (
-        jnp.stack([theta[:size] @ jnp.linalg.solve(precision, theta[:size]), -log_det(precision)])
-        / 2
-    )
+    square = theta[:size] @ jnp.linalg.solve(precision, theta[:size])
+    return jnp.stack([square, -family.log_det(precision)]) / 2
 
 
 def multivariate_examples(size: int) -> tuple[dict[str, Any], ...]:
     identity = [[float(i == j) for j in range(size)] for i in range(size)]
     near = [[0.8 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
-    return (
-        {"loc": [0.0] * size, "covariance_matrix": identity},
-        {"loc": [0.5 - i for i in range(size)], "covariance_matrix": near},
-    )
+    standard = {"loc": [0.0] * size, "covariance_matrix": identity}
+    return standard, {"loc": [0.5 - i for i in range(size)], "covariance_matrix": near}
 
 
 def normal_wishart(size: int) -> ConjugatePrior:
@@ -209,23 +195,21 @@ def normal_wishart(size: int) -> ConjugatePrior:
 
     def to_usual(chi: Array, nu: Array) -> Usual:
         loc = chi[:size] / nu[0]
-        scatter = symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
-        return {
-            "loc": loc,
-            "count": nu[0],
-            "concentration": nu[1] + 2 + size,
-            "scale_matrix": inverse(scatter),
-        }
+        scatter = family.symmetric(chi[size:]) - nu[0] * jnp.outer(loc, loc)
+        n = nu[1] + 2 + size
+        return {"loc": loc, "count": nu[0], "concentration": n, "scale_matrix": inverse(scatter)}
 
     def from_usual(
         loc: Array, count: Array, concentration: Array, scale_matrix: Array
     ) -> tuple[Array, Array]:
         scatter = inverse(scale_matrix) + count * jnp.outer(loc, loc)
-        return jnp.append(count * loc, lower(scatter)), jnp.stack([count, concentration - 2 - size])
+        statistic = jnp.append(count * loc, family.lower(scatter))
+        return statistic, jnp.stack([count, concentration - 2 - size])
 
     def log_normaliser(chi: Array, nu: Array) -> Array:
         _, count, n, scale_matrix = to_usual(chi, nu).values()
-        wishart = n / 2 * (size * math.log(2) + log_det(scale_matrix)) + multigammaln(n / 2, size)
+        log_scale = size * math.log(2) + family.log_det(scale_matrix)
+        wishart = n / 2 * log_scale + multigammaln(n / 2, size)
         return wishart + size / 2 * (LOG_2PI - jnp.log(count)) - size * math.log(2)
 
     ndims = {"loc": 1, "count": 0, "concentration": 0, "scale_matrix": 2}
@@ -242,7 +226,7 @@ def normal_wishart(size: int) -> ConjugatePrior:
 
 def wishart(size: int) -> Family:
     """exp(trace(theta_1 X) + theta_2 log |X| - A), theta = (-scale_matrix^-1 / 2, (concentration -
-    size - 1) / 2); symmetric matrices are packed by their lower triangle (`special.py`).
+    size - 1) / 2); symmetric matrices are packed by their lower triangle (`family.py`).
     """
 
     def half_count(theta: Array) -> Array:
@@ -250,40 +234,36 @@ def wishart(size: int) -> Family:
 
     def log_partition(theta: Array) -> Array:
         half = half_count(theta)
-        return multigammaln(half, size) - half * log_det(-dual_symmetric(theta[:-1]))
+        return multigammaln(half, size) - half * family.log_det(-family.dual_symmetric(theta[:-1]))
 
     def in_domain(theta: Array) -> Array:
-        return (
-            jnp.isfinite(theta).all()
-            & (theta[-1] > -1)
-            & is_positive_definite(-dual_symmetric(theta[:-1]))
-        )
+        finite = jnp.isfinite(theta).all() & (theta[-1] > -1)
+        return finite & family.is_positive_definite(-family.dual_symmetric(theta[:-1]))
 
     def from_usual(concentration: Array, scale_matrix: Array) -> Array:
-        return jnp.append(dual_lower(-inverse(scale_matrix) / 2), (concentration - size - 1) / 2)
+        packed = family.dual_lower(-inverse(scale_matrix) / 2)
+        return jnp.append(packed, (concentration - size - 1) / 2)
 
     def to_usual(theta: Array) -> Usual:
-        return {
-            "concentration": 2 * half_count(theta),
-            "scale_matrix": inverse(-2 * dual_symmetric(theta[:-1])),
-        }
+        scale_matrix = inverse(-2 * family.dual_symmetric(theta[:-1]))
+        return {"concentration": 2 * half_count(theta), "scale_matrix": scale_matrix}
 
     def slack(mean: Array) -> Array:
         """log |E X| - E log |X|, positive by Jensen's inequality."""
-        return jnp.nan_to_num(log_det(symmetric(mean[:-1])) - mean[-1])
+        return jnp.nan_to_num(family.log_det(family.symmetric(mean[:-1])) - mean[-1])
 
     def start(mean: Array) -> Array:
         """log |E X| - E log |X| is about size (size + 1) / 2 / concentration."""
         count = size - 1 + size * (size + 1) / 2 / slack(mean)
-        return from_usual(count, symmetric(mean[:-1]) / count)
+        return from_usual(count, family.symmetric(mean[:-1]) / count)
 
     return Family(
         name="Wishart",
         support=f"positive definite matrices of {size} rows",
         event_ndim=2,
-        statistic=lambda x: jnp.append(lower(x), log_det(x)),
+        statistic=lambda x: jnp.append(family.lower(x), family.log_det(x)),
         log_base=lambda x: jnp.zeros_like(x[0, 0]),
-        contains=lambda x: is_positive_definite(x) & (x == x.T).all(),
+        contains=lambda x: family.is_positive_definite(x) & (x == x.T).all(),
         log_partition=log_partition,
         in_domain=in_domain,
         slack=slack,
@@ -297,7 +277,4 @@ def wishart(size: int) -> Family:
 
 def wishart_examples(size: int) -> tuple[dict[str, Any], ...]:
     near = [[0.5 ** abs(i - j) * (1 + 0.2 * (i + j)) for j in range(size)] for i in range(size)]
-    return {"concentration": size + 0.5, "scale_matrix": near}, {
-        "concentration": size + 9.0,
-        "scale_matrix": near,
-    }
+    return tuple([{"concentration": size + more, "scale_matrix": near} for more in (0.5, 9.0)])

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from .family import Array, ConjugatePrior, Family, positive_first
-from .special import log_bessel
+from .family import Array, ConjugatePrior, Family, log_bessel, positive_first
 
 
 def exponential() -> Family:

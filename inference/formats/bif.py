@@ -22,6 +22,7 @@ _TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\];|]|[^\s{}()\[\];|",]+')
 _COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _ROW = re.compile(r"[\s,]*\(([^()\"]*)\)([^;()]*);")
 _BLANK = re.compile(r"[\s,]*")
+BLOCKS = "`network`, `variable` or `probability`"
 _PLAIN = re.compile(r"[^\s{}()\[\];|\",]+")
 
 
@@ -98,12 +99,16 @@ class _Reader:
 
     def numbers(self) -> list[float]:
         """Straight from the text up to a semicolon: half a million numbers are common."""
-        end = self.text.find(";", self.place)
-        if end < 0:
-            raise self.error("the numbers before this are not ended by `;`")
+        end = self._end_of("the numbers before this are")
         found = self._floats(self.text[self.place : end])
         self._skip_to(end + 1)
         return found
+
+    def _end_of(self, what: str) -> int:
+        end = self.text.find(";", self.place)
+        if end < 0:
+            raise self.error(f"{what} not ended by `;`")
+        return end
 
     def _floats(self, text: str) -> list[float]:
         try:
@@ -112,9 +117,7 @@ class _Reader:
             raise self.error(f"expected numbers up to `;`: {error}") from None
 
     def property(self) -> str:
-        end = self.text.find(";", self.place)
-        if end < 0:
-            raise self.error("this property is not ended by `;`")
+        end = self._end_of("this property is")
         found = " ".join(self.text[self.place : end].split())
         self._skip_to(end + 1)
         return found
@@ -131,7 +134,7 @@ class _Reader:
         blocks: list[_Block] = []
         while self.token:
             place = self.place
-            word = self.word("`network`, `variable` or `probability`")
+            word = self.word(BLOCKS)
             if word == "network":
                 name = self.word("the name of the network")
                 properties = self._properties()
@@ -143,11 +146,17 @@ class _Reader:
             elif word == "probability":
                 blocks.append(self._probability(variables))
             else:
-                raise self.error(
-                    f"expected `network`, `variable` or `probability`, found `{word}`", place
-                )
+                raise self.error(f"expected {BLOCKS}, found `{word}`", place)
         tables = tuple(self._table(block, variables) for block in blocks)
-        self._verify_one_table_each(variables, blocks)
+        seen: set[str] = set()
+        for block in blocks:
+            child = block.scope[-1]
+            if child in seen:
+                raise self.error(f"`{child}` has two tables", block.place)
+            seen.add(child)
+        missing = [name for name in variables if name not in seen]
+        if missing:
+            raise self.error(f"`{missing[0]}` has no table", len(self.text.rstrip()))
         return Network(name, tuple(variables.values()), tables, True, tuple(properties))
 
     def _properties(self) -> list[str]:
@@ -168,7 +177,18 @@ class _Reader:
         while self.token != "}":
             word = self.word("`type`, `property` or `}`")
             if word == "type":
-                states = self._states(name)
+                if self.word("`discrete`") != "discrete":
+                    raise self.error(f"the variable `{name}` is not discrete")
+                self.take("[")
+                size = self.word("the number of states")
+                self.take("]")
+                self.take("{")
+                states = self.words_until("}", "a state")
+                self.take(";")
+                if not size.isdigit() or int(size) != len(states):
+                    raise self.error(f"`{name}` says it has {size} states and lists {len(states)}")
+                if len(set(states)) < len(states):
+                    raise self.error(f"`{name}` lists a state twice")
             elif word == "property":
                 properties.append(self.property())
             else:
@@ -177,21 +197,6 @@ class _Reader:
         if not states:
             raise self.error(f"the variable `{name}` has no `type`")
         return NetworkVariable(name, tuple(states), tuple(properties))
-
-    def _states(self, name: str) -> list[str]:
-        if self.word("`discrete`") != "discrete":
-            raise self.error(f"the variable `{name}` is not discrete")
-        self.take("[")
-        size = self.word("the number of states")
-        self.take("]")
-        self.take("{")
-        states = self.words_until("}", "a state")
-        self.take(";")
-        if not size.isdigit() or int(size) != len(states):
-            raise self.error(f"`{name}` says it has {size} states and lists {len(states)}")
-        if len(set(states)) < len(states):
-            raise self.error(f"`{name}` lists a state twice")
-        return states
 
     def _probability(self, variables: dict[str, NetworkVariable]) -> _Block:
         block = _Block(self.place)
@@ -210,14 +215,6 @@ class _Reader:
         if len(set(block.scope)) < len(block.scope):
             raise self.error(f"the table of `{child}` names a variable twice", block.place)
         self.take("{")
-        self._plain_rows(block)
-        while self.token != "}":
-            self._entry(block)
-        self.advance()
-        return block
-
-    def _plain_rows(self, block: _Block) -> None:
-        """Rows whose states need no quotes, by one pattern each: most of every file."""
         start = self.place
         while found := _ROW.match(self.text, self.place):
             keys, numbers = found.groups()
@@ -226,6 +223,10 @@ class _Reader:
             self.place = found.end()
         if self.place > start:
             self._skip_to(self.place)
+        while self.token != "}":
+            self._entry(block)
+        self.advance()
+        return block
 
     def _add_row(self, block: _Block, key: tuple[str, ...], row: list[float]) -> None:
         if key in block.rows:
@@ -241,37 +242,17 @@ class _Reader:
             block.rows[key] = self.numbers()
             return
         word = self.token
-        if word == "table":
-            block.table = self._after_word()
-        elif word == "default":
-            block.default = self._after_word()
+        if word in ("table", "default"):
+            self.place += len(word)
+            setattr(block, word, self.numbers())
         elif word == "property":
             self.advance()
             block.properties.append(self.property())
         else:
-            raise self.error(
-                "expected a row `(state, ...)`, `table`, `default` or `property`, found "
-                f"{self._shown()}"
-            )
-
-    def _after_word(self) -> list[float]:
-        self.place += len(self.token)
-        return self.numbers()
+            known = "a row `(state, ...)`, `table`, `default` or `property`"
+            raise self.error(f"expected {known}, found {self._shown()}")
 
     # ---- tables
-
-    def _verify_one_table_each(
-        self, variables: dict[str, NetworkVariable], blocks: list[_Block]
-    ) -> None:
-        seen: set[str] = set()
-        for block in blocks:
-            child = block.scope[-1]
-            if child in seen:
-                raise self.error(f"`{child}` has two tables", block.place)
-            seen.add(child)
-        missing = [name for name in variables if name not in seen]
-        if missing:
-            raise self.error(f"`{missing[0]}` has no table", len(self.text.rstrip()))
 
     def _table(self, block: _Block, variables: dict[str, NetworkVariable]) -> NetworkTable:
         states = [variables[name].states for name in block.scope]
@@ -279,29 +260,18 @@ class _Reader:
         if block.table is None:
             values = self._rows(block, states, shape)
         else:
-            values = self._whole_table(block, shape)
+            if len(block.table) != prod(shape):
+                seen = f"the table of `{block.scope[-1]}` has {len(block.table)} numbers"
+                raise self.error(f"{seen}, not {prod(shape)}", block.place)
+            values = np.moveaxis(np.reshape(block.table, (shape[-1], *shape[:-1])), 0, -1)
         values, wrong = normalise_rows(values)
         if wrong is not None:
             key = tuple(names[place] for names, place in zip(states, wrong, strict=False))
             row = f"the row ({', '.join(key)}) of" if key else "the table of"
-            reason = (
-                f"{row} `{block.scope[-1]}` is no distribution: it sums to "
-                f"{float(values[wrong].sum()):g}"
-            )
+            total = f"it sums to {float(values[wrong].sum()):g}"
+            reason = f"{row} `{block.scope[-1]}` is no distribution: {total}"
             raise self.error(reason, block.row_places.get(key, block.place))
         return NetworkTable(tuple(block.scope), values, tuple(block.properties))
-
-    def _whole_table(self, block: _Block, shape: tuple[int, ...]) -> Floats:
-        assert block.table is not None
-        if len(block.table) != prod(shape):
-            raise self.error(
-                (
-                    f"the table of `{block.scope[-1]}` has {len(block.table)} numbers, not "
-                    f"{prod(shape)}"
-                ),
-                block.place,
-            )
-        return np.moveaxis(np.reshape(block.table, (shape[-1], *shape[:-1])), 0, -1)
 
     def _rows(self, block: _Block, states: list[tuple[str, ...]], shape: tuple[int, ...]) -> Floats:
         child = block.scope[-1]
@@ -340,19 +310,17 @@ def _blanked(comment: re.Match[str]) -> str:
 
 def write_bif(network: Network) -> str:
     parts = [f"network {_quoted(network.name)} {{\n{_properties(network.properties)}}}\n"]
-    parts += [_variable_text(variable) for variable in network.variables]
+    for variable in network.variables:
+        states = ", ".join(map(_quoted, variable.states))
+        kind = f"  type discrete [ {len(variable.states)} ] {{ {states} }};\n"
+        inner = f"{kind}{_properties(variable.properties)}"
+        parts.append(f"variable {_quoted(variable.name)} {{\n{inner}}}\n")
     parts += [_table_text(table, network) for table in network.tables]
     return "".join(parts)
 
 
 def _properties(properties: tuple[str, ...]) -> str:
     return "".join(f"  property {text};\n" for text in properties)
-
-
-def _variable_text(variable: NetworkVariable) -> str:
-    states = ", ".join(map(_quoted, variable.states))
-    kind = f"  type discrete [ {len(variable.states)} ] {{ {states} }};\n"
-    return f"variable {_quoted(variable.name)} {{\n{kind}{_properties(variable.properties)}}}\n"
 
 
 def _table_text(table: NetworkTable, network: Network) -> str:
@@ -363,10 +331,8 @@ def _table_text(table: NetworkTable, network: Network) -> str:
         key = ", ".join(_quoted(parent.states[i]) for parent, i in zip(parents, place, strict=True))
         row = ", ".join(map(repr, table.values[place].tolist()))
         lines.append(f"  ({key}) {row};\n" if parents else f"  table {row};\n")
-    return (
-        f"probability ( {_quoted(table.child)}{given} ) "
-        f"{{\n{''.join(lines)}{_properties(table.properties)}}}\n"
-    )
+    inner = f"{''.join(lines)}{_properties(table.properties)}"
+    return f"probability ( {_quoted(table.child)}{given} ) {{\n{inner}}}\n"
 
 
 def _quoted(name: str) -> str:

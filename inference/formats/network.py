@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors.factor_graph import Factor, FactorGraph, factor_of_values
+from ..factors.factor_graph import FactorGraph, factor_of_values
 
 Floats = NDArray[np.float64]
 ROUNDED = 1e-4
@@ -67,12 +67,11 @@ class Network:
 
     def factor_graph(self) -> FactorGraph:
         sizes: dict[Any, int] = {variable.name: len(variable.states) for variable in self.variables}
-        return FactorGraph(sizes, tuple(self._factor(table) for table in self.tables))
-
-    def _factor(self, table: NetworkTable) -> Factor:
-        return factor_of_values(
-            table.scope, table.values, table.child if self.is_bayesian else None
-        )
+        factors = []
+        for table in self.tables:
+            child = table.child if self.is_bayesian else None
+            factors.append(factor_of_values(table.scope, table.values, child))
+        return FactorGraph(sizes, tuple(factors))
 
 
 def normalise_rows(values: Floats) -> tuple[Floats, tuple[int, ...] | None]:

@@ -24,9 +24,7 @@ class _Numbers:
 
     def next(self, what: str) -> str:
         if self.place >= len(self.words):
-            raise FormatError(
-                self.path, self.text.count("\n") + 1, f"the file ends where {what} should stand"
-            )
+            raise self.at_end(f"the file ends where {what} should stand")
         self.place += 1
         return self.words[self.place - 1]
 
@@ -40,11 +38,14 @@ class _Numbers:
         words = self.words[self.place : self.place + count]
         self.place += len(words)
         if len(words) < count:
-            raise FormatError(self.path, self.text.count("\n") + 1, f"the file ends within {what}")
+            raise self.at_end(f"the file ends within {what}")
         try:
             return list(map(float, words))
         except ValueError as error:
             raise self.error(f"{what}: {error}") from None
+
+    def at_end(self, reason: str) -> FormatError:
+        return FormatError(self.path, self.text.count("\n") + 1, reason)
 
     def error(self, reason: str) -> FormatError:
         """The line of the last word read."""
@@ -61,25 +62,24 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
     kind = numbers.next("BAYES or MARKOV")
     if kind not in KINDS:
         raise numbers.error(f"expected BAYES or MARKOV, found `{kind}`")
-    sizes = [_size(numbers, i) for i in range(numbers.whole("the number of variables"))]
+    sizes = []
+    for i in range(numbers.whole("the number of variables")):
+        sizes.append(numbers.whole(f"the size of variable {i}"))
+        if sizes[i] < 1:
+            raise numbers.error(f"variable {i} has no states")
     scopes = [_scope(numbers, len(sizes)) for _ in range(numbers.whole("the number of tables"))]
     tables = tuple(_table(numbers, scope, sizes, KINDS[kind]) for scope in scopes)
     if numbers.place < len(numbers.words):
         numbers.place += 1
         raise numbers.error("there is more in the file than its tables")
     if KINDS[kind]:
-        _verify_one_table_each(numbers, scopes, len(sizes))
-    variables = tuple(
-        NetworkVariable(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
-    )
+        children = sorted(scope[-1] for scope in scopes if scope)
+        if children != list(range(len(sizes))):
+            reason = "a BAYES file has one table for each variable, the variable named last"
+            raise FormatError(path, None, reason)
+    states = [tuple(map(str, range(size))) for size in sizes]
+    variables = tuple(NetworkVariable(f"x{i}", own) for i, own in enumerate(states))
     return Network("unknown", variables, tables, KINDS[kind])
-
-
-def _size(numbers: _Numbers, variable: int) -> int:
-    size = numbers.whole(f"the size of variable {variable}")
-    if size < 1:
-        raise numbers.error(f"variable {variable} has no states")
-    return size
 
 
 def _scope(numbers: _Numbers, count: int) -> tuple[int, ...]:
@@ -111,23 +111,14 @@ def _table(
     return NetworkTable(tuple(f"x{v}" for v in scope), values)
 
 
-def _verify_one_table_each(numbers: _Numbers, scopes: list[tuple[int, ...]], count: int) -> None:
-    children = sorted(scope[-1] for scope in scopes if scope)
-    if children != list(range(count)):
-        raise FormatError(
-            numbers.path,
-            None,
-            "a BAYES file has one table for each variable, the variable named last",
-        )
-
-
 def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
     """The states of observed variables; some files start with the number of samples, one."""
     numbers = _Numbers(text, path)
     if not numbers.words:
         return {}
     count = numbers.whole("the number of observations")
-    if count == 1 and numbers.words[1:2] and len(numbers.words) == 2 + 2 * _count(numbers.words[1]):
+    second = numbers.words[1] if numbers.words[1:] else ""
+    if count == 1 and second.isdigit() and len(numbers.words) == 2 + 2 * int(second):
         count = numbers.whole("the number of observations")
     found = {}
     for _ in range(count):
@@ -139,10 +130,6 @@ def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
     return found
 
 
-def _count(word: str) -> int:
-    return int(word) if word.isdigit() else -1
-
-
 # ---- writing
 
 
@@ -151,14 +138,9 @@ def write_uai(network: Network) -> str:
     lines = ["BAYES" if network.is_bayesian else "MARKOV", str(len(network.variables))]
     lines.append(" ".join(str(len(variable.states)) for variable in network.variables))
     lines.append(str(len(network.tables)))
-    lines += [
-        " ".join([str(len(table.scope)), *(number[name] for name in table.scope)])
-        for table in network.tables
-    ]
     for table in network.tables:
-        lines += [
-            "",
-            str(table.values.size),
-            " ".join(map(repr, table.values.reshape(-1).tolist())),
-        ]
+        lines.append(" ".join([str(len(table.scope)), *map(number.__getitem__, table.scope)]))
+    for table in network.tables:
+        numbers = " ".join(map(repr, table.values.reshape(-1).tolist()))
+        lines += ["", str(table.values.size), numbers]
     return "\n".join(lines) + "\n"

@@ -19,24 +19,19 @@ def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
     network = root if root.tag.upper() == "NETWORK" else root.find("NETWORK")
     if network is None:
         raise FormatError(path, None, f"expected <BIF> with a <NETWORK>, found <{root.tag}>")
-    return _network(network, path)
-
-
-def _network(element: ElementTree.Element, path: str) -> Network:
-    variables = [_variable(child, path) for child in element.findall("VARIABLE")]
+    variables = [_variable(child, path) for child in network.findall("VARIABLE")]
     by_name = {variable.name: variable for variable in variables}
     if len(by_name) < len(variables):
         raise FormatError(path, None, "a variable is declared twice")
-    tables = tuple(_table(child, by_name, path) for child in element.findall("DEFINITION"))
+    tables = tuple(_table(child, by_name, path) for child in network.findall("DEFINITION"))
     children = [table.child for table in tables]
     for name in by_name:
         if children.count(name) != 1:
             raise FormatError(
                 path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one"
             )
-    return Network(
-        _text(element, "NAME", "unknown"), tuple(variables), tables, True, _properties(element)
-    )
+    name, properties = _text(network, "NAME", "unknown"), _properties(network)
+    return Network(name, tuple(variables), tables, True, properties)
 
 
 def _text(element: ElementTree.Element, tag: str, default: str = "") -> str:
@@ -62,15 +57,13 @@ def _table(
     scope = (*((given.text or "").strip() for given in element.findall("GIVEN")), child)
     for name in scope:
         if name not in variables:
-            raise FormatError(
-                path, None, f"the definition of `{child}` names `{name}`, which is no variable"
-            )
+            reason = f"the definition of `{child}` names `{name}`, which is no variable"
+            raise FormatError(path, None, reason)
     shape = tuple(len(variables[name].states) for name in scope)
     words = _text(element, "TABLE").split()
     if len(words) != prod(shape):
-        raise FormatError(
-            path, None, f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
-        )
+        reason = f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
+        raise FormatError(path, None, reason)
     try:
         values, wrong = normalise_rows(np.reshape(list(map(float, words)), shape))
     except ValueError as error:

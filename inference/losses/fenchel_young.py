@@ -32,12 +32,7 @@ def entmax(theta: Array, alpha: float) -> Array:
             f"alpha of entmax is above 1 and at most 2, not {alpha}; softargmax is the limit at 1"
         )
     x = (alpha - 1) * (theta - jnp.max(theta, axis=-1, keepdims=True))
-    if alpha == 2:
-        tau = sorted_threshold(x, linear_threshold)
-    elif alpha == 1.5:
-        tau = sorted_threshold(x, square_threshold)
-    else:
-        tau = bisected_threshold(x, alpha)
+    tau = sorted_threshold(x, alpha) if alpha in (1.5, 2) else bisected_threshold(x, alpha)
     p = power(x - tau, alpha)
     return p / jnp.sum(p, axis=-1, keepdims=True)
 
@@ -55,26 +50,23 @@ def power(x: Array, alpha: float) -> Array:
     return jnp.maximum(x, 0) ** (1 / (alpha - 1))
 
 
-def sorted_threshold(x: Array, candidate: Callable[[Array, Array], Array]) -> Array:
-    """The threshold of the largest k entries, for the largest k with all of them above it."""
+def sorted_threshold(x: Array, alpha: float) -> Array:
+    """The threshold tau of the largest k entries, for the largest k with all of them above it: the
+    sum over them of x - tau is 1 (alpha 2), or of (x - tau)^2, where a tau has so small a sum.
+    """
     high_first = -jnp.sort(-x, axis=-1)
-    counts = jnp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
-    thresholds = candidate(high_first, jnp.broadcast_to(counts, x.shape))
+    counts = jnp.broadcast_to(jnp.arange(1, x.shape[-1] + 1, dtype=x.dtype), x.shape)
+    sums = jnp.cumsum(high_first, axis=-1)
+    if alpha == 2:
+        thresholds = (sums - 1) / counts
+    else:
+        mean = sums / counts
+        scatter = jnp.cumsum(high_first**2, axis=-1) - counts * mean**2
+        inside = (1 - scatter) / counts
+        square = mean - jnp.sqrt(jnp.maximum(inside, 0))
+        thresholds = jnp.where(inside >= 0, square, jnp.inf)
     size = jnp.sum(thresholds < high_first, axis=-1, keepdims=True)
     return jnp.take_along_axis(thresholds, size - 1, axis=-1)
-
-
-def linear_threshold(x: Array, counts: Array) -> Array:
-    """sum over the first k of (x - tau) = 1."""
-    return (jnp.cumsum(x, axis=-1) - 1) / counts
-
-
-def square_threshold(x: Array, counts: Array) -> Array:
-    """sum over the first k of (x - tau)^2 = 1; where no tau has so small a sum, infinity."""
-    mean = jnp.cumsum(x, axis=-1) / counts
-    scatter = jnp.cumsum(x**2, axis=-1) - counts * mean**2
-    inside = (1 - scatter) / counts
-    return jnp.where(inside >= 0, mean - jnp.sqrt(jnp.maximum(inside, 0)), jnp.inf)
 
 
 def bisected_threshold(x: Array, alpha: float) -> Array:
@@ -105,18 +97,16 @@ def minus_entropy(p: Array) -> Array:
     return jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1)), 0), axis=-1)
 
 
-def minus_tsallis(p: Array, alpha: float) -> Array:
-    """(sum p^alpha - 1) / (alpha (alpha - 1)): Gini's at 2, minus Shannon's entropy near 1."""
-    return (jnp.sum(p**alpha, axis=-1) - 1) / (alpha * (alpha - 1))
-
-
 SHANNON = Regulariser("Shannon", minus_entropy, jax.nn.softmax)
 
 
 def tsallis(alpha: float) -> Regulariser:
-    return Regulariser(
-        f"Tsallis {alpha}", partial(minus_tsallis, alpha=alpha), partial(entmax, alpha=alpha)
-    )
+    """(sum p^alpha - 1) / (alpha (alpha - 1)): Gini's at 2, minus Shannon's entropy near 1."""
+
+    def omega(p: Array) -> Array:
+        return (jnp.sum(p**alpha, axis=-1) - 1) / (alpha * (alpha - 1))
+
+    return Regulariser(f"Tsallis {alpha}", omega, partial(entmax, alpha=alpha))
 
 
 GINI = tsallis(2.0)._replace(name="Gini")
@@ -158,9 +148,7 @@ def perturbed_loss(
     """
     noise = scale * jax.random.normal(key, (samples, *theta.shape), theta.dtype)
     points = theta[None] + noise
-    chosen = jax.lax.stop_gradient(
-        jnp.asarray(jax.vmap(solve)(jax.lax.stop_gradient(points)), theta.dtype)
-    )
-    return jnp.mean(jnp.sum(points * chosen, axis=tuple(range(1, points.ndim)))) - jnp.sum(
-        theta * target
-    )
+    solved = jax.vmap(solve)(jax.lax.stop_gradient(points))
+    chosen = jax.lax.stop_gradient(jnp.asarray(solved, theta.dtype))
+    best = jnp.sum(points * chosen, axis=tuple(range(1, points.ndim)))
+    return jnp.mean(best) - jnp.sum(theta * target)

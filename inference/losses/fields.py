@@ -23,21 +23,18 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.approximate import propagation
 from ..engines.approximate.layout import FactorBatch, greedy_colours
 from ..engines.approximate.messages import MessageSetting, Potentials, totals_of
 from ..engines.approximate.perturb import mode_by_cut
-from ..engines.approximate.propagation import (
-    DEFAULT,
-    PropagationOptions,
-    bethe,
-    propagate,
-    verify_options,
-)
+from ..engines.approximate.propagation import DEFAULT, PropagationOptions
 from ..engines.engine import Tables
 from ..engines.tree.structure import Structure
 from ..errors import InferenceError
 from ..factors.factor_graph import Factor, FactorGraph
 from ..optimise.method import Array
+
+Ints = NDArray[np.intp]
 
 
 def score(structure: Structure, tables: Tables, states: Array) -> Array:
@@ -46,9 +43,8 @@ def score(structure: Structure, tables: Tables, states: Array) -> Array:
     verify_states(structure, states)
     total = jnp.zeros(states.shape[:-1], jnp.result_type(*tables))
     for group, table in zip(structure.groups, tables, strict=True):
-        total = total + jnp.sum(
-            table.reshape(-1)[places(group.scopes, table.shape, states)], axis=-1
-        )
+        read = table.reshape(-1)[places(group.scopes, table.shape, states)]
+        total = total + jnp.sum(read, axis=-1)
     return total
 
 
@@ -57,9 +53,7 @@ def strides_of(shape: tuple[int, ...]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(1, len(shape))]
 
 
-def places(
-    scopes: NDArray[np.intp], shape: tuple[int, ...], states: Array, skip: int | None = None
-) -> Array:
+def places(scopes: Ints, shape: tuple[int, ...], states: Array, skip: int | None = None) -> Array:
     """Where each table of a group is read, `[..., factors]`; axis `skip` at its first state."""
     starts = np.arange(len(scopes), dtype=np.int32) * np.int32(prod(shape[1:]))
     total = jnp.broadcast_to(starts, (*states.shape[:-1], len(scopes)))
@@ -103,9 +97,8 @@ def conditional_logits(
             if factors.size:
                 first = places(group.scopes, table.shape, states, skip=axis)[..., factors, None]
                 steps = np.arange(table.shape[axis + 1], dtype=np.int32) * np.int32(stride)
-                read = table.reshape(-1)[
-                    first + jnp.broadcast_to(steps, (*first.shape[:-1], len(steps)))
-                ]
+                offsets = jnp.broadcast_to(steps, (*first.shape[:-1], len(steps)))
+                read = table.reshape(-1)[first + offsets]
                 logits = logits.at[..., group.scopes[factors, axis], : len(steps)].add(read)
     return logits
 
@@ -154,18 +147,13 @@ def sweep_gibbs(
     def sweep(number: int, states: Array) -> Array:
         for c, members in enumerate(classes):
             own = jax.random.fold_in(jax.random.fold_in(key, number), c)
-            states = draw(structure, tables, states, own, members)
+            chosen = np.flatnonzero(members)
+            logits = conditional_logits(structure, tables, states, members)[..., chosen, :]
+            drawn = jax.random.categorical(own, logits).astype(states.dtype)
+            states = states.at[..., chosen].set(drawn)
         return states
 
     return jax.lax.fori_loop(0, sweeps, sweep, states)
-
-
-def draw(
-    structure: Structure, tables: Tables, states: Array, key: Array, members: np.ndarray
-) -> Array:
-    logits = conditional_logits(structure, tables, states, members)[..., np.flatnonzero(members), :]
-    drawn = jax.random.categorical(key, logits).astype(states.dtype)
-    return states.at[..., np.flatnonzero(members)].set(drawn)
 
 
 Solve = Callable[[Tables, Array], Array]
@@ -194,9 +182,8 @@ def perturbed_loss(
     weights: Array | None = None,
 ) -> Array:
     """sum over rows of the bound of log Z - score(row), above -log-likelihood on average."""
-    losses = perturbed_log_partition(structure, solve, tables, key, samples) - score(
-        structure, tables, states
-    )
+    value = perturbed_log_partition(structure, solve, tables, key, samples)
+    losses = value - score(structure, tables, states)
     return jnp.sum(losses if weights is None else weights * losses)
 
 
@@ -216,16 +203,13 @@ def solve_by_cuts(structure: Structure) -> Solve:
 
 def graph_of(structure: Structure, tables: Tables, log_evidence: np.ndarray) -> FactorGraph:
     """Variables are named by their numbers; evidence is a factor of each."""
-    factors = [
-        Factor(tuple(scope), np.asarray(table[f], np.float64))
-        for group, table in zip(structure.groups, map(np.asarray, tables), strict=True)
-        for f, scope in enumerate(group.scopes.tolist())
-    ]
-    own = [
-        Factor((v,), np.asarray(log_evidence[v, :size], np.float64))
-        for v, size in enumerate(structure.sizes)
-    ]
-    return FactorGraph(dict(enumerate(structure.sizes)), (*factors, *own))
+    factors = []
+    for group, table in zip(structure.groups, tables, strict=True):
+        logs = np.asarray(table, np.float64)
+        factors += [Factor(tuple(s), logs[f]) for f, s in enumerate(group.scopes.tolist())]
+    for v, size in enumerate(structure.sizes):
+        factors.append(Factor((v,), np.asarray(log_evidence[v, :size], np.float64)))
+    return FactorGraph(dict(enumerate(structure.sizes)), tuple(factors))
 
 
 class Bethe(NamedTuple):
@@ -256,19 +240,17 @@ def bethe_log_partition(
 ) -> Bethe:
     """`log_evidence` is `[variables, most states]`, as for the exact engines."""
     verify_tables(structure, tables)
-    verify_options(options)
+    propagation.verify_options(options)
     setting = MessageSetting("sum", options.schedule, scaled=False, zeros=True)
     potentials, constant = potentials_of(structure, tables, log_evidence)
     held = jax.tree.map(jax.lax.stop_gradient, potentials)
     dtype = potentials.unary.dtype
-    limits = (
-        jnp.asarray(options.damping, dtype),
-        jnp.asarray(options.tolerance, dtype),
-        jnp.asarray(options.max_iterations, jnp.int32),
-    )
-    fixed = propagate(held, *limits, setting=setting)
+    limits = [jnp.asarray(limit, dtype) for limit in (options.damping, options.tolerance)]
+    rounds = jnp.asarray(options.max_iterations, jnp.int32)
+    fixed = propagation.propagate(held, *limits, rounds, setting=setting)
     messages = jax.tree.map(jax.lax.stop_gradient, fixed.messages)
-    value = bethe(potentials, messages, totals_of(potentials, messages, setting), setting)
+    totals = totals_of(potentials, messages, setting)
+    value = propagation.bethe(potentials, messages, totals, setting)
     return Bethe(constant + value, jax.lax.stop_gradient(fixed.residual))
 
 

@@ -67,9 +67,7 @@ def sparsemap_loss(
 ) -> Array:
     """max_mu <theta, mu> - |mu|^2 / 2, plus |y|^2 / 2 - <theta, y> of each row."""
     found = sparsemap(structure, mode, tables, limit)
-    factors = sum(
-        [len(group.scopes) for group in structure.groups]
-    )  # |y|^2: one entry of each is read
+    factors = sum([len(group.scopes) for group in structure.groups])  # |y|^2: an entry of each
     return found.value + factors / 2 - score(structure, tables, states)
 
 
@@ -79,13 +77,12 @@ def sparsemap(structure: Structure, mode: Solve, tables: Tables, limit: int = 32
     change.
     """
     verify_tables(structure, tables)
-    theta = flat(tables)
+    theta = jnp.concatenate([jnp.reshape(table, -1) for table in tables])
     found = find_active(structure, mode, jax.lax.stop_gradient(theta), limit)
     weights = affine_weights(found.atoms, found.used, theta)
     mu = weights @ found.atoms
-    return SparseMap(
-        shaped(mu, structure), found.states, weights, found.gap, theta @ mu - mu @ mu / 2
-    )
+    value = theta @ mu - mu @ mu / 2
+    return SparseMap(shaped(mu, structure), found.states, weights, found.gap, value)
 
 
 def find_active(structure: Structure, mode: Solve, theta: Array, limit: int) -> Active:
@@ -94,7 +91,11 @@ def find_active(structure: Structure, mode: Solve, theta: Array, limit: int) -> 
 
     def best(direction: Array) -> tuple[Array, Array]:
         states = mode(shaped(direction, structure)).astype(jnp.int32)
-        return states, indicator(structure, states, theta.dtype)
+        parts = []
+        for group, shape in zip(structure.groups, structure.shapes, strict=True):
+            read = places(group.scopes, shape, states)
+            parts.append(jnp.zeros(shape, theta.dtype).reshape(-1).at[read].set(1))
+        return states, jnp.concatenate(parts)
 
     def going(active: Active) -> Array:
         return (active.gap > enough) & (active.count < ROUNDS * limit) & ~active.used.all()
@@ -156,27 +157,10 @@ def affine_weights(atoms: Array, used: Array, theta: Array) -> Array:
     both = (used[:, None] & used[None, :]).astype(atoms.dtype)
     spare = jnp.diag((~used).astype(atoms.dtype))
     ones = used.astype(atoms.dtype)
-    system = jnp.block(
-        [
-            [both * (atoms @ atoms.T) + spare, ones[:, None]],
-            [ones[None], jnp.zeros((1, 1), atoms.dtype)],
-        ]
-    )
+    gram, corner = both * (atoms @ atoms.T) + spare, jnp.zeros((1, 1), atoms.dtype)
+    system = jnp.block([[gram, ones[:, None]], [ones[None], corner]])
     right = jnp.concatenate([ones * (atoms @ theta), jnp.ones(1, atoms.dtype)])
     return jnp.linalg.solve(system, right)[:-1] * ones
-
-
-def indicator(structure: Structure, states: Array, dtype: jnp.dtype) -> Array:
-    """One where a table is read, tables laid end to end."""
-    parts = []
-    for group, shape in zip(structure.groups, structure.shapes, strict=True):
-        read = places(group.scopes, shape, states)
-        parts.append(jnp.zeros(shape, dtype).reshape(-1).at[read].set(1))
-    return jnp.concatenate(parts)
-
-
-def flat(tables: Tables) -> Array:
-    return jnp.concatenate([jnp.reshape(table, -1) for table in tables])
 
 
 def shaped(values: Array, structure: Structure) -> tuple[Array, ...]:

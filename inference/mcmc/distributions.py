@@ -73,10 +73,6 @@ RISING = (constraints.greater_than, constraints.interval, constraints.open_inter
 """Supports that NumPyro reaches from the line by an increasing map."""
 
 
-def ordered_support(inside: Any) -> Any:
-    return OrderedIn(inside) if isinstance(inside, RISING) else constraints.ordered_vector
-
-
 class Ordered(Distribution):  # type: ignore[misc]
     """K independent draws in order: K! times their density where they increase, else none."""
 
@@ -87,7 +83,9 @@ class Ordered(Distribution):  # type: ignore[misc]
 
     def __init__(self, base: Distribution):
         self.base = base
-        self.support = ordered_support(base.support)
+        self.support = constraints.ordered_vector
+        if isinstance(base.support, RISING):
+            self.support = OrderedIn(base.support)
         super().__init__(base.batch_shape[:-1], base.batch_shape[-1:])
 
     def sample(self, key: Any, sample_shape: Shape = ()) -> Any:
@@ -109,10 +107,8 @@ class Joint:
         self, name: str, key: Any, earlier: dict[str, Any], draw: Callable[[Any], dict[str, Any]]
     ) -> Any:
         """`draw` draws this and all after it given the `earlier`, unless they are of one draw."""
-        is_whole = bool(earlier) and all(
-            value is self.drawn.get(other) for other, value in earlier.items()
-        )
-        if not is_whole:
+        same = [value is self.drawn.get(other) for other, value in earlier.items()]
+        if not same or not all(same):
             self.drawn = {**earlier, **draw(key)}
         return self.drawn[name]
 

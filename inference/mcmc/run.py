@@ -40,8 +40,7 @@ def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = 
 
 CHUNK = 100
 PURPOSES = {"run": 0, "fit": 1, "groups": 2}
-APART = 10**6
-"""Keys that are split or counted off from a seed have smaller numbers than this."""
+APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def key_for(purpose: str, seed: int) -> Any:
@@ -105,9 +104,8 @@ class NutsRun:
         keys = jax.random.split(key_for("run", self.plan.seed), 2 * self.plan.chains)
         starts = find_starts(self.target, keys[: self.plan.chains])
         init = jax.jit(self._init)
-        states = [
-            init(key, start) for key, start in zip(keys[self.plan.chains :], starts, strict=True)
-        ]
+        pairs = zip(keys[self.plan.chains :], starts, strict=True)
+        states = [init(key, start) for key, start in pairs]
         return NutsState(0, jax.tree.map(lambda *leaves: jnp.stack(leaves), *states))
 
     def _init(self, key: Any, start: Start) -> Any:
@@ -142,7 +140,8 @@ class NutsRun:
             until_draws = self.plan.warmup - state.step
             steps = min(CHUNK, end - state.step, until_draws if until_draws > 0 else CHUNK)
             state, draws = self._advance_chunk(state, steps, seen)
-            parts.append(draws if until_draws <= 0 else _none_of(draws))
+            warm = jax.tree.map(lambda leaf: leaf[:, :0], draws)
+            parts.append(draws if until_draws <= 0 else warm)
         return state, join(parts) if parts else self._no_draws(state)
 
     def _no_draws(self, state: NutsState) -> Draws:
@@ -167,9 +166,8 @@ class NutsRun:
         with ThreadPoolExecutor(min(self.plan.chains, os.cpu_count() or 1)) as pool:
             found = list(pool.map(run, range(self.plan.chains)))
         kernel = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(after for after, _ in found))
-        return NutsState(state.step + steps, kernel), jax.tree.map(
-            lambda *own: np.stack(own), *(d for _, d in found)
-        )
+        draws = jax.tree.map(lambda *own: np.stack(own), *(own for _, own in found))
+        return NutsState(state.step + steps, kernel), draws
 
     def _steps(self, state: Any, steps: Any) -> tuple[Any, Draws]:
         """Up to CHUNK steps of one chain, as an argument, so that one program serves all."""
@@ -181,20 +179,14 @@ class NutsRun:
             stats = jax.tree.map(lambda all, one: all.at[k].set(one), stats, _stats(state))
             return state, raw, stats
 
-        empty = jax.tree.map(
-            lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), (state.z, _stats(state))
-        )
+        blank = state.z, _stats(state)
+        empty = jax.tree.map(lambda x: jnp.zeros((CHUNK, *x.shape), x.dtype), blank)
         state, raw, stats = jax.lax.fori_loop(0, steps, step, (state, *empty))
         return state, Draws(jax.vmap(self.target.constrain)(raw), stats)
 
 
 def _part(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[k], tree)
-
-
-def _none_of(draws: Draws) -> Draws:
-    nothing: Draws = jax.tree.map(lambda leaf: leaf[:, :0], draws)
-    return nothing
 
 
 def _stats(state: Any) -> Values:

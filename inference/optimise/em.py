@@ -15,18 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .method import (
-    Array,
-    Minimiser,
-    State,
-    Verdict,
-    asked_of,
-    largest,
-    norm_of,
-    not_finite,
-    rounding,
-    tolerance_for,
-)
+from . import method
+from .method import Array, Minimiser, State, Verdict
 
 Expect = Callable[[Any, Any], tuple[Array, Any]]
 Maximise = Callable[[Any, Any, Any], Any]
@@ -59,10 +49,8 @@ class ExpectationMaximisation(Minimiser):
         return self._look(jnp.full((), -1, jnp.int32), raw, before)
 
     def like(self, raw: Any) -> State:
-        step, before = (
-            jax.ShapeDtypeStruct((), np.int32),
-            jax.ShapeDtypeStruct((), ravel_pytree(raw)[0].dtype),
-        )
+        step = jax.ShapeDtypeStruct((), np.int32)
+        before = jax.ShapeDtypeStruct((), ravel_pytree(raw)[0].dtype)
         found: State = jax.eval_shape(partial(look, self.expect, self.data), step, raw, before)
         return found
 
@@ -78,22 +66,17 @@ class ExpectationMaximisation(Minimiser):
         return found
 
     def verdict(self, state: State) -> Verdict | None:
-        if (wrong := not_finite(state)) is not None:
+        if (wrong := method.not_finite(state)) is not None:
             return wrong
-        value, tolerance = np.asarray(state.value), tolerance_for(state.raw, self.tolerance)
-        fall, asked = float(state.memory.fall), float(asked_of(value, tolerance))
-        if fall < -1e3 * float(rounding(value)):
-            return Verdict(
-                False,
-                f"the log-likelihood fell by {-fall:.2g}: `maximise` does not belong to `expect`",
-            )
+        value, tolerance = np.asarray(state.value), method.tolerance_for(state.raw, self.tolerance)
+        fall, asked = float(state.memory.fall), float(method.asked_of(value, tolerance))
+        if fall < -1e3 * float(method.rounding(value)):
+            why = "`maximise` does not belong to `expect`"
+            return Verdict(False, f"the log-likelihood fell by {-fall:.2g}: {why}")
         if abs(fall) <= asked and float(state.gradient_norm) <= asked:
-            reason = (
-                f"the largest entry of the gradient is {norm_of(state)}, the last gain {fall:.2g}"
-            )
-            return Verdict(
-                True, f"{reason}; at most {asked:.2g} was asked of both: a stationary point"
-            )
+            seen = f"the largest entry of the gradient is {method.norm_of(state)}"
+            why = f"at most {asked:.2g} was asked of both: a stationary point"
+            return Verdict(True, f"{seen}, the last gain {fall:.2g}; {why}")
         return None
 
 
@@ -101,7 +84,8 @@ class ExpectationMaximisation(Minimiser):
 def look(expect: Expect, data: Any, step: Array, raw: Any, before: Array) -> State:
     (value, latents), gradient = jax.value_and_grad(expect, has_aux=True)(raw, data)
     fall = before.astype(value.dtype) + value
-    return State(step + 1, raw, -value, largest(ravel_pytree(gradient)[0]), Expected(latents, fall))
+    norm = method.largest(ravel_pytree(gradient)[0])
+    return State(step + 1, raw, -value, norm, Expected(latents, fall))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -17,23 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .method import (
-    Array,
-    Drift,
-    Loss,
-    Minimiser,
-    State,
-    Verdict,
-    asked_of,
-    judge,
-    largest,
-    next_drift,
-    no_drift,
-    not_finite,
-    rounding,
-    stuck,
-    tolerance_for,
-)
+from . import method
+from .method import Array, Drift, Loss, Minimiser, State, Verdict
 
 LEAST, MOST = 1e-8, 1e8  # damping other than none, relative to the curvature along the gradient
 POOR, GOOD, CHANGE = 0.25, 0.75, 4.0
@@ -71,24 +56,23 @@ class GaussNewton(Minimiser):
         value = jnp.full((), jnp.inf, flat.dtype)
         damping = jnp.full((), self.damping, flat.dtype)
         zeros = jnp.zeros_like(flat)
-        memory = Damped(zeros, zeros, jnp.zeros_like(value), damping, no_drift(flat))
+        memory = Damped(zeros, zeros, jnp.zeros_like(value), damping, method.no_drift(flat))
         return self.advance(State(jnp.full((), -1, jnp.int32), raw, value, value, memory))
 
     def advance(self, state: State) -> State:
         functions = self.outputs, self.likelihood
-        tolerance = tolerance_for(state.raw, self.tolerance)
+        tolerance = method.tolerance_for(state.raw, self.tolerance)
         after: State = advance(functions, self.inner_steps, self.data, tolerance, state)
         return after
 
     def verdict(self, state: State) -> Verdict | None:
         """The gap is that of the damped quadratic model."""
         memory: Damped = state.memory
-        found = not_finite(state) or judge(
-            state, self.tolerance, memory.drift, float(memory.predicted)
-        )
+        gap = float(memory.predicted)
+        found = method.not_finite(state) or method.judge(state, self.tolerance, memory.drift, gap)
         if found is None and float(memory.damping) > MOST:
             why = "the likelihood is not convex, or all rounding"
-            return stuck(f"no damping makes a step that lowers the loss: {why}", state)
+            return method.stuck(f"no damping makes a step that lowers the loss: {why}", state)
         return found
 
 
@@ -99,32 +83,34 @@ def advance(functions: Any, inner_steps: int, data: Any, tolerance: Array, state
     outputs, likelihood = functions
     old: Damped = state.memory
 
+    def of_point(point: Array) -> Any:
+        return outputs(unravel(point), data)
+
     def at(point: Array) -> Array:
-        return likelihood(outputs(unravel(point), data), data)
+        return likelihood(of_point(point), data)
 
     there, new_gradient = jax.value_and_grad(at)(flat + old.step)
-    falls = (there <= state.value + rounding(state.value)) & jnp.isfinite(new_gradient).all()
+    falls = (there <= state.value + method.rounding(state.value)) & jnp.isfinite(new_gradient).all()
     taken = falls | ~jnp.isfinite(state.value)
     point = jnp.where(taken, flat + old.step, flat)
     value = jnp.where(taken, there, state.value)
     gradient = jnp.where(taken, new_gradient, old.gradient)
-    damping = jnp.where(
-        state.step < 0, old.damping, next_damping(old, state.value - there, taken, state.value)
-    )
+    changed = next_damping(old, state.value - there, taken, state.value)
+    damping = jnp.where(state.step < 0, old.damping, changed)
 
-    product = curvature(
-        lambda p: outputs(unravel(p), data), lambda out: likelihood(out, data), point
-    )
+    product = curvature(of_point, lambda out: likelihood(out, data), point)
     step, predicted = solve(product, gradient, damping, inner_steps)
-    drift = next_drift(old.drift, step, point, gradient, asked_of(value, tolerance))
+    drift = method.next_drift(old.drift, step, point, gradient, method.asked_of(value, tolerance))
     memory = Damped(gradient, step, predicted, damping, drift)
-    return State(state.step + 1, unravel(point), value, largest(gradient), memory)
+    return State(state.step + 1, unravel(point), value, method.largest(gradient), memory)
 
 
 def next_damping(old: Damped, fall: Array, taken: Array, value: Array) -> Array:
     """Falls below rounding say nothing against the model."""
     share = jnp.where(
-        old.predicted > rounding(value), fall / jnp.where(old.predicted > 0, old.predicted, 1), 1
+        old.predicted > method.rounding(value),
+        fall / jnp.where(old.predicted > 0, old.predicted, 1),
+        1,
     )
     more = jnp.maximum(CHANGE * old.damping, 1e-3)
     less = jnp.where(old.damping > LEAST, old.damping / CHANGE, 0)

@@ -19,24 +19,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .method import (
-    Array,
-    Drift,
-    Loss,
-    Minimiser,
-    State,
-    Verdict,
-    asked_of,
-    eps_of,
-    judge,
-    largest,
-    next_drift,
-    no_drift,
-    not_finite,
-    rounding,
-    stuck,
-    tolerance_for,
-)
+from . import method
+from .method import Array, Drift, Loss, Minimiser, State, Verdict
 
 TRIES = 40
 MEMORY = 2**22
@@ -54,14 +38,6 @@ class Pairs(NamedTuple):
     count: Array
     failures: Array
     drift: Drift
-
-
-class Searched(NamedTuple):
-    """Where a search ended: the size of the step (0 if none will do), value and gradient."""
-
-    size: float
-    value: Array
-    gradient: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +61,11 @@ class Lbfgs(Minimiser):
         flat = flatten(raw)
         nothing, before = np.array(0, np.int32), np.array(-1, np.int32)
         value = np.array(np.inf, flat.dtype)
-        history = (
-            max(10, min(200, MEMORY // max(flat.size, 1))) if self.history is None else self.history
-        )
+        most = max(10, min(200, MEMORY // max(flat.size, 1)))
+        history = most if self.history is None else self.history
         pairs = np.zeros((history, flat.size), flat.dtype)
         zeros = np.zeros_like(flat)
-        memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, no_drift(flat))
+        memory = Pairs(zeros, zeros, zeros, pairs, pairs, nothing, nothing, method.no_drift(flat))
         return State(before, raw, value, value, memory)
 
     def advance(self, state: State) -> State:
@@ -105,32 +80,31 @@ class Lbfgs(Minimiser):
             pairs = remember(old, step, gradient - old.gradient)
             pairs = pairs if size else pairs._replace(count=np.zeros_like(pairs.count))
             direction = -two_loops(pairs, gradient)
-            asked = asked_of(value, tolerance_for(state.raw, self.tolerance))
-            drift = next_drift(old.drift, direction, flat + step, gradient, asked)
+            asked = method.asked_of(value, method.tolerance_for(state.raw, self.tolerance))
+            drift = method.next_drift(old.drift, direction, flat + step, gradient, asked)
         failures = np.zeros_like(old.failures) if size else old.failures + 1
-        memory = pairs._replace(
-            gradient=gradient, direction=direction, failures=failures, drift=drift
-        )
-        return State(
-            state.step + 1, unflatten(flat + step, state.raw), value, largest(gradient), memory
-        )
+        news = {"gradient": gradient, "direction": direction}
+        memory = pairs._replace(**news, failures=failures, drift=drift)
+        raw = unflatten(flat + step, state.raw)
+        return State(state.step + 1, raw, value, method.largest(gradient), memory)
 
-    def _search(self, flat: Array, state: State, old: Pairs) -> Searched:
-        """Bisection on Wolfe's weak conditions."""
+    def _search(self, flat: Array, state: State, old: Pairs) -> tuple[float, Array, Array]:
+        """The size of the step (0 if none will do), value and gradient: bisection on Wolfe's."""
         value, direction, slope = state.value, old.direction, old.gradient @ old.direction
-        found, size, high = Searched(0.0, value, old.gradient), 1.0, np.inf
+        found, size, high = (0.0, value, old.gradient), 1.0, np.inf
         for _ in range(TRIES):
             there, gradient = self._look(flat + flat.dtype.type(size) * direction, state.raw)
             new_slope = gradient @ direction
             falls = there <= value + FALL * size * slope
-            nearly = there <= value + rounding(value) and new_slope <= (2 * NEARLY - 1) * slope
+            equal = there <= value + method.rounding(value)
+            nearly = equal and new_slope <= (2 * NEARLY - 1) * slope
             if ((falls or nearly) and np.isfinite(gradient).all()) or not np.isfinite(value):
-                found = Searched(size, there, gradient)
+                found = size, there, gradient
                 if new_slope >= RISE * slope:
                     break
             else:
                 high = size
-            size = (found.size + high) / 2 if np.isfinite(high) else 2 * found.size
+            size = (found[0] + high) / 2 if np.isfinite(high) else 2 * found[0]
         return found
 
     def _look(self, point: Array, raw: Any) -> tuple[Array, Array]:
@@ -144,10 +118,14 @@ class Lbfgs(Minimiser):
         """Without a pair no curvature is known, and a gradient that is not zero proves nothing."""
         memory: Pairs = state.memory
         known = int(memory.count) > 0 or float(state.gradient_norm) == 0
-        found = not_finite(state) or (judge(state, self.tolerance, memory.drift) if known else None)
+        found = method.not_finite(state) or (
+            method.judge(state, self.tolerance, memory.drift) if known else None
+        )
         if found is None and int(memory.failures) > 1:
             why = "it is not smooth, or all rounding"
-            return stuck(f"no step lowers the loss, not even along the gradient: {why}", state)
+            return method.stuck(
+                f"no step lowers the loss, not even along the gradient: {why}", state
+            )
         return found
 
 
@@ -159,32 +137,27 @@ def value_and_gradient(loss: Loss, raw: Any, data: Any) -> tuple[Array, Any]:
 
 def flatten(tree: Any) -> Array:
     """The numbers of all leaves as one vector."""
-    return np.concatenate(
-        [np.zeros(0, np.float32), *(np.ravel(leaf) for leaf in jax.tree.leaves(tree))]
-    )
+    leaves = map(np.ravel, jax.tree.leaves(tree))
+    return np.concatenate([np.zeros(0, np.float32), *leaves])
 
 
 def unflatten(flat: Array, like: Any) -> Any:
     """A vector as leaves of these shapes and types."""
     leaves, treedef = jax.tree.flatten(like)
     parts = np.split(flat, np.cumsum([np.size(leaf) for leaf in leaves])[:-1])
-    shaped = [
-        part.reshape(np.shape(leaf)).astype(leaf.dtype)
-        for part, leaf in zip(parts, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(treedef, shaped)
+    shaped = zip(parts, leaves, strict=True)
+    found = [part.reshape(np.shape(leaf)).astype(leaf.dtype) for part, leaf in shaped]
+    return jax.tree.unflatten(treedef, found)
 
 
 def remember(old: Pairs, step: Array, change: Array) -> Pairs:
     """With the newest pair last, if the curvature along it is positive beyond rounding."""
     curvature = step @ change
-    if not curvature > eps_of(step) * np.linalg.norm(step) * np.linalg.norm(change):
+    if not curvature > method.eps_of(step) * np.linalg.norm(step) * np.linalg.norm(change):
         return old
     ahead = next_diagonal(old, step, change, curvature)
     diagonal = np.where((ahead > 0) & np.isfinite(ahead), ahead, old.diagonal)
-    steps, changes = (
-        np.vstack([rows[1:], new]) for rows, new in ((old.steps, step), (old.changes, change))
-    )
+    steps, changes = np.vstack([old.steps[1:], step]), np.vstack([old.changes[1:], change])
     count = np.minimum(old.count + 1, len(old.steps)).astype(np.int32)
     return old._replace(diagonal=diagonal, steps=steps, changes=changes, count=count)
 

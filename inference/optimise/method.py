@@ -99,7 +99,14 @@ def minimise(
     while found is None and int(state.step) < steps:
         state = method.advance(state)
         found = look(method, state, watch)
-    converged, reason, gap = found or Verdict(False, out_of_steps(state))
+    if found is None:
+        seen = f"the largest entry of the gradient is {norm_of(state)}"
+        found = Verdict(False, f"no certificate after {int(state.step)} steps: {seen}")
+        furthest = float(np.abs(np.asarray(ravel_pytree(state.raw)[0])).max(initial=0.0))
+        if furthest > LARGE:
+            note = f"a parameter has reached {furthest:.2g}: there may be no minimum"
+            found = Verdict(False, f"{found.reason}; {note}")
+    converged, reason, gap = found
     value, norm = float(state.value), float(state.gradient_norm)
     return Minimised(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
 
@@ -114,25 +121,12 @@ def not_finite(state: State) -> Verdict | None:
     """The verdict on a value that is no number, or infinite."""
     if np.isfinite(float(state.value)):
         return None
-    return Verdict(
-        False,
-        f"the value at step {int(state.step)} is {float(state.value)}: start from other parameters",
-    )
+    seen = f"the value at step {int(state.step)} is {float(state.value)}"
+    return Verdict(False, f"{seen}: start from other parameters")
 
 
 def stuck(reason: str, state: State) -> Verdict:
     return Verdict(False, f"{reason} (the largest entry of the gradient is {norm_of(state)})")
-
-
-def out_of_steps(state: State) -> str:
-    reason = (
-        f"no certificate after {int(state.step)} steps: the largest entry of the gradient is "
-        f"{norm_of(state)}"
-    )
-    largest = float(np.abs(np.asarray(ravel_pytree(state.raw)[0])).max(initial=0.0))
-    if largest > LARGE:
-        reason += f"; a parameter has reached {largest:.2g}: there may be no minimum"
-    return reason
 
 
 def norm_of(state: State) -> str:
@@ -147,9 +141,8 @@ def check_raw(raw: Any) -> Any:
             raise InferenceError(
                 f"parameter {where} is of type {jnp.result_type(leaf)}: give floats"
             )
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw
-    )  # of no weak type
+    # of no weak type
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw)
 
 
 SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
@@ -200,9 +193,8 @@ def judge(
     value, norm = np.asarray(state.value), float(state.gradient_norm)
     asked = float(asked_of(value, tolerance_for(state.raw, tolerance)))
     if norm <= asked and float(drift.length) <= SHORT:
-        reason = (
-            f"the largest entry of the gradient is {norm_of(state)}, at most {asked:.2g} was asked"
-        )
+        seen = f"the largest entry of the gradient is {norm_of(state)}"
+        reason = f"{seen}, at most {asked:.2g} was asked"
         return Verdict(True, reason, gap)
     if int(drift.count) >= (1 if norm <= VANISHED * asked else PATIENCE):
         reason = (

@@ -27,9 +27,8 @@ def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tupl
     """The data and the weights (ones where None), rows over the first axis of the mesh."""
     mesh = all_devices() if mesh is None else mesh
     count = count_rows(data)
-    weights = (
-        np.ones(count, jax.numpy.result_type(float)) if weights is None else np.asarray(weights)
-    )
+    ones = np.ones(count, jax.numpy.result_type(float))
+    weights = ones if weights is None else np.asarray(weights)
     if weights.shape != (count,):
         raise InferenceError(f"weights have the shape {weights.shape}, the data has {count} rows")
     missing = -count % mesh.devices.shape[0]
@@ -45,9 +44,8 @@ def shard_rows(data: Any, weights: Any = None, mesh: Mesh | None = None) -> tupl
 
 def replicate(raw: Any, mesh: Mesh | None = None) -> Any:
     """Parameters, or a state, whole on every device."""
-    everywhere = NamedSharding(
-        all_devices() if mesh is None else left_to_the_compiler(mesh), PartitionSpec()
-    )
+    own = all_devices() if mesh is None else left_to_the_compiler(mesh)
+    everywhere = NamedSharding(own, PartitionSpec())
     return jax.tree.map(lambda leaf: place(np.asarray(leaf), everywhere), raw)
 
 
@@ -61,10 +59,8 @@ def place(array: np.ndarray, sharding: NamedSharding) -> Array:
 
 
 def count_rows(data: Any) -> int:
-    lengths = {
-        jax.tree_util.keystr(path): np.shape(leaf)[:1]
-        for path, leaf in jax.tree_util.tree_leaves_with_path(data)
-    }
+    leaves = jax.tree_util.tree_leaves_with_path(data)
+    lengths = {jax.tree_util.keystr(path): np.shape(leaf)[:1] for path, leaf in leaves}
     if not lengths or () in lengths.values() or len(set(lengths.values())) > 1:
         raise InferenceError(
             f"arrays of the data need one leading axis of rows, all of one length, not {lengths}"

@@ -61,9 +61,8 @@ class Stochastic(Minimiser):
     def start(self, raw: Any) -> State:
         """Nothing is estimated yet: value and gradient norm are no numbers."""
         dtype = ravel_pytree(raw)[0].dtype
-        memory = StochasticMemory(
-            OPTIMIZERS[self.optimizer](self.rate).init(raw), np.zeros(0, dtype)
-        )
+        first = OPTIMIZERS[self.optimizer](self.rate).init(raw)
+        memory = StochasticMemory(first, np.zeros(0, dtype))
         unknown = jnp.full((), jnp.nan, dtype)
         return State(jnp.zeros((), jnp.int32), raw, unknown, unknown, memory)
 
@@ -71,9 +70,8 @@ class Stochastic(Minimiser):
         past: StochasticMemory = state.memory
         setting = self.loss, self.optimizer, self.batch_size
         key = jax.random.key(self.seed)
-        raw, memory, losses, norm = run_chunk(
-            setting, self.rate, self.data, key, state.step, state.raw, past.optimizer
-        )
+        begin = state.step, state.raw, past.optimizer
+        raw, memory, losses, norm = run_chunk(setting, self.rate, self.data, key, *begin)
         seen = np.concatenate([past.losses, np.asarray(losses)])
         value = jnp.where(jnp.isfinite(losses).all(), jnp.mean(losses), jnp.nan)
         return State(state.step + CHUNK, raw, value, norm, StochasticMemory(memory, seen))
@@ -114,21 +112,17 @@ def run_chunk(
     def step(carried: Any, number: Array) -> Any:
         raw, memory, total = carried
         drawing, own = jax.random.split(jax.random.fold_in(key, number))
-        value, gradient = jax.value_and_grad(loss)(raw, draw_rows(data, batch_size, drawing), own)
+        batch = data
+        if batch_size is not None:
+            rows = jax.tree.leaves(data)[0].shape[0]
+            chosen = jax.random.randint(drawing, (batch_size,), 0, rows)
+            batch = jax.tree.map(lambda leaf: leaf[chosen], data)
+        value, gradient = jax.value_and_grad(loss)(raw, batch, own)
         with jax.numpy_dtype_promotion("standard"):  # optax raises floats to the power of counts
             change, memory = update(gradient, memory, raw)
         return (optax.apply_updates(raw, change), memory, total + ravel_pytree(gradient)[0]), value
 
     start = raw, memory, jnp.zeros_like(ravel_pytree(raw)[0])
-    (raw, memory, total), losses = jax.lax.scan(
-        step, start, first + jnp.arange(CHUNK, dtype=jnp.int32)
-    )
+    numbers = first + jnp.arange(CHUNK, dtype=jnp.int32)
+    (raw, memory, total), losses = jax.lax.scan(step, start, numbers)
     return raw, memory, losses, largest(total) / CHUNK
-
-
-def draw_rows(data: Any, batch_size: int | None, key: Array) -> Any:
-    if batch_size is None:
-        return data
-    rows = jax.tree.leaves(data)[0].shape[0]
-    chosen = jax.random.randint(key, (batch_size,), 0, rows)
-    return jax.tree.map(lambda leaf: leaf[chosen], data)

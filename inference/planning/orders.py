@@ -12,6 +12,7 @@ from math import exp, inf, log
 from typing import NamedTuple
 
 Mask = int
+Scopes = Sequence[Sequence[int]]
 
 
 class Candidate(NamedTuple):
@@ -43,7 +44,7 @@ def mask_of(positions: Sequence[int]) -> Mask:
 Near = list[set[int]]
 
 
-def neighbours_of(count: int, scopes: Sequence[Sequence[int]]) -> Near:
+def neighbours_of(count: int, scopes: Scopes) -> Near:
     """Who shares a scope with whom (nobody with itself)."""
     near: Near = [set() for _ in range(count)]
     for scope in scopes:
@@ -180,7 +181,7 @@ def order_by_weight(
     return Candidate(order, cost)
 
 
-PairPath = Sequence[Sequence[int]]
+PairPath = Scopes
 SEED = 20140807
 RESTARTS = 8
 
@@ -204,13 +205,13 @@ HEURISTICS = (
 RESTART_ABOVE = 3e4
 
 
-def best_order(
-    scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask = 0, late: Mask = 0
-) -> Candidate:
+def best_order(scopes: Scopes, sizes: Sequence[int], keep: Mask = 0, late: Mask = 0) -> Candidate:
     """The cheapest of the portfolio; kept variables come last, or else the `late` ones do."""
     near = neighbours_of(len(sizes), scopes)
     if keep:
-        near = with_clique(near, keep)
+        together = set(bits(keep))
+        whole = [others | together for others in near]
+        near = [whole[v] - {v} if v in together else own for v, own in enumerate(near)]
     after = keep or late
     best = Candidate([], inf)
     for heuristic in HEURISTICS:
@@ -229,12 +230,7 @@ def better(best: Candidate, method: str, found: Candidate) -> Candidate:
     return found._replace(method=method) if found.cost < best.cost else best
 
 
-def with_clique(near: Near, members: Mask) -> Near:
-    together = set(bits(members))
-    return [(others | together) - {v} if v in together else others for v, others in enumerate(near)]
-
-
-def greedy_path(scopes: Sequence[Sequence[int]], sizes: Sequence[int], keep: Mask) -> PairPath:
+def greedy_path(scopes: Scopes, sizes: Sequence[int], keep: Mask) -> PairPath:
     """opt_einsum's greedy pairs of tensors, numbered as they are made."""
     from opt_einsum.paths import ssa_greedy_optimize
 

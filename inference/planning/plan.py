@@ -1,15 +1,204 @@
 """The plan of a question: which products in which order, from names, sizes and scopes."""
 
+import heapq
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import MemoryLimitError, PlanMismatchError
 from ..factors.factor_graph import Name
-from .contraction import ALONE, ContractionTree, tree_by_order, tree_by_path
-from .orders import Mask, PairPath, best_order, bits, greedy_path, mask_of
+from .orders import Mask, PairPath, Scopes, best_order, bits, greedy_path, mask_of
+
+ALONE = -1
+
+
+# ---- A contraction tree: products of tensors, each summed over the variables nobody else holds
+#
+# Variables are numbered by elimination, so a scope is a bit mask, its axes in order are its bits:
+# what two tensors share and keep lies last, where the inner loops are.
+
+
+class Contraction(NamedTuple):
+    """Node `left` times `right` (or `left` ALONE), summed over what `scope` lacks."""
+
+    left: int
+    right: int
+    scope: Mask
+
+
+class ContractionTree(NamedTuple):
+    """Nodes are leaves then steps; `scopes`, `entries` per node, `work` per step."""
+
+    leaf_count: int
+    scopes: list[Mask]
+    entries: list[int]
+    steps: list[Contraction]
+    work: list[int]
+    roots: list[int]
+
+    @property
+    def operations(self) -> int:
+        return sum(self.work)
+
+    def union(self, step: Contraction) -> Mask:
+        """The variables of what a step multiplies."""
+        return self.scopes[step.left] | (self.scopes[step.right] if step.right != ALONE else 0)
+
+
+class Builder:
+    """Grows a tree: holders of each variable are counted, to know what may be summed away."""
+
+    def __init__(
+        self, scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, stages: Sequence[Mask]
+    ) -> None:
+        self.sizes = sizes
+        self.keep = keep
+        self.stages = stages
+        self.scopes = list(scopes)
+        self.entries = [self.entries_of(scope) for scope in scopes]
+        self.steps: list[Contraction] = []
+        self.work: list[int] = []
+        self.holders = [0] * len(sizes)
+        for scope in scopes:
+            for v in bits(scope):
+                self.holders[v] += 1
+
+    def entries_of(self, scope: Mask) -> int:
+        entries = 1
+        sizes = self.sizes
+        while scope:
+            low = scope & -scope
+            entries *= sizes[low.bit_length() - 1]
+            scope ^= low
+        return entries
+
+    def removable(self, union: Mask, alone: Mask) -> Mask:
+        """What may be summed here: held by nobody else, and of the earliest stage present."""
+        alone &= ~self.keep
+        for stage in self.stages:
+            if union & stage:
+                return alone & stage
+        return alone
+
+    def append(self, left: int, right: int, scope: Mask, work: int, entries: int) -> int:
+        self.steps.append(Contraction(left, right, scope))
+        self.work.append(work)
+        self.scopes.append(scope)
+        self.entries.append(entries)
+        return len(self.scopes) - 1
+
+    def reduce(self, node: int) -> int:
+        """The node, summed over what it alone holds (stage after stage)."""
+        scope = self.scopes[node]
+        alone = 0
+        for v in bits(scope):
+            if self.holders[v] == 1:
+                alone |= 1 << v
+        removed = self.removable(scope, alone) if alone else 0
+        if not removed:
+            return node
+        work = self.entries[node]
+        entries = work // self.entries_of(removed)
+        return self.reduce(self.append(node, ALONE, scope & ~removed, work, entries))
+
+    def multiply(self, left: int, right: int) -> int:
+        holders, sizes = self.holders, self.sizes
+        alone, shared = 0, 1
+        for v in bits(self.scopes[left] & self.scopes[right]):
+            shared *= sizes[v]
+            holders[v] -= 1
+            if holders[v] == 1:
+                alone |= 1 << v
+        union = self.scopes[left] | self.scopes[right]
+        work = self.entries[left] * self.entries[right] // shared
+        removed = self.removable(union, alone) if alone else 0
+        entries = work // self.entries_of(removed) if removed else work
+        node = self.append(left, right, union & ~removed, work, entries)
+        return self.reduce(node) if self.stages else node
+
+    def finish(self, leaf_count: int, roots: list[int]) -> ContractionTree:
+        return ContractionTree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
+
+
+def tree_by_order(
+    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask = 0, stages: Sequence[Mask] = ()
+) -> ContractionTree:
+    """Bucket elimination of variables 0, 1, ...: their tensors, smallest first, become one."""
+    builder = Builder(scopes, sizes, keep, stages)
+    buckets: list[list[int]] = [[] for _ in sizes]
+    roots: list[int] = []
+
+    def place(node: int) -> None:
+        waiting = builder.scopes[node] & ~keep
+        if waiting:
+            buckets[(waiting & -waiting).bit_length() - 1].append(node)
+        else:
+            roots.append(node)
+
+    for node in absorb(builder, [builder.reduce(leaf) for leaf in range(len(scopes))]):
+        place(node)
+    for bucket in buckets:
+        if bucket:
+            bucket.sort(key=builder.entries.__getitem__, reverse=True)
+            node = bucket.pop()
+            while bucket:
+                node = builder.multiply(node, bucket.pop())
+            place(node)
+    if keep and roots:
+        roots = [join_roots(builder, roots)]
+    return builder.finish(len(scopes), roots)
+
+
+def absorb(builder: Builder, nodes: list[int]) -> list[int]:
+    """Nodes inside another join the smallest such: cheap now, a pass over a clique later."""
+    scopes, entries = builder.scopes, builder.entries
+    holding: list[set[int]] = [set() for _ in builder.sizes]
+    done: dict[int, None] = {}
+    for node in sorted(nodes, key=entries.__getitem__, reverse=True):
+        scope = scopes[node]
+        hosts = set.intersection(*[holding[v] for v in bits(scope)]) if scope else None
+        if hosts:
+            host = min(hosts, key=entries.__getitem__)
+            del done[host]
+            for v in bits(scopes[host]):
+                holding[v].remove(host)
+            node = builder.multiply(node, host)
+        done[node] = None
+        for v in bits(scopes[node]):
+            holding[v].add(node)
+    return list(done)
+
+
+def tree_by_path(
+    scopes: Sequence[Mask], sizes: Sequence[int], keep: Mask, path: Scopes
+) -> ContractionTree:
+    """The tree of a path of pairs of node numbers, each result numbered next."""
+    builder = Builder(scopes, sizes, keep, ())
+    nodes = [builder.reduce(leaf) for leaf in range(len(scopes))]
+    alive = set(range(len(nodes)))
+    for pair in path:
+        if len(pair) == 2:
+            left, right = pair
+            alive -= {left, right}
+            alive.add(len(nodes))
+            nodes.append(builder.multiply(nodes[left], nodes[right]))
+    roots = [nodes[i] for i in sorted(alive)]
+    return builder.finish(len(scopes), [join_roots(builder, roots)] if keep and roots else roots)
+
+
+def join_roots(builder: Builder, roots: list[int]) -> int:
+    """One tensor on all kept variables, smallest products first."""
+    heap = [(builder.entries[node], node) for node in roots]
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        _, left = heapq.heappop(heap)
+        _, right = heapq.heappop(heap)
+        node = builder.multiply(left, right)
+        heapq.heappush(heap, (builder.entries[node], node))
+    return heap[0][1]
+
 
 FRACTION = 0.5
 UNKNOWN = 4 << 30
@@ -75,10 +264,7 @@ class Plan:
         if not work:
             return (), 1
         step = self.tree.steps[work.index(max(work))]
-        union = self.tree.scopes[step.left] | (
-            self.tree.scopes[step.right] if step.right != ALONE else 0
-        )
-        return self.names_in(union), max(work)
+        return tuple([self.names[v] for v in bits(self.tree.union(step))]), max(work)
 
     @cached_property
     def cache(self) -> dict[Hashable, Any]:
@@ -91,14 +277,10 @@ class Plan:
             return mask_of([i for i, name in enumerate(self.names) if name in self.keep])
         return 0
 
-    def names_in(self, scope: Mask) -> tuple[Name, ...]:
-        return tuple([self.names[v] for v in bits(scope)])
-
     def __str__(self) -> str:
         clique, entries = self.largest_clique
-        shown = ", ".join(map(str, clique[:12])) + (
-            f", ... {len(clique) - 12} more" if len(clique) > 12 else ""
-        )
+        more = f", ... {len(clique) - 12} more" if len(clique) > 12 else ""
+        shown = ", ".join(map(str, clique[:12])) + more
         lines = [
             f"order by {self.method}: {', '.join(map(str, self.names)) or 'nothing to eliminate'}",
             (
@@ -141,13 +323,12 @@ def plan_contraction(
         if greedy.operations < tree.operations:
             method, order, tree = "greedy pairs", greedy_order, greedy
     ordered = [names[v] for v in order]
-    return Plan(
-        tuple(ordered), tuple([lengths[v] for v in order]), scopes, tuple(keep), method, tree
-    )
+    ordered_sizes = tuple([lengths[v] for v in order])
+    return Plan(tuple(ordered), ordered_sizes, scopes, tuple(keep), method, tree)
 
 
 def build_tree(
-    indexed: Sequence[Sequence[int]],
+    indexed: Scopes,
     lengths: Sequence[int],
     kept: Mask,
     late: Mask,
@@ -165,20 +346,16 @@ def build_tree(
         return tree_by_path(masks, sizes, keep, path)
     ranked_late = mask_of([rank[v] for v in bits(late)])
     everything = (1 << len(sizes)) - 1
-    return tree_by_order(
-        masks, sizes, keep, (everything & ~ranked_late, ranked_late) if late else ()
-    )
+    stages = (everything & ~ranked_late, ranked_late) if late else ()
+    return tree_by_order(masks, sizes, keep, stages)
 
 
-def order_of_path(
-    indexed: Sequence[Sequence[int]], lengths: Sequence[int], kept: Mask, path: PairPath
-) -> list[int]:
+def order_of_path(indexed: Scopes, lengths: Sequence[int], kept: Mask, path: PairPath) -> list[int]:
     """The order in which a path sums variables away; kept ones last."""
     tree = tree_by_path([mask_of(scope) for scope in indexed], lengths, kept, path)
     order: list[int] = []
     for step in tree.steps:
-        union = tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
-        order += bits(union & ~step.scope)
+        order += bits(tree.union(step) & ~step.scope)
     return [*order, *bits(kept)]
 
 

@@ -15,12 +15,18 @@ from cases import CHAIN, DIE, Case, coin
 from verification import moments, verify
 
 from dpc.estimators import Cost, Draw, Step, surrogate
-from dpc.estimators.errors import EstimatorError
 from dpc.estimators.methods.arm import DisArm
-from dpc.estimators.methods.baselines import Baseline, Constant, LeaveOneOut, Moving, Optimal
 from dpc.estimators.methods.enumeration import Enumeration
 from dpc.estimators.methods.measure import MeasureValued
-from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.method import (
+    Baseline,
+    Constant,
+    EstimatorError,
+    LeaveOneOut,
+    Method,
+    Moving,
+    Optimal,
+)
 from dpc.estimators.methods.pathwise import Pathwise
 from dpc.estimators.methods.score import LeaveOneOutScore, ScoreFunction
 from dpc.estimators.surrogate import initial_state

@@ -12,9 +12,9 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from dpc.estimators.axes import PARAMETERS, Placed, batched
-from dpc.estimators.divergence import divergence
+from dpc.estimators.box import divergence
 from dpc.estimators.methods.distributions import element_log_prob
+from dpc.estimators.run import PARAMETERS, Placed, batched
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

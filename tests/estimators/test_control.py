@@ -17,8 +17,7 @@ from tape import expected
 from verification import moments, verify
 
 from dpc.estimators import Cost, Draw, Step, surrogate
-from dpc.estimators.methods.baselines import control_variate, leave_one_out_coefficient
-from dpc.estimators.methods.method import Method
+from dpc.estimators.methods.method import Method, control_variate, leave_one_out_coefficient
 from dpc.estimators.methods.relaxed import Rebar, Relax, bend_parameters, variance_gradient
 from dpc.estimators.methods.score import ScoreFunction
 

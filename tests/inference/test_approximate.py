@@ -13,8 +13,7 @@ from brute import brute_log_partition, brute_marginals, brute_mode
 from shared import needs_problems, problem, published_marginals
 
 from dpc.inference.engines.approximate.auto import infer_auto
-from dpc.inference.engines.approximate.fits import far_too_wide
-from dpc.inference.engines.approximate.layout import lay_out
+from dpc.inference.engines.approximate.layout import far_too_wide, lay_out
 from dpc.inference.engines.approximate.messages import fits_scaled
 from dpc.inference.engines.approximate.propagation import (
     PropagationOptions,

@@ -13,7 +13,6 @@ from approximations import grid, largest_error, loopy
 from brute import brute_log_partition, brute_marginals
 
 from dpc.inference.engines.approximate.blocks import Blocking, cover_by_forests
-from dpc.inference.engines.approximate.diagnostics import diagnose
 from dpc.inference.engines.approximate.gibbs import (
     advance_gibbs,
     infer_marginals_gibbs,
@@ -23,6 +22,7 @@ from dpc.inference.engines.approximate.gibbs import (
 from dpc.inference.engines.approximate.layout import greedy_colours, lay_out
 from dpc.inference.engines.approximate.mean_field import infer_marginals_mean_field
 from dpc.inference.engines.approximate.perturb import infer_perturbed
+from dpc.inference.engines.approximate.results import diagnose
 from dpc.inference.errors import InferenceError
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 from dpc.inference.queries import infer_mode

@@ -21,18 +21,13 @@ from brute import (
     brute_mode,
     brute_scores,
 )
+from grouped import Grouped, group_factors, log_evidence_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import needs_references, network, reference, reference_evidence
 
 from dpc.inference.engines.tree.model import Compiled, compile_structure, run_marginals
-from dpc.inference.engines.tree.structure import (
-    FactorGroup,
-    Grouped,
-    Structure,
-    group_factors,
-    log_evidence_of,
-)
+from dpc.inference.engines.tree.structure import FactorGroup, Structure
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError, MemoryLimitError
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 

@@ -14,9 +14,8 @@ import pytest
 from marks import slow_ones, some_fast
 
 from dpc.inference.engines.choose import choose_engine
-from dpc.inference.engines.path.engine import PathEngine, find_paths
-from dpc.inference.engines.path.rows import packed
-from dpc.inference.engines.slices.engine import SliceEngine
+from dpc.inference.engines.path.engine import PathEngine, find_paths, packed
+from dpc.inference.engines.slices.slices import SliceEngine
 from dpc.inference.engines.tree.model import Compiled, compile_structure
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 

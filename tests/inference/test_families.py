@@ -18,7 +18,8 @@ from marks import slow_ones, some_fast
 from supports import nodes_of
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.families import features, priors
+from dpc.inference.families import features
+from dpc.inference.families import features as priors
 from dpc.inference.families.family import Family
 from dpc.inference.families.fits import fit_to_data, to_natural
 from dpc.inference.families.table import FAMILIES, find_family

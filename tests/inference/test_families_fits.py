@@ -12,7 +12,8 @@ import scipy.optimize
 import scipy.stats
 
 from dpc.inference.errors import InferenceError
-from dpc.inference.families import features, priors
+from dpc.inference.families import features
+from dpc.inference.families import features as priors
 from dpc.inference.families.family import NoClosedFormError, NoMaximumError, OutsideSupportError
 from dpc.inference.families.fits import fit_to_data, fit_to_moments, maximise_entropy, to_natural
 from dpc.inference.families.table import find_family

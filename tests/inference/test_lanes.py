@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from dpc.inference.engines.path import lanes, log_partition
-from dpc.inference.engines.path.domains import Domain
-from dpc.inference.engines.path.layout import lay_out
+from dpc.inference.engines.path.layout import Domain, lay_out
 
 LENGTHS = (3, 1, 2, 4, 2)
 """Of sequences in rows of six: the first three in one, the others in the next."""

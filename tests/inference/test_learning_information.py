@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpc.inference.optimise.information import standard_errors
+from dpc.inference.optimise.newton import standard_errors
 
 
 def counts_loss(raw: Any, data: Any) -> Any:

@@ -21,7 +21,6 @@ from dpc.inference.engines.numpy.kernels import (
     make_loop,
 )
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
-from dpc.inference.planning.contraction import ALONE
 from dpc.inference.planning.orders import (
     bits,
     greedy_path,
@@ -30,6 +29,7 @@ from dpc.inference.planning.orders import (
     order_by_weight,
 )
 from dpc.inference.planning.plan import (
+    ALONE,
     Plan,
     available_memory,
     build_tree,

@@ -24,15 +24,23 @@ from dpc.inference.mcmc.container import (
     Coordinates,
     container,
     dataset,
+    diagnose,
     group,
     has_group,
     smooth_weights,
     write_netcdf,
 )
-from dpc.inference.mcmc.diagnose import diagnose
-from dpc.inference.mcmc.gaussian import NoMode, draw_gaussian, fit_laplace, fit_svi, flatten
 from dpc.inference.mcmc.run import Draws, NutsPlan, NutsRun, NutsState, join, key_for, over_draws
-from dpc.inference.mcmc.target import NoStart, TargetDensity, find_starts
+from dpc.inference.mcmc.target import (
+    NoMode,
+    NoStart,
+    TargetDensity,
+    draw_gaussian,
+    find_starts,
+    fit_laplace,
+    fit_svi,
+    flatten,
+)
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

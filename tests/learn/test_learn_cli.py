@@ -16,7 +16,7 @@ from scipy import optimize, special, stats
 
 import dpc
 from dpc.cli import main
-from dpc.inference.optimise.information import standard_errors
+from dpc.inference.optimise.newton import standard_errors
 from dpc.learn import counts
 from dpc.model.given import random_ancestors
 

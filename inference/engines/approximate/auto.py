@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Given
-from ...planning.plan import Plan, default_memory_limit
+from ...planning.plan import Plan, default_memory_limit, format_bytes
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
 from ..numpy.sums import (
@@ -23,9 +23,10 @@ from ..numpy.sums import (
     plan_marginals,
     plan_partition,
 )
-from .fits import cost_of, plan_if_it_fits
+from .layout import plan_if_it_fits
 from .results import Approximation, Findings, NotSubmodularError
 
+Methods = dict[str, tuple[str, tuple[str, ...]]]  # a function, and the options it takes
 RETRY = 0.5, 5  # damping, and how many times as many rounds
 SCHEDULES: dict[str, dict[str, Any]] = {
     "bp": {},
@@ -54,12 +55,12 @@ class Question(NamedTuple):
 
     plan: Callable[..., Plan]
     exactly: Callable[..., Any]
-    methods: Mapping[str, tuple[str, tuple[str, ...]]]
+    methods: Methods
     fallbacks: tuple[str, ...]
     exact_options: tuple[str, ...] = ()
 
 
-def propagations(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+def by_propagation(name: str) -> Methods:
     return dict.fromkeys(SCHEDULES, (f"propagation.{name}", ()))
 
 
@@ -78,38 +79,27 @@ def marginals_exactly(graph: FactorGraph, *arguments: Any, **options: Any) -> An
     return infer_marginals(graph, given, *named, **options)
 
 
-MEAN_FIELD = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
-PERTURB = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
-GIBBS = {"gibbs": ("gibbs.infer_marginals_gibbs", ("seed",))}
-BY_MARGINALS = propagations("infer_marginals_bp") | MEAN_FIELD
+MEAN_FIELD: Methods = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
+PERTURB: Methods = {"perturb": ("perturb.infer_marginals_perturbed", ("seed", "memory"))}
+BY_MARGINALS = by_propagation("infer_marginals_bp") | MEAN_FIELD
+BY_ENTROPY = by_propagation("infer_entropy_bp") | MEAN_FIELD
+BY_MODE: Methods = {"cut": ("cuts.infer_mode_by_cut", ())} | by_propagation("infer_mode_bp")
+BY_SAMPLES: Methods = {"perturb": ("perturb.infer_samples_perturbed", ("seed", "memory"))}
+GIBBS: dict[str, Methods] = {
+    what: {"gibbs": (f"gibbs.infer_{what}_gibbs", ("seed",))}
+    for what in ("marginals", "samples", "joint", "moments")
+}
+BY_ALL = BY_MARGINALS | GIBBS["marginals"] | PERTURB
 QUESTIONS = {
-    "marginals": Question(plan_named, marginals_exactly, BY_MARGINALS | GIBBS | PERTURB, ("bp",)),
+    "marginals": Question(plan_named, marginals_exactly, BY_ALL, ("bp",)),
     "log_partition": Question(plan_partition, infer_log_partition, BY_MARGINALS | PERTURB, ("bp",)),
-    "mode": Question(
-        plan_marginals,
-        infer_mode,
-        {"cut": ("cuts.infer_mode_by_cut", ())} | propagations("infer_mode_bp"),
-        ("cut", "bp"),
-    ),
-    "entropy": Question(
-        plan_marginals, infer_entropy, propagations("infer_entropy_bp") | MEAN_FIELD, ("bp",)
-    ),
+    "mode": Question(plan_marginals, infer_mode, BY_MODE, ("cut", "bp")),
+    "entropy": Question(plan_marginals, infer_entropy, BY_ENTROPY, ("bp",)),
     "samples": Question(
-        plan_samples,
-        infer_samples,
-        {
-            "gibbs": ("gibbs.infer_samples_gibbs", ("seed",)),
-            "perturb": ("perturb.infer_samples_perturbed", ("seed", "memory")),
-        },
-        ("gibbs",),
-        ("seed",),
+        plan_samples, infer_samples, GIBBS["samples"] | BY_SAMPLES, ("gibbs",), ("seed",)
     ),
-    "joint": Question(
-        plan_joint, infer_joint, {"gibbs": ("gibbs.infer_joint_gibbs", ("seed",))}, ("gibbs",)
-    ),
-    "moments": Question(
-        plan_moments, infer_moments, {"gibbs": ("gibbs.infer_moments_gibbs", ("seed",))}, ("gibbs",)
-    ),
+    "joint": Question(plan_joint, infer_joint, GIBBS["joint"], ("gibbs",)),
+    "moments": Question(plan_moments, infer_moments, GIBBS["moments"], ("gibbs",)),
 }
 
 
@@ -134,18 +124,18 @@ def infer_auto(
     if method not in ("auto", "exact"):
         known = ", ".join(["auto", "exact", *row.methods])
         raise InferenceError(f"method is one of {known}, not {method!r}")
+    make_plan = partial(row.plan, graph, *arguments, given)
     plan: Plan | None
     if method == "exact":
-        plan = row.plan(graph, *arguments, given)
+        plan = make_plan()
     else:
-        make_plan = partial(row.plan, graph, *arguments, given)
         plan, reason = plan_if_it_fits(graph, given, make_plan, limit)
     if plan is not None:
         own = {name: options[name] for name in row.exact_options}
         found = row.exactly(graph, *arguments, given, plan=plan, memory=limit, **own)
-        return AutoAnswer(
-            method="exact", reason=reason, report=cost_of(plan), is_exact=True, **{question: found}
-        )
+        report = f"{plan.operations:,} operations a pass, {format_bytes(plan.bytes)}"
+        answer = {question: found, "report": report}
+        return AutoAnswer(method="exact", reason=reason, is_exact=True, **answer)
     for name in row.fallbacks[:-1]:
         try:
             return approximately(row, name, reason, graph, given, arguments, options)
@@ -173,15 +163,9 @@ def approximately(
         found = infer(graph, given, **own)  # all marginals at once, whichever were asked for
     else:
         found = infer(graph, *arguments, given, **own)
-    findings = {field.name: getattr(found, field.name) for field in fields(Findings)}
-    return AutoAnswer(
-        method=method,
-        reason=reason,
-        report=str(found),
-        is_exact=found.is_exact,
-        converged=found.converged,
-        **findings,
-    )
+    same = [*(field.name for field in fields(Findings)), "is_exact", "converged"]
+    findings = {name: getattr(found, name) for name in same}
+    return AutoAnswer(method=method, reason=reason, report=str(found), **findings)
 
 
 def patiently(

@@ -5,6 +5,7 @@ become. Only the `width` best survive each variable. The best bound among those 
 may have been missed: if the k-th found is at least as good, the k found are the k best.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Floats, Given, Name, impossible
 from ...planning.orders import neighbours_of
 from ..numpy.decisions import Configuration
-from .layout import FactorBatch, FactorLayout, lay_out
+from .layout import FactorLayout, lay_out
 
 ROUNDING = 1e-12
 
@@ -36,15 +37,11 @@ class Beam:
         return self.missed <= worst + ROUNDING * (1 + abs(worst))
 
     def __str__(self) -> str:
-        if self.is_proven:
-            claim = "proven the best"
-        else:
-            claim = f"approximate, none missing scores above {self.missed:.6g}"
-        best = self.configurations[0].log_score
-        return (
-            f"beam search (width {self.width}): {len(self.configurations)} found, {claim}, "
-            f"log-score {best:.6g}"
-        )
+        claim = f"approximate, none missing scores above {self.missed:.6g}"
+        claim = "proven the best" if self.is_proven else claim
+        found, best = len(self.configurations), self.configurations[0].log_score
+        head = f"beam search (width {self.width})"
+        return f"{head}: {found} found, {claim}, log-score {best:.6g}"
 
 
 class Assignment(NamedTuple):
@@ -69,45 +66,32 @@ def infer_kbest_by_beam(
             f"the {k} best by a beam of width {width}: k is at least 1 and at most the width"
         )
     layout = lay_out(graph, given)
-    numbers = breadth_order(layout) if order is None else check_order(layout, order)
+    numbers = breadth_order(layout)
+    if order is not None:
+        free = [v for v in order if v not in layout.bound.fixed]
+        if Counter(free) != Counter(layout.names):
+            raise InferenceError(
+                "the order of a beam search names every variable that is not observed, once"
+            )
+        number = {v: i for i, v in enumerate(layout.names)}
+        numbers = [number[v] for v in free]
     steps = steps_along(layout, numbers)
     states = np.zeros((1, layout.count), dtype=np.intp)
-    tops = layout.unary.max(axis=0, initial=-np.inf)
-    scores = np.array(
-        [layout.constant + tops.sum() + sum(largest_sum(group) for group in layout.groups)]
-    )
+    tops = [layout.unary.max(axis=0, initial=-np.inf)]
+    tops += [group.logs.max(axis=tuple(range(group.arity))) for group in layout.groups]
+    scores = np.array([layout.constant + sum([top.sum() for top in tops])])
     missed = -np.inf
     for v in numbers:
         states, scores, dropped = extend(layout, states, scores, v, steps[v], width)
         missed = max(missed, dropped)
+    if not scores.size and missed == -np.inf:
+        raise impossible(layout.bound.evidence)
     if not scores.size:
-        raise (
-            impossible(layout.bound.evidence)
-            if missed == -np.inf
-            else InferenceError(
-                f"a beam of width {width} lost every configuration of non-zero potential; widen it"
-            )
-        )
-    found = sorted(
-        [layout.named_configuration(row) for row in states[:k]], key=lambda c: -c.log_score
-    )
+        lost = "lost every configuration of non-zero potential"
+        raise InferenceError(f"a beam of width {width} {lost}; widen it")
+    found = [layout.named_configuration(row) for row in states[:k]]
+    found.sort(key=lambda c: -c.log_score)
     return Beam(tuple(found), max(missed, float(scores[k]) if scores.size > k else -np.inf), width)
-
-
-def largest_sum(group: FactorBatch) -> float:
-    """The largest entries of the factors, added."""
-    return float(group.logs.max(axis=tuple(range(group.arity))).sum())
-
-
-def check_order(layout: FactorLayout, order: Sequence[Name]) -> list[int]:
-    """The free variables in the order asked; all of them, once."""
-    number = {v: i for i, v in enumerate(layout.names)}
-    free = [v for v in order if v not in layout.bound.fixed]
-    if len(free) != len(number) or set(free) != set(number):
-        raise InferenceError(
-            "the order of a beam search names every variable that is not observed, once"
-        )
-    return [number[v] for v in free]
 
 
 def breadth_order(layout: FactorLayout) -> list[int]:
@@ -129,9 +113,8 @@ def steps_along(layout: FactorLayout, order: Sequence[int]) -> list[list[Assignm
     rank[list(order)] = np.arange(layout.count)
     steps: list[list[Assignment]] = [[] for _ in order]
     for group in layout.groups:
-        for scope, logs in zip(
-            group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
-        ):
+        tables = np.moveaxis(group.logs, -1, 0)
+        for scope, logs in zip(group.members.T.tolist(), tables, strict=True):
             axes = sorted(range(len(scope)), key=lambda axis: rank[scope[axis]])
             trimmed = logs[tuple([slice(layout.sizes[v]) for v in scope])].transpose(axes)
             ordered = [scope[axis] for axis in axes]

@@ -65,21 +65,17 @@ def tables_of(layout: FactorLayout) -> FlatTables:
         flat.append(np.moveaxis(group.logs, -1, 0).ravel())
         start.append(used + entries * np.arange(count))
         own = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
-        strides.append(np.tile(widen(own, arity), (count, 1)))
-        lengths.append(np.tile(widen(shape, arity), (count, 1)))
-        members.append(np.pad(group.members.T, ((0, 0), (0, arity - group.arity))))
+        pad = (0, 0), (0, arity - group.arity)
+        strides.append(np.pad(np.tile(own, (count, 1)), pad))
+        lengths.append(np.pad(np.tile(shape, (count, 1)), pad))
+        members.append(np.pad(group.members.T, pad))
         used += entries * count
     unary = np.concatenate([layout.unary.T, np.zeros((1, layout.states))])
     last = np.zeros((1, arity), int)
-    wide = [
-        np.concatenate([*parts, last]).astype(np.int32) for parts in (strides, lengths, members)
-    ]
+    columns = strides, lengths, members
+    wide = [np.concatenate([*parts, last]).astype(np.int32) for parts in columns]
     starts = np.concatenate([*start, np.array([used])]).astype(np.int32)
     return FlatTables(unary, np.concatenate([*flat, np.zeros(1)]), starts, *wide)
-
-
-def widen(values: Sequence[int], arity: int) -> list[int]:
-    return [*values, *[0] * (arity - len(values))]
 
 
 def blocks_of(layout: FactorLayout, blocking: Blocking = "forests") -> ForestBlock:
@@ -89,9 +85,16 @@ def blocks_of(layout: FactorLayout, blocking: Blocking = "forests") -> ForestBlo
         chosen = [np.flatnonzero(colours == c).tolist() for c in range(colours.max(initial=0) + 1)]
     else:
         chosen = cover_by_forests(layout)
-    return stack(
-        [block_of(layout, members) for members in chosen], layout.count, len(layout.scopes)
-    )
+    blocks = [block_of(layout, members) for members in chosen]
+    constant = len(layout.scopes)
+    pads = ForestBlock(constant, 0, layout.count, constant, 0, 0, layout.count, layout.count)
+    stacked = []
+    for parts, fill in zip(zip(*blocks, strict=True), pads, strict=True):
+        shape = np.max([part.shape for part in parts], axis=0)
+        missing = [[(0, int(n)) for n in shape - part.shape] for part in parts]
+        padded = zip(parts, missing, strict=True)
+        stacked.append(np.stack([np.pad(p, m, constant_values=fill) for p, m in padded]))
+    return ForestBlock._make(stacked)
 
 
 def cover_by_forests(layout: FactorLayout) -> list[list[int]]:
@@ -100,18 +103,7 @@ def cover_by_forests(layout: FactorLayout) -> list[list[int]]:
     for f, scope in enumerate(layout.scopes):
         for v in scope:
             around[v].append(f)
-    order = breadth_first(layout, around)
-    covered: set[int] = set()
-    forests: list[list[int]] = []
-    while len(covered) < layout.count or not forests:
-        forest = grow_forest(layout, around, sorted(order, key=covered.__contains__))
-        covered.update(forest)
-        forests.append(forest)
-    return forests
-
-
-def breadth_first(layout: FactorLayout, around: list[list[int]]) -> list[int]:
-    found: dict[int, None] = {}
+    found: dict[int, None] = {}  # in breadth-first order
     for first in range(layout.count):
         queue = deque([] if first in found else [first])
         found.setdefault(first)
@@ -121,7 +113,14 @@ def breadth_first(layout: FactorLayout, around: list[list[int]]) -> list[int]:
                     if u not in found:
                         found[u] = None
                         queue.append(u)
-    return list(found)
+
+    covered: set[int] = set()
+    forests: list[list[int]] = []
+    while len(covered) < layout.count or not forests:
+        forest = grow_forest(layout, around, sorted(found, key=covered.__contains__))
+        covered.update(forest)
+        forests.append(forest)
+    return forests
 
 
 def grow_forest(layout: FactorLayout, around: list[list[int]], order: Sequence[int]) -> list[int]:
@@ -163,28 +162,27 @@ def block_of(layout: FactorLayout, members: Sequence[int]) -> ForestBlock:
         near[u].add(v)
         near[v].add(u)
     parent, levels = root_forest(near, layout.count)
-    directed = [direct(layout.scopes[f], f, a, b, parent) for f, a, b in pairs]
-    rows = rows_of(levels, len(members), layout.count)
+    # levels are cut into rows of equal width, so that one long level does not widen them all
+    width = max(1, -(-len(members) // max(1, len(levels))))
+    cut = [level[i : i + width] for level in levels for i in range(0, len(level), width)]
+    filled = [row + [layout.count] * (width - len(row)) for row in cut]
+    rows = np.array(filled, np.int32).reshape(-1, width)
     single = np.array(singles, np.int32).reshape(-1, 3).T
-    return ForestBlock._make([*single, *by_child(layout, directed), parent.astype(np.int32), rows])
-
-
-def direct(
-    scope: Sequence[int], f: int, a: int, b: int, parent: NDArray[np.intp]
-) -> tuple[int, int, int, int]:
-    """The factor, the axis of the parent, the axis of the child, the child."""
-    return (f, a, b, scope[b]) if parent[scope[b]] == scope[a] else (f, b, a, scope[a])
+    pair = by_child(layout, pairs, parent)
+    return ForestBlock._make([*single, *pair, parent.astype(np.int32), rows])
 
 
 def by_child(
-    layout: FactorLayout, directed: Sequence[tuple[int, int, int, int]]
+    layout: FactorLayout, pairs: Sequence[tuple[int, int, int]], parent: NDArray[np.intp]
 ) -> NDArray[np.int32]:
     """Factor and the axes of parent and child, `[variable, position]`; padded by the constant."""
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(layout.count + 1)]
-    for f, parent, child, variable in directed:
-        found[variable].append((f, parent, child))
-    most = max([len(pairs) for pairs in found])
-    filled = [pairs + [(len(layout.scopes), 0, 0)] * (most - len(pairs)) for pairs in found]
+    for f, a, b in pairs:
+        u, v = layout.scopes[f][a], layout.scopes[f][b]
+        child, triple = (v, (f, a, b)) if parent[v] == u else (u, (f, b, a))
+        found[child].append(triple)
+    most = max([len(own) for own in found])
+    filled = [own + [(len(layout.scopes), 0, 0)] * (most - len(own)) for own in found]
     return np.moveaxis(np.array(filled, np.int32).reshape(layout.count + 1, most, 3), -1, 0)
 
 
@@ -211,47 +209,12 @@ def root_forest(near: dict[int, set[int]], none: int) -> tuple[NDArray[np.intp],
     return parent, levels
 
 
-def rows_of(levels: list[list[int]], count: int, none: int) -> NDArray[np.int32]:
-    """Levels cut into rows of equal width, so that one long level does not widen them all."""
-    width = max(1, -(-count // max(1, len(levels))))
-    rows = [level[i : i + width] for level in levels for i in range(0, len(level), width)]
-    return np.array([row + [none] * (width - len(row)) for row in rows], np.int32).reshape(
-        -1, width
-    )
-
-
-def stack(blocks: Sequence[ForestBlock], none: int, constant: int) -> ForestBlock:
-    """Blocks padded to equal sizes with the variable that does not exist, the constant factor."""
-    pads = ForestBlock(constant, 0, none, constant, 0, 0, none, none)
-    return ForestBlock._make(
-        [
-            stack_padded(parts, pad)
-            for parts, pad in zip(zip(*blocks, strict=True), pads, strict=True)
-        ]
-    )
-
-
-def stack_padded(parts: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.int32]:
-    shape = np.max([part.shape for part in parts], axis=0)
-    missing = [
-        [(0, int(size - have)) for size, have in zip(shape, part.shape, strict=True)]
-        for part in parts
-    ]
-    return np.stack(
-        [np.pad(p, m, constant_values=fill) for p, m in zip(parts, missing, strict=True)]
-    )
-
-
 def entries_along(tables: FlatTables, factor: Array, axis: Array) -> Array:
     """Offsets of the states of an axis; states beyond its length are read at the last."""
-    strides, lengths = (
-        tables.strides[factor, axis][..., None],
-        tables.lengths[factor, axis][..., None],
-    )
-    steps = jnp.broadcast_to(
-        jnp.arange(tables.unary.shape[1], dtype=jnp.int32), (*factor.shape, tables.unary.shape[1])
-    )
-    return strides * jnp.minimum(steps, lengths - 1)
+    states = tables.unary.shape[1]
+    steps = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32), (*factor.shape, states))
+    lengths = tables.lengths[factor, axis][..., None]
+    return tables.strides[factor, axis][..., None] * jnp.minimum(steps, lengths - 1)
 
 
 def resample(
@@ -269,9 +232,8 @@ def resample(
         """The factors between a row's variables and their parents: `[row, parent's state, own]`."""
         f, p, c = block.pair_factor[row], block.pair_parent[row], block.pair_child[row]
         first = (base[f] - here[f, p] - here[f, c])[..., None, None]
-        offsets = (
-            entries_along(tables, f, p)[..., :, None] + entries_along(tables, f, c)[..., None, :]
-        )
+        parents, children = entries_along(tables, f, p), entries_along(tables, f, c)
+        offsets = parents[..., :, None] + children[..., None, :]
         return jnp.sum(tables.flat[first + offsets], axis=1)
 
     def up(phi: Array, row: Array) -> tuple[Array, Array]:
@@ -296,9 +258,8 @@ def soften(tables: FlatTables) -> FlatTables:
 
 def score(tables: FlatTables, states: Array) -> Array:
     """The sum of log-potentials, unary ones included."""
-    entries = tables.start + jnp.sum(
-        tables.strides * states[tables.members], axis=1, dtype=jnp.int32
-    )
+    offsets = tables.strides * states[tables.members]
+    entries = tables.start + jnp.sum(offsets, axis=1, dtype=jnp.int32)
     own = jnp.take_along_axis(tables.unary[:-1], states[:-1, None], axis=1)
     return jnp.sum(tables.flat[entries]) + jnp.sum(own)
 

@@ -37,7 +37,14 @@ class Quadratic(NamedTuple):
 def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
     """argmax_x of a binary pairwise model, if some flips make every pair prefer to agree."""
     layout = lay_out(graph, given)
-    verify_binary(layout)
+    for name, size in zip(layout.names, layout.sizes, strict=True):
+        if size > 2:
+            why = f"variable {name!r} has {size} states; minimum cuts are for two"
+            raise NotSubmodularError(f"{why}; use bp")
+    for scope in layout.scopes:
+        if len(scope) > 2:
+            why = f"the factor on {name_of(layout, scope)} is not pairwise"
+            raise NotSubmodularError(f"{why}; use bp")
     sums = sum_pairs(layout)
     fixed = propagate_zeros(layout, sums)
     pairs = {pair: table for pair, table in sums.items() if fixed.keys().isdisjoint(pair)}
@@ -62,22 +69,19 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
     )
 
 
+def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
+    """The log-potential of each pair of variables, all its factors together."""
+    sums: dict[Pair, Floats] = {}
+    for group in layout.groups:
+        tables = np.moveaxis(group.logs, -1, 0)
+        for (u, v), table in zip(group.members.T.tolist(), tables, strict=True):
+            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
+            sums[pair] = sums[pair] + oriented if pair in sums else oriented
+    return sums
+
+
 def name_of(layout: FactorLayout, scope: Pair | tuple[int, ...]) -> str:
     return "(" + ", ".join(str(layout.names[v]) for v in scope) + ")"
-
-
-def verify_binary(layout: FactorLayout) -> None:
-    wide = [i for i, size in enumerate(layout.sizes) if size > 2]
-    if wide:
-        name, size = layout.names[wide[0]], layout.sizes[wide[0]]
-        raise NotSubmodularError(
-            f"variable {name!r} has {size} states; minimum cuts are for two; use bp"
-        )
-    large = [scope for scope in layout.scopes if len(scope) > 2]
-    if large:
-        raise NotSubmodularError(
-            f"the factor on {name_of(layout, large[0])} is not pairwise; use bp"
-        )
 
 
 def propagate_zeros(layout: FactorLayout, sums: dict[Pair, Floats]) -> dict[int, int]:
@@ -101,32 +105,14 @@ def propagate_zeros(layout: FactorLayout, sums: dict[Pair, Floats]) -> dict[int,
     return {int(v): int(alive[v].argmax()) for v in np.flatnonzero(alive.sum(axis=1) == 1)}
 
 
-def sum_pairs(layout: FactorLayout) -> dict[Pair, Floats]:
-    """The log-potential of each pair of variables, all its factors together."""
-    found: dict[Pair, Floats] = {}
-    for group in layout.groups:
-        for (u, v), table in zip(
-            group.members.T.tolist(), np.moveaxis(group.logs, -1, 0), strict=True
-        ):
-            pair, oriented = ((u, v), table) if u < v else ((v, u), table.T)
-            found[pair] = found[pair] + oriented if pair in found else oriented
-    return found
-
-
-def agreement(table: Floats) -> float:
-    """log f(0,0) f(1,1) - log f(0,1) f(1,0): positive, or infinite, if the pair likes to agree."""
-    same, other = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]
-    return 0.0 if same == other else float(same - other)
-
-
 def find_flips(layout: FactorLayout, pairs: dict[Pair, Floats]) -> NDArray[np.bool_]:
     """Which variables to flip: both or none of a pair that prefers to agree, else one."""
     near: dict[int, list[tuple[int, bool, Pair]]] = {}
     for pair, table in pairs.items():
-        sign = agreement(table)
-        if sign != 0:
+        same, other = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]  # logs, may be infinite
+        if same != other:
             for u, v in (pair, pair[::-1]):
-                near.setdefault(u, []).append((v, sign < 0, pair))
+                near.setdefault(u, []).append((v, bool(same < other), pair))
     flips: dict[int, bool] = {}
     for first in near:
         flips.setdefault(first, False)
@@ -158,17 +144,16 @@ def energy_of(
         if u not in fixed and v not in fixed:
             (a, b), (c, d) = -(table[::-1] if flips[u] else table)[:, :: -1 if flips[v] else 1]
             if c < np.inf:
-                linear[u], linear[v], bend = (
-                    linear[u] + c - a,
-                    linear[v] + d - c,
-                    (u, v, b + c - a - d),
-                )
+                linear[u] += c - a
+                linear[v] += d - c
+                edges.append((u, v, b + c - a - d))
             elif b < np.inf:
-                linear[v], linear[u], bend = linear[v] + b - a, linear[u] + d - b, (v, u, np.inf)
-            else:
-                linear[u], bend = linear[u] + d - a, (u, v, np.inf)
+                linear[v] += b - a
+                linear[u] += d - b
                 edges.append((v, u, np.inf))
-            edges.append(bend)
+            else:
+                linear[u] += d - a
+                edges += [(v, u, np.inf), (u, v, np.inf)]
     tails, heads, weights = np.array(edges, dtype=np.float64).reshape(-1, 3).T
     return Quadratic(linear, tails.astype(int), heads.astype(int), np.maximum(weights, 0.0))
 
@@ -194,9 +179,8 @@ def capacities(energy: Quadratic) -> csr_array:
     up, down = np.flatnonzero(energy.linear > 0), np.flatnonzero(energy.linear < 0)
     tails = np.concatenate([energy.tails, np.full(up.size, count), down])
     heads = np.concatenate([energy.heads, up, np.full(down.size, count + 1)])
-    values = np.concatenate(
-        [np.minimum(energy.weights, uncut), energy.linear[up], -energy.linear[down]]
-    )
+    weights = np.minimum(energy.weights, uncut)
+    values = np.concatenate([weights, energy.linear[up], -energy.linear[down]])
     return coo_array((values, (tails, heads)), shape=(count + 2, count + 2)).tocsr()
 
 
@@ -207,41 +191,28 @@ def minimum_cut(energy: Quadratic) -> tuple[NDArray[np.intp], int, float]:
     goal = PRECISION * (1.0 + np.abs(energy.linear).sum())
     uphill = np.maximum(energy.linear, 0.0).sum()
     downhill = np.maximum(-energy.linear, 0.0).sum()
-    side, gap, bound = (
-        np.full(count, int(uphill < downhill)),
-        min(uphill, downhill),
-        min(uphill, downhill),
-    )
-    rounds = 0
+    side, rounds = np.full(count, int(uphill < downhill)), 0
+    gap = bound = min(uphill, downhill)
     while gap > goal and bound > 0 and rounds < ROUNDS:
         rounds += 1
-        whole = scaled_down(left, LARGEST / bound, bound)
+        # twice all that can still flow is enough for an edge never to be full
+        scaled = np.floor(np.minimum(left.data, 2 * bound) * (LARGEST / bound))
+        whole = positive(csr_array((scaled, left.indices, left.indptr), left.shape))
         flow = maximum_flow(whole, count, count + 1)
         left = csr_array(left - flow.flow.astype(np.float64) * (bound / LARGEST))
         left.data = np.maximum(left.data, 0.0)
         reached = breadth_first_order(positive(whole - flow.flow), count, return_predecessors=False)
         side = np.ones(count + 2, dtype=int)
         side[reached] = 0
-        gap = cut_value(left, side)
+        # what could still flow across: zero shows that the cut is the smallest
+        edges = left.tocoo()
+        across = (side[edges.row] == 0) & (side[edges.col] == 1)
+        gap = bound = float(edges.data[across].sum())
         side = side[:count]
-        bound = gap
     return side, rounds, float(gap)
-
-
-def scaled_down(left: csr_array, scale: float, bound: float) -> csr_array:
-    """Whole capacities; twice all that can still flow is enough for an edge never to be full."""
-    whole = np.floor(np.minimum(left.data, 2 * bound) * scale)
-    return positive(csr_array((whole, left.indices, left.indptr), left.shape))
 
 
 def positive(values: csr_array) -> csr_array:
     whole = csr_array(values).astype(np.int32)
     whole.eliminate_zeros()
     return whole
-
-
-def cut_value(left: csr_array, side: NDArray[np.intp]) -> float:
-    """What could still flow across: zero shows that the cut is the smallest."""
-    edges = left.tocoo()
-    across = (side[edges.row] == 0) & (side[edges.col] == 1)
-    return float(edges.data[across].sum())

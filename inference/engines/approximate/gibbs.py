@@ -19,21 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    verify_factor,
-    verify_known,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Given, Name
 from ..numpy.functionals import Moments, Term
 from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
-from .diagnostics import Diagnosis, diagnose
 from .layout import FactorLayout, lay_out
-from .results import Approximation
+from .results import Approximation, Diagnosis, diagnose
 
 SEGMENT = 50  # sweeps that are compiled as one program
 TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
@@ -54,9 +45,8 @@ def sweep_many(
 
     def draw(states: Array, drawn: tuple[ForestBlock, Array]) -> tuple[Array, None]:
         block, key = drawn
-        noise = jax.random.gumbel(
-            key, (states.shape[0], *tables.unary.shape), dtype=tables.unary.dtype
-        )
+        shape = (states.shape[0], *tables.unary.shape)
+        noise = jax.random.gumbel(key, shape, dtype=tables.unary.dtype)
         return jax.vmap(lambda x, g: resample(tables, block, x, g, False))(states, noise), None
 
     def sweep(states: Array, keys: Array) -> tuple[Array, Array]:
@@ -74,16 +64,14 @@ def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32
     tables, blocks = tables_of(layout), blocks_of(layout)
     generator = np.random.default_rng(seed)
     sizes = np.array([*layout.sizes, 1])
-    states = jnp.asarray(
-        (generator.random((chains, layout.count + 1)) * sizes[None]).astype(np.int32)
-    )
+    uniform = generator.random((chains, layout.count + 1))
+    states = jnp.asarray((uniform * sizes[None]).astype(np.int32))
     is_dead = dead_chains(tables, states)
     for attempt in range(TRIES):
         if not is_dead.any():
             return np.asarray(states)[:wanted, :-1]
-        moved, _ = sweep_many(
-            soften(tables), blocks, states, segment_keys(blocks, seed, attempt, 0)
-        )
+        keys = segment_keys(blocks, seed, attempt, 0)
+        moved, _ = sweep_many(soften(tables), blocks, states, keys)
         states = jnp.where(is_dead[:, None], moved, states)
         is_dead = dead_chains(tables, states)
     if is_dead.all():
@@ -140,16 +128,14 @@ def start_gibbs(
     if chains < 1:
         raise InferenceError(f"{chains} chains were asked for; ask for one or more")
     if blocking not in get_args(Blocking):
-        raise InferenceError(
-            f"blocking is one of {', '.join(get_args(Blocking))}, not {blocking!r}"
-        )
+        known = ", ".join(get_args(Blocking))
+        raise InferenceError(f"blocking is one of {known}, not {blocking!r}")
     with jax.enable_x64(True):
         layout = lay_out(graph, given)
         states = find_start(layout, chains, seed)
     nothing = np.zeros((0, *states.shape), np.int32)
-    return GibbsRun(
-        layout, blocking, tables_of(layout), blocks_of(layout, blocking), seed, states, nothing
-    )
+    tables, blocks = tables_of(layout), blocks_of(layout, blocking)
+    return GibbsRun(layout, blocking, tables, blocks, seed, states, nothing)
 
 
 def advance_gibbs(run: GibbsRun) -> GibbsRun:
@@ -253,7 +239,11 @@ def infer_samples_gibbs(
     worth = count if apart >= memory else count * apart / memory
     guarantee = f"approximate draws, {apart} sweeps apart, worth about {worth:.0f} independent ones"
     rows = states.reshape(-1, states.shape[-1])[:count]
-    return replace(report_gibbs(run, diagnoses, guarantee), samples=named_states(run, rows))
+    bound = run.layout.bound
+    free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
+    fixed = {v: np.full(len(rows), state, np.intp) for v, state in bound.fixed.items()}
+    samples = {v: free[v] if v in free else fixed[v] for v in bound.graph.sizes}
+    return replace(report_gibbs(run, diagnoses, guarantee), samples=samples)
 
 
 def thinned(
@@ -268,16 +258,6 @@ def thinned(
     return run, np.concatenate(picked)[:count]
 
 
-def named_states(run: GibbsRun, rows: NDArray[np.int32]) -> dict[Name, NDArray[np.intp]]:
-    """`rows[draw, free variable]` as the states of every variable, in the order of the graph."""
-    bound = run.layout.bound
-    free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
-    return {
-        v: free[v] if v in free else np.full(len(rows), bound.fixed[v], np.intp)
-        for v in bound.graph.sizes
-    }
-
-
 AT_ONCE = 256  # states of a joint whose series are held together
 
 
@@ -285,7 +265,7 @@ def infer_joint_gibbs(
     graph: FactorGraph, variables: Sequence[Name], given: Given = None, *, seed: int = 0
 ) -> Approximation:
     """P(v1, v2, ... | given) as frequencies, axes in the order asked."""
-    verify_known(graph.sizes, variables)
+    factor_graph.verify_known(graph.sizes, variables)
     if len(set(variables)) < len(variables):
         raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
     shape = tuple([graph.sizes[v] for v in variables])
@@ -300,9 +280,8 @@ def infer_joint_gibbs(
     table[seen] = np.concatenate([d.mean for d in found])
     errors[seen] = np.concatenate([d.standard_error for d in found])
     report, least = averaged(run, variables, found)
-    return replace(
-        report, joint=table.reshape(shape), joint_errors=np.maximum(errors, least).reshape(shape)
-    )
+    errors = np.maximum(errors, least).reshape(shape)
+    return replace(report, joint=table.reshape(shape), joint_errors=errors)
 
 
 def infer_moments_gibbs(
@@ -310,21 +289,20 @@ def infer_moments_gibbs(
 ) -> Approximation:
     """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
     for term in terms:
-        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
     run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
     values: Floats = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]))
     visited = visits(run, [v for term in terms for v in term.variables])
     for term in terms:
-        values = (
-            values + np.asarray(term.values, float)[tuple([visited[v] for v in term.variables])]
-        )
+        states = tuple([visited[v] for v in term.variables])
+        values = values + np.asarray(term.values, float)[states]
     found = diagnose(values[:, :, None])
     report, least = averaged(run, list(visited), [found])
     widest = max((float(np.ptp(term.values)) for term in terms), default=0.0)
     error = max(float(found.standard_error[0]), least * widest)
-    return replace(
-        report, moments=Moments(float(found.mean[0]), float(values.var())), mean_error=error
-    )
+    moments = Moments(float(found.mean[0]), float(values.var()))
+    return replace(report, moments=moments, mean_error=error)
 
 
 def visits(run: GibbsRun, names: Sequence[Name]) -> dict[Name, NDArray[np.intp]]:

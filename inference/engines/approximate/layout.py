@@ -5,7 +5,8 @@ are sorted by size and a shape may be padded into a larger one, which keeps the 
 padded entry is never read: the unary potential of a state that does not exist is zero.
 """
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name, impossible, log_score
 from ...planning.orders import neighbours_of
-from ..numpy.binding import BoundGraph, bind
+from ...planning.plan import FLOAT, Plan, format_bytes
 from ..numpy.decisions import Configuration
+from ..numpy.passes import BoundGraph, bind
 
 Shape = tuple[int, ...]
 Ints = NDArray[np.int32]
@@ -67,10 +69,8 @@ class FactorLayout:
     def named_marginals(self, beliefs: Array) -> dict[Name, Floats]:
         """`beliefs[state, variable]` by name, in the graph's order; what is fixed is certain."""
         rows = np.asarray(beliefs, dtype=np.float64).T
-        free = {
-            v: rows[i, :size]
-            for i, (v, size) in enumerate(zip(self.names, self.sizes, strict=True))
-        }
+        columns = zip(self.names, rows, self.sizes, strict=True)
+        free = {v: row[:size] for v, row, size in columns}
         bound = self.bound
         return {v: free[v] if v in free else bound.certain(v) for v in bound.graph.sizes}
 
@@ -88,9 +88,8 @@ def lay_out(graph: FactorGraph, given: Given = None) -> FactorLayout:
     names = tuple([v for v in graph.sizes if v not in bound.fixed])
     number = {v: i for i, v in enumerate(names)}
     sizes = tuple([graph.sizes[v] for v in names])
-    unary = np.where(
-        np.arange(max(sizes, default=1))[:, None] < np.array(sizes, int)[None], 0.0, -np.inf
-    )
+    exists = np.arange(max(sizes, default=1))[:, None] < np.array(sizes, int)[None]
+    unary = np.where(exists, 0.0, -np.inf)
     constant = 0.0
     wide: dict[Shape, tuple[list[Floats], list[list[int]]]] = {}
     for scope, logs in zip(bound.scopes, bound.log_leaves(), strict=True):
@@ -99,55 +98,32 @@ def lay_out(graph: FactorGraph, given: Given = None) -> FactorLayout:
         elif len(scope) == 1:
             unary[: logs.size, number[scope[0]]] += logs
         else:
-            add_sorted(wide, [number[v] for v in scope], logs)
+            order = np.argsort([-size for size in logs.shape], kind="stable")
+            tables, members = wide.setdefault(tuple(sorted(logs.shape, reverse=True)), ([], []))
+            tables.append(logs.transpose(order))
+            members.append([number[scope[axis]] for axis in order])
     if constant == -np.inf or (unary.max(axis=0) == -np.inf).any():
         raise impossible(bound.evidence)
     return FactorLayout(bound, names, sizes, unary, batch(wide), constant)
-
-
-def add_sorted(
-    wide: dict[Shape, tuple[list[Floats], list[list[int]]]], scope: list[int], logs: Floats
-) -> None:
-    """Puts a factor with the others of its shape, its longest axes first."""
-    shape = logs.shape
-    if list(shape) != sorted(shape, reverse=True):
-        order = sorted(range(len(shape)), key=lambda axis: -shape[axis])
-        logs, scope = logs.transpose(order), [scope[axis] for axis in order]
-    tables, members = wide.setdefault(logs.shape, ([], []))
-    tables.append(logs)
-    members.append(scope)
 
 
 def batch(wide: dict[Shape, tuple[list[Floats], list[list[int]]]]) -> tuple[FactorBatch, ...]:
     """One group per shape that hosts others; constant potentials fill what padding adds."""
     guests: dict[Shape, list[Shape]] = {}
     for shape in sorted(wide, key=lambda shape: (-prod(shape), shape)):
-        guests.setdefault(find_host(guests, shape) or shape, []).append(shape)
+        near = [h for h in guests if len(h) == len(shape) and prod(h) <= WASTE * prod(shape)]
+        fitting = [h for h in near if all(a <= b for a, b in zip(shape, h, strict=True))]
+        guests.setdefault(min(fitting, key=prod, default=shape), []).append(shape)
     groups = []
     for host, shapes in guests.items():
-        logs = np.concatenate(
-            [pad(np.stack(wide[shape][0], axis=-1), host) for shape in shapes], axis=-1
-        )
+        tables = []
+        for shape in shapes:  # smaller tables lie in the corner of larger ones
+            own = np.stack(wide[shape][0], axis=-1)
+            added = [(0, size - have) for size, have in zip(host, shape, strict=True)]
+            tables.append(own if shape == host else np.pad(own, [*added, (0, 0)]))
         members = np.concatenate([np.array(wide[shape][1], np.int32).T for shape in shapes], axis=1)
-        groups.append(FactorBatch(logs, members))
+        groups.append(FactorBatch(np.concatenate(tables, axis=-1), members))
     return tuple(groups)
-
-
-def find_host(hosts: Iterable[Shape], shape: Shape) -> Shape | None:
-    """The smallest batch that a shape fits into without growing too much."""
-    fitting = [
-        h
-        for h in hosts
-        if len(h) == len(shape) and all(a <= b for a, b in zip(shape, h, strict=True))
-    ]
-    close = [h for h in fitting if prod(h) <= WASTE * prod(shape)]
-    return min(close, key=prod, default=None)
-
-
-def pad(logs: Floats, host: Shape) -> Floats:
-    """Tables of a smaller shape in the corner of a larger one."""
-    added = [(0, size - have) for size, have in zip(host, logs.shape, strict=False)]
-    return np.pad(logs, [*added, (0, 0)]) if any(after for _, after in added) else logs
 
 
 def soft_columns(logs: Floats) -> Floats:
@@ -164,3 +140,50 @@ def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.in
         taken = {int(colours[u]) for u in near[v]}
         colours[v] = next(c for c in range(len(taken) + 1) if c not in taken)
     return colours
+
+
+OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
+MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
+
+
+# ---- Whether exact inference fits: elimination by least degree, then the plan itself
+
+
+def plan_if_it_fits(
+    graph: FactorGraph, given: Given, make_plan: Callable[[], Plan], limit: int
+) -> tuple[Plan | None, str]:
+    """The plan of exact inference, or none, and why."""
+    many = len(graph.sizes) > MANY_VARIABLES
+    if many and far_too_wide(lay_out(graph, given), limit / FLOAT):
+        return None, f"exact inference needs far more than {format_bytes(limit)}"
+    plan = make_plan()
+    if plan.bytes > limit:
+        needed = format_bytes(plan.bytes)
+        return None, f"exact inference needs {needed}, the limit is {format_bytes(limit)}"
+    if plan.operations > OPERATIONS:
+        needed = f"{plan.operations:.2g} operations"
+        return None, f"exact inference needs {needed}, the limit is {OPERATIONS:.2g}"
+    return plan, "it fits"
+
+
+FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
+
+
+def far_too_wide(layout: FactorLayout, limit: float) -> bool:
+    """Whether elimination by least degree meets a clique of over FAR * `limit` entries."""
+    near = neighbours_of(layout.count, layout.scopes)
+    heap = [(len(members), v) for v, members in enumerate(near)]
+    heapq.heapify(heap)
+    gone: set[int] = set()
+    while heap:
+        degree, v = heapq.heappop(heap)
+        if v not in gone and degree == len(near[v]):
+            around = near[v]
+            if prod([layout.sizes[u] for u in (v, *around)]) > FAR * limit:
+                return True
+            gone.add(v)
+            for u in around:
+                near[u] |= around
+                near[u] -= {u, v}
+                heapq.heappush(heap, (len(near[u]), u))
+    return False

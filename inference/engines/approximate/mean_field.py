@@ -18,6 +18,8 @@ from .layout import FactorBatch, FactorLayout, greedy_colours, lay_out, soft_col
 from .messages import MAX, REAL, add_up, contract_others, take
 from .results import Approximation
 
+Batches = tuple[FactorBatch, ...]
+
 
 class Ascent(NamedTuple):
     """Where coordinate ascent stands: `q[state, variable]`, the bound, what a sweep gained."""
@@ -30,32 +32,20 @@ class Ascent(NamedTuple):
 
 def expected_logs(finite: FactorBatch, dead: FactorBatch, q: Array, kept: int) -> Array:
     """E_q[log f | x_kept], -inf where a zero of f is probable: `[states, factors]`."""
-    weights = [
-        take(q[:size], members)
-        for size, members in zip(finite.logs.shape, finite.members, strict=False)
-    ]
+    axes = zip(finite.logs.shape, finite.members, strict=False)
+    weights = [take(q[:size], members) for size, members in axes]
     mean = contract_others(REAL, finite.logs, weights, kept)
     return jnp.where(contract_others(REAL, dead.logs, weights, kept) > 0, -jnp.inf, mean)
 
 
-def split_zeros(
-    groups: tuple[FactorBatch, ...],
-) -> tuple[tuple[FactorBatch, ...], tuple[FactorBatch, ...]]:
+def split_zeros(groups: Batches) -> tuple[Batches, Batches]:
     """log f without zeros, and where the zeros are: 0 times -inf is 0 in an expectation."""
     finite = [FactorBatch(np.where(np.isneginf(g.logs), 0.0, g.logs), g.members) for g in groups]
-    return tuple(finite), tuple(
-        [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
-    )
+    dead = [FactorBatch(np.isneginf(g.logs).astype(np.float64), g.members) for g in groups]
+    return tuple(finite), tuple(dead)
 
 
-def soft_argmax(logits: Array) -> Array:
-    weights = jnp.exp(logits - add_up(MAX, logits)[None])
-    return weights / add_up(REAL, weights)[None]
-
-
-def lower_bound(
-    unary: Array, finite: tuple[FactorBatch, ...], dead: tuple[FactorBatch, ...], q: Array
-) -> Array:
+def lower_bound(unary: Array, finite: Batches, dead: Batches, q: Array) -> Array:
     """E_q[log f] + H(q); minus infinity if q meets a zero."""
     own = jnp.where(q > 0, unary - jnp.log(jnp.where(q > 0, q, 1.0)), 0.0)
     value = jnp.sum(q * own)
@@ -68,8 +58,8 @@ def lower_bound(
 @partial(jax.jit, static_argnames="colour_count")
 def ascend(
     unary: Array,
-    finite: tuple[FactorBatch, ...],
-    dead: tuple[FactorBatch, ...],
+    finite: Batches,
+    dead: Batches,
     start: Array,
     colours: Array,
     tolerance: Array,
@@ -85,7 +75,8 @@ def ascend(
             for axis, members in enumerate(f.members):
                 mean = expected_logs(f, d, q, axis)
                 logits = logits.at[: mean.shape[0], members].add(mean, mode="promise_in_bounds")
-        return jnp.where((colours == colour)[None], soft_argmax(logits), q)
+        weights = jnp.exp(logits - add_up(MAX, logits)[None])
+        return jnp.where((colours == colour)[None], weights / add_up(REAL, weights)[None], q)
 
     def sweep(state: Ascent) -> Ascent:
         q = jax.lax.fori_loop(0, colour_count, update, state.q)
@@ -95,10 +86,8 @@ def ascend(
     def going(state: Ascent) -> Array:
         return (state.gain > tolerance) & (state.sweeps < max_iterations)
 
-    first = Ascent(
-        start, jnp.full((), -jnp.inf), jnp.full((), jnp.inf), jnp.zeros_like(max_iterations)
-    )
-    return jax.lax.while_loop(going, sweep, first)
+    infinity, nothing = jnp.full((), jnp.inf), jnp.zeros_like(max_iterations)
+    return jax.lax.while_loop(going, sweep, Ascent(start, -infinity, infinity, nothing))
 
 
 def first_q(layout: FactorLayout, seed: int) -> Floats:

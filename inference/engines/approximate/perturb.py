@@ -12,15 +12,16 @@ from functools import partial
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.factor_graph import Factor, FactorGraph, Floats, Given
+from ...factors.factor_graph import Factor, FactorGraph, Given
 from ...planning.plan import default_memory_limit
-from ..numpy.binding import bind
 from ..numpy.decisions import Configuration, infer_mode
+from ..numpy.passes import bind
 from ..numpy.sums import plan_marginals
 from .cuts import infer_mode_by_cut
-from .fits import plan_if_it_fits
+from .layout import plan_if_it_fits
 from .results import Approximation, NotSubmodularError
 
+PERTURBED = "approximate: modes of noise on single variables, independent but not exact draws"
 Solver = Callable[[FactorGraph, Given], Configuration]
 
 
@@ -51,19 +52,18 @@ def infer_perturbed(
     generator = np.random.default_rng(seed)
     found = [solve(perturb(graph, given, generator), given) for _ in range(count)]
     scores = np.array([c.log_score for c in found])
-    means = {v: frequencies([c.states[v] for c in found], size) for v, size in graph.sizes.items()}
+    samples = {v: np.array([c.states[v] for c in found]) for v in graph.sizes}
+    means = {v: np.bincount(own, minlength=graph.sizes[v]) / count for v, own in samples.items()}
     error = float(scores.std(ddof=1) / np.sqrt(count))
     return Approximation(
         method=f"perturb-and-MAP ({count} perturbations)",
-        guarantee=(
-            "approximate: modes of noise on single variables, independent but not exact draws"
-        ),
+        guarantee=PERTURBED,
         converged=True,
         iterations=count,
         residual=error,
         measure="standard error",
         marginals=means,
-        samples={v: np.array([c.states[v] for c in found]) for v in graph.sizes},
+        samples=samples,
         errors={v: np.sqrt(p * (1 - p) / count) for v, p in means.items()},
         log_partition=float(scores.mean()),
         log_partition_is="upper bound" if exact_solver else "estimate",
@@ -114,7 +114,3 @@ def infer_samples_perturbed(
     found = infer_marginals_perturbed(graph, given, count=max(2, count), seed=seed, memory=memory)
     assert found.samples is not None
     return replace(found, samples={v: states[:count] for v, states in found.samples.items()})
-
-
-def frequencies(states: list[int], size: int) -> Floats:
-    return np.bincount(states, minlength=size) / len(states)

@@ -16,26 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
+from . import messages as bp
 from .blocks import improve
 from .layout import FactorLayout, lay_out, soft_columns
-from .messages import (
-    Messages,
-    MessageSetting,
-    Potentials,
-    ProductKind,
-    Schedule,
-    add_up,
-    changes,
-    contract_others,
-    first_messages,
-    fits_scaled,
-    largest,
-    next_messages,
-    outgoing_messages,
-    potentials_of,
-    send_largest,
-    totals_of,
-)
+from .messages import Messages, MessageSetting, Potentials, ProductKind, Schedule
 from .results import Approximation
 
 CLOSE = 1e-9
@@ -79,25 +63,22 @@ def propagate(
         count = jnp.minimum(EVERY, max_iterations - state.iterations)
 
         def body(_: Array, last: tuple[Messages, Messages]) -> tuple[Messages, Messages]:
-            return next_messages(potentials, last[0], damping, setting), last[0]
+            return bp.next_messages(potentials, last[0], damping, setting), last[0]
 
         new, old = jax.lax.fori_loop(0, count, body, (state.messages, state.messages))
-        return FixedPoint(new, state.iterations + count, largest(changes(new, old)))
+        return FixedPoint(new, state.iterations + count, bp.largest(bp.changes(new, old)))
 
     def bulk_round(state: FixedPoint) -> FixedPoint:
-        new = next_messages(potentials, state.messages, damping, setting)
-        sent, top = send_largest(new, state.messages)
+        new = bp.next_messages(potentials, state.messages, damping, setting)
+        sent, top = bp.send_largest(new, state.messages)
         return FixedPoint(sent, state.iterations + 1, top)
 
     def going(state: FixedPoint) -> Array:
         return (state.residual > tolerance) & (state.iterations < max_iterations)
 
-    start = FixedPoint(
-        first_messages(potentials, setting), jnp.zeros_like(max_iterations), jnp.full((), jnp.inf)
-    )
-    return jax.lax.while_loop(
-        going, rounds if setting.schedule == "flooding" else bulk_round, start
-    )
+    messages, none = bp.first_messages(potentials, setting), jnp.zeros_like(max_iterations)
+    step = rounds if setting.schedule == "flooding" else bulk_round
+    return jax.lax.while_loop(going, step, FixedPoint(messages, none, jnp.full((), jnp.inf)))
 
 
 @partial(jax.jit, static_argnames="setting")
@@ -107,7 +88,7 @@ def read_messages(
     """Log beliefs, not normalised, and the Bethe value; from the potentials as logarithms."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
-    totals = totals_of(potentials, logs, in_logs)
+    totals = bp.totals_of(potentials, logs, in_logs)
     return totals, bethe(potentials, logs, totals, in_logs)
 
 
@@ -119,14 +100,13 @@ def bethe(
     their maxima, for the mode). No message changes it to first order at a fixed point.
     """
     arithmetic = setting.arithmetic
-    outgoing = outgoing_messages(potentials, messages, setting)
-    value = jnp.sum(add_up(arithmetic, totals))
+    outgoing = bp.outgoing_messages(potentials, messages, setting)
+    value = jnp.sum(bp.add_up(arithmetic, totals))
     for group, inward, out in zip(potentials.groups, messages, outgoing, strict=True):
-        value += jnp.sum(
-            add_up(arithmetic, contract_others(arithmetic, group.logs, out, 0) + out[0])
-        )
+        answer = bp.contract_others(arithmetic, group.logs, out, 0)
+        value += jnp.sum(bp.add_up(arithmetic, answer + out[0]))
         for m, o in zip(inward, out, strict=True):
-            value -= jnp.sum(add_up(arithmetic, m + o))
+            value -= jnp.sum(bp.add_up(arithmetic, m + o))
     return value
 
 
@@ -135,10 +115,9 @@ def expected_score(potentials: Potentials, messages: Messages, *, setting: Messa
     """sum_v E[unary_v] + sum_f E[log f] under the beliefs, that of f being f prod_v m_v->f."""
     logs = jax.tree.map(jnp.log, messages) if setting.scaled else messages
     in_logs = setting._replace(scaled=False)
-    value = mean_of(potentials.unary, totals_of(potentials, logs, in_logs), 1)
-    for group, out in zip(
-        potentials.groups, outgoing_messages(potentials, logs, in_logs), strict=True
-    ):
+    value = mean_of(potentials.unary, bp.totals_of(potentials, logs, in_logs), 1)
+    outgoing = bp.outgoing_messages(potentials, logs, in_logs)
+    for group, out in zip(potentials.groups, outgoing, strict=True):
         belief = group.logs
         for axis, message in enumerate(out):
             shape = [1] * group.arity + [message.shape[1]]
@@ -152,10 +131,8 @@ def mean_of(logs: Array, log_belief: Array, axes: int) -> Array:
     """E[logs] over the first axes under unnormalised beliefs, summed over the last one."""
     over = tuple(range(axes))
     weights = jnp.exp(log_belief - jnp.max(log_belief, axis=over, keepdims=True))
-    means = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over) / jnp.sum(
-        weights, axis=over
-    )
-    return jnp.sum(means)
+    totals = jnp.sum(weights * jnp.where(weights > 0, logs, 0.0), axis=over)
+    return jnp.sum(totals / jnp.sum(weights, axis=over))
 
 
 class Propagated(NamedTuple):
@@ -172,7 +149,12 @@ class Propagated(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        return self.converged and has_no_cycles(self.layout)
+        """Without cycles, a factor graph is a forest: edges = nodes - parts."""
+        scopes, count = self.layout.scopes, self.layout.count
+        ends = np.array([(count + f, v) for f, scope in enumerate(scopes) for v in scope], int)
+        nodes = count + len(scopes)
+        graph = coo_array((np.ones(len(ends)), ends.reshape(-1, 2).T), shape=(nodes, nodes))
+        return self.converged and len(ends) == nodes - connected_components(graph)[0]
 
 
 def run(
@@ -181,10 +163,9 @@ def run(
     """Rounds of messages on a graph; raises if a belief is zero everywhere."""
     verify_options(options)
     layout = lay_out(graph, given)
-    setting = MessageSetting(
-        product, options.schedule, product == "sum" and fits_scaled(layout), layout.has_zeros
-    )
-    potentials = potentials_of(layout, setting)
+    scaled = product == "sum" and bp.fits_scaled(layout)
+    setting = MessageSetting(product, options.schedule, scaled, layout.has_zeros)
+    potentials = bp.potentials_of(layout, setting)
     limits = (
         jnp.float64(options.damping),
         jnp.float64(options.tolerance),
@@ -195,19 +176,15 @@ def run(
     beliefs, value = map(np.asarray, read_messages(in_logs, fixed.messages, setting=setting))
     if (beliefs.max(axis=0, initial=-np.inf) == -np.inf).any():
         raise impossible(layout.bound.evidence)
-    residual = float(fixed.residual)
-    done = residual <= options.tolerance
-    bethe = layout.constant + float(value)
-    return Propagated(
-        layout, setting, fixed.messages, beliefs, bethe, int(fixed.iterations), residual, done
-    )
+    residual, count = float(fixed.residual), int(fixed.iterations)
+    bethe, done = layout.constant + float(value), residual <= options.tolerance
+    return Propagated(layout, setting, fixed.messages, beliefs, bethe, count, residual, done)
 
 
 def verify_options(options: PropagationOptions) -> None:
     if options.schedule not in get_args(Schedule):
-        raise InferenceError(
-            f"schedule is one of {', '.join(get_args(Schedule))}, not {options.schedule!r}"
-        )
+        known = ", ".join(get_args(Schedule))
+        raise InferenceError(f"schedule is one of {known}, not {options.schedule!r}")
     if not 0 <= options.damping < 1:
         raise InferenceError(f"damping is at least 0 and below 1, not {options.damping}")
     if options.max_iterations < 1:
@@ -255,11 +232,8 @@ def infer_entropy_bp(
     with jax.enable_x64(True):
         found = run(graph, given, "sum", options)
         layout = found.layout
-        mean = float(
-            expected_score(
-                Potentials(layout.unary, layout.groups), found.messages, setting=found.setting
-            )
-        )
+        potentials = Potentials(layout.unary, layout.groups)
+        mean = float(expected_score(potentials, found.messages, setting=found.setting))
     return report(
         found,
         f"loopy belief propagation ({options.schedule})",
@@ -278,9 +252,8 @@ def infer_mode_bp(
     """
     with jax.enable_x64(True):
         found = run(graph, given, "max", options)
-        mode = found.layout.named_configuration(
-            improve(found.layout, found.log_beliefs.argmax(axis=0))
-        )
+        states = improve(found.layout, found.log_beliefs.argmax(axis=0))
+        mode = found.layout.named_configuration(states)
     is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
     return report(
         found,
@@ -290,12 +263,3 @@ def infer_mode_bp(
         mode=mode,
         is_exact=is_mode,
     )
-
-
-def has_no_cycles(layout: FactorLayout) -> bool:
-    """Whether the factor graph is a forest: edges = nodes - parts."""
-    edges = [(layout.count + f, v) for f, scope in enumerate(layout.scopes) for v in scope]
-    nodes = layout.count + len(layout.scopes)
-    ends = np.array(edges, int).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(edges)), ends), shape=(nodes, nodes))
-    return bool(len(edges) == nodes - connected_components(graph)[0])

@@ -16,11 +16,11 @@ from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
 from ...factors.semirings import LOG
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import BoundGraph, bind, table_of
 from .kernels import einsum
-from .passes import Downward, Upward, collect, distribute
+from .passes import BoundGraph, Upward, bind, collect, distribute, table_of
 from .program import contract, program_of, smallest_holders
 
+Ints = NDArray[np.intp]
 MISSING = -1
 CHUNK_ENTRIES = 1 << 20
 
@@ -48,7 +48,7 @@ class BoundCases:
 
     one: BoundGraph
     count: int
-    states: Mapping[Name, NDArray[np.intp]]
+    states: Mapping[Name, Ints]
     likelihoods: Mapping[Name, Floats]
     evidence: str
 
@@ -96,9 +96,7 @@ def infer_cases(
     integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
     verify_known(graph.sizes, [*given, *(variables or ())])
-    columns = {
-        v: check_column(v, np.asarray(column), graph.sizes[v]) for v, column in given.items()
-    }
+    columns = {v: check_column(v, np.asarray(c), graph.sizes[v]) for v, c in given.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise InferenceError(
@@ -131,26 +129,19 @@ def check_column(name: Name, column: Array, size: int) -> Array:
     return column.astype(np.float64)
 
 
-def patterns(
-    columns: Mapping[Name, Array], count: int
-) -> Iterator[tuple[NDArray[np.intp], list[Name]]]:
+def patterns(columns: Mapping[Name, Array], count: int) -> Iterator[tuple[Ints, list[Name]]]:
     """Rows grouped by which variables they observe."""
-    names = list(columns)
-    seen = np.stack(
-        [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()], axis=1
-    )
-    kinds, which = np.unique(seen, axis=0, return_inverse=True)
+    seen = [c != MISSING if c.ndim == 1 else np.ones(count, bool) for c in columns.values()]
+    kinds, which = np.unique(np.stack(seen, axis=1), axis=0, return_inverse=True)
     for i, kind in enumerate(kinds):
-        yield (
-            np.flatnonzero(which.ravel() == i),
-            [v for v, here in zip(names, kind, strict=True) if here],
-        )
+        observed = [v for v, here in zip(columns, kind, strict=True) if here]
+        yield np.flatnonzero(which.ravel() == i), observed
 
 
 def answer_pattern(
     graph: FactorGraph,
     columns: Mapping[Name, Array],
-    rows: NDArray[np.intp],
+    rows: Ints,
     variables: Collection[Name] | None,
     memory: int | None,
     answers: CaseAnswers,
@@ -158,42 +149,29 @@ def answer_pattern(
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
     soft = {v: np.ones(graph.sizes[v]) for v, column in columns.items() if column.ndim == 2}
     one = bind(graph, Evidence(hard, soft), variables)
-    scopes = scopes_with_cases(one)
+    scopes: list[tuple[Name, ...]] = []  # with the axis of cases where evidence is read
+    for i, (factor, scope) in enumerate(zip(one.factors, one.scopes, strict=True)):
+        own = factor.variables
+        is_likelihood = i >= len(one.positions) and own[0] in soft
+        read = is_likelihood or not hard.keys().isdisjoint(own)
+        scopes.append((CASE, *scope) if read else scope)
+    scopes.append((CASE,))
     plan = plan_contraction({**graph.sizes, CASE: 1}, scopes, keep=[CASE], along=CASE)
     chunk = max(1, CHUNK_ENTRIES // sum(plan.tree.entries))
     for start in range(0, len(rows), chunk):
         here = rows[start : start + chunk]
         if plan.sizes[-1] != len(here):
-            plan = plan_contraction(
-                {**graph.sizes, CASE: len(here)}, scopes, keep=[CASE], along=CASE
-            )
+            sizes = {**graph.sizes, CASE: len(here)}
+            plan = plan_contraction(sizes, scopes, keep=[CASE], along=CASE)
         verify_memory(plan, memory)
-        chosen = {v: column[here] for v, column in columns.items()}
-        states = {v: c for v, c in chosen.items() if c.ndim == 1}
-        likelihoods = {v: c for v, c in chosen.items() if c.ndim == 2}
-        bound = BoundCases(
-            one, len(here), states, likelihoods, f"all of the cases {here[0]} to {here[-1]}"
-        )
+        states = {v: columns[v][here] for v in hard}
+        likelihoods = {v: columns[v][here] for v in soft}
+        evidence = f"all of the cases {here[0]} to {here[-1]}"
+        bound = BoundCases(one, len(here), states, likelihoods, evidence)
         answer_chunk(plan, bound, here, answers)
 
 
-def scopes_with_cases(one: BoundGraph) -> list[tuple[Name, ...]]:
-    """The scopes of one case, with the axis of cases where evidence is read; it alone at last."""
-    factors = one.factors
-    hard, soft = one.evidence.hard.keys(), one.evidence.soft.keys()
-    likelihoods = {
-        i for i in range(len(one.positions), len(factors)) if factors[i].variables[0] in soft
-    }
-    scopes = [
-        (CASE, *scope) if i in likelihoods or not hard.isdisjoint(factor.variables) else scope
-        for i, (factor, scope) in enumerate(zip(factors, one.scopes, strict=True))
-    ]
-    return [*scopes, (CASE,)]
-
-
-def answer_chunk(
-    plan: Plan, bound: BoundCases, rows: NDArray[np.intp], answers: CaseAnswers
-) -> None:
+def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers) -> None:
     upward = collect(plan, bound)
     answers.log_evidence[rows] = log_evidence(plan, upward)
     dead = np.isneginf(answers.log_evidence[rows])
@@ -206,9 +184,18 @@ def answer_chunk(
     holders = smallest_holders(plan.tree, free)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
     for rank, node in holders.items():
-        answers.marginals[plan.names[rank]][rows] = case_marginal(
-            plan, upward, downward, node, rank
-        )
+        program = program_of(plan)
+        value, gradient = program.subscripts[node], downward.descent.varies[node]
+        case = program.kept if program.kept in value or program.kept in gradient else ""
+        expression = f"{value},{gradient}->{case}{program.letters[rank]}"
+        operands = [upward.values[node], downward.gradients[node]]
+        if upward.logs:
+            logs = contract(LOG, expression, operands, np)
+            weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        else:
+            weights = einsum(expression, *operands)
+        marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
+        answers.marginals[plan.names[rank]][rows] = marginal
     for v in answers.marginals.keys() & bound.one.fixed.keys():
         answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
 
@@ -219,19 +206,3 @@ def log_evidence(plan: Plan, upward: Upward) -> Floats:
         return np.asarray(root)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(root) + upward.log_scale)
-
-
-def case_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, rank: int) -> Floats:
-    """Rows of P(v | case); one row where no case makes a difference."""
-    program = program_of(plan)
-    value, gradient = program.subscripts[node], downward.descent.varies[node]
-    case = program.kept if program.kept in value or program.kept in gradient else ""
-    expression = f"{value},{gradient}->{case}{program.letters[rank]}"
-    operands = [upward.values[node], downward.gradients[node]]
-    if upward.logs:
-        logs = contract(LOG, expression, operands, np)
-        weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    else:
-        weights = einsum(expression, *operands)
-    marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
-    return marginal

@@ -1,29 +1,127 @@
 """Questions answered by configurations: mode, marginal mode, the k best, exact samples."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    impossible,
-    verify_known,
-)
-from ...factors.semirings import LOG, MAX_PLUS, MODE, SAMPLING
-from ...planning.orders import mask_of
-from ...planning.plan import Plan, plan_contraction, verify_memory
-from .binding import bind
-from .decode import best_configurations, decode, gone_ranks
-from .passes import collect
-from .program import Product, run_upward, total_of
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
+from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
+from ...planning.orders import bits, mask_of
+from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
+from .passes import bind, collect
+from .program import Product, program_of, run_upward, total_of
 from .sums import ready_plan
+
+Ints = NDArray[np.intp]
+States = dict[int, Ints]
+Choose = Callable[[Floats], Ints]
+
+
+# ---- From the roots down, a choice at each product: the mode, samples, the k best
+#
+# Given states of what a product keeps, the terms it added are left[...] * right[...] at those
+# states: they are looked up again and one is chosen, which is cheaper than storing back-pointers
+# on the way up, as only the chosen states are visited. For the k best, best_k(x) of a product is
+# the k largest of left_i + right_j over the variables that go and the ranks i, j. Going down, a
+# configuration carries its rank at each node; the term at that rank, in a stable order, gives the
+# states and the ranks of the two inputs. Equal scores get different terms, so no configuration
+# comes twice.
+
+
+def decode(
+    plan: Plan,
+    values: Sequence[Floats],
+    count: int,
+    choose: Choose,
+    chooses: Callable[[Product], bool],
+) -> dict[Name, Ints]:
+    """`count` configurations; `choose` picks a term of a row, at products where it `chooses`."""
+    states: States = {}
+    for product in reversed(program_of(plan).products):
+        gone = gone_ranks(plan, product)
+        if gone and chooses(product):
+            terms = gather(plan, values, product.left, states, gone)
+            if product.right != ALONE:
+                terms = terms + gather(plan, values, product.right, states, gone)
+            shape = tuple([plan.sizes[v] for v in gone])
+            picked = choose(np.broadcast_to(terms, (count, *shape)).reshape(count, -1))
+            states.update(zip(gone, np.unravel_index(picked, shape), strict=True))
+    return {plan.names[v]: s for v, s in states.items()}
+
+
+def gone_ranks(plan: Plan, product: Product) -> tuple[int, ...]:
+    step = plan.tree.steps[product.out - plan.tree.leaf_count]
+    return bits(plan.tree.union(step) & ~step.scope)
+
+
+def gather(
+    plan: Plan,
+    values: Sequence[Floats],
+    node: int,
+    states: States,
+    gone: tuple[int, ...],
+    event: int = 0,
+) -> Floats:
+    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
+    them), and the axes of an event, as the list of the k best is.
+    """
+    program = program_of(plan)
+    letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
+    index: list[Ints] = []
+    for v in [letter_of[x] for x in program.subscripts[node]]:
+        if v in gone:  # all along its own axis, else at its state in each row
+            after = (1,) * (len(gone) - gone.index(v) - 1)
+            index.append(np.arange(plan.sizes[v]).reshape((-1, *after)))
+        else:
+            index.append(states[v].reshape((-1, *(1,) * len(gone))))
+    found = values[node][tuple(index)] if index else values[node]
+    return found.reshape((1,) * (1 + event + len(gone) - found.ndim) + found.shape)
+
+
+def best_configurations(
+    plan: Plan, log_leaves: Sequence[Floats], k: int
+) -> tuple[dict[Name, Ints], Floats]:
+    """States (k or fewer rows, best first) and their scores, without the impossible."""
+    semiring = k_best(k)
+    leaves = [semiring.lift(leaf, np) for leaf in log_leaves]
+    values = run_upward(plan, leaves, lambda product: semiring, np)
+    scores, ranks = join_roots(plan, values, k)
+    states: States = {}
+    for product in reversed(program_of(plan).products):
+        gone = gone_ranks(plan, product)
+        left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
+        right = np.zeros(1)
+        if product.right != ALONE:
+            right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
+        terms = left + right
+        shape = *[plan.sizes[v] for v in gone], *terms.shape[-2:]
+        terms = np.broadcast_to(terms, (len(scores), *shape)).reshape(len(scores), -1)
+        order = np.argsort(-terms, axis=-1, kind="stable")
+        picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
+        *chosen, left_rank, right_rank = np.unravel_index(picked, shape)
+        states.update(zip(gone, chosen, strict=True))
+        ranks[product.left] = left_rank
+        if product.right != ALONE:
+            ranks[product.right] = right_rank
+    return {plan.names[v]: s for v, s in states.items()}, scores
+
+
+def join_roots(plan: Plan, values: Sequence[Floats], k: int) -> tuple[Floats, dict[int, Ints]]:
+    """The k best sums of one score from each root, and the rank of each root in them."""
+    scores = np.zeros(1)
+    ranks: dict[int, Ints] = {}
+    for root in plan.tree.roots:
+        sums = scores[:, None] + values[root][None, :]
+        order = np.argsort(-sums, axis=None, kind="stable")[:k]
+        before, here = np.unravel_index(order, sums.shape)
+        scores = sums[before, here]
+        ranks = {node: r[before] for node, r in ranks.items()} | {root: here}
+    alive = scores > -np.inf
+    return scores[alive], {node: r[alive] for node, r in ranks.items()}
 
 
 class Configuration(NamedTuple):
@@ -39,11 +137,11 @@ def infer_mode(
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
-    values = run_upward(plan, bound.log_leaves(), lambda product: MODE.semiring, np)
-    score = float(total_of(plan, values, MODE.semiring, np))
+    values = run_upward(plan, bound.log_leaves(), lambda product: MAX_PLUS, np)
+    score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
-        raise impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), lambda product: True)
+        raise factor_graph.impossible(bound.evidence)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), lambda product: True)
     return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
 
 
@@ -55,15 +153,12 @@ def infer_marginal_mode(
     memory: int | None = None,
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
-    verify_known(graph.sizes, variables)
+    factor_graph.verify_known(graph.sizes, variables)
     bound = bind(graph, given, variables)
     asked = [v for v in variables if v not in bound.fixed]
     plan = plan_contraction(graph.sizes, bound.scopes, last=asked)
-    verify_memory(
-        plan,
-        memory,
-        "Maximise over fewer variables, give more evidence, or raise the memory limit.",
-    )
+    advice = "Maximise over fewer variables, give more evidence, or raise the memory limit."
+    verify_memory(plan, memory, advice)
     late = mask_of([i for i, name in enumerate(plan.names) if name in set(asked)])
 
     def maximises(product: Product) -> bool:
@@ -72,8 +167,8 @@ def infer_marginal_mode(
     values = run_upward(plan, bound.log_leaves(), lambda p: MAX_PLUS if maximises(p) else LOG, np)
     score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
-        raise impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: MODE.choose(terms, None), maximises)
+        raise factor_graph.impossible(bound.evidence)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
     states = {v: int(found[v][0]) if v in found else bound.fixed[v] for v in variables}
     return Configuration(states, score)
 
@@ -93,12 +188,12 @@ def infer_kbest(
     plan = ready_plan(bound, plan, memory, k=k)
     states, scores = best_configurations(plan, bound.log_leaves(), k)
     if not len(scores):
-        raise impossible(bound.evidence)
-    rows = [{v: int(s[i]) for v, s in states.items()} for i in range(len(scores))]
-    return [
-        Configuration(bound.completed(row), float(score))
-        for row, score in zip(rows, scores, strict=True)
-    ]
+        raise factor_graph.impossible(bound.evidence)
+    found = []
+    for i, score in enumerate(scores):
+        row = {v: int(s[i]) for v, s in states.items()}
+        found.append(Configuration(bound.completed(row), float(score)))
+    return found
 
 
 def infer_samples(
@@ -109,7 +204,7 @@ def infer_samples(
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,
     memory: int | None = None,
-) -> dict[Name, NDArray[np.intp]]:
+) -> dict[Name, Ints]:
     """Exact joint samples of P(x | given): `count` states of each variable."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
@@ -117,7 +212,7 @@ def infer_samples(
     generator = np.random.default_rng(seed)
 
     def choose(terms: Floats) -> Array:
-        return SAMPLING.choose(terms, generator.random(count))
+        return choose_at_random(terms, generator.random(count))
 
     with np.errstate(divide="ignore"):
         values = upward.values if upward.logs else [np.log(v) for v in upward.values]

@@ -12,22 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Evidence,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    check_evidence,
-    verify_factor,
-)
-from ...planning.contraction import ALONE
-from ...planning.plan import Plan, plan_contraction
-from .binding import BoundGraph, bind
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Given, Name
+from ...planning.plan import ALONE, Plan, plan_contraction
 from .kernels import einsum
-from .passes import Upward, collect
+from .passes import BoundGraph, Upward, bind, collect
 from .program import Product, program_of
 from .sums import bind_on, marginals_on, ready_plan
 
@@ -39,54 +28,36 @@ class NodeMoments(NamedTuple):
     second: Floats
 
 
-def second_moments(
-    plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]
-) -> list[NodeMoments | None]:
-    """Moments of every node in the scale of its value; `leaf_values` is f_i on each leaf."""
-    moments: list[NodeMoments | None] = [
-        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
-        for i, f in enumerate(leaf_values)
-    ]
-    for product in program_of(plan).products:
-        moments.append(moment_of_product(upward, moments, product))
-    return moments
-
-
 def moment_of_product(
     upward: Upward, moments: list[NodeMoments | None], product: Product
 ) -> NodeMoments | None:
     left, right = moments[product.left], moments[product.right] if product.right != ALONE else None
     if left is None and right is None:
         return None
-    raw = raw_moment(upward, product, left, right)
-    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
-    return NodeMoments(raw.first * scale, raw.second * scale)
-
-
-def raw_moment(
-    upward: Upward, product: Product, left: NodeMoments | None, right: NodeMoments | None
-) -> NodeMoments:
     expression, p = product.expression, upward.values[product.left]
-    if product.right == ALONE:
-        assert left is not None
-        return NodeMoments(einsum(expression, left.first), einsum(expression, left.second))
-    q = upward.values[product.right]
+    others = [upward.values[product.right]] if product.right != ALONE else []
     first: Floats = np.zeros(())
     second: Floats = np.zeros(())
     if left is not None:
-        first = first + einsum(expression, left.first, q)
-        second = second + einsum(expression, left.second, q)
+        first = first + einsum(expression, left.first, *others)
+        second = second + einsum(expression, left.second, *others)
     if right is not None:
         first = first + einsum(expression, p, right.first)
         second = second + einsum(expression, p, right.second)
     if left is not None and right is not None:
         second = second + 2 * einsum(expression, left.first, right.first)
-    return NodeMoments(first, second)
+    scale = upward.scales.get(product.out, 1.0)  # what the upward pass multiplied it by
+    return NodeMoments(first * scale, second * scale)
 
 
 def variance_of(plan: Plan, upward: Upward, leaf_values: Sequence[Floats | None]) -> float:
     """The variance of a centred f: parts that share no variable are independent, and add."""
-    moments = second_moments(plan, upward, leaf_values)
+    moments: list[NodeMoments | None] = [
+        None if f is None else NodeMoments(upward.values[i] * f, upward.values[i] * f * f)
+        for i, f in enumerate(leaf_values)
+    ]
+    for product in program_of(plan).products:
+        moments.append(moment_of_product(upward, moments, product))
     variance = 0.0
     for root in plan.tree.roots:
         moment = moments[root]
@@ -130,7 +101,12 @@ def infer_cross_entropy(
     graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
-    verify_same_variables(graph, other)
+    if dict(graph.sizes) != dict(other.sizes):
+        different = set(graph.sizes.items()) ^ set(other.sizes.items())
+        names = sorted({str(name) for name, _ in different})
+        raise InferenceError(
+            f"two models are compared on the same variables; these differ: {', '.join(names)}"
+        )
     scored = bind(other, given)
     log_z = collect(ready_plan(scored, None, memory), scored).log_partition
     *_, marginals = marginals_on(graph, given, scored.scopes, memory)
@@ -145,20 +121,11 @@ def infer_divergence(
     return cross - infer_entropy(graph, given, memory=memory)
 
 
-def verify_same_variables(graph: FactorGraph, other: FactorGraph) -> None:
-    if dict(graph.sizes) != dict(other.sizes):
-        different = set(graph.sizes.items()) ^ set(other.sizes.items())
-        names = sorted({str(name) for name, _ in different})
-        raise InferenceError(
-            f"two models are compared on the same variables; these differ: {', '.join(names)}"
-        )
-
-
 def infer_mean(
     graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
-    return float(term_means(graph, terms, given, memory).sum())
+    return float(means_of(graph, terms, given, memory).sum())
 
 
 def plan_moments(graph: FactorGraph, terms: Sequence[Term], given: Given = None) -> Plan:
@@ -185,7 +152,10 @@ def infer_moments(
     centred = [f - mean for f, mean in zip(values, means, strict=True)]
     leaf_values: list[Floats | None] = [None] * len(bound.scopes)
     for host, scope, f in zip(hosts, scopes, centred, strict=True):
-        placed = place(f, scope, bound.scopes[host])
+        axes = bound.scopes[host]
+        order = [scope.index(v) for v in axes if v in scope]
+        sizes = dict(zip(scope, f.shape, strict=True))
+        placed = f.transpose(order).reshape([sizes.get(v, 1) for v in axes])
         present = leaf_values[host]
         leaf_values[host] = placed if present is None else present + placed
     return Moments(sum(means), variance_of(plan, upward, leaf_values))
@@ -196,20 +166,13 @@ def sliced(
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
     for term in terms:
-        verify_factor(graph.sizes, Factor(tuple(term.variables), np.asarray(term.values)))
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
-    values = [
-        np.asarray(t.values, dtype=np.float64)[bound.index(tuple(t.variables))] for t in terms
-    ]
-    return scopes, values
-
-
-def place(values: Floats, scope: tuple[Name, ...], axes: tuple[Name, ...]) -> Floats:
-    """Values on `scope` as an array that broadcasts over `axes`."""
-    order = [scope.index(v) for v in axes if v in scope]
-    sizes = dict(zip(scope, values.shape, strict=True))
-    return values.transpose(order).reshape([sizes.get(v, 1) for v in axes])
+    places = [bound.index(tuple(t.variables)) for t in terms]
+    tables = [np.asarray(t.values, dtype=np.float64) for t in terms]
+    return scopes, [table[at] for table, at in zip(tables, places, strict=True)]
 
 
 def infer_covariance(
@@ -218,23 +181,21 @@ def infer_covariance(
     """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
     pass for each state of each term; no pair of terms has to share a clique.
     """
-    evidence = check_evidence(graph.sizes, given)
+    evidence = factor_graph.check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = term_means(graph, terms, evidence, memory)
+    means = means_of(graph, terms, evidence, memory)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
             here = tuple(states)
             hard = evidence.hard | dict(zip(scope, map(int, here), strict=True))
-            shift = term_means(graph, terms, Evidence(hard, evidence.soft), memory) - means
+            shift = means_of(graph, terms, Evidence(hard, evidence.soft), memory) - means
             covariance[i] += marginal[here] * (f[here] - means[i]) * shift
     return covariance
 
 
-def term_means(
-    graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None
-) -> Floats:
+def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)
     return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])

@@ -14,18 +14,11 @@ import numpy as np
 
 from ...factors.factor_graph import Floats
 
-
-def bare_einsum() -> Callable[..., Floats]:
-    """The loop itself: np.einsum reads its options for longer than a small product takes."""
-    try:
-        from numpy._core.multiarray import c_einsum
-    except ImportError:
-        return np.einsum
-    loop: Callable[..., Floats] = c_einsum
-    return loop
-
-
-einsum = bare_einsum()
+try:  # the loop itself: np.einsum reads its options for longer than a small product takes
+    from numpy._core.multiarray import c_einsum
+except ImportError:
+    c_einsum = np.einsum
+einsum: Callable[..., Floats] = c_einsum
 LARGE = 2048
 ONE_THREAD = 1 << 18  # OpenBLAS uses more threads for larger products
 # nanoseconds
@@ -138,14 +131,11 @@ def axes_and_shape(
 
 def make_gemm(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -> Gemm:
     batch, inner, rows, columns = groups
-    left_turned = left[-1] in rows
-    right_turned = right[-1] in inner
-    left_axes, left_shape = axes_and_shape(
-        left, [batch, inner, rows] if left_turned else [batch, rows, inner], sizes
-    )
-    right_axes, right_shape = axes_and_shape(
-        right, [batch, columns, inner] if right_turned else [batch, inner, columns], sizes
-    )
+    left_turned, right_turned = left[-1] in rows, right[-1] in inner
+    left_order = [batch, inner, rows] if left_turned else [batch, rows, inner]
+    right_order = [batch, columns, inner] if right_turned else [batch, inner, columns]
+    left_axes, left_shape = axes_and_shape(left, left_order, sizes)
+    right_axes, right_shape = axes_and_shape(right, right_order, sizes)
     m = prod([sizes[x] for x in rows])
     block = block_rows(m, right_shape[1] * right_shape[2])
     split = (m // block, block)
@@ -179,12 +169,5 @@ def make_loop(left: str, right: str, groups: Groups, sizes: Mapping[str, int]) -
     right_axes, right_shape = axes_and_shape(right, [named[g] for g in right_order], sizes)
     expression = f"{''.join(left_order)},{''.join(right_order)}->{''.join(out_order)}"
     result = "".join([named[g] for g in out_order])
-    return EinsumLoop(
-        left_axes,
-        left_shape,
-        right_axes,
-        right_shape,
-        expression,
-        tuple([sizes[x] for x in result]),
-        result,
-    )
+    shape = tuple([sizes[x] for x in result])
+    return EinsumLoop(left_axes, left_shape, right_axes, right_shape, expression, shape, result)

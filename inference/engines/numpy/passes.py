@@ -8,17 +8,157 @@ true range is too wide the pass starts again in logarithms.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import exp, log
+from typing import Protocol
 
 import numpy as np
 
-from ...factors.factor_graph import Floats, Name, impossible
+from ...factors import factor_graph
+from ...factors.factor_graph import Evidence, Factor, FactorGraph, Floats, Given, Name, ScaledTable
 from ...factors.semirings import LOG
-from ...planning.contraction import ALONE
-from ...planning.plan import Plan
-from .binding import LeafSource
+from ...planning.plan import ALONE, Plan
 from .kernels import einsum
 from .program import Descent, contract, descent_of, program_of, run_upward, smallest_holders
+
+ALL = slice(None)
+
+
+# ---- A graph with its evidence put in: the leaves of a plan, in the real or the log domain
+
+
+class LeafSource(Protocol):
+    """What a pass needs: leaves in either domain, and the evidence to name if impossible."""
+
+    @property
+    def evidence(self) -> object: ...
+
+    def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
+        """Scaled potentials, the log of their scale in all, and lower bounds of their logs."""
+
+    def log_leaves(self) -> list[Floats]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class BoundGraph:
+    """Factors that matter (`positions`, then `extras`), what is fixed, the scopes left."""
+
+    graph: FactorGraph
+    evidence: Evidence
+    fixed: dict[Name, int]
+    positions: Sequence[int]
+    extras: tuple[Factor, ...]
+    scopes: list[tuple[Name, ...]]
+
+    def index(self, variables: tuple[Name, ...]) -> tuple[int | slice, ...]:
+        fixed = self.fixed
+        return tuple([fixed.get(v, ALL) for v in variables])
+
+    def certain(self, name: Name) -> Floats:
+        """The marginal of a fixed variable."""
+        return self.widened([name], np.ones(()))
+
+    def widened(self, variables: Sequence[Name], marginal: Floats) -> Floats:
+        """A marginal on the free variables, with axes for the fixed ones: zero off their states."""
+        if self.fixed.keys().isdisjoint(variables):
+            return marginal
+        full = np.zeros([self.graph.sizes[v] for v in variables])
+        full[self.index(tuple(variables))] = marginal
+        return full
+
+    def completed(self, states: dict[Name, int]) -> dict[Name, int]:
+        """All variables in the order of the graph, with those that evidence fixed."""
+        merged = self.fixed | states
+        return {v: merged[v] for v in self.graph.sizes}
+
+    @property
+    def factors(self) -> list[Factor]:
+        return [*[self.graph.factors[i] for i in self.positions], *self.extras]
+
+    def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
+        tables = [*[self.graph.tables[i] for i in self.positions], *map(table_of, self.extras)]
+        leaves, lows, log_scale = [], [], 0.0
+        untouched = self.fixed.keys().isdisjoint
+        for factor, (values, scale, low) in zip(self.factors, tables, strict=True):
+            variables = factor.variables
+            leaves.append(values if untouched(variables) else values[self.index(variables)])
+            lows.append(low)
+            log_scale += scale
+        return leaves, log_scale, lows
+
+    def log_leaves(self) -> list[Floats]:
+        leaves = [(np.asarray(f.log_values, np.float64), f.variables) for f in self.factors]
+        return [logs[self.index(variables)] for logs, variables in leaves]
+
+
+def table_of(factor: Factor) -> ScaledTable:
+    """One factor scaled by its largest entry."""
+    logs = np.asarray(factor.log_values, dtype=np.float64)
+    scale = float(logs.max())
+    scale = scale if scale > -np.inf else 0.0
+    finite = logs[logs > -np.inf]
+    low = float(finite.min()) - scale if finite.size else 0.0
+    return ScaledTable(np.exp(logs - scale), scale, low)
+
+
+def bind(
+    graph: FactorGraph,
+    given: Given,
+    needed: Collection[Name] | None = None,
+    extras: tuple[Factor, ...] = (),
+) -> BoundGraph:
+    """Evidence sliced away, likelihoods as factors, a constant one for a variable without any;
+    barren tables left out of a sum where only `needed` variables matter.
+    """
+    evidence = factor_graph.check_evidence(graph.sizes, given)
+    fixed = evidence.hard
+    if graph.single_states:
+        fixed = fixed | dict.fromkeys(graph.single_states, 0)
+    extras = (
+        *extras,
+        *[factor_graph.factor_of_values((name,), v) for name, v in evidence.soft.items()],
+    )
+    positions: Sequence[int] = range(len(graph.factors))
+    pruned: set[Name] = set()
+    if needed is not None and graph.conditionals:
+        held = {*needed, *fixed, *chain.from_iterable([f.variables for f in extras])}
+        positions, pruned = prune(graph, held)
+    scopes = [graph.factors[i].variables for i in positions] + [f.variables for f in extras]
+    lonely = graph.sizes.keys() - set(chain.from_iterable(scopes)) - fixed.keys() - pruned
+    if lonely:
+        free = [v for v in graph.sizes if v in lonely]
+        extras += tuple([Factor((v,), np.zeros(graph.sizes[v])) for v in free])
+        scopes += [(v,) for v in free]
+    if fixed:
+        untouched = fixed.keys().isdisjoint
+        scopes = [s if untouched(s) else tuple([v for v in s if v not in fixed]) for s in scopes]
+    return BoundGraph(graph, evidence, fixed, positions, extras, scopes)
+
+
+def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Name]]:
+    """Positions that stay, and the children that go: not held, and in their own table alone, which
+    sums to one over them.
+    """
+    children = {i: graph.factors[i].child for i in graph.conditionals}
+    holders: dict[Name, set[int]] = {}
+    for i, factor in enumerate(graph.factors):
+        for name in factor.variables:
+            holders.setdefault(name, set()).add(i)
+    waiting = list(children)
+    gone: set[int] = set()
+    while waiting:
+        i = waiting.pop()
+        child = children[i]
+        if i in gone or child in held or holders[child] != {i}:
+            continue
+        gone.add(i)
+        for name in graph.factors[i].variables:
+            holders[name].discard(i)
+            if len(holders[name]) == 1:
+                waiting.extend(j for j in holders[name] if children.get(j) == name)
+    stay = [i for i in range(len(graph.factors)) if i not in gone]
+    return stay, {children[i] for i in gone}
+
 
 SAFE = 340.0  # exp(-2 * 340) is still a normal float
 
@@ -64,7 +204,7 @@ def collect(plan: Plan, bound: LeafSource) -> Upward:
     except RangeTooWideError:
         upward = collect_logs(plan, bound)
     if upward.log_partition == -np.inf:
-        raise impossible(bound.evidence)
+        raise factor_graph.impossible(bound.evidence)
     return upward
 
 
@@ -102,10 +242,8 @@ def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
 
 def collect_logs(plan: Plan, bound: LeafSource) -> Upward:
     values = run_upward(plan, bound.log_leaves(), lambda product: LOG, np)
-    roots = [
-        float(contract(LOG, f"{program_of(plan).subscripts[r]}->", [values[r]], np))
-        for r in plan.tree.roots
-    ]
+    names = program_of(plan).subscripts
+    roots = [float(contract(LOG, f"{names[r]}->", [values[r]], np)) for r in plan.tree.roots]
     return Upward(values, [], [], sum(roots), 0.0, True)
 
 
@@ -127,19 +265,20 @@ def distribute(
     gradients: list[Floats | None] = [None] * len(upward.values)
     if not upward.logs:
         try:
-            start(plan, gradients, np.ones(()))
+            for root in plan.tree.roots:
+                gradients[root] = np.ones(())
             descend_scaled(descent, upward, gradients)
             return upward, Downward(gradients, descent)
         except RangeTooWideError:
             upward = collect_logs(plan, bound)
-    start(plan, gradients, np.zeros(()))
-    descend_logs(descent, upward, gradients)
-    return upward, Downward(gradients, descent)
-
-
-def start(plan: Plan, gradients: list[Floats | None], unit: Floats) -> None:
     for root in plan.tree.roots:
-        gradients[root] = unit
+        gradients[root] = np.zeros(())
+    for move in descent.moves:
+        above = gradients[move.parent]
+        inputs = [above, upward.values[move.other]]
+        summed = move.other != ALONE
+        gradients[move.node] = contract(LOG, move.expression, inputs, np) if summed else above
+    return upward, Downward(gradients, descent)
 
 
 def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | None]) -> None:
@@ -167,15 +306,6 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
         high_of[node] = high
 
 
-def descend_logs(descent: Descent, upward: Upward, gradients: list[Floats | None]) -> None:
-    for move in descent.moves:
-        above = gradients[move.parent]
-        inputs = [above, upward.values[move.other]]
-        gradients[move.node] = (
-            above if move.other == ALONE else contract(LOG, move.expression, inputs, np)
-        )
-
-
 def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out: str) -> Floats:
     """The marginal of the letters `out`, proportional to values * gradient summed over others."""
     expression = f"{program_of(plan).subscripts[node]},{downward.descent.varies[node]}->{out}"
@@ -199,21 +329,13 @@ def unary_marginals(
         ranks = sum({1 << position[name] for name in wanted})
     holders = smallest_holders(plan.tree, ranks)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
-    letters = program_of(plan).letters
+    subscripts, letters = program_of(plan).subscripts, program_of(plan).letters
     if upward.logs or not holders:
-        return {
-            plan.names[v]: node_marginal(plan, upward, downward, n, letters[v])
-            for v, n in holders.items()
-        }
-    return read_unary(plan, upward, downward, holders)
-
-
-def read_unary(
-    plan: Plan, upward: Upward, downward: Downward, holders: dict[int, int]
-) -> dict[Name, Floats]:
-    """All unary marginals at once: normalised together in one flat buffer."""
-    program = program_of(plan)
-    subscripts, letters = program.subscripts, program.letters
+        found = {}
+        for v, node in holders.items():
+            found[plan.names[v]] = node_marginal(plan, upward, downward, node, letters[v])
+        return found
+    # all at once: normalised together in one flat buffer
     varies, values, gradients = downward.descent.varies, upward.values, downward.gradients
     products = [
         einsum(f"{subscripts[node]},{varies[node]}->{letters[v]}", values[node], gradients[node])
@@ -223,10 +345,8 @@ def read_unary(
     lengths = [plan.sizes[v] for v in holders]
     starts = np.cumsum([0, *lengths[:-1]])
     flat /= np.repeat(np.add.reduceat(flat, starts), lengths)
-    ends = (starts + lengths).tolist()
-    return {
-        plan.names[v]: flat[a:b] for v, a, b in zip(holders, starts.tolist(), ends, strict=True)
-    }
+    ranges = zip(holders, starts.tolist(), (starts + lengths).tolist(), strict=True)
+    return {plan.names[v]: flat[a:b] for v, a, b in ranges}
 
 
 def kept_marginal(plan: Plan, upward: Upward) -> Floats:

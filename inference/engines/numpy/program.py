@@ -1,6 +1,6 @@
 """A plan made ready to run, in real numbers or any semiring: index strings, kept with it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from math import log
 from string import ascii_letters
@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from ...errors import MemoryLimitError
 from ...factors.semirings import Array, Namespace, Semiring
-from ...planning.contraction import ALONE, Contraction, ContractionTree
 from ...planning.orders import Mask, bits
-from ...planning.plan import Plan
+from ...planning.plan import ALONE, ContractionTree, Plan
 from .kernels import LARGE, Kernel, choose_kernel
 
 
@@ -61,7 +60,14 @@ def program_of(plan: Plan) -> PlanProgram:
 
 def compile_program(plan: Plan) -> PlanProgram:
     tree = plan.tree
-    letters = assign_letters(plan)
+    taken = [0] * len(plan.names)
+    kept = plan.kept
+    take_letters(taken, kept, 0)
+    for step in reversed(plan.tree.steps):
+        gone = plan.tree.union(step) & ~step.scope
+        if gone:
+            take_letters(taken, gone, step.scope | kept)
+    letters = [ascii_letters[letter] for letter in taken]
     rank = {name: i for i, name in enumerate(plan.names)}
     subscripts = ["".join([letters[rank[name]] for name in scope]) for scope in plan.scopes]
     products = []
@@ -72,39 +78,20 @@ def compile_program(plan: Plan) -> PlanProgram:
         result = "".join([letters[v] for v in bits(step.scope)])
         kernel = None
         if work >= LARGE and right:
-            kernel = choose_kernel(
-                left, right, result, letter_sizes(plan, letters, union_of(tree, step))
-            )
+            sizes = letter_sizes(plan, letters, tree.union(step))
+            kernel = choose_kernel(left, right, result, sizes)
             result = kernel.subscripts if kernel else result
         subscripts.append(result)
         expression = f"{left},{right}->{result}" if step.right != ALONE else f"{left}->{result}"
-        products.append(
-            Product(step.left, step.right, out, expression, kernel, log(work // tree.entries[out]))
-        )
+        terms = log(work // tree.entries[out])
+        products.append(Product(step.left, step.right, out, expression, kernel, terms))
         out += 1
-    return PlanProgram(
-        letters, "".join([letters[v] for v in bits(plan.kept)]), subscripts, products
-    )
-
-
-def union_of(tree: ContractionTree, step: Contraction) -> Mask:
-    return tree.scopes[step.left] | (tree.scopes[step.right] if step.right != ALONE else 0)
+    never_summed = "".join([letters[v] for v in bits(plan.kept)])
+    return PlanProgram(letters, never_summed, subscripts, products)
 
 
 def letter_sizes(plan: Plan, letters: list[str], scope: Mask) -> Mapping[str, int]:
     return {letters[v]: plan.sizes[v] for v in bits(scope)}
-
-
-def assign_letters(plan: Plan) -> list[str]:
-    """One of 52 letters per variable, distinct within each product and from the kept ones."""
-    taken = [0] * len(plan.names)
-    kept = plan.kept
-    take_letters(taken, kept, 0)
-    for step in reversed(plan.tree.steps):
-        gone = union_of(plan.tree, step) & ~step.scope
-        if gone:
-            take_letters(taken, gone, step.scope | kept)
-    return [ascii_letters[letter] for letter in taken]
 
 
 def take_letters(taken: list[int], new: Mask, present: Mask) -> None:
@@ -148,7 +135,10 @@ def descent_of(plan: Plan, wanted: Iterable[int]) -> Descent:
 def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> Descent:
     """The gradient of the root in a node is its parent's gradient times its sibling's value."""
     tree = plan.tree
-    needed = needed_nodes(program, wanted)
+    needed = set(wanted)
+    for product in program.products:
+        if product.left in needed or product.right in needed:
+            needed.add(product.out)
     varies = [""] * len(tree.scopes)
     moves = []
     for product in reversed(program.products):
@@ -160,17 +150,8 @@ def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> 
             continue
         for node, other in ((product.left, product.right), (product.right, product.left)):
             if node in needed:
-                move = compile_move(plan, program, varies, product, node, other)
-                moves.append(move)
+                moves.append(compile_move(plan, program, varies, product, node, other))
     return Descent(moves, varies)
-
-
-def needed_nodes(program: PlanProgram, wanted: Iterable[int]) -> Collection[int]:
-    needed = set(wanted)
-    for product in program.products:
-        if product.left in needed or product.right in needed:
-            needed.add(product.out)
-    return needed
 
 
 def compile_move(
@@ -184,20 +165,13 @@ def compile_move(
     work = tree.work[product.out - tree.leaf_count]
     kernel = None
     if work >= LARGE or carried:
-        sizes = letter_sizes(
-            plan, program.letters, tree.scopes[node] | tree.scopes[other] | plan.kept
-        )
+        scope = tree.scopes[node] | tree.scopes[other] | plan.kept
+        sizes = letter_sizes(plan, program.letters, scope)
         kernel = choose_kernel(above, beside, out, sizes)
         out = kernel.subscripts if kernel else out
     varies[node] = out
-    return Move(
-        node,
-        product.out,
-        other,
-        f"{above},{beside}->{out}",
-        kernel,
-        log(work // tree.entries[node]),
-    )
+    expression, terms = f"{above},{beside}->{out}", log(work // tree.entries[node])
+    return Move(node, product.out, other, expression, kernel, terms)
 
 
 class Alignment(NamedTuple):
@@ -221,13 +195,11 @@ def alignment_of(expression: str, event: int) -> Alignment:
     return Alignment(whole, tuple(places), len(axes), tuple(range(len(out), len(axes))))
 
 
-def contract(
-    semiring: Semiring, expression: str, operands: Sequence[Array], xp: Namespace
-) -> Array:
-    """einsum in a semiring: `ab,bc->ac` adds over b the products of the operands."""
+def contract(semiring: Semiring, expression: str, inputs: Sequence[Array], xp: Namespace) -> Array:
+    """einsum in a semiring: `ab,bc->ac` adds over b the products of the inputs."""
     aligned = alignment_of(expression, semiring.event)
     product = None
-    for operand, order, places in zip(operands, aligned.orders, aligned.places, strict=True):
+    for operand, order, places in zip(inputs, aligned.orders, aligned.places, strict=True):
         shape = [1] * aligned.rank
         turned = operand.transpose(order)
         for place, size in zip(places, turned.shape, strict=False):

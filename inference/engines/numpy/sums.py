@@ -6,22 +6,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Factor,
-    FactorGraph,
-    Floats,
-    Given,
-    Name,
-    factor_of_values,
-    log_score,
-    verify_factor,
-    verify_known,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Given, Name
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
 from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
-from .binding import BoundGraph, bind
-from .passes import Upward, collect, distribute, kept_marginal, node_marginal, unary_marginals
+from . import passes
+from .passes import BoundGraph, Upward
 from .program import program_of, run_upward, total_of
 
 SAMPLED = 64  # entries of each factor on which the laws of a user's semiring are checked
@@ -48,23 +38,22 @@ def plan_marginals(
     graph: FactorGraph, given: Given = None, variables: Collection[Name] | None = None
 ) -> Plan:
     """The plan of `infer_marginals` (of all: also of mode, k best, samples), for any states."""
-    return plan_contraction(graph.sizes, bind(graph, given, variables).scopes)
+    return plan_contraction(graph.sizes, passes.bind(graph, given, variables).scopes)
 
 
 def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = None) -> Plan:
     """The plan of `infer_joint`."""
-    bound = bind(graph, given, variables)
-    return plan_contraction(
-        graph.sizes, bound.scopes, [v for v in variables if v not in bound.fixed]
-    )
+    bound = passes.bind(graph, given, variables)
+    keep = [v for v in variables if v not in bound.fixed]
+    return plan_contraction(graph.sizes, bound.scopes, keep)
 
 
 def infer_log_partition(
     graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
 ) -> float:
     """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
-    bound = bind(graph, given, ())
-    return collect(ready_plan(bound, plan, memory), bound).log_partition
+    bound = passes.bind(graph, given, ())
+    return passes.collect(ready_plan(bound, plan, memory), bound).log_partition
 
 
 def infer_marginals(
@@ -76,11 +65,11 @@ def infer_marginals(
     memory: int | None = None,
 ) -> dict[Name, Floats]:
     """P(v | given) for all or the named variables: the gradient of log Z (GM05, GM27)."""
-    verify_known(graph.sizes, variables or ())
-    bound = bind(graph, given, variables)
+    factor_graph.verify_known(graph.sizes, variables or ())
+    bound = passes.bind(graph, given, variables)
     plan = ready_plan(bound, plan, memory)
     wanted = None if variables is None else [v for v in variables if v not in bound.fixed]
-    found = unary_marginals(plan, bound, collect(plan, bound), wanted)
+    found = passes.unary_marginals(plan, bound, passes.collect(plan, bound), wanted)
     asked = graph.sizes if variables is None else variables
     return {v: found[v] if v in found else bound.certain(v) for v in asked}
 
@@ -94,22 +83,22 @@ def infer_joint(
     memory: int | None = None,
 ) -> Floats:
     """P(v1, v2, ... | given) as one array, axes in the order asked (GM05)."""
-    verify_known(graph.sizes, variables)
+    factor_graph.verify_known(graph.sizes, variables)
     if len(set(variables)) < len(variables):
         raise InferenceError(f"joint of {list(variables)}: a variable is named twice")
-    bound = bind(graph, given, variables)
+    bound = passes.bind(graph, given, variables)
     keep = [v for v in variables if v not in bound.fixed]
     plan = ready_plan(bound, plan, memory, keep)
-    upward = collect(plan, bound)
-    return bound.widened(variables, kept_marginal(plan, upward) if keep else np.ones(()))
+    upward = passes.collect(plan, bound)
+    return bound.widened(variables, passes.kept_marginal(plan, upward) if keep else np.ones(()))
 
 
 def bind_on(graph: FactorGraph, given: Given, scopes: Sequence[tuple[Name, ...]]) -> BoundGraph:
     """The graph with a constant factor for every scope that no factor holds."""
-    plain = bind(graph, given)
+    plain = passes.bind(graph, given)
     apart = [scope for scope in scopes if find_host(plain.scopes, scope) is None]
     extras = [Factor(scope, np.zeros([graph.sizes[v] for v in scope])) for scope in apart]
-    return bind(graph, given, extras=tuple(extras)) if extras else plain
+    return passes.bind(graph, given, extras=tuple(extras)) if extras else plain
 
 
 def marginals_on(
@@ -124,14 +113,15 @@ def marginals_on(
     """
     bound = bind_on(graph, given, scopes)
     plan = ready_plan(bound, plan, memory)
-    upward = collect(plan, bound)
+    upward = passes.collect(plan, bound)
     hosts = [find_host(bound.scopes, s) for s in scopes]
     found = [host for host in hosts if host is not None]
-    upward, downward = distribute(plan, bound, upward, found)
+    upward, downward = passes.distribute(plan, bound, upward, found)
     letters = dict(zip(plan.names, program_of(plan).letters, strict=True))
     asked = zip(found, scopes, strict=True)
     marginals = [
-        node_marginal(plan, upward, downward, n, "".join([letters[v] for v in s])) for n, s in asked
+        passes.node_marginal(plan, upward, downward, n, "".join([letters[v] for v in s]))
+        for n, s in asked
     ]
     return bound, plan, upward, found, marginals
 
@@ -146,7 +136,7 @@ def infer_factor_marginals(
     graph: FactorGraph, given: Given = None, *, memory: int | None = None
 ) -> tuple[Floats, ...]:
     """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
-    scopes = bind(graph, given).scopes[: len(graph.factors)]
+    scopes = passes.bind(graph, given).scopes[: len(graph.factors)]
     bound, *_, marginals = marginals_on(graph, given, scopes, memory)
     pairs = zip(graph.factors, marginals, strict=True)
     return tuple([bound.widened(factor.variables, marginal) for factor, marginal in pairs])
@@ -161,13 +151,13 @@ def infer_probability(
 ) -> float:
     """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values."""
     variables, truth = event
-    indicator = factor_of_values(variables, np.asarray(truth, dtype=bool))
-    verify_factor(graph.sizes, indicator)
-    base = bind(graph, given, variables)
-    log_all = collect(ready_plan(base, None, memory), base).log_partition
-    both = bind(graph, given, variables, (indicator,))
+    indicator = factor_graph.factor_of_values(variables, np.asarray(truth, dtype=bool))
+    factor_graph.verify_factor(graph.sizes, indicator)
+    base = passes.bind(graph, given, variables)
+    log_all = passes.collect(ready_plan(base, None, memory), base).log_partition
+    both = passes.bind(graph, given, variables, (indicator,))
     try:
-        log_both = collect(ready_plan(both, None, memory), both).log_partition
+        log_both = passes.collect(ready_plan(both, None, memory), both).log_partition
     except ImpossibleEvidenceError:
         return 0.0
     return float(np.exp(log_both - log_all))
@@ -186,9 +176,9 @@ def infer_log_probability(
         raise InferenceError(
             f"configurations lack {sorted(map(str, missing))}; use infer_log_partition for a part"
         )
-    bound = bind(graph, given)
+    bound = passes.bind(graph, given)
     log_z = infer_log_partition(graph, given, memory=memory)
-    score = log_score(bound.factors, states) - log_z
+    score = factor_graph.log_score(bound.factors, states) - log_z
     agrees = [np.asarray(states[v]) == s for v, s in bound.evidence.hard.items()]
     return np.where(np.logical_and.reduce(agrees), score, -np.inf) if agrees else score
 
@@ -202,20 +192,16 @@ def infer_in_semiring(
     memory: int | None = None,
 ) -> Any:
     """The sum over configurations of the product of the factors, in any semiring (GM29)."""
-    bound = bind(graph, given)
+    bound = passes.bind(graph, given)
     plan = ready_plan(bound, plan, memory)
     leaves = [semiring.lift(leaf, np) for leaf in bound.log_leaves()]
     xp = namespace_of(leaves[0]) if leaves else np
     if not semiring.verified:
-        verify_on_leaves(semiring, leaves, xp)
+        shapes = [(-1, *leaf.shape[leaf.ndim - semiring.event :]) for leaf in leaves]
+        entries = [xp.reshape(*pair) for pair in zip(leaves, shapes, strict=True)]
+        some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
+        verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
     return total_of(plan, run_upward(plan, leaves, lambda product: semiring, xp), semiring, xp)
-
-
-def verify_on_leaves(semiring: Semiring, leaves: Sequence[Array], xp: Any) -> None:
-    """The laws of a user's semiring on entries of the graph itself: where they fail, so do sums."""
-    entries = [xp.reshape(leaf, (-1, *leaf.shape[leaf.ndim - semiring.event :])) for leaf in leaves]
-    some = xp.concatenate([part[:SAMPLED] for part in entries if len(part)])
-    verify_laws(semiring, some, some[::-1], xp.roll(some, 1, axis=0), xp)
 
 
 def infer_count(graph: FactorGraph, given: Given = None, *, memory: int | None = None) -> int:

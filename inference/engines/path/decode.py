@@ -18,18 +18,17 @@ from jax.lax import scan
 
 from ...errors import InferenceError
 from ..engine import Decoded
-from .domains import Domain, choose_domain, verify_domain
-from .functionals import score_by_time
-from .layout import Array, ArrayLike, Chain, Transition, lay_out, pair_at, transitions
-from .logs import log_backward
-from .scaled import Forward, finite_top, is_safe, run_reverse
+from . import layout
+from .layout import Array, ArrayLike, Chain, Domain, Transition
+from .scaled import Forward, finite_top, is_safe, log_backward, run_reverse
+from .sums import score_by_time
 
 TRIANGLE = 64
 
 
 def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) -> Decoded:
     """The most probable sequence, of ties the lexicographic first (GM14, book line 12127)."""
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     states = follow_best(chain, best_to_go(chain))
     scores = score_by_time(chain, states[:, None, :])
     return Decoded(states.T.reshape(*batch, chain.steps), scores.reshape(batch))
@@ -37,25 +36,20 @@ def mode(log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None) ->
 
 def best_to_go(chain: Chain) -> Array:
     """v_t(i) = unary[t, i] + max_j pair[t, i, j] + v_{t+1}(j), up to a constant of t; [T, B, K]."""
-    turned = jnp.swapaxes(chain.pair[:, 0], 1, 2) if chain.same_pair else None
+    turned = jnp.swapaxes(chain.pair[:, 0], 1, 2)  # once, for the inner loop
 
     def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
-        top = finite_top(ahead, (-1,))
-        new = unary + best_next(chain, turned, step, ahead) - top
-        new = new if step.inside is None else jnp.where(step.inside, new, unary)
+        if chain.same_pair:
+            best = jnp.max(turned + ahead[:, :, None], axis=1)
+        else:
+            best = jnp.max(layout.pair_at(chain, step) + ahead[:, None, :], axis=2)
+        new = layout.keep_padding(step.inside, unary + best - finite_top(ahead, (-1,)), unary)
         return new, new
 
     last = chain.unary[-1]
-    _, values = scan(retreat, last, (chain.unary[:-1], transitions(chain)), reverse=True)
+    _, values = scan(retreat, last, (chain.unary[:-1], layout.transitions(chain)), reverse=True)
     return jnp.concatenate([values, last[None]])
-
-
-def best_next(chain: Chain, turned: Array | None, step: Transition, ahead: Array) -> Array:
-    """max_j pair[i, j] + ahead[j]; an unchanging potential is `turned` once, for the inner loop."""
-    if turned is not None:
-        return jnp.max(turned + ahead[:, :, None], axis=1)
-    return jnp.max(pair_at(chain, step) + ahead[:, None, :], axis=2)
 
 
 def follow_best(chain: Chain, values: Array) -> Array:
@@ -102,28 +96,28 @@ def sample(
     """`draws` independent exact samples, [draws, ..., T]: p(x_{t+1} | x_t) ~ w(x_t, .) c(.). States
     are 0 in the padding, and mean nothing where nothing is possible (log Z is -inf).
     """
-    verify_domain(domain)
-    chain, batch = lay_out(log_unary, log_pair, length)
-    uniforms = jax.random.uniform(
-        key, (chain.steps, draws, chain.unary.shape[1]), chain.unary.dtype
-    )
-    states = draw(chain, uniforms, domain)
+    layout.verify_domain(domain)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
+    shape = chain.steps, draws, chain.unary.shape[1]
+    uniforms = jax.random.uniform(key, shape, chain.unary.dtype)
+    if domain == "log":
+        states = draw_in_logs(chain, uniforms)
+    else:
+        reverse = run_reverse(chain)
+        states = layout.choose_domain(
+            domain,
+            lambda: is_safe(chain, reverse),
+            lambda: draw_scaled(chain, reverse, uniforms),
+            lambda: draw_in_logs(chain, uniforms),
+        )
+    return draws_first(chain, batch, states)
+
+
+def draws_first(chain: Chain, batch: tuple[int, ...], states: Array) -> Array:
+    """States [T, draws, B], 0 in the padding, as [draws, ..., T]."""
     if chain.inside is not None:
         states = jnp.where(chain.inside[:, None, :, 0], states, 0)
-    return jnp.moveaxis(states, 0, -1).reshape(draws, *batch, chain.steps)
-
-
-def draw(chain: Chain, uniforms: Array, domain: Domain) -> Array:
-    """[T, draws, B]."""
-    if domain == "log":
-        return draw_in_logs(chain, uniforms)
-    reverse = run_reverse(chain)
-    return choose_domain(  # type: ignore[no-any-return]
-        domain,
-        lambda: is_safe(chain, reverse),
-        lambda: draw_scaled(chain, reverse, uniforms),
-        lambda: draw_in_logs(chain, uniforms),
-    )
+    return jnp.moveaxis(states, 0, -1).reshape(-1, *batch, chain.steps)
 
 
 def draw_scaled(chain: Chain, reverse: Forward, uniforms: Array) -> Array:
@@ -161,28 +155,23 @@ def draw_forwards(
         new = choose_next(time, states, message, uniform)
         return new, new
 
-    first = choose_first(
-        jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:])), uniforms[0]
-    )
+    every = jnp.broadcast_to(messages[0], (uniforms.shape[1], *messages.shape[1:]))
+    first = choose_first(every, uniforms[0])
     _, rest = scan(advance, first, (jnp.arange(chain.steps - 1), messages[1:], uniforms[1:]))
     return jnp.concatenate([first[None], rest])
 
 
 def invert(weights: Array, uniform: Array) -> Array:
     """The first state of positive weight whose cumulative weight exceeds uniform * total."""
-    heights = cumulative(weights)
-    index = jnp.arange(weights.shape[-1]).reshape(*[1] * uniform.ndim, -1)
+    count = weights.shape[-1]
+    if count > TRIANGLE:
+        heights = jnp.cumsum(weights, axis=-1)
+    else:  # of few terms, a product with a triangle is faster
+        heights = weights @ jnp.triu(jnp.ones((count, count), weights.dtype))
+    index = jnp.arange(count).reshape(*[1] * uniform.ndim, -1)
     last = jnp.max(jnp.where(weights > 0, index, 0), axis=-1)
     reached = (heights > uniform[..., None] * heights[..., -1:]) & (weights > 0)
     return jnp.min(jnp.where(reached, index, last[..., None]), axis=-1)
-
-
-def cumulative(weights: Array) -> Array:
-    """Cumulative sums along the last axis; of few terms, faster as a product with a triangle."""
-    count = weights.shape[-1]
-    if count > TRIANGLE:
-        return jnp.cumsum(weights, axis=-1)
-    return weights @ jnp.triu(jnp.ones((count, count), weights.dtype))
 
 
 def invert_logs(logs: Array, uniform: Array) -> Array:
@@ -202,16 +191,12 @@ def kbest(
     """The k best sequences, best first: `states` [k, ..., T], `score` [k, ...], -inf if fewer."""
     if k < 1:
         raise InferenceError(f"k is at least 1, not {k}")
-    chain, batch = lay_out(log_unary, log_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
     values = best_to_go(chain)
     states, possible = enumerate_best(chain, values, k)
-    states = jnp.moveaxis(states, 1, 0)
-    if chain.inside is not None:
-        states = jnp.where(chain.inside[:, None, :, 0], states, 0)
-    scores = jnp.where(possible, score_by_time(chain, states), -inf)
-    return Decoded(
-        jnp.moveaxis(states, 0, -1).reshape(k, *batch, chain.steps), scores.reshape(k, *batch)
-    )
+    by_time = jnp.moveaxis(states, 1, 0)
+    scores = jnp.where(possible, score_by_time(chain, by_time), -inf)
+    return Decoded(draws_first(chain, batch, by_time), scores.reshape(k, *batch))
 
 
 def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
@@ -238,14 +223,13 @@ def enumerate_best(chain: Chain, values: Array, k: int) -> tuple[Array, Array]:
 def follow_from(chain: Chain, values: Array, prefix: Array, time: Array, state: Array) -> Array:
     """[T, B]: the prefix before `time`, `state` at it, and then the best of what follows."""
 
-    def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        now, ahead, given = read
-        best = first_best(pair_rows(chain, now - 1, last) + ahead)
-        new = settle(now, best, given)
-        return new, new
-
     def settle(now: Array | int, best: Array, given: Array) -> Array:
         return jnp.where(now < time, given, jnp.where(now == time, state, best))
+
+    def advance(last: Array, read: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        now, ahead, given = read
+        new = settle(now, first_best(pair_rows(chain, now - 1, last) + ahead), given)
+        return new, new
 
     start = settle(0, first_best(values[0]), prefix[0])
     _, rest = scan(advance, start, (jnp.arange(1, chain.steps), values[1:], prefix[1:]))
@@ -258,12 +242,9 @@ def departures(chain: Chain, values: Array, states: Array, after: Array) -> Arra
     pairs = pair_rows(chain, times[:-1], states[:-1])
     terms = values + jnp.concatenate([jnp.zeros_like(values[:1]), pairs])
     best = jnp.max(terms, axis=-1, keepdims=True)
-    allowed = (times > after[None])[:, :, None] & (
-        states[:, :, None] != jnp.arange(chain.states)[None, None]
-    )
-    allowed = allowed & (terms > -inf) & (best > -inf)
-    if chain.inside is not None:
-        allowed = allowed & chain.inside
+    elsewhere = states[:, :, None] != jnp.arange(chain.states)[None, None]
+    allowed = (times > after[None])[:, :, None] & elsewhere & (terms > -inf) & (best > -inf)
+    allowed = layout.keep_padding(chain.inside, allowed, False)
     return jnp.where(allowed, jnp.where(allowed, best, 0.0) - jnp.where(allowed, terms, 0.0), inf)
 
 

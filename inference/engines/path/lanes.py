@@ -3,15 +3,15 @@
 Every operation then runs along the batch, at the full width of the machine.
 """
 
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.lax import scan, stop_gradient
 
-from .domains import nothing_lost
-from .layout import Array, Chain, keep_padding, linked, start_anew, transitions
+from . import layout
+from .layout import FEW_STATES, Array, Chain, Statistics, linked
 from .scaled import finite_top, inverse, log_or_zero, pairs_are_narrow, spans_of
-from .statistics import FEW_STATES, Statistics
 
 FEWEST = 32
 
@@ -34,13 +34,8 @@ class Lanes(NamedTuple):
 
 def has_lanes(chain: Chain) -> bool:
     steps, batch, states = chain.unary.shape
-    return (
-        chain.same_pair
-        and chain.shared_pair
-        and states <= FEW_STATES
-        and batch >= FEWEST
-        and steps > 1
-    )
+    one_pair = chain.same_pair and chain.shared_pair
+    return one_pair and states <= FEW_STATES and batch >= FEWEST and steps > 1
 
 
 def turn(by_state: Array) -> Array:
@@ -50,26 +45,21 @@ def turn(by_state: Array) -> Array:
 
 def push(pair: Array, message: Array) -> Array:
     """sum_i pair[i, j] message[i, b], written out: the compiler joins it with what follows."""
-    return sum(
-        (pair[i, :, None] * message[i, None] for i in range(1, len(pair))),
-        start=pair[0, :, None] * message[0, None],
-    )
+    terms = [pair[i, :, None] * message[i, None] for i in range(len(pair))]
+    return reduce(jnp.add, terms)
 
 
 def run_forward(chain: Chain) -> Lanes:
     """a_{t+1}(j) = u_{t+1}(j) sum_i a_t(i) / |a_t| w(i, j)."""
     unary_top, pair_top = finite_top(chain.unary, (-1,)), finite_top(chain.pair, (-2, -1))
     unary, pair = turn(jnp.exp(chain.unary - unary_top)), jnp.exp(chain.pair - pair_top)[0, 0]
-    real = linked(transitions(chain))
-    inside, fresh, real = (
-        None if mask is None else turn(mask) for mask in (chain.inside, chain.fresh, real)
-    )
+    masks = chain.inside, chain.fresh, linked(layout.transitions(chain))
+    inside, fresh, real = (None if mask is None else turn(mask) for mask in masks)
 
-    def advance(
-        share: Array, read: tuple[Array, Array | None, Array | None]
-    ) -> tuple[Array, tuple[Array, Array]]:
+    def advance(share: Array, read: tuple[Array, Array | None, Array | None]) -> Any:
         unary, inside, fresh = read
-        new = start_anew(fresh, keep_padding(inside, push(pair, share) * unary, share), unary)
+        pushed = layout.keep_padding(inside, push(pair, share) * unary, share)
+        new = layout.start_anew(fresh, pushed, unary)
         return divided(new)
 
     def divided(message: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -85,24 +75,24 @@ def run_forward(chain: Chain) -> Lanes:
 
 
 def is_safe(chain: Chain, lanes: Lanes) -> Array:
-    """Whether nothing of weight was lost: (a) or (b) of domains.py."""
+    """Whether nothing of weight was lost: (a) or (b) of layout.py."""
 
     def messages_held() -> Array:
         messages = stop_gradient(lanes.shares * lanes.totals)
-        return nothing_lost(spans_of(chain, turn(lanes.unary_top), lanes.pair_top), messages)
+        return layout.nothing_lost(spans_of(chain, turn(lanes.unary_top), lanes.pair_top), messages)
 
     return pairs_are_narrow(chain, lanes.pair_top, messages_held)
 
 
-def log_partition_of(lanes: Lanes) -> Array:
+def log_partition(chain: Chain, lanes: Lanes) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
-    logs = keep_padding(lanes.inside, log_or_zero(lanes.totals) + lanes.unary_top, 0.0)
+    logs = layout.keep_padding(lanes.inside, log_or_zero(lanes.totals) + lanes.unary_top, 0.0)
     tops = jnp.broadcast_to(lanes.pair_top[0], (logs.shape[0] - 1, 1, 1))
-    tops = jnp.broadcast_to(keep_padding(lanes.linked, tops, 0.0), logs[1:].shape)
+    tops = jnp.broadcast_to(layout.keep_padding(lanes.linked, tops, 0.0), logs[1:].shape)
     return jnp.sum(logs, axis=(0, 1)) + jnp.sum(tops, axis=(0, 1))
 
 
-def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
+def statistics(chain: Chain, lanes: Lanes, with_pairs: bool) -> Statistics:
     """b_t(i) = sum_j w(i, j) u_{t+1}(j) b_{t+1}(j) / |a_{t+1}|, p(x_t = i) = a_t(i) / |a_t| b_t(i),
     p(x_t = i, x_{t+1} = j) = left_t(i) w(i, j) right_{t+1}(j), summed over t on the way.
     """
@@ -111,24 +101,19 @@ def statistics_of(lanes: Lanes, with_pairs: bool) -> Statistics:
     onward = jnp.where(lanes.shares > 0, lanes.unary * inverse(lanes.totals), 0.0)
     turned = lanes.pair.T
 
-    def retreat(
-        last: tuple[Array, Array | None], read: tuple[Array, Array, Array, Array | None]
-    ) -> tuple[tuple[Array, Array | None], Array]:
+    def retreat(last: tuple[Array, Array | None], read: Any) -> Any:
         after, sums = last
         left, onward, alive, real = read
         right = after * onward
-        here = keep_padding(real, push(turned, right), alive)
+        here = layout.keep_padding(real, push(turned, right), alive)
         if sums is not None:
-            sums = sums + left[:, None] * keep_padding(real, right, 0.0)[None]
+            sums = sums + left[:, None] * layout.keep_padding(real, right, 0.0)[None]
         return (here, sums), here
 
     end = jnp.broadcast_to(alive[-1], (states, batch))
     nothing = jnp.zeros((states, states, batch), end.dtype) if with_pairs else None
     reads = lanes.shares[:-1], onward[1:], alive[:-1], lanes.linked
     (_, sums), found = scan(retreat, (end, nothing), reads, reverse=True)
-    unary = turn(
-        keep_padding(lanes.inside, lanes.shares * jnp.concatenate([found, end[None]]), 0.0)
-    )
-    if sums is None:
-        return Statistics(unary)
-    return Statistics(unary, jnp.moveaxis(sums, -1, 0) * lanes.pair[None])
+    unary = lanes.shares * jnp.concatenate([found, end[None]])
+    counts = None if sums is None else jnp.moveaxis(sums, -1, 0) * lanes.pair[None]
+    return Statistics(turn(layout.keep_padding(lanes.inside, unary, 0.0)), counts)

@@ -8,12 +8,14 @@ of them. Inside this folder the batch is one axis, after time, but before it in 
 which are large and are read where they lie.
 """
 
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from math import exp, prod
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
 from jax.lax import dynamic_index_in_dim
 
 from ...errors import InferenceError
@@ -63,32 +65,6 @@ def lay_out(
 ) -> Laid:
     """Time first, batch axes merged into one, padding made harmless."""
     unary, pair = as_floats(log_unary, log_pair)
-    verify_shapes(unary, pair)
-    batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
-    inside = inside_of(length, batch, unary.shape[-2])
-    unary = jnp.moveaxis(
-        jnp.broadcast_to(unary, (*batch, *unary.shape[-2:])).reshape(-1, *unary.shape[-2:]), 0, 1
-    )
-    if inside is not None:
-        unary = jnp.where(inside, unary, jnp.zeros((), unary.dtype))
-    return Laid(
-        Chain(unary, pair_by_batch(pair, batch), inside, starts_of(fresh, batch, unary.shape[0])),
-        batch,
-    )
-
-
-def as_floats(*arrays: ArrayLike) -> list[Array]:
-    """All in one floating dtype: the widest among them."""
-    given = [jnp.asarray(a) for a in arrays]
-    dtype = jnp.result_type(*[a.dtype for a in given], *([] if is_floating(given) else [float]))
-    return [a.astype(dtype) for a in given]
-
-
-def is_floating(arrays: list[Array]) -> bool:
-    return any(jnp.issubdtype(a.dtype, jnp.floating) for a in arrays)
-
-
-def verify_shapes(unary: Array, pair: Array) -> None:
     if unary.ndim < 2 or 0 in unary.shape[-2:]:
         raise InferenceError(
             f"log_unary has shape {unary.shape}; it needs [..., T, K] with T and K at least 1"
@@ -103,6 +79,29 @@ def verify_shapes(unary: Array, pair: Array) -> None:
             f"({states}, {states}) or [..., {steps - 1}, {states}, {states}], "
             "or 1 for the steps if all are the same"
         )
+    batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
+    steps, states = unary.shape[-2:]
+    unary = jnp.broadcast_to(unary, (*batch, steps, states)).reshape(-1, steps, states)
+    unary = jnp.moveaxis(unary, 0, 1)
+    inside = starts = None
+    if length is not None:
+        lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
+        inside = jnp.arange(steps)[:, None, None] < lengths[None, :, None]
+        unary = jnp.where(inside, unary, jnp.zeros((), unary.dtype))
+    if fresh is not None:
+        starts = jnp.broadcast_to(jnp.asarray(fresh), (*batch, steps)).reshape(-1, steps)
+        starts = starts.T[..., None]
+    return Laid(Chain(unary, pair_by_batch(pair, batch), inside, starts), batch)
+
+
+def as_floats(*arrays: ArrayLike) -> list[Array]:
+    """All in one floating dtype: the widest among them."""
+    given = [jnp.asarray(a) for a in arrays]
+    dtype = jnp.result_type(
+        *[a.dtype for a in given],
+        *([] if any(jnp.issubdtype(a.dtype, jnp.floating) for a in given) else [float]),
+    )
+    return [a.astype(dtype) for a in given]
 
 
 def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
@@ -112,19 +111,6 @@ def pair_by_batch(pair: Array, batch: tuple[int, ...]) -> Array:
     if prod(pair.shape[:-3]) == 1:
         return pair.reshape(1, 1 if pair.ndim == 2 else pair.shape[-3], *pair.shape[-2:])
     return jnp.broadcast_to(pair, (*batch, *pair.shape[-3:])).reshape(prod(batch), *pair.shape[-3:])
-
-
-def inside_of(length: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
-    if length is None:
-        return None
-    lengths = jnp.broadcast_to(jnp.asarray(length), batch).reshape(-1)
-    return jnp.arange(steps)[:, None, None] < lengths[None, :, None]
-
-
-def starts_of(fresh: ArrayLike, batch: tuple[int, ...], steps: int) -> Array | None:
-    if fresh is None:
-        return None
-    return jnp.broadcast_to(jnp.asarray(fresh), (*batch, steps)).reshape(-1, steps).T[..., None]
 
 
 def batch_first(x: Array, batch: tuple[int, ...]) -> Array:
@@ -197,3 +183,131 @@ def keep_padding(inside: Array | None, new: Array, old: ArrayLike) -> Array:
 def start_anew(fresh: Array | None, new: Array, first: Array) -> Array:
     """The new message, and the first one of a sequence that starts here."""
     return new if fresh is None else jnp.where(fresh, first, new)
+
+
+Domain = Literal["auto", "scaled", "log", "checked"]
+WIDE, HALF, NARROW = 0.6, 0.5, 0.45
+
+
+# ---- Which arithmetic a pass runs in: scaled numbers where nothing can underflow, else logarithms
+#
+# Scaled messages lose what falls below the smallest number of the dtype. That is harmless if (a)
+# no pair potential is zero and none spans more than WIDE of the exponent range: what is lost
+# before a step can count for at most exp(range of the pair potential) times its share after it,
+# whatever the unary potentials are; it does not happen if (b) the finite potentials of a step
+# span at most NARROW of the range, and no non-zero entry of any message came below HALF of it.
+# (a) is read off the potentials; (b) off the messages, and only where (a) fails, as it does with
+# zeros in the pair potentials. Where both fail the same questions are answered in logarithms.
+# To compile both ways takes twice as long as one. The domain "checked" is for those who may ask
+# again: the scaled way alone, and NaN in place of log Z where "auto" would answer in logarithms.
+
+
+def verify_domain(domain: Domain, *, of_log_partition: bool = False) -> None:
+    known = [one for one in get_args(Domain) if one != "checked" or of_log_partition]
+    if domain not in known:
+        raise InferenceError(f"domain is one of {', '.join(known)}, not {domain!r}")
+
+
+def exponent_range(dtype: Any) -> float:
+    """-log of the smallest normal number: 87 in float32, 708 in float64."""
+    return float(-np.log(np.finfo(dtype).tiny))
+
+
+def lowest_finite(logs: Array) -> Array:
+    """The least log-weight that is not -inf (0 if none is); tops are already subtracted."""
+    return jnp.min(jnp.where(jnp.isneginf(logs), 0.0, logs), initial=0.0)
+
+
+def lowest_positive(values: Array) -> Array:
+    return jnp.min(jnp.where(values > 0, values, 1.0), initial=1.0)
+
+
+def nothing_lost(spans: Array, messages: Array) -> Array:
+    """(b): `spans` is the sum of the ranges of the finite potentials of the widest step."""
+    limit = exponent_range(messages.dtype)
+    return (spans <= NARROW * limit) & (lowest_positive(messages) >= exp(-HALF * limit))
+
+
+@custom_vmap
+def everywhere(flag: Array) -> Array:
+    """The flag; under vmap, whether all are set, so that `lax.cond` runs one branch, not both."""
+    return flag
+
+
+@everywhere.def_vmap
+def everywhere_in_batch(axis_size: int, in_batched: list[bool], flag: Array) -> tuple[Array, bool]:
+    return jnp.all(flag), False
+
+
+def choose_domain(
+    domain: Domain, safe: Callable[[], Array], scaled: Callable[[], Any], logs: Callable[[], Any]
+) -> Any:
+    """In scaled numbers if asked or `safe`, else in logarithms; log Z is the first of it."""
+    if domain == "auto":
+        return jax.lax.cond(everywhere(safe()), scaled, logs)
+    if domain == "checked":
+        (log_z, *rest), structure = jax.tree.flatten(scaled())
+        return jax.tree.unflatten(structure, [jnp.where(safe(), log_z, jnp.nan), *rest])
+    return scaled() if domain == "scaled" else logs()
+
+
+# ---- d log Z = sum_t p(x_t) d unary_t + sum_t p(x_t, x_{t+1}) d pair_t, for each sequence
+#
+# The pair marginals, T K K numbers a sequence, are never kept, but made from two sides where they
+# are used: in scaled numbers p(i, j) = left_i exp(pair_ij - top) right_j, in logarithms p(i, j) =
+# exp(left_i + pair_ij + right_j). Where all steps share a potential, their sum over the steps is
+# enough; where the batch shares it, the first is a product of matrices; where each has its own,
+# there is one exponential to take for each number, and the second is as fast, and always safe.
+
+
+class Sides(NamedTuple):
+    """[T-1, B, K] each, as scaled numbers or as logarithms."""
+
+    left: Array
+    right: Array
+    is_scaled: Array
+
+
+class Statistics(NamedTuple):
+    """`unary` [T, B, K]; of pairs `counts` [B, K, K] where steps share a potential, or `sides`."""
+
+    unary: Array
+    counts: Array | None = None
+    sides: Sides | None = None
+
+
+FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
+
+
+def sum_of_outer(left: Array, right: Array) -> Array:
+    """sum_t left[t, b, i] right[t, b, j]."""
+    if left.shape[-1] > FEW_STATES:
+        return jnp.einsum("tbi,tbj->bij", left, right)
+    return jnp.sum(left[..., :, None] * right[..., None, :], axis=0)
+
+
+def has_own_pairs(chain: Chain) -> bool:
+    """A pair potential for each step of each sequence."""
+    return not chain.same_pair and bool(chain.pair.shape[0] == chain.unary.shape[1])
+
+
+def change_by_pair(chain: Chain, sides: Sides, weights: Array, change: Array) -> Array:
+    """`weights` are exp(pair - top), and `change` has the shape of the pair potentials; [B]."""
+    if has_own_pairs(chain):
+        return change_by_logs(chain, sides, change)
+    # what the second branch computes from its arguments is not to be kept in case it is needed
+    by_logs = jax.checkpoint(change_by_logs)
+    scaled = everywhere(sides.is_scaled)
+
+    def by_products() -> Array:
+        """The batch shares the potentials of every step."""
+        moved = jnp.einsum("tbi,tij->tbj", sides.left, (weights * change)[0])
+        return jnp.sum(moved * sides.right, axis=(0, 2))
+
+    return jax.lax.cond(scaled, by_products, lambda: by_logs(chain, sides, change))  # type: ignore[no-any-return]
+
+
+def change_by_logs(chain: Chain, sides: Sides, change: Array) -> Array:
+    left, right = jnp.swapaxes(sides.left, 0, 1), jnp.swapaxes(sides.right, 0, 1)
+    marginals = jnp.exp(left[..., :, None] + masked_pair(chain) + right[..., None, :])
+    return jnp.sum(marginals * change, axis=(1, 2, 3))

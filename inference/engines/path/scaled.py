@@ -1,25 +1,16 @@
-"""Forward-backward in the real domain, rescaled at every step."""
+"""Forward-backward in the real domain, rescaled at every step, and its naive twin in logarithms."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import custom_jvp
 from jax.lax import cond, dynamic_index_in_dim, optimization_barrier, scan, stop_gradient
 
-from .domains import WIDE, exponent_range, lowest_finite, nothing_lost
-from .layout import (
-    Array,
-    Chain,
-    Transition,
-    keep_padding,
-    linked,
-    masked_pair,
-    pair_at,
-    start_anew,
-    transitions,
-)
-from .statistics import Sides, Statistics, has_own_pairs, sum_of_outer
+from ...factors.semirings import log_sum_exp
+from . import layout
+from .layout import WIDE, Array, Chain, Sides, Statistics, Transition
 
 
 class Weights(NamedTuple):
@@ -44,7 +35,7 @@ class Forward(NamedTuple):
 
 def weigh(chain: Chain) -> Weights:
     unary_top = finite_top(chain.unary, (-1,))
-    pair_top = finite_top(masked_pair(chain), (-2, -1))
+    pair_top = finite_top(layout.masked_pair(chain), (-2, -1))
     pair = jnp.exp(chain.pair - pair_top)[:, 0] if chain.same_pair else None
     turned = None if pair is None else jnp.swapaxes(pair, 1, 2)
     return Weights(jnp.exp(chain.unary - unary_top), unary_top, pair, turned, pair_top)
@@ -74,14 +65,13 @@ def weight_at(chain: Chain, weights: Weights, step: Transition) -> Array:
     """exp(pair - top) of one step, [1 or B, K, K]."""
     if weights.pair is not None:
         return weights.pair
-    return jnp.exp(
-        pair_at(chain, step) - dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
-    )
+    top = dynamic_index_in_dim(weights.pair_top, step.time, 1, keepdims=False)
+    return jnp.exp(layout.pair_at(chain, step) - top)
 
 
 def all_weights(chain: Chain, weights: Weights) -> Array:
     """exp(pair - top), [1 or B, 1 or T-1, K, K]."""
-    return jnp.exp(masked_pair(chain) - weights.pair_top)
+    return jnp.exp(layout.masked_pair(chain) - weights.pair_top)
 
 
 def push(message: Array, weight: Array) -> Array:
@@ -112,11 +102,12 @@ def run_forward(chain: Chain) -> Forward:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
         new = push(message, weight_at(chain, weights, step)) * (unary * share)
-        new = start_anew(step.fresh, keep_padding(step.inside, new, message * share), unary)
+        new = layout.keep_padding(step.inside, new, message * share)
+        new = layout.start_anew(step.fresh, new, unary)
         return new, new
 
     first = weights.unary[0]
-    _, rest = scan(advance, first, (weights.unary[1:], transitions(chain)))
+    _, rest = scan(advance, first, (weights.unary[1:], layout.transitions(chain)))
     messages = jnp.concatenate([first[None], rest])
     return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
 
@@ -128,121 +119,209 @@ def run_reverse(chain: Chain) -> Forward:
     def retreat(message: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
         unary, step = read
         share = inverse(jnp.sum(message, axis=-1, keepdims=True))
-        new = keep_padding(
-            linked(step), pull(chain, weights, step, message) * (unary * share), unary
-        )
+        pulled = pull(chain, weights, step, message) * (unary * share)
+        new = layout.keep_padding(layout.linked(step), pulled, unary)
         return new, new
 
     last = weights.unary[-1]
-    _, rest = scan(retreat, last, (weights.unary[:-1], transitions(chain)), reverse=True)
+    _, rest = scan(retreat, last, (weights.unary[:-1], layout.transitions(chain)), reverse=True)
     messages = jnp.concatenate([rest, last[None]])
     return Forward(weights, messages, jnp.sum(messages, axis=-1, keepdims=True))
 
 
-def scaled_log_partition(chain: Chain, forward: Forward) -> Array:
+def log_partition(chain: Chain, forward: Forward) -> Array:
     """log Z = sum_t log |a_t| + the tops that were taken out; [B]."""
     logs = log_or_zero(forward.totals) + forward.weights.unary_top
     pair_top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
     tops = jnp.broadcast_to(pair_top, (chain.steps - 1, *logs.shape[1:]))
-    logs, tops = (
-        keep_padding(chain.inside, logs, 0.0),
-        keep_padding(linked(transitions(chain)), tops, 0.0),
-    )
+    logs = layout.keep_padding(chain.inside, logs, 0.0)
+    tops = layout.keep_padding(layout.linked(layout.transitions(chain)), tops, 0.0)
     return jnp.sum(logs, axis=(0, 2)) + jnp.sum(tops, axis=(0, 2))
 
 
 def is_safe(chain: Chain, forward: Forward) -> Array:
-    """Whether the scaled pass lost nothing of weight: (a) or (b) of domains.py."""
+    """Whether the scaled pass lost nothing of weight: (a) or (b) of layout.py."""
     unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
 
     def messages_held() -> Array:
-        return nothing_lost(spans_of(chain, unary_top, pair_top), stop_gradient(forward.messages))
+        spans = spans_of(chain, unary_top, pair_top)
+        return layout.nothing_lost(spans, stop_gradient(forward.messages))
 
     return pairs_are_narrow(chain, pair_top, messages_held)
 
 
 def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Array]) -> Array:
     """(a), and the answer to (b) only where that fails."""
-    lowest = jnp.min(stop_gradient(masked_pair(chain) - pair_top), initial=0.0)
-    narrow = lowest >= -WIDE * exponent_range(chain.pair.dtype)
+    lowest = jnp.min(stop_gradient(layout.masked_pair(chain) - pair_top), initial=0.0)
+    narrow = lowest >= -WIDE * layout.exponent_range(chain.pair.dtype)
     return cond(narrow, lambda: jnp.array(True), otherwise)  # type: ignore[no-any-return]
 
 
 def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
     """The sum of the ranges of the finite potentials of the widest step."""
-    pair, unary = (
-        stop_gradient(masked_pair(chain) - pair_top),
-        stop_gradient(chain.unary - unary_top),
-    )
-    return -lowest_finite(pair) - lowest_finite(unary)
+    pair = stop_gradient(layout.masked_pair(chain) - pair_top)
+    unary = stop_gradient(chain.unary - unary_top)
+    return -layout.lowest_finite(pair) - layout.lowest_finite(unary)
 
 
-class Smoothed(NamedTuple):
-    """p(x_t = i) = unary[t, i]; p(x_t = i, x_{t+1} = j) = left[t, i] w_t(i, j) right[t, j]."""
-
-    unary: Array
-    left: Array
-    right: Array
-
-
-def run_backward(chain: Chain, forward: Forward) -> Smoothed:
-    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, p(x_t = i) = a_t b_t (GM14)."""
+def run_backward(chain: Chain, forward: Forward) -> tuple[Array, Array, Array]:
+    """b_t(i) = sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j) / |a_t|, p(x_t = i) = a_t b_t (GM14). With it
+    left and right: p(x_t = i, x_{t+1} = j) = left[t, i] w_t(i, j) right[t, j].
+    """
     weights, messages, totals = forward
     share = inverse(totals)
     onward = jnp.where(messages > 0, weights.unary * share, 0.0)
 
-    def retreat(
-        ahead: Array, read: tuple[Array, Array, Transition]
-    ) -> tuple[Array, tuple[Array, Array]]:
+    def retreat(ahead: Array, read: tuple[Array, Array, Transition]) -> Any:
         onward, share, step = read
         last = jnp.where(share > 0, 1.0, 0.0)
-        found = keep_padding(linked(step), pull(chain, weights, step, ahead), last)
+        found = layout.keep_padding(layout.linked(step), pull(chain, weights, step, ahead), last)
         return found * onward, (found, ahead)
 
     last = jnp.where(totals[-1] > 0, jnp.ones_like(messages[-1]), 0.0)
-    _, (found, right) = scan(
-        retreat, onward[-1], (onward[:-1], share[:-1], transitions(chain)), reverse=True
-    )
+    reads = onward[:-1], share[:-1], layout.transitions(chain)
+    _, (found, right) = scan(retreat, onward[-1], reads, reverse=True)
     unary = messages * share * jnp.concatenate([found, last[None]])
-    unary, right = (
-        keep_padding(chain.inside, unary, 0.0),
-        keep_padding(linked(transitions(chain)), right, 0.0),
-    )
-    return Smoothed(unary, (messages * share)[:-1], right)
+    unary = layout.keep_padding(chain.inside, unary, 0.0)
+    right = layout.keep_padding(layout.linked(layout.transitions(chain)), right, 0.0)
+    return unary, (messages * share)[:-1], right
 
 
-def scaled_marginals(
-    chain: Chain, forward: Forward, with_pairs: bool
-) -> tuple[Array, Array | None]:
+def marginals(chain: Chain, forward: Forward, with_pairs: bool) -> tuple[Array, Array | None]:
     """[T, B, K] and, if asked, [B, T-1, K, K]."""
-    smoothed = run_backward(chain, forward)
+    unary, left, right = run_backward(chain, forward)
     if not with_pairs:
-        return smoothed.unary, None
-    return smoothed.unary, outer(smoothed.left, smoothed.right) * all_weights(
-        chain, forward.weights
-    )
+        return unary, None
+    left, right = jnp.swapaxes(left, 0, 1), jnp.swapaxes(right, 0, 1)
+    return unary, (left[..., :, None] * right[..., None, :]) * all_weights(chain, forward.weights)
 
 
-def outer(left: Array, right: Array) -> Array:
-    """[T, B, K] twice to [B, T, K, K]."""
-    return jnp.swapaxes(left, 0, 1)[..., :, None] * jnp.swapaxes(right, 0, 1)[..., None, :]
-
-
-def scaled_statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
+def statistics(chain: Chain, forward: Forward, with_pairs: bool) -> Statistics:
     unary, left, right = run_backward(chain, forward)
     if not with_pairs:
         return Statistics(unary)
     if forward.weights.pair is not None:
-        return Statistics(unary, sum_of_outer(left, right) * forward.weights.pair)
-    if not has_own_pairs(chain):
+        return Statistics(unary, layout.sum_of_outer(left, right) * forward.weights.pair)
+    if not layout.has_own_pairs(chain):
         return Statistics(unary, sides=Sides(left, right, jnp.array(True)))
     top = jnp.swapaxes(forward.weights.pair_top[..., 0], 0, 1)
-    return Statistics(
-        unary, sides=Sides(log_or_zero(left), log_or_zero(right) - top, jnp.array(False))
-    )
+    left, right = log_or_zero(left), log_or_zero(right) - top
+    return Statistics(unary, sides=Sides(left, right, jnp.array(False)))
 
 
 def log_or_zero(values: Array) -> Array:
     """Their logarithms, minus infinity with gradient zero where they are zero."""
     alive = values > 0
     return jnp.where(alive, jnp.log(jnp.where(alive, values, 1.0)), -jnp.inf)
+
+
+# ---- the naive twin: the recursions in logarithms, for potentials of any range
+
+
+sum_out = partial(log_sum_exp, xp=jnp)
+
+
+class PairRead(NamedTuple):
+    """The messages on both sides of one transition."""
+
+    left: Array
+    right: Array
+    step: Transition
+
+
+class LogForward(NamedTuple):
+    """`messages` [T, B, K] have log-sum zero (or are dead); `totals` [T, B, 1] were subtracted."""
+
+    messages: Array
+    totals: Array
+
+
+def normalise(logs: Array) -> tuple[Array, Array]:
+    """Logs whose exponentials sum to one, and the log of that sum; dead ones stay -inf."""
+    total = sum_out(logs, (-1,))[..., None]
+    return logs - jnp.where(jnp.isneginf(total), 0.0, total), total
+
+
+def log_forward(chain: Chain) -> LogForward:
+    """log a_{t+1}(j) = log u_{t+1}(j) + log sum_i exp(log a_t(i) + log w_t(i, j))."""
+
+    def advance(message: Array, read: tuple[Array, Transition]) -> Any:
+        unary, step = read
+        pushed = unary + sum_out(message[:, :, None] + layout.pair_at(chain, step), (1,))
+        new, total = normalise(layout.start_anew(step.fresh, pushed, unary))
+        new = layout.keep_padding(step.inside, new, message)
+        return new, (new, layout.keep_padding(step.inside, total, jnp.zeros_like(total)))
+
+    first, total = normalise(chain.unary[0])
+    _, (messages, totals) = scan(advance, first, (chain.unary[1:], layout.transitions(chain)))
+    messages, totals = (
+        jnp.concatenate([first[None], messages]),
+        jnp.concatenate([total[None], totals]),
+    )
+    return LogForward(messages, totals)
+
+
+def log_domain_partition(forward: LogForward) -> Array:
+    return jnp.sum(forward.totals, axis=(0, 2))
+
+
+def log_backward(chain: Chain) -> Array:
+    """log b_t(i) = log sum_j w_t(i, j) u_{t+1}(j) b_{t+1}(j), up to a constant; [T, B, K]."""
+
+    def retreat(ahead: Array, read: tuple[Array, Transition]) -> tuple[Array, Array]:
+        unary, step = read
+        new, _ = normalise(sum_out(layout.pair_at(chain, step) + (unary + ahead)[:, None, :], (2,)))
+        new = layout.keep_padding(layout.linked(step), new, 0.0)
+        return new, new
+
+    last = jnp.zeros_like(chain.unary[-1])
+    _, messages = scan(retreat, last, (chain.unary[1:], layout.transitions(chain)), reverse=True)
+    return jnp.concatenate([messages, last[None]])
+
+
+def log_smooth(chain: Chain, forward: LogForward, backward: Array) -> Array:
+    """p(x_t = i) ~ a_t(i) b_t(i); 0 in the padding and where nothing is possible."""
+    marginals = jnp.exp(normalise(forward.messages + backward)[0])
+    return layout.keep_padding(chain.inside, marginals, 0.0)
+
+
+def log_marginals(chain: Chain, with_pairs: bool) -> tuple[Array, Array | None]:
+    """[T, B, K] and, if asked, [B, T-1, K, K]."""
+    forward, backward = log_forward(chain), log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
+    if not with_pairs:
+        return unary, None
+
+    def pair_marginal(_: None, read: PairRead) -> tuple[None, Array]:
+        logs = normalise(pair_logs(chain, read))[0]
+        found = jnp.exp(logs).reshape(-1, chain.states, chain.states)
+        real = layout.linked(read.step)
+        return None, found if real is None else jnp.where(real[:, :, None], found, 0.0)
+
+    _, pairs = scan(pair_marginal, None, pair_reads(chain, forward, backward))
+    return unary, jnp.swapaxes(pairs, 0, 1)
+
+
+def log_statistics(chain: Chain, forward: LogForward, with_pairs: bool) -> Statistics:
+    backward = log_backward(chain)
+    unary = log_smooth(chain, forward, backward)
+    if not with_pairs:
+        return Statistics(unary)
+    reads = pair_reads(chain, forward, backward)
+    _, totals = scan(lambda _, read: (None, normalise(pair_logs(chain, read))[1]), None, reads)
+    dead = layout.keep_padding(layout.linked(reads.step), jnp.isneginf(totals), True)
+    right = jnp.where(dead, -jnp.inf, reads.right - jnp.where(dead, 0.0, totals))
+    if not chain.same_pair:
+        return Statistics(unary, sides=Sides(reads.left, right, jnp.array(False)))
+    pairs = jnp.exp(reads.left[..., :, None] + chain.pair[None, :, 0] + right[..., None, :])
+    return Statistics(unary, jnp.sum(pairs, axis=0))
+
+
+def pair_reads(chain: Chain, forward: LogForward, backward: Array) -> PairRead:
+    return PairRead(forward.messages[:-1], (chain.unary + backward)[1:], layout.transitions(chain))
+
+
+def pair_logs(chain: Chain, read: PairRead) -> Array:
+    """log a_t(i) + log w_t(i, j) + log u_{t+1}(j) b_{t+1}(j), [B, K K]."""
+    logs = read.left[:, :, None] + layout.pair_at(chain, read.step) + read.right[:, None, :]
+    return logs.reshape(logs.shape[0], -1)

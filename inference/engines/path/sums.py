@@ -12,26 +12,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from . import lanes
-from .domains import Domain, choose_domain, verify_domain
-from .layout import Array, ArrayLike, Chain, batch_first, lay_out
-from .logs import log_domain_partition, log_forward, log_marginals, log_statistics
-from .scaled import (
-    all_weights,
-    is_safe,
-    run_forward,
-    scaled_log_partition,
-    scaled_marginals,
-    scaled_statistics,
-    weigh,
-)
-from .statistics import Statistics, change_by_counts, change_by_pair, change_by_unary
+from ...errors import InferenceError
+from . import lanes, layout, scaled
+from .layout import Array, ArrayLike, Chain, Domain, Statistics
+from .scaled import finite_top, log_domain_partition, log_forward, log_marginals, log_statistics
 
 Value = TypeVar("Value")
-LARGE = 2**16
-"""Numbers in the messages of all sequences from which blocks pay."""
+LARGE = 2**16  # numbers in the messages of all sequences from which blocks pay
 CACHED = 2**14
 FEWEST = 32
 
@@ -48,38 +38,31 @@ def in_blocks(answer: Callable[[Chain], Value], chain: Chain, axes: Any) -> Valu
     size = block_size(chain)
     if size is None:
         return answer(chain)
-    batch = chain.unary.shape[1]
-    pair = None if chain.shared_pair else split(chain.pair, 0, size)
-    inside, fresh = (
-        None if mask is None else split(mask, 1, size) for mask in (chain.inside, chain.fresh)
-    )
+    pair = None if chain.shared_pair else split(chain.pair, size, 0)
+    unary, inside, fresh = (split(own, size, 1) for own in (chain.unary, chain.inside, chain.fresh))
 
-    def of_block(own: tuple[Array, Array | None, Array | None, Array | None]) -> Value:
-        unary, own_pair, *masks = own
-        return answer(Chain(unary, chain.pair if own_pair is None else own_pair, *masks))
+    def of_block(own: Chain) -> Value:
+        return answer(own._replace(pair=chain.pair) if chain.shared_pair else own)
 
-    found = jax.lax.map(of_block, (split(chain.unary, 1, size), pair, inside, fresh))
-    joined: Value = jax.tree.map(lambda axis, blocks: join(blocks, axis, batch), axes, found)
+    def join(axis: int, blocks: Array) -> Array:
+        moved = jnp.moveaxis(blocks, 0, axis)
+        merged = moved.reshape(*moved.shape[:axis], -1, *moved.shape[axis + 2 :])
+        return jax.lax.slice_in_dim(merged, 0, chain.unary.shape[1], axis=axis)
+
+    found = jax.lax.map(of_block, Chain(unary, pair, inside, fresh))  # type: ignore[arg-type]
+    joined: Value = jax.tree.map(join, axes, found)
     return joined
 
 
-def split(array: Array, axis: int, size: int) -> Array:
+def split(array: Array | None, size: int, axis: int) -> Any:
     """[..., B, ...] to [blocks, ..., size, ...]; the last sequence fills up the last block."""
-    batch = array.shape[axis]
-    blocks = -(-batch // size)
-    filled = jnp.pad(
-        array,
-        [(0, blocks * size - batch if k == axis else 0) for k in range(array.ndim)],
-        mode="edge",
-    )
+    if array is None:
+        return None
+    blocks = -(-array.shape[axis] // size)
+    missing = [(0, 0)] * array.ndim
+    missing[axis] = (0, blocks * size - array.shape[axis])
     shape = (*array.shape[:axis], blocks, size, *array.shape[axis + 1 :])
-    return jnp.moveaxis(filled.reshape(shape), axis, 0)
-
-
-def join(blocks: Array, axis: int, batch: int) -> Array:
-    moved = jnp.moveaxis(blocks, 0, axis)
-    merged = moved.reshape(*moved.shape[:axis], -1, *moved.shape[axis + 2 :])
-    return jax.lax.slice_in_dim(merged, 0, batch, axis=axis)
+    return jnp.moveaxis(jnp.pad(array, missing, mode="edge").reshape(shape), axis, 0)
 
 
 class Marginals(NamedTuple):
@@ -100,8 +83,8 @@ def log_partition(
     """log sum_x exp(score(x)), [...]; -inf where nothing is possible (GM12, GM14). Of rows that
     hold several sequences, which start where `fresh` [..., T] says, the sum over these.
     """
-    verify_domain(domain, of_log_partition=True)
-    chain, batch = lay_out(log_unary, log_pair, length, fresh)
+    layout.verify_domain(domain, of_log_partition=True)
+    chain, batch = layout.lay_out(log_unary, log_pair, length, fresh)
     return log_partition_by_batch(domain, *chain).reshape(batch)
 
 
@@ -109,29 +92,31 @@ def unary_marginals(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Array:
     """p(x_t = i), [..., T, K]; 0 in the padding (GM14)."""
-    laid = lay_out(log_unary, log_pair, length)
-    return batch_first(marginals_by_batch(laid.chain, domain, with_pairs=False)[0], laid.batch)
+    laid = layout.lay_out(log_unary, log_pair, length)
+    unary, _ = marginals_by_batch(laid.chain, domain, with_pairs=False)
+    return layout.batch_first(unary, laid.batch)
 
 
 def marginals(
     log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
 ) -> Marginals:
     """p(x_t = i) and p(x_t = i, x_{t+1} = j); the second takes T K K numbers a sequence (GM14)."""
-    laid = lay_out(log_unary, log_pair, length)
+    laid = layout.lay_out(log_unary, log_pair, length)
     unary, pair = marginals_by_batch(laid.chain, domain, with_pairs=True)
-    return Marginals(batch_first(unary, laid.batch), pair.reshape(*laid.batch, *pair.shape[1:]))
+    pair = pair.reshape(*laid.batch, *pair.shape[1:])
+    return Marginals(layout.batch_first(unary, laid.batch), pair)
 
 
 def marginals_by_batch(chain: Chain, domain: Domain, with_pairs: bool) -> Any:
     """[T, B, K] and, if asked, [B, T-1, K, K]."""
-    verify_domain(domain)
+    layout.verify_domain(domain)
     if domain == "log":
         return log_marginals(chain, with_pairs)
-    forward = run_forward(chain)
-    return choose_domain(
+    forward = scaled.run_forward(chain)
+    return layout.choose_domain(
         domain,
-        lambda: is_safe(chain, forward),
-        lambda: scaled_marginals(chain, forward, with_pairs),
+        lambda: scaled.is_safe(chain, forward),
+        lambda: scaled.marginals(chain, forward, with_pairs),
         lambda: log_marginals(chain, with_pairs),
     )
 
@@ -141,17 +126,31 @@ def log_partition_by_batch(
     domain: Domain, unary: Array, pair: Array, inside: Array | None, fresh: Array | None
 ) -> Array:
     """[B]."""
-    return in_blocks(partial(log_partition_of, domain), Chain(unary, pair, inside, fresh), 0)
+    chain = Chain(unary, pair, inside, fresh)
+    found: Array = in_blocks(partial(infer_sums, domain, None), chain, 0)
+    return found
 
 
-def log_partition_of(domain: Domain, chain: Chain) -> Array:
-    def in_logs() -> Array:
-        return log_domain_partition(log_forward(chain))
+def infer_sums(domain: Domain, with_pairs: bool | None, chain: Chain) -> Any:
+    """log Z, and statistics with pairs or without; unless None is asked of them: log Z alone."""
+
+    def in_logs() -> Any:
+        forward = log_forward(chain)
+        log_z = log_domain_partition(forward)
+        return log_z if with_pairs is None else (log_z, log_statistics(chain, forward, with_pairs))
 
     if domain == "log":
         return in_logs()
-    scaled = scaled_pass(chain)
-    return choose_domain(domain, scaled.is_safe, scaled.log_partition, in_logs)  # type: ignore[no-any-return]
+    real: Any = lanes if lanes.has_lanes(chain) else scaled
+    forward = real.run_forward(chain)
+
+    def in_scaled_numbers() -> Any:
+        log_z = real.log_partition(chain, forward)
+        return log_z if with_pairs is None else (log_z, real.statistics(chain, forward, with_pairs))
+
+    return layout.choose_domain(
+        domain, lambda: real.is_safe(chain, forward), in_scaled_numbers, in_logs
+    )
 
 
 def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Array]:
@@ -159,59 +158,140 @@ def derivative(domain: Domain, primals: Any, tangents: Any) -> tuple[Array, Arra
     chain = Chain(*primals)
     by_unary, by_pair, *_ = tangents
     with_pairs = not isinstance(by_pair, SymbolicZero)
-    found = partial(log_partition_and_statistics, domain, with_pairs=with_pairs)
-    log_z, statistics = in_blocks(
-        found, chain, (0, Statistics._make((1, 0 if with_pairs else None, None)))
-    )
+    found = partial(infer_sums, domain, with_pairs)
+    axes = 0, Statistics._make((1, 0 if with_pairs else None, None))
+    log_z, statistics = in_blocks(found, chain, axes)
     change = jnp.zeros_like(log_z)
     if not isinstance(by_unary, SymbolicZero):
-        change += change_by_unary(statistics, by_unary)
+        change += jnp.sum(statistics.unary * by_unary, axis=(0, 2))
     if statistics.counts is not None:
-        change += change_by_counts(statistics.counts, by_pair)
+        change += jnp.sum(statistics.counts * by_pair[:, 0], axis=(1, 2))
     if statistics.sides is not None:
-        change += change_by_pair(chain, statistics.sides, all_weights(chain, weigh(chain)), by_pair)
+        weights = scaled.all_weights(chain, scaled.weigh(chain))
+        change += layout.change_by_pair(chain, statistics.sides, weights, by_pair)
     return log_z, change
 
 
 log_partition_by_batch.defjvp(derivative, symbolic_zeros=True)
 
 
-def log_partition_and_statistics(
-    domain: Domain, chain: Chain, with_pairs: bool
-) -> tuple[Array, Statistics]:
-    def in_logs() -> tuple[Array, Statistics]:
-        forward = log_forward(chain)
-        return log_domain_partition(forward), log_statistics(chain, forward, with_pairs)
-
-    def in_scaled_numbers() -> tuple[Array, Statistics]:
-        return scaled.log_partition(), scaled.statistics(with_pairs)
-
-    if domain == "log":
-        return in_logs()
-    scaled = scaled_pass(chain)
-    return choose_domain(domain, scaled.is_safe, in_scaled_numbers, in_logs)  # type: ignore[no-any-return]
+# ---- Numbers about a chain or two: scores of sequences, entropy, cross-entropy and divergence
 
 
-class ScaledPass(NamedTuple):
-    """What a forward pass in scaled numbers leads to."""
+def score(
+    log_unary: ArrayLike, log_pair: ArrayLike, states: ArrayLike, length: ArrayLike = None
+) -> Array:
+    """sum_t unary[t, x_t] + sum_t pair[t, x_t, x_{t+1}] of `states` [draws..., batch..., T]."""
+    laid = layout.lay_out(log_unary, log_pair, length)
+    by_time, shape = layout.states_by_time(states, laid)
+    return score_by_time(laid.chain, by_time).reshape(shape)
 
-    is_safe: Callable[[], Array]
-    log_partition: Callable[[], Array]
-    statistics: Callable[[bool], Statistics]
+
+def log_prob(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    states: ArrayLike,
+    length: ArrayLike = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """score(x) - log Z of `states` [draws..., batch..., T]; -inf of the impossible (GM13)."""
+    laid = layout.lay_out(log_unary, log_pair, length)
+    by_time, shape = layout.states_by_time(states, laid)
+    scores = score_by_time(laid.chain, by_time)
+    log_z = log_partition_by_batch(domain, *laid.chain)[None]
+    possible = jnp.broadcast_to(log_z > -jnp.inf, scores.shape) & (scores > -jnp.inf)
+    found = jnp.where(possible, scores - jnp.where(log_z > -jnp.inf, log_z, 0.0), -jnp.inf)
+    return found.reshape(shape)
 
 
-def scaled_pass(chain: Chain) -> ScaledPass:
-    """The forward pass, and what can be asked of it."""
-    if lanes.has_lanes(chain):
-        turned = lanes.run_forward(chain)
-        return ScaledPass(
-            partial(lanes.is_safe, chain, turned),
-            partial(lanes.log_partition_of, turned),
-            partial(lanes.statistics_of, turned),
+def score_by_time(chain: Chain, states: Array) -> Array:
+    """[T, draws, B] to [draws, B]."""
+    rows = jnp.arange(states.shape[2])[None, None, :]
+    unary = chain.unary[jnp.arange(chain.steps)[:, None, None], rows, states]
+    times = jnp.arange(1 if chain.same_pair else chain.steps - 1)[:, None, None]
+    columns = jnp.zeros_like(rows) if chain.shared_pair else rows
+    pair = chain.pair[columns, times, states[:-1], states[1:]]
+    if chain.inside is not None:
+        unary = jnp.where(chain.inside[:, None, :, 0], unary, 0.0)
+        pair = jnp.where(chain.inside[1:, None, :, 0], pair, 0.0)
+    return jnp.sum(unary, axis=0) + jnp.sum(pair, axis=0)
+
+
+def entropy(
+    log_unary: ArrayLike, log_pair: ArrayLike, length: ArrayLike = None, *, domain: Domain = "auto"
+) -> Array:
+    """H = log Z - E[score], [...]; 0 where nothing is possible (GM15)."""
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
+    return cross_entropy_by_batch(chain, chain, domain).reshape(batch)
+
+
+def cross_entropy(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """-E_p[log q] = log Z_q - E_p[score_q], [...]; infinity where p is and q is not possible."""
+    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
+    return cross_entropy_by_batch(chain, other, domain).reshape(batch)
+
+
+def divergence(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike = None,
+    *,
+    domain: Domain = "auto",
+) -> Array:
+    """KL(p, q) = E_p[log p - log q], [...]; infinity where p is and q is not possible."""
+    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
+    cross = cross_entropy_by_batch(chain, other, domain)
+    return (cross - cross_entropy_by_batch(chain, chain, domain)).reshape(batch)
+
+
+def lay_out_both(
+    log_unary: ArrayLike,
+    log_pair: ArrayLike,
+    other_unary: ArrayLike,
+    other_pair: ArrayLike,
+    length: ArrayLike,
+) -> tuple[Chain, Chain, tuple[int, ...]]:
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
+    other, other_batch = layout.lay_out(other_unary, other_pair, length)
+    if chain.unary.shape != other.unary.shape or batch != other_batch:
+        raise InferenceError(
+            "two chains are compared on the same variables: unary potentials "
+            f"{jnp.shape(log_unary)} and {jnp.shape(other_unary)} differ"
         )
-    forward = run_forward(chain)
-    return ScaledPass(
-        partial(is_safe, chain, forward),
-        partial(scaled_log_partition, chain, forward),
-        partial(scaled_statistics, chain, forward),
-    )
+    return chain, other, batch
+
+
+def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:
+    """log Z_q - E_p[score_q], without the tops of q's potentials: they would cost digits."""
+    pair = layout.masked_pair(other)
+    unary, pair = other.unary - finite_top(other.unary, (-1,)), pair - finite_top(pair, (-2, -1))
+    log_z = log_partition_by_batch(domain, unary, pair, other.inside, None)
+    no_unary, no_pair = jnp.isneginf(unary), jnp.isneginf(pair)
+    never = Chain(no_unary.astype(unary.dtype), no_pair.astype(pair.dtype), None)
+    finite = Chain(jnp.where(no_unary, 0.0, unary), jnp.where(no_pair, 0.0, pair), None)
+    mean, excluded = expected_sums(chain, (finite, never), domain)
+    return jnp.where(excluded > 0, jnp.inf, jnp.where(log_z > -jnp.inf, log_z, 0.0) - mean)
+
+
+def expected_sums(chain: Chain, functions: tuple[Chain, ...], domain: Domain) -> list[Array]:
+    """E[sum_t f_t(x_t) + sum_t g_t(x_t, x_{t+1})], [B], for each (f, g): a derivative of log Z."""
+    layout.verify_domain(domain)
+    shape = np.broadcast_shapes(chain.pair.shape, *[f.pair.shape for f in functions])
+    pair = jnp.broadcast_to(chain.pair, shape)
+
+    def log_z(unary: Array, pair: Array) -> Array:
+        return log_partition_by_batch(domain, unary, pair, chain.inside, chain.fresh)
+
+    _, along = jax.linearize(log_z, chain.unary, pair)
+    return [along(f.unary, jnp.broadcast_to(f.pair, shape)) for f in functions]

@@ -10,8 +10,7 @@ from jax.lax import optimization_barrier, scan
 
 from ...factors.semirings import first_max
 from ..path.layout import Array
-from ..path.logs import normalise, sum_out
-from ..path.scaled import finite_top, inverse
+from ..path.scaled import finite_top, inverse, log_or_zero, normalise, sum_out
 from .slice_plan import Scope, SliceBlock, SlicePlan, Var
 
 Logs = tuple[Array, ...]
@@ -31,10 +30,7 @@ class Algebra(NamedTuple):
 
 def settle_scaled(message: Array) -> tuple[Array, Array]:
     whole = jnp.sum(message)
-    alive = whole > 0
-    return message * inverse(whole), jnp.where(
-        alive, jnp.log(jnp.where(alive, whole, 1.0)), -jnp.inf
-    )
+    return message * inverse(whole), log_or_zero(whole)
 
 
 def settle_logs(message: Array) -> tuple[Array, Array]:
@@ -69,9 +65,7 @@ def unchanged(x: Array) -> Array:
     return x
 
 
-SCALED = Algebra(
-    jnp.exp, jnp.log, jnp.multiply, contract_scaled, lambda x, axis: jnp.sum(x, axis), settle_scaled
-)
+SCALED = Algebra(jnp.exp, jnp.log, jnp.multiply, contract_scaled, jnp.sum, settle_scaled)
 LOGS = Algebra(unchanged, unchanged, jnp.add, contract_by(log_total), log_total, settle_logs)
 MAX = Algebra(unchanged, unchanged, jnp.add, contract_by(max_total), max_total, settle_max)
 
@@ -83,19 +77,14 @@ def on_axes(logs: Array, scope: Scope, axes: Scope) -> Array:
     return jnp.transpose(logs, order).reshape(shape)
 
 
-class BlockTable(NamedTuple):
-    """`values` [kept, summed, local, born], each axis merged; `top` was taken out."""
-
-    values: Array
-    top: Array
-
-
-def table_of(plan: SlicePlan, block: SliceBlock, logs: Logs, algebra: Algebra) -> BlockTable:
-    """The product of the block's factors."""
+def table_of(
+    plan: SlicePlan, block: SliceBlock, logs: Logs, algebra: Algebra
+) -> tuple[Array, Array]:
+    """The block's factors as [kept, summed, local, born], each axis merged; and the top taken."""
     total = log_product(plan, block.table, block.factors, logs)
     top = finite_top(total, tuple(range(total.ndim)))
     shape = [prod(plan.shape(part)) for part in (block.kept, block.summed, block.local, block.born)]
-    return BlockTable(algebra.lift((total - top).reshape(shape)), top.reshape(()))
+    return algebra.lift((total - top).reshape(shape)), top.reshape(())
 
 
 def log_product(plan: SlicePlan, axes: Scope, chosen: tuple[int, ...], logs: Logs) -> Array:
@@ -105,10 +94,8 @@ def log_product(plan: SlicePlan, axes: Scope, chosen: tuple[int, ...], logs: Log
     total = jnp.zeros(plan.shape(axes), logs[0].dtype)
     numbers = sorted({v for _, v in axes})
     early = set(numbers[: len(numbers) // 2])
-    for half in (
-        tuple(v for v in axes if v[1] in early),
-        tuple(v for v in axes if v[1] not in early),
-    ):
+    for is_early in (True, False):
+        half = tuple(v for v in axes if (v[1] in early) == is_early)
         within = tuple(i for i in chosen if set(plan.scopes[i]) <= set(half))
         if len(within) > 1 and len(half) < len(axes):
             chosen = tuple(i for i in chosen if i not in within)
@@ -136,9 +123,8 @@ def apply_block(
     message = message.reshape(plan.shape(block.after))
     for i in block.touches:
         top = finite_top(logs[i], tuple(range(logs[i].ndim)))
-        message = algebra.mul(
-            message, on_axes(algebra.lift(logs[i] - top), plan.scopes[i], block.after)
-        )
+        factor = on_axes(algebra.lift(logs[i] - top), plan.scopes[i], block.after)
+        message = algebra.mul(message, factor)
         taken = taken + top.reshape(())
     return message, taken
 
@@ -155,13 +141,6 @@ def advance(plan: SlicePlan, algebra: Algebra, message: Array, logs: Logs) -> tu
     return message, taken + size
 
 
-def empty_message(plan: SlicePlan, algebra: Algebra, dtype: Any) -> Array:
-    """Before the first slice all is in state 0, which no factor sees."""
-    shape = plan.shape(plan.entry)
-    first = jnp.full(shape, -jnp.inf, dtype).reshape(-1).at[0].set(0.0).reshape(shape)
-    return algebra.lift(first)
-
-
 def run_slices(
     plan: SlicePlan, algebra: Algebra, logs: Logs, keep: bool
 ) -> tuple[Array, Array, Any]:
@@ -171,7 +150,10 @@ def run_slices(
         new, size = advance(plan, algebra, message, read)
         return new, (size, message if keep else None)
 
-    last, (sizes, messages) = scan(step, empty_message(plan, algebra, logs[0].dtype), logs)
+    # Before the first slice all is in state 0, which no factor sees.
+    shape = plan.shape(plan.entry)
+    first = jnp.full(shape, -jnp.inf, logs[0].dtype).reshape(-1).at[0].set(0.0).reshape(shape)
+    last, (sizes, messages) = scan(step, algebra.lift(first), logs)
     return last, sizes, messages
 
 
@@ -203,24 +185,23 @@ def decode(
     """
     draws = uniforms.shape[-1]
 
-    def step(
-        states: dict[Var, Array], read: tuple[Array, Logs, Array]
-    ) -> tuple[dict[Var, Array], Array]:
+    def step(states: dict[Var, Array], read: tuple[Array, Logs, Array]) -> Any:
         message, values, uniform = read
         known = {(lag - 1, v): x for (lag, v), x in states.items()}
         before = [message]
         for block in plan.blocks[:-1]:
             before.append(apply_block(plan, block, before[-1], values, algebra)[0])
-        for number, block in reversed(list(enumerate(plan.blocks))):
+        for k, block in reversed(list(enumerate(plan.blocks))):
             known |= choose_block(
-                plan, block, before[number], values, algebra, known, choose, uniform[number]
+                plan, block, before[k], values, algebra, known, choose, uniform[k]
             )
         found = jnp.stack([known[0, v] for v in range(len(plan.sizes))], axis=-1)
         return {var: known[var] for var in plan.entry}, found
 
     flat = jnp.broadcast_to(algebra.to_log(last).reshape(-1), (draws, last.size))
     first = unravel(plan, plan.entry, choose(flat, uniforms[-1, 0]))
-    return scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)[1]
+    _, states = scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)
+    return jnp.asarray(states)
 
 
 def choose_block(
@@ -234,23 +215,20 @@ def choose_block(
     uniform: Array,
 ) -> dict[Var, Array]:
     """The states of `summed` and `local`, given all that the block leaves."""
-    table = table_of(plan, block, logs, algebra).values
-    kept, rest, born = (
-        ravel(plan, part, known, uniform.shape) for part in (block.kept, block.rest, block.born)
-    )
+
+    def position(scope: Scope) -> Array:
+        """On merged axes, of the states of each draw."""
+        found = jnp.zeros(uniform.shape, int)
+        for var in scope:
+            found = found * plan.sizes[var[1]] + known[var]
+        return found
+
+    table, _ = table_of(plan, block, logs, algebra)
+    kept, rest, born = position(block.kept), position(block.rest), position(block.born)
     rows = algebra.to_log(merged(plan, block, message)[kept, :, rest])[:, :, None]
     weights = rows + algebra.to_log(table[kept, :, :, born])
-    return unravel(
-        plan, block.summed + block.local, choose(weights.reshape(len(weights), -1), uniform)
-    )
-
-
-def ravel(plan: SlicePlan, scope: Scope, known: dict[Var, Array], shape: tuple[int, ...]) -> Array:
-    """The position on merged axes of the states of each draw."""
-    position = jnp.zeros(shape, int)
-    for var in scope:
-        position = position * plan.sizes[var[1]] + known[var]
-    return position
+    chosen = choose(weights.reshape(len(weights), -1), uniform)
+    return unravel(plan, block.summed + block.local, chosen)
 
 
 def unravel(plan: SlicePlan, scope: Scope, position: Array) -> dict[Var, Array]:

@@ -7,14 +7,13 @@ away, the new ones appear at the back, and after a slice the axes stand where th
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 Var = tuple[int, int]
 Scope = tuple[Var, ...]
-TABLE = 1024
-"""Eliminations share a block while its table has at most so many entries."""
+TABLE = 1024  # eliminations share a block while its table has at most so many entries
 
 
 class SliceBlock(NamedTuple):
@@ -54,19 +53,31 @@ class SlicePlan(NamedTuple):
     @property
     def largest(self) -> Scope:
         """The axes of the largest message."""
-        return max(
-            (self.entry, *(b.after for b in self.blocks)), key=lambda scope: prod(self.shape(scope))
-        )
+        messages = (self.entry, *(block.after for block in self.blocks))
+        return max(messages, key=lambda scope: prod(self.shape(scope)))
 
 
 @lru_cache(maxsize=256)
 def plan_slice(sizes: tuple[int, ...], scopes: tuple[Scope, ...], table: int = TABLE) -> SlicePlan:
     """Axes enter in the order in which they leave, where there is such an order."""
-    entry = tuple(
-        (lag, v) for v, reach in enumerate(reaches(sizes, scopes)) for lag in range(reach, 0, -1)
-    )
+    lags = enumerate(reaches(sizes, scopes))
+    entry = tuple((lag, v) for v, reach in lags for lag in range(reach, 0, -1))
     for _ in range(2):
-        blocks = plan_blocks(sizes, scopes, entry, table)
+        oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
+        groups: list[list[Var]] = []
+        done: set[Var] = set()
+        for var in eliminations(sizes, scopes, entry, oldest):
+            joined = [*(groups[-1] if groups else []), var]
+            held = holders(scopes, joined) - (done - set(joined))
+            if groups and entries(sizes, held) <= table:
+                groups[-1] = joined
+            else:
+                groups.append([var])
+            done.add(var)
+        everyone = {(0, v) for v in range(len(sizes))}
+        unborn = everyone.difference(*(holders(scopes, group) for group in groups))
+        chained = [[], *groups] if unborn else groups
+        blocks = tuple(chain_blocks(scopes, entry, chained, tuple(sorted(unborn))))
         left = blocks[-1].after if blocks else ()
         leaving = tuple((lag + 1, v) for lag, v in left)
         if leaving == entry:
@@ -81,18 +92,6 @@ def reaches(sizes: Sequence[int], scopes: Iterable[Scope]) -> list[int]:
     for lag, v in (var for scope in scopes for var in scope):
         found[v] = max(found[v], lag)
     return found
-
-
-def plan_blocks(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], entry: Scope, table: int
-) -> tuple[SliceBlock, ...]:
-    oldest = [(reach, v) for v, reach in enumerate(reaches(sizes, scopes))]
-    groups = grouped(sizes, scopes, eliminations(sizes, scopes, entry, oldest), table)
-    everyone = {(0, v) for v in range(len(sizes))}
-    unborn = everyone.difference(*(holders(scopes, group) for group in groups))
-    return tuple(
-        chain_blocks(scopes, entry, [[], *groups] if unborn else groups, tuple(sorted(unborn)))
-    )
 
 
 def holders(scopes: Iterable[Scope], variables: Iterable[Var]) -> set[Var]:
@@ -114,34 +113,12 @@ def eliminations(
     waiting = sorted(oldest, key=lambda var: entry.index(var) if var in entry else len(entry))
     while waiting:
         held = {var: alive | (holders(scopes, [var]) - set(order)) for var in waiting}
-        best = min(waiting, key=partial(elimination_cost, sizes, held))
+        costs = {v: (entries(sizes, held[v] - {v}), entries(sizes, held[v])) for v in waiting}
+        best = min(waiting, key=costs.__getitem__)
         waiting.remove(best)
         alive = held[best] - {best}
         order.append(best)
     return order
-
-
-def elimination_cost(
-    sizes: tuple[int, ...], held: dict[Var, set[Var]], var: Var
-) -> tuple[int, int]:
-    return entries(sizes, held[var] - {var}), entries(sizes, held[var])
-
-
-def grouped(
-    sizes: tuple[int, ...], scopes: tuple[Scope, ...], order: list[Var], table: int
-) -> list[list[Var]]:
-    """Neighbours in the order share a group while the table of its factors stays small."""
-    groups: list[list[Var]] = []
-    done: set[Var] = set()
-    for var in order:
-        joined = [*(groups[-1] if groups else []), var]
-        held = holders(scopes, joined) - (done - set(joined))
-        if groups and entries(sizes, held) <= table:
-            groups[-1] = joined
-        else:
-            groups.append([var])
-        done.add(var)
-    return groups
 
 
 def chain_blocks(
@@ -164,8 +141,7 @@ def chain_blocks(
         waiting = [i for i in waiting if i not in inside and i not in touches]
         summed = tuple(v for v in axes if v in gone)
         local = tuple(v for v in group if v not in axes)
-        blocks.append(
-            SliceBlock(axes, kept, summed, rest, local, born, tuple(inside), tuple(touches))
-        )
+        parts = axes, kept, summed, rest, local, born
+        blocks.append(SliceBlock(*parts, tuple(inside), tuple(touches)))
         axes = blocks[-1].after
     return blocks

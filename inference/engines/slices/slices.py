@@ -1,34 +1,29 @@
 """Chains of slices: several variables a step, factors that reach back some steps; grids by row.
 
 A message over the variables that later factors still need moves from slice to slice, in scaled
-numbers where that is safe (domains.py). One variable of lags 0 and 1 runs as a plain chain.
+numbers where that is safe (layout.py). One variable of lags 0 and 1 runs as a plain chain.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InferenceError, MemoryLimitError
 from ...planning.plan import default_memory_limit, format_bytes
-from ..engine import Decoded
+from ..engine import Decoded, Engine, Tables
 from ..path import decode as chain_decode
-from ..path import sums
-from ..path.domains import (
-    WIDE,
-    Domain,
-    choose_domain,
-    exponent_range,
-    lowest_positive,
-    nothing_lost,
-    verify_domain,
-)
-from ..path.layout import Array, ArrayLike, as_floats
+from ..path import layout, sums
+from ..path.layout import WIDE, Array, ArrayLike, Domain
 from ..path.scaled import finite_top
 from ..tree.circuit import STATIC
+from ..tree.structure import Structure
 from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, run_slices
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
@@ -59,7 +54,7 @@ class SliceMarginals(NamedTuple):
 def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
     """log sum_x exp(sum of factors): messages over the interface, one slice at a time (GM12)."""
     checked = check_slices(slices)
-    verify_domain(domain, of_log_partition=True)
+    layout.verify_domain(domain, of_log_partition=True)
     if is_plain_chain(checked):
         return sums.log_partition(*as_chain(checked), domain=domain)
     return log_partition_of_logs(plan_of(checked), domain, padded(checked))
@@ -68,13 +63,12 @@ def log_partition(slices: Slices, *, domain: Domain = "auto") -> Array:
 def marginals(slices: Slices, *, domain: Domain = "auto") -> SliceMarginals:
     """p(x[t, v]) and the marginal of every factor: the gradient of log Z; zeros if impossible."""
     checked = check_slices(slices)
-    verify_domain(domain)
-    found = jax.grad(partial(log_partition, domain=domain))(checked)
-    count = len(slices.values)
-    given = {
-        scope[0][1]: found.values[i] for i, scope in enumerate(checked.scopes) if len(scope) == 1
-    }
-    return SliceMarginals(tuple(given[v] for v in range(len(slices.sizes))), found.values[:count])
+    layout.verify_domain(domain)
+    found = jax.grad(partial(log_partition, domain=domain))(checked).values
+    pairs = zip(checked.scopes, found, strict=True)
+    given = {scope[0][1]: own for scope, own in pairs if len(scope) == 1}
+    unary = tuple(given[v] for v in range(len(slices.sizes)))
+    return SliceMarginals(unary, found[: len(slices.values)])
 
 
 def mode(slices: Slices) -> Decoded:
@@ -90,13 +84,13 @@ def mode(slices: Slices) -> Decoded:
 def sample(key: Array, slices: Slices, *, draws: int, domain: Domain = "auto") -> Array:
     """`draws` exact samples [draws, T, variables]; they mean nothing where nothing is possible."""
     checked = check_slices(slices)
-    verify_domain(domain)
+    layout.verify_domain(domain)
     if is_plain_chain(checked):
         return chain_decode.sample(key, *as_chain(checked), draws=draws, domain=domain)[..., None]
     plan = plan_of(checked)
     blocks = max(len(in_algebra(plan, algebra).blocks) for algebra in (SCALED, LOGS))
     uniforms = jax.random.uniform(key, (checked.steps + 1, blocks, draws), checked.values[0].dtype)
-    states = choose_domain(
+    states = layout.choose_domain(
         domain,
         lambda: is_safe(plan, padded(checked)),
         lambda: decoded(checked, SCALED, chain_decode.invert_logs, uniforms),
@@ -119,19 +113,6 @@ def score(slices: Slices, states: ArrayLike) -> Array:
 
 def check_slices(slices: Slices) -> Slices:
     """The same in one dtype, with a unary factor for every variable; shapes and memory verified."""
-    verify_slices(slices)
-    single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
-    missing = [v for v in range(len(slices.sizes)) if v not in single]
-    given = as_floats(*slices.values) if slices.values else []
-    dtype = given[0].dtype if given else jnp.result_type(float)
-    zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
-    scopes = (*slices.scopes, *(((0, v),) for v in missing))
-    checked = replace(slices, scopes=scopes, values=(*given, *zeros))
-    verify_memory(checked)
-    return checked
-
-
-def verify_slices(slices: Slices) -> None:
     if slices.steps < 1 or not slices.sizes or min(slices.sizes) < 1:
         raise InferenceError(
             "slices need at least one step, one variable, and one state a variable"
@@ -149,18 +130,23 @@ def verify_slices(slices: Slices) -> None:
             raise InferenceError(
                 f"the factor on {scope} has shape {jnp.shape(values)}, needs {shape}"
             )
-
-
-def verify_memory(slices: Slices) -> None:
-    plan = plan_of(slices)
-    needed = prod(plan.shape(plan.largest)) * slices.values[0].dtype.itemsize * (slices.steps + 4)
+    single = {scope[0][1] for scope in slices.scopes if len(scope) == 1}
+    missing = [v for v in range(len(slices.sizes)) if v not in single]
+    given = layout.as_floats(*slices.values) if slices.values else []
+    dtype = given[0].dtype if given else jnp.result_type(float)
+    zeros = [jnp.zeros((slices.steps, slices.sizes[v]), dtype) for v in missing]
+    scopes = (*slices.scopes, *(((0, v),) for v in missing))
+    checked = replace(slices, scopes=scopes, values=(*given, *zeros))
+    plan = plan_of(checked)
+    needed = prod(plan.shape(plan.largest)) * checked.values[0].dtype.itemsize * (checked.steps + 4)
     if needed > default_memory_limit():
         names = ", ".join(f"x[t{-lag or ''}, {v}]" for lag, v in plan.largest[:NAMED])
         more = f" and {len(plan.largest) - NAMED} more" if len(plan.largest) > NAMED else ""
         raise MemoryLimitError(
-            f"messages on {names}{more} for {slices.steps} slices take {format_bytes(needed)}, "
+            f"messages on {names}{more} for {checked.steps} slices take {format_bytes(needed)}, "
             "more than half of the free memory; make slices narrower, or use an approximate method"
         )
+    return checked
 
 
 def is_plain_chain(slices: Slices) -> bool:
@@ -211,21 +197,20 @@ def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
         alike = jnp.stack([v.reshape(-1, size) for v in chosen if v[0].size == size])
         below = finite_top(alike, (-1,)) - jax.lax.stop_gradient(alike)
         with_zeros = with_zeros + jnp.sum(jnp.max(below, axis=-1), axis=0)
-        finite = finite + jnp.sum(
-            jnp.max(jnp.where(jnp.isposinf(below), 0.0, below), axis=-1), axis=0
-        )
+        bounded = jnp.where(jnp.isposinf(below), 0.0, below)
+        finite = finite + jnp.sum(jnp.max(bounded, axis=-1), axis=0)
     return jnp.max(with_zeros), jnp.max(finite)
 
 
 def is_safe(plan: SlicePlan, logs: Logs) -> Array:
-    """(a) of domains.py, or (b): what is lost counts for at most the factors still to come."""
+    """(a) of layout.py, or (b): what is lost counts for at most the factors still to come."""
     reach = max([1, *reaches(plan.sizes, plan.scopes)])
-    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * exponent_range(logs[0].dtype)
+    narrow = spans(plan, logs, 2)[0] * reach <= WIDE * layout.exponent_range(logs[0].dtype)
 
     def messages_held() -> Array:
         last, _, messages = run_slices(plan, SCALED, jax.lax.stop_gradient(logs), keep=True)
-        lowest = jnp.minimum(lowest_positive(messages), lowest_positive(last))
-        return nothing_lost(spans(plan, logs, 0)[1], lowest)
+        lowest = jnp.minimum(layout.lowest_positive(messages), layout.lowest_positive(last))
+        return layout.nothing_lost(spans(plan, logs, 0)[1], lowest)
 
     return jax.lax.cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
@@ -235,7 +220,7 @@ def log_partition_of_logs(plan: SlicePlan, domain: Domain, logs: Logs) -> Array:
     def total(algebra: Algebra) -> Array:
         return jnp.sum(run_slices(in_algebra(plan, algebra), algebra, logs, keep=False)[1])
 
-    return choose_domain(  # type: ignore[no-any-return]
+    return layout.choose_domain(  # type: ignore[no-any-return]
         domain, lambda: is_safe(plan, logs), lambda: total(SCALED), lambda: total(LOGS)
     )
 
@@ -254,8 +239,113 @@ def derivative(
         weight = jnp.where(log_z > -jnp.inf, jnp.ones_like(log_z), 0.0)
         return log_z, pull_back(own, algebra, logs, messages, weight)
 
-    log_z, marginals = choose_domain(
+    log_z, marginals = layout.choose_domain(
         domain, lambda: is_safe(plan, logs), lambda: found(SCALED), lambda: found(LOGS)
     )
     changed = [jnp.vdot(p, change) for p, change in zip(marginals, changes, strict=True)]
     return log_z, sum(changed, jnp.zeros_like(log_z))
+
+
+# ---- Steps among the variables: where tables reach back a few steps, a scan over slices
+#
+# Coupled and factorial chains, chains of higher order and grids: the variables of one step are a
+# slice, and a table is known by which variables of which of the last slices it is about.
+
+
+Ints = NDArray[np.intp]
+FEWEST_STEPS = 8
+WIDEST_MESSAGE = 2**12
+MOST_SCOPES = 400
+
+
+class ScopeTables(NamedTuple):
+    """The tables of a group that share a scope: which they are, and at which step each stands."""
+
+    group: int
+    scope: Scope
+    rows: Ints
+    steps: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class SliceEngine(Engine):
+    """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
+    that of the log-partition (path/layout.py).
+    """
+
+    structure: Structure
+    order: Ints
+    places: Ints
+    rows: tuple[ScopeTables, ...]
+    domain: Domain = "auto"
+
+    def log_partition(self, tables: Tables, log_evidence: Array) -> Array:
+        slices, constant = self._slices(tables, log_evidence)
+        return log_partition(slices, domain=self.domain) + constant
+
+    def in_any_range(self) -> Self:
+        return replace(self, domain="auto") if self.domain == "checked" else self
+
+    def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
+        slices, constant = self._slices(tables, log_evidence)
+        found = mode(slices)
+        return Decoded(found.states[self.places[:, 0], self.places[:, 1]], found.score + constant)
+
+    def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
+        slices, _ = self._slices(tables, log_evidence)
+        return sample(key, slices, draws=count)[:, self.places[:, 0], self.places[:, 1]]
+
+    def _slices(self, tables: Tables, log_evidence: Array) -> tuple[Slices, Array]:
+        """Evidence as a factor of every variable, and every table added at its step."""
+        steps, width = self.order.shape
+        sizes = tuple(self.structure.sizes[v] for v in self.order[0])
+        scopes: dict[Scope, Array] = {}
+        for k in range(width):
+            scopes[((0, k),)] = log_evidence[self.order[:, k], : sizes[k]]
+        for own in self.rows:
+            table = tables[own.group]
+            table = table if len(table) == 1 else table[own.rows]
+            reach = max(lag for lag, _ in own.scope)
+            if own.scope not in scopes:
+                scopes[own.scope] = jnp.zeros((steps - reach, *table.shape[1:]), log_evidence.dtype)
+            scopes[own.scope] = scopes[own.scope].at[own.steps - reach].add(table)
+        constant = jnp.zeros((), log_evidence.dtype)
+        for group, table in zip(self.structure.groups, tables, strict=True):
+            if not group.scopes.shape[1]:
+                constant = constant + jnp.sum(table)
+        return Slices(sizes, steps, tuple(scopes), tuple(scopes.values())), constant
+
+
+def find_slices(structure: Structure, steps: Ints, domain: Domain = "auto") -> SliceEngine | None:
+    """The structure as equal slices by the `steps` of the variables; None where it does not pay."""
+    count = int(steps.max()) + 1 if len(steps) else 0
+    members = [np.flatnonzero(steps == t) for t in range(count)]
+    if count < FEWEST_STEPS or len({len(own) for own in members}) != 1:
+        return None
+    order = np.stack(members)
+    sizes = np.array(structure.sizes)[order]
+    if (sizes != sizes[0]).any():
+        return None
+    places = np.empty((len(steps), 2), np.intp)
+    places[order] = np.stack(np.meshgrid(*map(np.arange, order.shape), indexing="ij"), -1)
+    rows: list[ScopeTables] = []
+    for number, group in enumerate(structure.groups):
+        if group.scopes.shape[1]:
+            rows += _tables_by_scope(number, places[group.scopes])
+    reach = max((lag for own in rows for lag, _ in own.scope), default=0)
+    message = prod(sizes[0].tolist()) ** max(reach, 1)
+    if message > WIDEST_MESSAGE or len(rows) > MOST_SCOPES or reach >= count:
+        return None
+    return SliceEngine(structure, order, places, tuple(rows), domain)
+
+
+def _tables_by_scope(group: int, places: Ints) -> Iterator[ScopeTables]:
+    """A scope has for each of the table's variables the lag, and the place in the slice."""
+    steps, within = places[..., 0], places[..., 1]
+    last = steps.max(1)
+    keys = np.stack([last[:, None] - steps, within], -1)
+    patterns, which = np.unique(keys.reshape(len(keys), -1), axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        scope = tuple((int(lag), int(place)) for lag, place in pattern.reshape(-1, 2))
+        rows = np.flatnonzero(which.reshape(-1) == k)
+        yield ScopeTables(group, scope, rows, last[rows])

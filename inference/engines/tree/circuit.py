@@ -8,6 +8,7 @@ of one tile. Sums of more terms become sums of sums.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import prod
 from typing import NamedTuple
 
@@ -118,26 +119,21 @@ def levels_of(circuit: Circuit, terms: int) -> list[list[Job]]:
     return levels
 
 
-def widths_of(circuit: Circuit, levels: list[list[Job]], terms: int) -> list[int]:
-    """Entries that each level writes."""
-
-    def width(job: Job) -> int:
-        layers = layers_of(circuit.entries(job.sum.summed), terms)
-        return circuit.entries(circuit.variables[job.sum.out]) * layers[job.layer]
-
-    return [sum([width(job) for job in level]) for level in levels]
-
-
 def choose_tile(circuit: Circuit) -> tuple[int, int]:
-    """The tile shape that should take the least time over all levels."""
-    widths = {terms: widths_of(circuit, levels_of(circuit, terms), terms) for terms in TERMS}
+    """The tile shape (terms, columns) that should take the least time over all levels."""
+    widths: dict[int, list[int]] = {terms: [] for terms in TERMS}  # entries each level writes
+    for terms, own in widths.items():
+        for level in levels_of(circuit, terms):
+            own.append(0)
+            for job in level:
+                layers = layers_of(circuit.entries(job.sum.summed), terms)
+                own[-1] += circuit.entries(circuit.variables[job.sum.out]) * layers[job.layer]
 
-    def cost(terms: int, columns: int) -> float:
+    def cost(shape: tuple[int, int]) -> float:
+        terms, columns = shape
         return sum([-(-w // columns) for w in widths[terms]]) * (TURN + TERM * terms * columns)
 
-    return min(
-        [(terms, columns) for terms in TERMS for columns in COLUMNS], key=lambda shape: cost(*shape)
-    )
+    return min(product(TERMS, COLUMNS), key=cost)
 
 
 def schedule(circuit: Circuit, first: int) -> Schedule:
@@ -157,17 +153,12 @@ def schedule(circuit: Circuit, first: int) -> Schedule:
             partial[job.sum.out] = starts[job.sum.out] = cursor
             cursor += left.shape[1]
             blocks.append((left, right))
-        for fill, parts, index in ((ZERO, lefts, 0), (ZERO, rights, 1)):
-            parts.append(
-                cut(np.concatenate([block[index] for block in blocks], axis=1), columns, fill)
-            )
+        for parts, own in zip((lefts, rights), zip(*blocks, strict=True), strict=True):
+            parts.append(cut(np.concatenate(own, axis=1), columns))
         tile_starts.append(np.arange(begin, cursor, columns, dtype=np.int32))
     empty = np.zeros((0, terms, columns), np.int32)
-    tiles = Tiles(
-        np.concatenate([empty, *lefts]),
-        np.concatenate([empty, *rights]),
-        np.concatenate([np.zeros(0, np.int32), *tile_starts]),
-    )
+    first_columns = np.concatenate([np.zeros(0, np.int32), *tile_starts])
+    tiles = Tiles(np.concatenate([empty, *lefts]), np.concatenate([empty, *rights]), first_columns)
     return Schedule(tiles, starts, cursor + columns)
 
 
@@ -200,10 +191,10 @@ def grouped(indices: Ints, terms: int) -> Ints:
     return full.reshape(groups, terms, width).transpose(1, 0, 2).reshape(terms, groups * width)
 
 
-def cut(indices: Ints, columns: int, fill: int) -> Ints:
+def cut(indices: Ints, columns: int) -> Ints:
     """(term, all columns of a level) to (tile, term, column)."""
     terms, width = indices.shape
     tiles = -(-width // columns)
-    full = np.full((terms, tiles * columns), fill, np.int32)
+    full = np.full((terms, tiles * columns), ZERO, np.int32)
     full[:, :width] = indices
     return full.reshape(terms, tiles, columns).transpose(1, 0, 2)

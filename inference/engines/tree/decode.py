@@ -14,15 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...planning.contraction import ALONE
-from ...planning.plan import Plan
+from ...planning.plan import ALONE, Plan
 from ..engine import Decoded
-from .circuit import STATIC, Ints, Schedule, Tiles, layers_of, schedule
-from .leaves import Leaves
+from .circuit import STATIC, Schedule, Tiles, layers_of, schedule
 from .lowering import Lowering
 from .numbers import Wide, power_of_two, sum_of_products
 from .passes import leaf_logs, lengthened, read, take, walk, wide_leaves
-from .structure import Structure
+from .structure import Leaves, Structure
 
 Array = Any
 Pick = Callable[[Array, Array, Array], Array]
@@ -69,15 +67,26 @@ def lower_trail(structure: Structure, leaves: Leaves, plan: Plan) -> Trail:
     up = schedule(lowering.circuit, lowering.end)
     products = products_of(lowering, up)
     roots = plan.tree.roots
+    _, terms, columns = up.tiles.left.shape
+    places = np.zeros(up.length, np.int32)
+    for i, start in enumerate(up.tiles.starts.tolist()):
+        places[start : start + columns] = i * terms * columns + np.arange(columns)
+    rows = []
+    for v, host in enumerate(leaves.hosts):
+        leaf = leaves.leaves[host]
+        after = leaf.scope[leaf.scope.index(v) + 1 :]
+        stride = int(np.prod([structure.sizes[u] for u in after], dtype=np.int64))
+        assert leaf.place is not None
+        rows.append((host, leaf.place, stride, structure.sizes[v]))
     return Trail(
         sources=leaves.sources,
         evidence=leaves.evidence,
         tiles=up.tiles,
-        terms=term_places(up),
+        terms=places,
         products=products,
         roots=np.array(roots, np.int32),
         root_places=np.array([up.starts[lowering.values[root]] for root in roots], np.int32),
-        reading=reading_of(structure, leaves),
+        reading=Reading(*np.array(rows, np.int32).reshape(-1, 4).T),
         length=up.length,
         nodes=len(plan.tree.scopes),
         depth=int(products.depth.max(initial=0)),
@@ -91,36 +100,11 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
     depths = {
         item.out: len(layers_of(circuit.entries(item.summed), terms)) for item in circuit.sums
     }
-    rows = [
-        (
-            node,
-            step.left,
-            nobody if step.right == ALONE else step.right,
-            depths[lowering.values[node]],
-        )
-        for node, step in reversed(lowering.numbered)
-    ]
-    return Products(*np.array(rows, np.int32).reshape(-1, 4).T)
-
-
-def term_places(up: Schedule) -> Ints:
-    """Where the first term of each entry is in the tiles; others follow a row apart."""
-    _, terms, columns = up.tiles.left.shape
-    places = np.zeros(up.length, np.int32)
-    for i, start in enumerate(up.tiles.starts.tolist()):
-        places[start : start + columns] = i * terms * columns + np.arange(columns)
-    return places
-
-
-def reading_of(structure: Structure, leaves: Leaves) -> Reading:
     rows = []
-    for v, host in enumerate(leaves.hosts):
-        leaf = leaves.leaves[host]
-        after = leaf.scope[leaf.scope.index(v) + 1 :]
-        stride = int(np.prod([structure.sizes[u] for u in after], dtype=np.int64))
-        assert leaf.place is not None
-        rows.append((host, leaf.place, stride, structure.sizes[v]))
-    return Reading(*np.array(rows, np.int32).reshape(-1, 4).T)
+    for node, step in reversed(lowering.numbered):
+        right = nobody if step.right == ALONE else step.right
+        rows.append((node, step.left, right, depths[lowering.values[node]]))
+    return Products(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
 def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:
@@ -141,22 +125,19 @@ def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_eviden
     leaves = wide_leaves(trail, tables, log_evidence)
     buffer: Wide = walk(trail.tiles, lengthened(leaves, trail.length), sum_of_products)
 
-    def in_proportion(left: Array, right: Array, chance: Array) -> Array:
-        return choose_term(read(buffer, left), read(buffer, right), chance)
+    def in_proportion(first: Array, second: Array, chance: Array) -> Array:
+        """The first term up to which the sum exceeds chance * total; never one that is zero."""
+        left, right = read(buffer, first), read(buffer, second)
+        exponents = left.exponent + right.exponent
+        products = left.mantissa * right.mantissa
+        weights = products * power_of_two(exponents - jnp.max(exponents), products.dtype)
+        sums = jnp.cumsum(weights)
+        last = len(weights) - 1 - jnp.argmax(weights[::-1] > 0)
+        return jnp.minimum(jnp.sum(sums <= chance * sums[-1]), last)
 
     dtype = buffer.mantissa.dtype
     chances = jax.random.uniform(key, (count, len(trail.products.node), trail.depth), dtype)
     return jax.vmap(lambda chance: descend(trail, in_proportion, chance))(chances)
-
-
-def choose_term(left: Wide, right: Wide, chance: Array) -> Array:
-    """The first term up to which the sum exceeds chance * total; never one that is zero."""
-    exponents = left.exponent + right.exponent
-    products = left.mantissa * right.mantissa
-    weights = products * power_of_two(exponents - jnp.max(exponents), products.dtype)
-    sums = jnp.cumsum(weights)
-    last = len(weights) - 1 - jnp.argmax(weights[::-1] > 0)
-    return jnp.minimum(jnp.sum(sums <= chance * sums[-1]), last)
 
 
 def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
@@ -174,10 +155,8 @@ def descend(trail: Trail, pick: Pick, chances: Array) -> Array:
             first, second = take(lefts, at), take(rights, at)
             best = pick(first, second, chance[layer])
             active = product.depth > layer
-            left, right = (
-                jnp.where(active, first[best], left),
-                jnp.where(active, second[best], right),
-            )
+            left = jnp.where(active, first[best], left)
+            right = jnp.where(active, second[best], right)
         return chosen.at[product.left].set(left).at[product.right].set(right), None
 
     start = jnp.zeros(trail.nodes + 1, jnp.int32).at[trail.roots].set(trail.root_places)

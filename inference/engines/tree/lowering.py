@@ -3,19 +3,138 @@
 That is backpropagation (GM32); a marginal is value * gradient over the root's value.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from ...factors.factor_graph import Name
-from ...planning.contraction import ALONE, Contraction
 from ...planning.orders import bits
-from ...planning.plan import Plan, plan_contraction
-from .circuit import RESERVED, ZERO, Circuit, Ints, Schedule, Variables, schedule
-from .crown import CrownBuilder, Lengths, Outputs, TreeProgram, choose_crown, crown_leaves
-from .leaves import Leaves, joined, lay_leaves
-from .structure import Structure
+from ...planning.plan import ALONE, Plan, plan_contraction
+from .circuit import ONE, RESERVED, STATIC, ZERO, Circuit, Schedule, Tiles, Variables, schedule
+from .numbers import Dense, plan_dense
+from .structure import Leaves, Structure, joined, lay_leaves
+
+# ---- What a structure is lowered to: tiles that fill the buffer, and where the answers lie in it
+#
+# The buffer holds one, zero, the leaves, then values upwards and gradients downwards. The largest
+# products and all above them, the crown, are matrix products between two walks; where there is
+# none, one walk goes up and down.
+
+
+class Outputs(Enum):
+    """What is read off: the partition alone, marginals of variables, or those of factors too."""
+
+    PARTITION = 0
+    UNARY = 1
+    ALL = 2
+
+
+class Slice(NamedTuple):
+    """An array of the crown that is read from a place in the buffer, or in the tables given."""
+
+    array: int
+    place: int
+    shape: tuple[int, ...]
+
+
+class Crown(NamedTuple):
+    """Arrays by number: read from the buffer or tables, computed in order, written at its end."""
+
+    inputs: tuple[Slice, ...]
+    tables: tuple[Slice, ...]
+    steps: tuple[Dense, ...]
+    outputs: tuple[int, ...]
+
+
+class Lengths(NamedTuple):
+    """Of the buffer: for the first walk, and after the crown for the second."""
+
+    first: int
+    second: int
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class TreeProgram:
+    """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`). Places
+    in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values` and
+    `gradients` of all entries of the tables; `unary_roots`, `value_roots` number their roots.
+    """
+
+    sources: Any
+    evidence: Any
+    up: Tiles
+    down: Tiles | None
+    roots: Any
+    unary: Any
+    unary_roots: Any
+    values: Any
+    gradients: Any
+    value_roots: Any
+    crown: Crown | None = field(metadata=STATIC)
+    lengths: Lengths = field(metadata=STATIC)
+
+
+MOST_DENSE = 28
+UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
+
+
+def crown_above(plan: Plan, limit: float) -> set[int]:
+    tree = plan.tree
+    crown: set[int] = set()
+    for i, (step, work) in enumerate(zip(tree.steps, tree.work, strict=True)):
+        if work >= limit or step.left in crown or step.right in crown:
+            crown.add(tree.leaf_count + i)
+    return crown
+
+
+class CrownBuilder:
+    """Collects the arrays of the crown; it writes to the buffer from `cursor`. Array 0 is one."""
+
+    def __init__(self, sizes: Sequence[int], cursor: int) -> None:
+        self.sizes = sizes
+        self.cursor = cursor
+        self.scopes: dict[int, Variables] = {}
+        self.unscaled: dict[int, int] = {}
+        self.inputs: list[Slice] = []
+        self.tables: list[Slice] = []
+        self.steps: list[Dense] = []
+        self.outputs: list[int] = []
+        self.read((), ONE, self.inputs)
+
+    def read(self, variables: Variables, place: int, source: list[Slice]) -> int:
+        number = len(self.scopes)
+        self.scopes[number] = variables
+        self.unscaled[number] = 0
+        source.append(Slice(number, place, self.shape(variables)))
+        return number
+
+    def multiply(self, left: int, right: int, kept: Variables) -> int:
+        number = len(self.scopes)
+        unscaled = self.unscaled[left] + self.unscaled[right] + 1
+        rescale = unscaled > UNSCALED
+        self.unscaled[number] = 0 if rescale else unscaled
+        arrays = number, left, right
+        step, self.scopes[number] = plan_dense(arrays, self.scopes, kept, self.sizes, rescale)
+        self.steps.append(step)
+        return number
+
+    def write(self, array: int) -> int:
+        place = self.cursor
+        self.outputs.append(array)
+        self.cursor += prod(self.shape(self.scopes[array]))
+        return place
+
+    def shape(self, variables: Variables) -> tuple[int, ...]:
+        return tuple([self.sizes[v] for v in variables])
+
+    def finish(self) -> Crown:
+        return Crown(tuple(self.inputs), tuple(self.tables), tuple(self.steps), tuple(self.outputs))
 
 
 def plan_structure(structure: Structure) -> tuple[Leaves, Plan]:
@@ -28,14 +147,19 @@ def lower_plan(
     structure: Structure, leaves: Leaves, plan: Plan, wanted: Outputs, dense_from: float
 ) -> TreeProgram:
     """The program of what is wanted; products of `dense_from` terms are matrix products."""
-    crown = choose_crown(plan, dense_from)
+    crown = crown_above(plan, dense_from)
+    while len(crown) > MOST_DENSE and dense_from > 0:
+        dense_from *= 2
+        crown = crown_above(plan, dense_from)
     if crown and wanted is not Outputs.ALL:
-        leaves = lay_leaves(structure, crown_leaves(plan, crown))
+        count = plan.tree.leaf_count
+        read = {child for node in crown for child in plan.tree.steps[node - count][:2]}
+        leaves = lay_leaves(structure, read & set(range(count)))  # others than the crown's
     lowering = Lowering(structure, leaves, plan, crown)
-    if wanted is not Outputs.PARTITION:
-        lowering.go_down(
-            set(leaves.hosts) if wanted is Outputs.UNARY else set(range(len(leaves.leaves)))
-        )
+    if wanted is Outputs.UNARY:
+        lowering.go_down(leaves.hosts)
+    elif wanted is Outputs.ALL:
+        lowering.go_down(range(len(leaves.leaves)))
     return finish(lowering, wanted)
 
 
@@ -44,76 +168,63 @@ class Lowering:
 
     def __init__(self, structure: Structure, leaves: Leaves, plan: Plan, crown: set[int]) -> None:
         self.sizes, self.leaves, self.plan, self.tree = structure.sizes, leaves, plan, plan.tree
-        self.scopes = [
-            tuple([number_of(plan.names[v]) for v in bits(scope)]) for scope in plan.tree.scopes
-        ]
+        names: Any = plan.names  # the numbers of the variables
+        self.scopes = [tuple([names[v] for v in bits(scope)]) for scope in plan.tree.scopes]
         for i, leaf in enumerate(leaves.leaves):
             self.scopes[i] = leaf.scope
         self.crown = crown
         self.circuit = Circuit(self.sizes)
         self.end = RESERVED + len(leaves.sources)
-        inside = [
-            (i, leaf.scope, leaf.place)
-            for i, leaf in enumerate(leaves.leaves)
-            if leaf.place is not None
-        ]
-        self.values = {i: self.circuit.place(scope, place) for i, scope, place in inside}
+        self.values: dict[int, int] = {}
+        for i, leaf in enumerate(leaves.leaves):
+            if leaf.place is not None:
+                self.values[i] = self.circuit.place(leaf.scope, leaf.place)
         self.gradients: dict[int, int] = {}
         self.value_arrays: dict[int, int] = {}
         self.gradient_arrays: dict[int, int] = {}
         self.numbered = [(self.tree.leaf_count + i, step) for i, step in enumerate(self.tree.steps)]
-        self.go_up()
+        for node, step in self.numbered:
+            if node not in self.crown:
+                left, right = self.values[step.left], self.values.get(step.right, 0)
+                self.values[node] = self.circuit.add(self.scopes[node], left, right)
         self.first = schedule(self.circuit, self.end) if crown else None
         self.builder = CrownBuilder(self.sizes, self.first.length if self.first else self.end)
         if self.first:
-            self.leave_circuit(self.first)
-            self.go_up_crown()
+            self.go_up_crown(self.first)
 
-    def go_up(self) -> None:
-        for node, step in self.numbered:
-            if node not in self.crown:
-                right = self.values[step.right] if step.right != ALONE else 0
-                self.values[node] = self.circuit.add(
-                    self.scopes[node], self.values[step.left], right
-                )
-
-    def leave_circuit(self, first: Schedule) -> None:
-        """A new circuit for the way down; it reads what the first one wrote."""
-        old = self.circuit
-        self.circuit = Circuit(self.sizes)
-        places = {node: (old.variables[t], first.starts[t]) for node, t in self.values.items()}
-        self.values = {node: self.circuit.place(*place) for node, place in places.items()}
-
-    def go_up_crown(self) -> None:
+    def go_up_crown(self, first: Schedule) -> None:
+        """A new circuit for the way down reads what the first one wrote, and the crown."""
+        old, self.circuit = self.circuit, Circuit(self.sizes)
+        for node, t in self.values.items():
+            self.values[node] = self.circuit.place(old.variables[t], first.starts[t])
         for node, step in self.numbered:
             if node in self.crown:
                 right = self.array_of(step.right) if step.right != ALONE else 0
-                self.value_arrays[node] = self.builder.multiply(
-                    self.array_of(step.left), right, self.scopes[node]
-                )
+                left = self.array_of(step.left)
+                self.value_arrays[node] = self.builder.multiply(left, right, self.scopes[node])
         for root in self.tree.roots:
             if root in self.crown:
-                self.values[root] = self.circuit.place(
-                    (), self.builder.write(self.value_arrays[root])
-                )
+                place = self.builder.write(self.value_arrays[root])
+                self.values[root] = self.circuit.place((), place)
 
     def array_of(self, node: int) -> int:
         """The value of a node of the crown, or just below it: in the buffer or the tables."""
         if node not in self.value_arrays:
-            self.value_arrays[node] = self.read_array(node)
+            if node in self.values:
+                tensor, source = self.values[node], self.builder.inputs
+                scope, place = self.circuit.variables[tensor], self.circuit.places[tensor]
+            else:
+                scope, _, start, _ = self.leaves.leaves[node]
+                assert start is not None
+                place, source = start, self.builder.tables
+            self.value_arrays[node] = self.builder.read(scope, place, source)
         return self.value_arrays[node]
 
-    def read_array(self, node: int) -> int:
-        if node in self.values:
-            tensor = self.values[node]
-            place = self.circuit.places[tensor]
-            return self.builder.read(self.circuit.variables[tensor], place, self.builder.inputs)
-        leaf = self.leaves.leaves[node]
-        assert leaf.start is not None
-        return self.builder.read(leaf.scope, leaf.start, self.builder.tables)
-
-    def go_down(self, wanted: set[int]) -> None:
-        needed = needed_nodes(self.numbered, wanted)
+    def go_down(self, wanted: Iterable[int]) -> None:
+        needed = set(wanted)
+        for node, step in self.numbered:
+            if step.left in needed or step.right in needed:
+                needed.add(node)
         for root in self.tree.roots:
             self.gradients[root] = self.gradient_arrays[root] = 0
         for node, step in reversed(self.numbered):
@@ -123,62 +234,33 @@ class Lowering:
                     self.move_down(node, child, other)
 
     def move_down(self, parent: int, child: int, other: int) -> None:
-        if parent not in self.crown:
-            self.gradients[child] = self.tensor_below(parent, child, other)
-            return
-        self.gradient_arrays[child] = below = self.array_below(parent, child, other)
-        if child not in self.crown:
-            self.gradients[child] = self.circuit.place(
-                self.builder.scopes[below], self.builder.write(below)
-            )
-
-    def tensor_below(self, parent: int, child: int, other: int) -> int:
         """The gradient above times the value beside; under a root that value alone."""
-        above = self.gradients[parent]
-        if other == ALONE:
-            return above
-        kept = self.varying(child, self.circuit.variables[above], other)
-        if above == 0 and len(kept) == len(self.scopes[other]):
-            return self.values[other]
-        return self.circuit.add(kept, above, self.values[other])
-
-    def array_below(self, parent: int, child: int, other: int) -> int:
-        above = self.gradient_arrays[parent]
-        if other == ALONE:
-            return above
-        kept = self.varying(child, self.builder.scopes[above], other)
-        if above == 0 and len(kept) == len(self.scopes[other]):
-            return self.array_of(other)
-        return self.builder.multiply(above, self.array_of(other), kept)
-
-    def varying(self, child: int, above: Variables, other: int) -> Variables:
-        """The axes along which the gradient of the child is not constant."""
-        beside = self.scopes[other] if other != ALONE else ()
-        return tuple([v for v in self.scopes[child] if v in above or v in beside])
-
-
-def number_of(name: Any) -> int:
-    number: int = name
-    return number
-
-
-def needed_nodes(numbered: list[tuple[int, Contraction]], wanted: set[int]) -> set[int]:
-    """The wanted leaves and all above them."""
-    needed = set(wanted)
-    for node, step in numbered:
-        if step.left in needed or step.right in needed:
-            needed.add(node)
-    return needed
+        dense = parent in self.crown
+        gradients = self.gradient_arrays if dense else self.gradients
+        found = above = gradients[parent]
+        if other != ALONE:
+            scope = self.builder.scopes[above] if dense else self.circuit.variables[above]
+            beside = self.array_of(other) if dense else self.values[other]
+            present = {*scope, *self.scopes[other]}  # elsewhere the gradient is constant
+            kept = tuple([v for v in self.scopes[child] if v in present])
+            if above == 0 and len(kept) == len(self.scopes[other]):
+                found = beside
+            elif dense:
+                found = self.builder.multiply(above, beside, kept)
+            else:
+                found = self.circuit.add(kept, above, beside)
+        gradients[child] = found
+        if dense and child not in self.crown:
+            place = self.builder.write(found)
+            self.gradients[child] = self.circuit.place(self.builder.scopes[found], place)
 
 
 def roots_of(lowering: Lowering) -> list[int]:
     """For each leaf the number of its root."""
-    tree = lowering.tree
-    found = {root: i for i, root in enumerate(tree.roots)}
+    found = {root: i for i, root in enumerate(lowering.tree.roots)}
     for node, step in reversed(lowering.numbered):
-        for child in step[:2]:
-            found[child] = found[node]
-    return [found[leaf] for leaf in range(tree.leaf_count)]
+        found |= dict.fromkeys(step[:2], found[node])
+    return [found[leaf] for leaf in range(lowering.tree.leaf_count)]
 
 
 def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
@@ -190,37 +272,14 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
             unary.append(lowering.circuit.add((v,), value, gradient))
     last = schedule(lowering.circuit, lowering.builder.cursor)
     first = lowering.first or last
-    leaf_roots = np.array(roots_of(lowering), np.int32)
-    leaves = lowering.leaves
+    leaves, leaf_roots = lowering.leaves, np.array(roots_of(lowering), np.int32)
     places = [last.starts[lowering.values[root]] for root in lowering.tree.roots]
-    return TreeProgram(
-        sources=leaves.sources,
-        evidence=leaves.evidence,
-        up=first.tiles,
-        down=last.tiles if lowering.first and len(last.tiles.starts) else None,
-        roots=np.array(places, np.int32),
-        unary=unary_places(lowering.sizes, [last.starts[t] for t in unary]),
-        unary_roots=leaf_roots[leaves.hosts],
-        **table_places(lowering, last, leaf_roots, wanted),
-        crown=lowering.builder.finish() if lowering.first else None,
-        lengths=Lengths(first.length, last.length),
-    )
-
-
-def unary_places(sizes: Sequence[int], starts: list[int]) -> Ints:
-    """(variable, state) to its place; zero beyond the states a variable has."""
-    places = np.full((len(starts), max(sizes, default=1)), ZERO, np.int32)
-    for v, start in enumerate(starts):
-        places[v, : sizes[v]] = np.arange(start, start + sizes[v])
-    return places
-
-
-def table_places(
-    lowering: Lowering, last: Schedule, leaf_roots: Ints, wanted: Outputs
-) -> dict[str, Ints]:
-    """For each entry of the tables, in the order given: its value, its gradient and its root."""
+    states = np.full((len(unary), max(lowering.sizes, default=1)), ZERO, np.int32)
+    for v, tensor in enumerate(unary):
+        size = lowering.sizes[v]
+        states[v, :size] = last.starts[tensor] + np.arange(size)
     values, gradients, roots = [], [], []
-    for i, leaf in enumerate(lowering.leaves.leaves):
+    for i, leaf in enumerate(leaves.leaves):
         if wanted is Outputs.ALL and leaf.start is not None:
             tensor = lowering.gradients[i]
             offsets = lowering.circuit.offsets(tensor, leaf.scope)
@@ -228,4 +287,17 @@ def table_places(
             values.append(np.arange(leaf.place, leaf.place + len(offsets)))
             gradients.append(last.starts[tensor] + offsets)
             roots.append(np.full(len(offsets), leaf_roots[i]))
-    return {"values": joined(values), "gradients": joined(gradients), "value_roots": joined(roots)}
+    return TreeProgram(
+        sources=leaves.sources,
+        evidence=leaves.evidence,
+        up=first.tiles,
+        down=last.tiles if lowering.first and len(last.tiles.starts) else None,
+        roots=np.array(places, np.int32),
+        unary=states,
+        unary_roots=leaf_roots[leaves.hosts],
+        values=joined(values),
+        gradients=joined(gradients),
+        value_roots=joined(roots),
+        crown=lowering.builder.finish() if lowering.first else None,
+        lengths=Lengths(first.length, last.length),
+    )

@@ -38,22 +38,17 @@ class FloatBits(NamedTuple):
 LAYOUTS = {4: FloatBits(jnp.int32, 23, 127), 8: FloatBits(jnp.int64, 52, 1023)}
 
 
-def layout_of(dtype: Any) -> FloatBits:
-    return LAYOUTS[jnp.dtype(dtype).itemsize]
-
-
 def power_of_two(exponent: Array, dtype: Any) -> Array:
     """2**exponent, written into the bits of a float; zero where it is too small for one."""
-    bits, fraction, bias = layout_of(dtype)
+    bits, fraction, bias = LAYOUTS[jnp.dtype(dtype).itemsize]
     return lax.bitcast_convert_type(jnp.maximum(exponent + bias, 0).astype(bits) << fraction, dtype)
 
 
 def normalised(mantissa: Array, exponent: Array) -> Wide:
     """The same number with its mantissa in [1, 2), read from the bits."""
-    bits, fraction, bias = layout_of(mantissa.dtype)
-    moved = (
-        (lax.bitcast_convert_type(lax.stop_gradient(mantissa), bits) >> fraction) - bias
-    ).astype(jnp.int32)
+    bits, fraction, bias = LAYOUTS[mantissa.dtype.itemsize]
+    raw = lax.bitcast_convert_type(lax.stop_gradient(mantissa), bits)
+    moved = ((raw >> fraction) - bias).astype(jnp.int32)
     shifted = jnp.where(mantissa > 0, exponent + moved, ZERO_EXPONENT)
     return Wide(mantissa * power_of_two(-moved, mantissa.dtype), shifted)
 
@@ -70,29 +65,24 @@ def wide_of_logs(logs: Array) -> Wide:
 def logs_of_wide(number: Wide) -> Array:
     """The logarithm; minus infinity, with gradient zero, at zero."""
     some = number.mantissa > 0
-    logs = (
-        jnp.log(jnp.where(some, number.mantissa, 1.0))
-        + number.exponent.astype(number.mantissa.dtype) * LOG_TWO
-    )
-    return jnp.where(some, logs, -jnp.inf)
+    power = number.exponent.astype(number.mantissa.dtype) * LOG_TWO
+    return jnp.where(some, jnp.log(jnp.where(some, number.mantissa, 1.0)) + power, -jnp.inf)
 
 
 def sum_of_products(left: Wide, right: Wide) -> Wide:
     """sum_k left[k] * right[k]: the terms are brought to their largest exponent."""
     products, exponents = left.mantissa * right.mantissa, left.exponent + right.exponent
     top = jnp.max(exponents, axis=0)
-    return normalised(
-        jnp.sum(products * power_of_two(exponents - top[None], products.dtype), axis=0), top
-    )
+    scaled = products * power_of_two(exponents - top[None], products.dtype)
+    return normalised(jnp.sum(scaled, axis=0), top)
 
 
 def ratio(number: Wide, other: Wide, total: Wide) -> Array:
     """number * other / total as a float, for totals at least as large; 0 / 0 is 0."""
     exponent = number.exponent + other.exponent - total.exponent
     scaled = number.mantissa * other.mantissa * power_of_two(exponent, number.mantissa.dtype)
-    return jnp.where(
-        total.mantissa > 0, scaled / jnp.where(total.mantissa > 0, total.mantissa, 1.0), 0.0
-    )
+    some = total.mantissa > 0
+    return jnp.where(some, scaled / jnp.where(some, total.mantissa, 1.0), 0.0)
 
 
 FEW = 16  # terms of a matrix below which a loop over all of them is faster than matrix products
@@ -139,18 +129,14 @@ def plan_dense(
     """The product (out, left, right) summed to the variables `kept`, and its axis order."""
     out, left, right = arrays
     one, two = scopes[left], scopes[right]
-    larger, smaller = sorted(
-        (one, two), key=lambda scope: prod([sizes[v] for v in scope]), reverse=True
-    )
+    larger, smaller = sorted((one, two), key=lambda s: -prod([sizes[v] for v in s]))
     batch = [v for v in larger if v in smaller and v in kept]
     inner = [v for v in larger if v in smaller and v not in kept]
 
     def operand(variables: Variables, other: Variables) -> tuple[Operand, list[int]]:
         alone = [v for v in variables if v not in other and v in kept]
         gone = [v for v in variables if v not in other and v not in kept]
-        summed_first = [variables.index(v) for v in (*batch, *inner, *alone, *gone)] == list(
-            range(len(variables))
-        )
+        summed_first = (*batch, *inner, *alone, *gone) == variables
         groups = (batch, inner, alone, gone) if summed_first else (batch, alone, inner, gone)
         a, b, c, d = [prod([sizes[v] for v in group]) for group in groups]
         axes = tuple([variables.index(v) for group in groups for v in group])
@@ -159,17 +145,14 @@ def plan_dense(
     first, rows = operand(one, two)
     second, columns = operand(two, one)
     result = (*batch, *rows, *columns)
-    return Dense(
-        out, left, right, first, second, tuple([sizes[v] for v in result]), rescale
-    ), result
+    shape = tuple([sizes[v] for v in result])
+    return Dense(out, left, right, first, second, shape, rescale), result
 
 
 def run_dense(step: Dense, left: Scaled, right: Scaled) -> Scaled:
     one, two = arranged(step.first, left.values), arranged(step.second, right.values)
-    first, second = (
-        ("bkm" if step.first.summed_first else "bmk"),
-        ("bkn" if step.second.summed_first else "bnk"),
-    )
+    first = "bkm" if step.first.summed_first else "bmk"
+    second = "bkn" if step.second.summed_first else "bnk"
     sizes = dict(zip(first + second, one.shape + two.shape, strict=True))
     if sizes["k"] * max(sizes["m"], sizes["n"]) < FEW:
         one, two = jnp.einsum(f"{first}->bmk", one), jnp.einsum(f"{second}->bnk", two)

@@ -15,20 +15,10 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
+from . import numbers
 from .circuit import Tiles
-from .crown import Crown, TreeProgram
-from .numbers import (
-    Scaled,
-    Wide,
-    logs_of_wide,
-    normalised,
-    ratio,
-    run_dense,
-    scaled_of_logs,
-    scaled_of_wide,
-    sum_of_products,
-    wide_of_logs,
-)
+from .lowering import Crown, TreeProgram
+from .numbers import Scaled, Wide
 
 Array = Any
 Buffer = Any
@@ -58,10 +48,8 @@ def walk(tiles: Tiles, buffer: Buffer, combine: Combine) -> Buffer:
 
     def turn(buffer: Buffer, tile: Tiles) -> tuple[Buffer, None]:
         out = combine(read(buffer, tile.left), read(buffer, tile.right))
-        written = jax.tree.map(
-            lambda x, y: lax.dynamic_update_slice(x, y, (tile.starts,)), buffer, out
-        )
-        return written, None
+        start = (tile.starts,)
+        return jax.tree.map(lambda x, y: lax.dynamic_update_slice(x, y, start), buffer, out), None
 
     return lax.scan(turn, buffer, tiles)[0]
 
@@ -121,41 +109,40 @@ def with_zero(x: Array) -> Array:
 def wide_leaves(program: Sources, tables: Array, log_evidence: Array) -> Wide:
     """The beginning of the buffer: one, zero and the leaves."""
     logs = leaf_logs(program, tables, log_evidence)
-    return wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
+    return numbers.wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
 
 
 def fill(program: TreeProgram, tables: Array, log_evidence: Array) -> Wide:
     """The buffer after all walks."""
     leaves = wide_leaves(program, tables, log_evidence)
-    buffer: Wide = walk(program.up, lengthened(leaves, program.lengths.first), sum_of_products)
+    buffer: Wide = walk(
+        program.up, lengthened(leaves, program.lengths.first), numbers.sum_of_products
+    )
     if program.crown:
         buffer = lengthened(run_crown(program.crown, buffer, tables), program.lengths.second)
-    return walk(program.down, buffer, sum_of_products) if program.down else buffer
+    return walk(program.down, buffer, numbers.sum_of_products) if program.down else buffer
 
 
 def run_crown(crown: Crown, buffer: Wide, tables: Array) -> Wide:
     """The matrix products, and the buffer with their outputs at its end."""
     arrays: dict[int, Scaled] = {}
     for array, place, shape in crown.inputs:
-        end = place + prod(shape)
-        found = Wide(
-            buffer.mantissa[place:end].reshape(shape), buffer.exponent[place:end].reshape(shape)
-        )
-        arrays[array] = scaled_of_wide(found)
+        parts = [part[place : place + prod(shape)].reshape(shape) for part in buffer]
+        arrays[array] = numbers.scaled_of_wide(Wide(*parts))
     for array, place, shape in crown.tables:
-        arrays[array] = scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
+        arrays[array] = numbers.scaled_of_logs(tables[place : place + prod(shape)].reshape(shape))
     for step in crown.steps:
-        arrays[step.out] = run_dense(step, arrays[step.left], arrays[step.right])
+        arrays[step.out] = numbers.run_dense(step, arrays[step.left], arrays[step.right])
     outputs = [arrays[array] for array in crown.outputs]
     values = jnp.concatenate([out.values.reshape(-1) for out in outputs])
     exponents = jnp.concatenate([jnp.full(out.values.size, out.exponent) for out in outputs])
-    written = normalised(values, exponents)
+    written = numbers.normalised(values, exponents)
     joined = [jnp.concatenate(parts) for parts in zip(buffer, written, strict=True)]
     return Wide(*joined)
 
 
 def log_of_roots(program: TreeProgram, buffer: Wide) -> Array:
-    return jnp.sum(logs_of_wide(read(buffer, program.roots)))
+    return jnp.sum(numbers.logs_of_wide(read(buffer, program.roots)))
 
 
 def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
@@ -165,13 +152,9 @@ def marginals_of(program: TreeProgram, buffer: Wide) -> FlatMarginals:
     totals = Wide(jnp.where(possible, roots.mantissa, 0.0), roots.exponent)
     one = Wide(jnp.ones((), buffer.mantissa.dtype), jnp.zeros((), jnp.int32))
     by_row = Wide(*[part[:, None] for part in read(totals, program.unary_roots)])
-    unary = ratio(read(buffer, program.unary), one, by_row)
-    tables = ratio(
-        read(buffer, program.values),
-        read(buffer, program.gradients),
-        read(totals, program.value_roots),
-    )
-    return FlatMarginals(unary, tables)
+    unary = numbers.ratio(read(buffer, program.unary), one, by_row)
+    values, gradients = read(buffer, program.values), read(buffer, program.gradients)
+    return FlatMarginals(unary, numbers.ratio(values, gradients, read(totals, program.value_roots)))
 
 
 class Programs(NamedTuple):
@@ -195,9 +178,8 @@ def derivative(
     programs, tables, log_evidence = primals
     _, tables_dot, evidence_dot = tangents
     fixed = isinstance(tables_dot, SymbolicZero)
-    log_z, marginals = partition_and_marginals(
-        programs.unary if fixed else programs.all, tables, log_evidence
-    )
+    program = programs.unary if fixed else programs.all
+    log_z, marginals = partition_and_marginals(program, tables, log_evidence)
     change = jnp.zeros((), log_z.dtype)
     if not isinstance(evidence_dot, SymbolicZero):
         change += jnp.vdot(marginals.unary, evidence_dot)
@@ -209,10 +191,6 @@ def derivative(
 log_partition.defjvp(derivative, symbolic_zeros=True)
 
 
-def plain_partition(program: TreeProgram, tables: Array, log_evidence: Array) -> Array:
-    return log_of_roots(program, fill(program, tables, log_evidence))
-
-
 def plain_marginals(
     program: TreeProgram, tables: Array, log_evidence: Array
 ) -> tuple[Array, FlatMarginals]:
@@ -220,7 +198,7 @@ def plain_marginals(
     return log_of_roots(program, buffer), marginals_of(program, buffer)
 
 
-partition_in_turn = in_turn(plain_partition)
+partition_in_turn = in_turn(lambda program, *given: log_of_roots(program, fill(program, *given)))
 marginals_in_turn = in_turn(plain_marginals)
 
 

@@ -1,6 +1,6 @@
 """What is compiled: sizes and scopes, no numbers; tables are an array per group of factors."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InferenceError
-from ...factors.factor_graph import FactorGraph, Floats, Given, check_evidence
+from .circuit import RESERVED, Ints, Variables
 
 Array = Any
 
@@ -40,9 +40,8 @@ class Structure:
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each group's array: factors first, then the states of their variables."""
-        return tuple(
-            [(len(g.scopes), *[self.sizes[v] for v in first_scope(g)]) for g in self.groups]
-        )
+        firsts = [(len(group.scopes), group.scopes[0].tolist()) for group in self.groups]
+        return tuple([(count, *[self.sizes[v] for v in first]) for count, first in firsts])
 
     @cached_property
     def most_states(self) -> int:
@@ -65,11 +64,6 @@ class Structure:
         return tuple(places)
 
 
-def first_scope(group: FactorGroup) -> list[int]:
-    scope: list[int] = group.scopes[0].tolist()
-    return scope
-
-
 def verify_structure(structure: Structure) -> None:
     sizes = np.array(structure.sizes, dtype=np.intp)
     if (sizes < 1).any():
@@ -79,66 +73,105 @@ def verify_structure(structure: Structure) -> None:
     for number, group in enumerate(structure.groups):
         scopes = group.scopes
         if scopes.ndim != 2 or len(scopes) == 0:
-            raise InferenceError(
-                f"group {number}: scopes need the shape (factors, axes) and at least one factor"
-            )
+            needed = "scopes need the shape (factors, axes) and at least one factor"
+            raise InferenceError(f"group {number}: {needed}")
         if scopes.size and not (scopes.min() >= 0 and scopes.max() < len(sizes)):
             raise InferenceError(f"group {number} names variables beyond 0 to {len(sizes) - 1}")
         if (sizes[scopes] != sizes[scopes[0]]).any():
-            raise InferenceError(
-                f"group {number} holds factors of different shapes; make a group of each shape"
-            )
+            many = "holds factors of different shapes; make a group of each shape"
+            raise InferenceError(f"group {number} {many}")
         twice = (np.diff(np.sort(scopes, axis=1), axis=1) == 0).any(axis=1)
         if twice.any():
             first = scopes[np.argmax(twice)].tolist()
-            raise InferenceError(
-                f"group {number}: {first} names a variable twice; take the diagonal first"
-            )
+            twofold = f"{first} names a variable twice; take the diagonal first"
+            raise InferenceError(f"group {number}: {twofold}")
 
 
-class Grouped(NamedTuple):
-    """A factor graph by numbers: variable i is `names[i]`, factor j the (group, row) `rows[j]`."""
-
-    structure: Structure
-    tables: tuple[Floats, ...]
-    names: tuple[Any, ...]
-    rows: tuple[tuple[int, int], ...]
+HOST_ENTRIES = 1024
 
 
-def group_factors(graph: FactorGraph) -> Grouped:
-    """Factors of one shape together, in the order of their first."""
-    number = {name: i for i, name in enumerate(graph.sizes)}
-    members: dict[tuple[int, ...], list[int]] = {}
-    for i, factor in enumerate(graph.factors):
-        members.setdefault(factor.log_values.shape, []).append(i)
-    factors = graph.factors
-    scopes = [
-        [[number[v] for v in factors[i].variables] for i in inside] for inside in members.values()
-    ]
-    groups = [FactorGroup(np.array(rows, dtype=np.intp).reshape(len(rows), -1)) for rows in scopes]
-    tables = tuple(
-        [
-            np.stack([np.asarray(factors[i].log_values, np.float64) for i in g])
-            for g in members.values()
-        ]
-    )
-    rows = {
-        i: (g, row) for g, inside in enumerate(members.values()) for row, i in enumerate(inside)
-    }
-    structure = Structure(tuple(graph.sizes.values()), tuple(groups))
-    return Grouped(
-        structure, tables, tuple(graph.sizes), tuple([rows[i] for i in range(len(rows))])
-    )
+# ---- Where tables and evidence enter: tables are leaves, evidence joins a variable's smallest one
+#
+# A variable without a small table gets a leaf of its own. Leaves with evidence (hosts) lie first.
 
 
-def log_evidence_of(sizes: Mapping[Any, int], given: Given = None) -> Floats:
-    """One row of log-likelihoods for each variable, padded with zeros to the most states."""
-    rows = np.zeros((len(sizes), max(sizes.values(), default=1)))
-    evidence = check_evidence(sizes, given)
-    number = {name: i for i, name in enumerate(sizes)}
-    with np.errstate(divide="ignore"):
-        for name, state in evidence.hard.items():
-            rows[number[name], : sizes[name]] = np.log(np.arange(sizes[name]) == state)
-        for name, likelihood in evidence.soft.items():
-            rows[number[name], : sizes[name]] = np.log(likelihood)
-    return rows
+class Leaf(NamedTuple):
+    """A table at `place` in the buffer and at `start` in the arrays given (None: all ones)."""
+
+    scope: Variables
+    place: int | None
+    start: int | None
+    takes: tuple[int, ...]
+
+
+class Leaves(NamedTuple):
+    """`leaves[i]` is factor i, then come leaves of evidence alone; `hosts[v]` takes the evidence of
+    v; `sources` of all entries among the tables (a last zero), `evidence` of those that take it.
+    """
+
+    leaves: list[Leaf]
+    hosts: list[int]
+    sources: Ints
+    evidence: Ints
+
+
+def lay_leaves(structure: Structure, outside: Collection[int] = ()) -> Leaves:
+    """Hosts first, then the other tables, but for those that are to stay outside the buffer."""
+    hosts = find_hosts(structure)
+    takes: dict[int, list[int]] = {}
+    for v, host in enumerate(hosts):
+        takes.setdefault(host, []).append(v)
+    count = len(structure.factors)
+    rest = [i for i in range(count) if i not in takes and i not in outside]
+    kept_out = [i for i in range(count) if i not in takes and i in outside]
+    leaves: dict[int, Leaf] = {}
+    sources = []
+    place = RESERVED
+    zero = structure.entries
+    for i in [*takes, *rest]:
+        taken = tuple(takes.get(i, ()))
+        scope, start = structure.factors[i] if i < count else (taken, None)
+        entries = prod([structure.sizes[v] for v in scope])
+        leaves[i] = Leaf(scope, place, start, taken)
+        sources.append(np.full(entries, zero) if start is None else start + np.arange(entries))
+        place += entries
+    for i in kept_out:
+        leaves[i] = Leaf(structure.factors[i].scope, None, structure.factors[i].start, ())
+    ordered = [leaves[i] for i in range(len(leaves))]
+    evidence = evidence_sources(structure, [leaves[i] for i in takes])
+    return Leaves(ordered, hosts, joined(sources), evidence)
+
+
+def find_hosts(structure: Structure) -> list[int]:
+    """The smallest table that has the variable; a new leaf where none is small."""
+    hosts = [-1] * len(structure.sizes)
+    entries = [prod([structure.sizes[v] for v in f.scope]) for f in structure.factors]
+    for i in sorted(range(len(entries)), key=entries.__getitem__):
+        if entries[i] <= HOST_ENTRIES:
+            for v in structure.factors[i].scope:
+                hosts[v] = i if hosts[v] < 0 else hosts[v]
+    new = len(entries)
+    for v, host in enumerate(hosts):
+        if host < 0:
+            hosts[v] = new
+            new += 1
+    return hosts
+
+
+def evidence_sources(structure: Structure, hosting: list[Leaf]) -> Ints:
+    """Row j: where entries of hosts find the evidence of their j-th variable, else a zero."""
+    none = len(structure.sizes) * structure.most_states
+    rows = max([len(leaf.takes) for leaf in hosting], default=0)
+    blocks = []
+    for leaf in hosting:
+        shape = [structure.sizes[v] for v in leaf.scope]
+        states = np.indices(shape, dtype=np.int32).reshape(len(shape), -1)
+        block = np.full((rows, states.shape[1]), none, np.int32)
+        for j, v in enumerate(leaf.takes):
+            block[j] = v * structure.most_states + states[leaf.scope.index(v)]
+        blocks.append(block)
+    return np.concatenate([np.zeros((rows, 0), np.int32), *blocks], axis=1)
+
+
+def joined(parts: Sequence[NDArray[Any]]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int32), *parts]).astype(np.int32)
