@@ -111,9 +111,6 @@ def add_function(
     functions.add_row(row.replace(jumps=jumps, kinks=kinks))
 
 
-# ---- what is verified
-
-
 def _verify_name(name: str) -> None:
     from dpc.dsl.library.bodies.source import helpers
 
@@ -209,9 +206,6 @@ def _verify_claims(constructor: Any, domain: str, reparametrised: bool) -> None:
             f"draws of {constructor.__name__} have values that can be listed: its class needs "
             "`has_enumerate_support = True` and `enumerate_support`"
         )
-
-
-# ---- where code for a fact goes
 
 
 def _register(

@@ -33,9 +33,6 @@ QUOTES = "'\""
 OPTION_NAMES = {"params": "set", "start": "set"}
 
 
-# ---- options
-
-
 def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
     """Each row: names and metavar, kind, help, and a default where it is not None.
 
@@ -256,9 +253,6 @@ def _value(text: str) -> Any:
         except json.JSONDecodeError:
             return [item.strip() for item in text[1:-1].split(",")]
     return set(text.split("|")) if "|" in text else text
-
-
-# ---- answers
 
 
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:

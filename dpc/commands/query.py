@@ -5,7 +5,7 @@ import sys
 
 from dpc.commands import inputs
 from dpc.exits import NOT_CONVERGED, OK, UsageError
-from dpc.finite.approximation import METHODS
+from dpc.finite.answers import METHODS
 
 # What is passed on to `Model.query` under the same name.
 OPTIONS = (

@@ -1,18 +1,101 @@
 """One array: of the declared shape, positions for labels, within bounds and constraints."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpc.dsl.graph import core as c
+from dpc.dsl.graph.evaluate import Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Int, Real
 
 from .collect import declaration
-from .constraints import CONSTRAINTS, TOLERANCE
-from .defaults import evaluate_default
 from .dims import GivenVariable, Resolved, indexed_dim
-from .errors import did_you_mean_label, quoted
+from .errors import did_you_mean_label, problem, quoted
 from .kinds import typed_values
-from .raw import Array, Origin, RawVariable, first_true, show_sizes
+from .raw import Array, Mask, Origin, RawVariable, first_true, show_sizes
+
+# ---- what constrained arrays must satisfy, within a tolerance: one row for each constraint
+
+
+TOLERANCE = 1e-6
+
+
+def _sums_to_one(x: Array) -> Mask:
+    return np.asarray((np.abs(x.sum(-1) - 1) <= TOLERANCE) & (x >= -TOLERANCE).all(-1))
+
+
+def _increases(x: Array) -> Mask:
+    return np.asarray((np.diff(x) > 0).all(-1))
+
+
+def _increases_above_zero(x: Array) -> Mask:
+    return _increases(x) & (x > 0).all(-1)
+
+
+def _has_length_one(x: Array) -> Mask:
+    return np.asarray(np.abs(np.sqrt((x**2).sum(-1)) - 1) <= TOLERANCE)
+
+
+def _is_triangular(x: Array) -> Mask:
+    above = np.abs(np.triu(x, 1)).max((-2, -1), initial=0)
+    return np.asarray((above <= TOLERANCE) & (_diagonal(x) > 0).all(-1))
+
+
+def _is_triangular_with_unit_rows(x: Array) -> Mask:
+    return _is_triangular(x) & _has_length_one(x).all(-1)
+
+
+def _is_positive_definite(x: Array) -> Mask:
+    scale = np.maximum(1, np.abs(x).max((-2, -1), initial=0))
+    finite = np.isfinite(scale)
+    tame = np.where(finite[..., None, None], x, 0)
+    skew = np.abs(tame - np.swapaxes(tame, -1, -2)).max((-2, -1), initial=0)
+    return np.asarray(finite & (skew <= TOLERANCE * scale) & (np.linalg.eigvalsh(tame) > 0).all(-1))
+
+
+def _is_correlation(x: Array) -> Mask:
+    return np.asarray(_is_positive_definite(x) & (np.abs(_diagonal(x) - 1) <= TOLERANCE).all(-1))
+
+
+def _diagonal(x: Array) -> Array:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+# In words, and asked of arrays with leading axes, for each of which the test answers.
+CONSTRAINTS: dict[str, tuple[str, Callable[[Array], Mask]]] = {
+    "simplex": ("not negative, with sum 1", _sums_to_one),
+    "ordered": ("in increasing order", _increases),
+    "positive_ordered": ("positive and in increasing order", _increases_above_zero),
+    "unit_vector": ("of length 1", _has_length_one),
+    "cholesky": ("lower triangular with a positive diagonal", _is_triangular),
+    "corr_cholesky": ("lower triangular with rows of length 1", _is_triangular_with_unit_rows),
+    "covariance": ("symmetric and positive definite", _is_positive_definite),
+    "correlation": ("symmetric and positive definite with ones on the diagonal", _is_correlation),
+}
+
+
+# ---- values of constant expressions in declarations: `data x[D] : real = [1, 2, 3]`
+
+
+def is_plain(core: c.Core) -> bool:
+    """What depends on data or calls a function of the program needs the compiled program."""
+    return not any(isinstance(part, c.Ref | c.CallFn) for part in c.walk(core))
+
+
+def evaluate_default(node: Node, sizes: dict[str, int]) -> Array:
+    """The default of a node in its declared shape: a scalar fills it, an array has it already."""
+    assert node.default is not None
+    evaluator = Evaluator({}, Sizes(sizes), {})
+    shape = tuple(map(evaluator.sizes.of, node.type.shape))
+    try:
+        with np.errstate(all="ignore"):
+            value = evaluator.value(node.default, ())
+    except (NeedsJax, KeyError):
+        message = f"the value of `{node.name}` in the model is not a plain constant"
+        help = f"give `{node.name}` with the data"
+        raise problem(node.name, message, help, node.source.path) from None
+    return np.full(shape, value) if value.ndim == 0 else value
 
 
 def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Array | None:

@@ -107,8 +107,6 @@ class _Claims:
             message = f"`{self.dim}` has {members}, but the model needs at least {least}"
             self.report.add(self.dim.name, message, f"its size comes from {size.why}")
 
-    # ---- labels
-
     def labels(self) -> DimLabels | None:
         claims = list(self._label_claims())
         for claim in claims:
@@ -195,8 +193,6 @@ class _Claims:
             self.report.add(name, message, help, own.variable.origin.whole())
         labels = sorted({label for values in texts.values() for label in values.flat})
         return DimLabels(tuple(labels), f"the labels of {_names(texts)}")
-
-    # ---- sizes
 
     def size(self, sizes: Mapping[str, int], labels: DimLabels | None) -> DimSize | None:
         claims = list(self._size_claims(sizes, labels))

@@ -98,9 +98,6 @@ def _as_program(network: Network, path: str) -> dict[str, bytes]:
     return files
 
 
-# ---- a model as a network
-
-
 _PROPERTY = "# property "
 
 
@@ -193,8 +190,6 @@ class _ProgramWriter:
     def _dim(self, variable: str) -> str:
         return quote_name(self.dims[self.network.by_name[variable].states])
 
-    # ---- tables as data
-
     def _declared(self, apart: bool) -> Iterator[tuple[str, str]]:
         for table in self.network.tables if apart else ():
             name = self._array_name(table)
@@ -210,8 +205,6 @@ class _ProgramWriter:
         while name in self.taken:
             name += "_"
         return name
-
-    # ---- statements
 
     def _statements(self, apart: bool) -> Iterator[str]:
         if not self.network.is_bayesian:

@@ -20,11 +20,10 @@ from dpc.dsl.record import NOTHING, Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 from ..data import bind_data
-from ..data.defaults import evaluate_default, is_plain
+from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
-from .expand import NotTabular
-from .ground import Ground, TermGroup, check_size, each_table
-from .terms import FiniteTerm, Tabulator
+from .ground import FiniteTerm, Ground, Tabulator, TermGroup, check_size, each_table
+from .slots import NotTabular
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -103,9 +102,6 @@ def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
     return Evaluator(known.arrays, Sizes(known.sizes), functions)
 
 
-# ---- what matters
-
-
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
     """Draws and factors, but for open continuous draws that nothing depends on."""
     kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
@@ -141,9 +137,6 @@ def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) ->
             raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
 
 
-# ---- names and labels
-
-
 def element_names(
     node: Node, shape: tuple[int, ...], labels: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
@@ -168,9 +161,6 @@ def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
         return labels or tuple(map(str, range(Sizes(known.sizes).of(dim))))
     low, high = node.type.bounds
     return tuple(str(value) for value in range(int(low), int(high) + 1))
-
-
-# ---- tables
 
 
 def tables_of_terms(
@@ -210,9 +200,6 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
     return factors
 
 
-# ---- ready for questions
-
-
 Values = Mapping[str, Any]
 
 
@@ -243,7 +230,7 @@ def tabulate(
         """Tables that NumPy alone does not evaluate are compiled, in double precision."""
         import jax
 
-        from .tables import tables_once
+        from .finite import tables_once
 
         with jax.enable_x64(True):
             return tables_once(known.arrays, known.sizes, model.externs)(*question)

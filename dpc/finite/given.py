@@ -11,7 +11,7 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.inference.queries import infer_cases
 
 from ..exits import UsageError
-from ..show.table import AnswerTable
+from ..show.answer import AnswerTable
 from .answers import FiniteAnswer
 from .discrete import Discrete
 

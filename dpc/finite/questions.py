@@ -21,9 +21,8 @@ from ..exits import UsageError
 from ..model.functions import split_data
 from ..model.given import random_ancestors
 from .discrete import Discrete, KnownArrays, discrete_model
-from .finite import Finite, build_finite, digest
+from .finite import Finite, build_finite, digest, tables_once
 from .given import check_given
-from .tables import tables_once
 
 Values = dict[str, Any]
 Given = Mapping[str, Any] | None
@@ -143,8 +142,6 @@ class Questions:
         known = {name: np.asarray(a) for name, a in arrays.items()}
         by_jax = tables_once(known, part.sizes, self.externs)
         return discrete_model(self.graph, KnownArrays(known, part.sizes, {}), by_jax)
-
-    # ---- what is known
 
     def known(
         self, params: Given, data: Given, given: Given, asked: str | None = None

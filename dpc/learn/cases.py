@@ -15,9 +15,8 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
-from ..data.bind import BoundData, bind_data
+from ..data.bind import BoundData, bind_data, raw_from_mapping
 from ..data.errors import DataError, problem
-from ..data.objects import raw_from_mapping
 from ..data.raw import Array, Mask, Raw, RawVariable
 
 CASE = "case"
@@ -114,9 +113,6 @@ def with_given_observed(graph: Graph, given: set[str]) -> Graph:
 def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> BoundData:
     """Not all that is observed need be there, and entries may be missing."""
     return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
-
-
-# ---- groups
 
 
 def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:

@@ -27,14 +27,12 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
 from ..data.errors import problem
-from ..data.read_text import read_csv_parts
+from ..data.read import read_csv_parts
 from ..model.model import Model
 from .cases import CASE, CaseGroup, Cases, about_cases
-from .options import FitOptions, NotApplicable, read_smoothing, verify_options
 from .read_cases import read_cases
-from .result import Fit
-from .roles import Roles, find_roles
-from .sweep import entry_of, find_updates
+from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
+from .roles import Roles, entry_of, find_roles, find_updates
 
 Notes = tuple[str, ...]
 
@@ -124,9 +122,6 @@ def as_variables(core: c.Core, names: Collection[str]) -> c.Core:
     return c.map_parts(core, lambda part: as_variables(part, names))
 
 
-# ---- priors and estimates
-
-
 def prior_counts(node: Node, shape: tuple[int, ...], sizes: dict[str, int]) -> Array:
     """What a Dirichlet or Beta prior adds to the counts: its parameters less one."""
     evaluator = Evaluator({}, Sizes(sizes), {})
@@ -174,9 +169,6 @@ def log_prior_at(added: Array, p: Array, node: Node) -> float:
     return float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
 
 
-# ---- learned tables in words
-
-
 def table_entries(graph: Graph) -> dict[str, list[str]]:
     """The entries of every table of constants with named states, in the order of `x.p`."""
     found = {}
@@ -213,9 +205,6 @@ def states_of(type_: Type) -> list[str]:
     return []
 
 
-# ---- what no table says
-
-
 def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
     """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
     rest = graph_of_rest(roles, uses)
@@ -237,9 +226,6 @@ def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
         counted.setdefault(use.child.name, []).append(use.piece)
     rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
     return rest if rest.of_kind(Kind.DRAW) else None
-
-
-# ---- from counts to a fit
 
 
 def fit_tables(

@@ -24,9 +24,7 @@ from ..gradient.optimise import (
     start,
 )
 from ..model.keeper import Keeper, digest
-from ..show.answer import Answer
-from ..show.entries import entry_names
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable, entry_names
 
 if TYPE_CHECKING:
     from ..model.model import Model

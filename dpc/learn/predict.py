@@ -18,14 +18,12 @@ from dpc.dsl.record import Record
 from ..data.errors import problem
 from ..finite.discrete import KnownArrays, states_of
 from ..model.given import random_ancestors
-from ..show.answer import Answer
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim
 from .likelihood import Likelihood
 from .means import HiddenMeans, Means, why_no_mean
-from .options import NotApplicable
 from .read_cases import read_cases
-from .result import Learned, learned, plain
+from .result import Learned, NotApplicable, learned, plain
 
 Values = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -274,9 +272,6 @@ def verify_parameters(likelihood: Likelihood, params: Values) -> None:
             raise NotApplicable(f"`{name}` in the fit is not a number")
 
 
-# ---- finite draws
-
-
 def finite_predictions(
     likelihood: Likelihood, params: Values, names: list[str]
 ) -> dict[str, Predicted]:
@@ -295,9 +290,6 @@ def finite_predictions(
         best, chances = ([one[name][k] for one in found] for k in (0, 1))
         predicted[name] = Predicted(node.type.shape, states_of(node, setting), best, chances)
     return predicted
-
-
-# ---- other draws
 
 
 def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: str) -> Predicted:
@@ -324,9 +316,6 @@ def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[...,
     joined = likelihood.cases.joined
     node = (join_cases(graph, joined) if joined else graph)[name]
     return HiddenMeans(likelihood.model.graph, node, likelihood.externs)
-
-
-# ---- cases
 
 
 def by_case(likelihood: Likelihood, answers: Callable[..., Any]) -> list[Any]:

@@ -17,8 +17,8 @@ from dpc.dsl.graph.passes.joined import can_join, place_name
 from dpc.dsl.graph.types import Dim
 from dpc.dsl.source import Span
 
+from ..data.bind import as_raw, raw_from_mapping
 from ..data.errors import DataError, problem
-from ..data.objects import as_raw, raw_from_mapping
 from ..data.raw import Array, Mask, Raw
 from .cases import (
     CASE,
@@ -69,9 +69,6 @@ def read_cases(
     return stack_cases(graph, [bind_case(graph, raws, sizes)])
 
 
-# ---- lists
-
-
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
     """The cases of a list, of a JSON file with one, or of a line each; and where they stand."""
     found, of = _listed_in_file(source), f" of {source}"
@@ -103,9 +100,6 @@ def _raw_case(where: str, case: Any) -> Raw:
         return raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
     except DataError as error:
         raise placed(error, where) from None
-
-
-# ---- one case for each row
 
 
 def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
@@ -185,9 +179,6 @@ def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
     cuts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
     order = np.argsort(first)
     return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
-
-
-# ---- joining
 
 
 def join_lengths(graph: Graph, cases: Cases) -> Cases:

@@ -22,10 +22,9 @@ from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
 from .likelihood import Likelihood
-from .options import FitOptions, NotApplicable, read_smoothing, verify_options
 from .predict import log_likelihoods
 from .read_cases import read_cases
-from .result import Fit
+from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -110,9 +109,6 @@ def _fit_data(
     return found.replace(test=held_out(model, found, request)) if request.test else found
 
 
-# ---- where a fit begins
-
-
 WORDS = {
     "simplex": "positive numbers that sum to one",
     "ordered": "numbers that increase",
@@ -156,9 +152,6 @@ def _verify_value(name: str, type_: Type, shape: tuple[int, ...], value: Any) ->
     stuck = word == "simplex" and not np.all(array > 0)
     if word and (stuck or not np.all(constraint_of(type_)(array.astype(float)))):
         raise WrongStart(f"`{name}` is {word}, {WORDS[word]}, but {said} gives {value}")
-
-
-# ---- from data
 
 
 LARGE = 1 << 28

@@ -39,9 +39,6 @@ def _check_objective(graph: Graph) -> list[Diagnostic]:
     return check_estimators(graph)
 
 
-# ---- functions that the caller binds
-
-
 class UnboundFunction(TypeError):
     """A function that the model calls, and that only Python can bind."""
 

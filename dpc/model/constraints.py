@@ -16,8 +16,8 @@ from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Type
 
+from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
-from ..data.defaults import evaluate_default, is_plain
 from ..exits import UsageError
 
 if TYPE_CHECKING:
@@ -120,9 +120,6 @@ def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
         what = f"the size of `{axis}` is needed for the parameter `{node.name}`"
         raise UsageError(f"{what}: pass the bound data")
     return int(size)
-
-
-# ---- parameters and data for a question
 
 
 def known_inputs(

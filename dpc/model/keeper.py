@@ -59,9 +59,6 @@ def load_tree(path: Path, like: Any, run: str) -> Any:
     return jax.tree.unflatten(structure, leaves)
 
 
-# ---- the file
-
-
 SAVE_SECONDS = 1.0
 FILE = "checkpoint.npz"
 

@@ -61,9 +61,6 @@ def _bound(model: Model) -> Model:
     return model
 
 
-# ---- networks of other programs
-
-
 def is_network(path: str | os.PathLike[str]) -> bool:
     """By its ending, without loading the readers: most files are models."""
     name = os.fspath(path).removesuffix(".gz").lower()

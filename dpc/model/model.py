@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from ..learn.result import Fit
     from ..posterior.posteriors import Posteriors
     from ..posterior.summary import PosteriorSummary
-    from ..show.info import Info
-    from ..show.plan import EliminationPlan, EstimatorPlan
+    from ..show.info import EliminationPlan, EstimatorPlan, Info
     from ..show.values import Computed, Samples
     from .functions import Functions
 
@@ -194,7 +193,7 @@ class Model:
         seed: int = 0,
     ) -> bytes:
         """The program as `python` text, or one function of it as a `jaxpr` or as `stablehlo`."""
-        from .build import build
+        from .functions import build
 
         return build(self, emit, function, params, data, seed)
 
@@ -414,7 +413,7 @@ class Model:
         file of cases, `plot` a picture to write. `data` are files or mappings. The answer is exact
         where that fits, and says so where it does not.
         """
-        from ..finite.approximation import How
+        from ..finite.answers import How
         from ..finite.query import Asked, query, read_memory
 
         asked = Asked(

@@ -105,9 +105,6 @@ def _split(model: Any, values: Values) -> tuple[Values, Values]:
     return params, {name: values[name] for name in latent}
 
 
-# ---- finite variables
-
-
 def recover(model: Any, values: Values, data: Data, question: str, seed: int) -> Values:
     if not model.posteriors.as_written.sites.hidden:
         raise UsageError("no finite variable was summed over: there is nothing to recover")
@@ -146,9 +143,6 @@ def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
     return found
 
 
-# ---- likelihood and predictions
-
-
 def _log_likelihood(model: Any, values: Values, data: Data) -> Values:
     known, program = model.functions.with_sizes(data), model.posteriors.as_written
     found: Values = over_draws(lambda v: program.log_likelihood(known, v), values)
@@ -183,9 +177,6 @@ def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values
     latent = {name: value for name, value in drawn.items() if name not in seen}
     latent |= over_draws(computed, drawn) if kept else {}
     return latent, {name: drawn[name] for name in drawn if name in seen}
-
-
-# ---- dims and coordinates
 
 
 RESERVED = ("chain", "draw")

@@ -55,8 +55,6 @@ class NumpyroModel:
         program = lower_program(graph, model_parts, RESERVED)
         return run_program(program, self.model.externs, given)["model"]
 
-    # ---- what is summed over
-
     def eliminate(self, data: Mapping[str, Any], known: Values) -> Any:
         """log of the sum over hidden draws of all that depends on them."""
         finite, groups, constant = self._tables(data, known)
@@ -77,8 +75,6 @@ class NumpyroModel:
             array = jnp.asarray(table, float)
             groups += [tables_of(group, array, len(term.binders), jnp) for group in own]
         return part.finite, groups, constant
-
-    # ---- likelihoods
 
     def log_likelihood(self, data: Mapping[str, Any], values: Values) -> Values:
         """The log density of every observed node given one draw, by independent element."""

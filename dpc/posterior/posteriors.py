@@ -51,15 +51,13 @@ class Posteriors:
     def as_written(self) -> NumpyroModel:
         return NumpyroModel(self.model)
 
-    # ---- draws
-
     def draw(self, method: str, data: Data, options: PosteriorOptions) -> Any:
         """Values and statistics [chain, draw, ...] of what is unknown, and attributes."""
         from .methods import METHODS, Request, verify_continuous
 
         verify_continuous(self.decentred)
         if method == "nuts":
-            from .nuts import draw_by_nuts
+            from .methods import draw_by_nuts
 
             return draw_by_nuts(self.model, data, options)
         request = Request(self.model, data, options.plan, options.draws, options.steps)
@@ -73,8 +71,6 @@ class Posteriors:
 
         verify_continuous(self.decentred)
         return NutsRun(self.to_numpyro(data), plan)
-
-    # ---- missing data
 
     def with_missing(self, sources: tuple[Any, ...], sizes: dict[str, int]) -> tuple[Model, Data]:
         from dpc.dsl.graph.passes.missing import open_missing
@@ -148,6 +144,6 @@ def write_posterior(
 
         write_netcdf(found, out)
     if plots:
-        from .plots import write_plots
+        from .summary import write_plots
 
         write_plots(model, data, found, Path(plots), ending)

@@ -116,8 +116,6 @@ class ModelWriter:
     def group_of(self, node: str) -> Recurrence | None:
         return next((group for group in self.groups if node in group.members), None)
 
-    # ---- single nodes
-
     def node(self, node: Node) -> list[Statement]:
         if node.kind is Kind.INPUT:
             return [assign(self.names[node.name], entry("data", node.name))]
@@ -288,8 +286,6 @@ class ModelWriter:
             return align(lower_log_mass(node, piece, inside), axes, 0).code
         value = value_of(node, piece, self.scope)
         return masked(lower_density(piece.body, value, axes, inside), axes, piece, inside)
-
-    # ---- what is summed over
 
     def touched(self, node: Node, members: list[Node]) -> list[Statement]:
         """A hidden draw is a function that draws it; what depends on one is in the sum."""

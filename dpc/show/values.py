@@ -9,8 +9,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.types import Dim, IndexOf
 
 from ..exits import UsageError
-from .answer import Answer
-from .table import AnswerTable
+from .answer import Answer, AnswerTable
 
 if TYPE_CHECKING:
     from ..data.bound import Data

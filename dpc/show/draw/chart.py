@@ -70,9 +70,6 @@ def write_chart(scene: Scene, path: str | os.PathLike[str]) -> None:
     write_whole(path, png_of_svg(svg) if is_png else svg.encode())
 
 
-# ---- curves
-
-
 def curve_chart(title: str, across: str, up: str, series: Sequence[Series]) -> Scene:
     width, height = 640.0, 360.0
     points = [point for own in series for point in own.points if isfinite(point[1])]
@@ -109,9 +106,6 @@ def _thinned(points: Sequence[Point]) -> Sequence[Point]:
     return [*points[::every], points[-1]] if every > 1 else points
 
 
-# ---- rows of dots
-
-
 def row_chart(title: str, note: str, rows: Sequence[str], panels: Sequence[Panel]) -> Scene:
     """A line for each row, a column for each panel; a zero, without logarithm, is a ring left."""
     names = MARGIN + max(text_width(shortened(row), SIZE) for row in rows) + 14
@@ -143,9 +137,6 @@ def _panel(panel: Panel, room: Rect, row_height: float) -> ShapeGroup:
         shapes.append(Ellipse(Rect(x - DOT, y - DOT, x + DOT, y + DOT), ink))
         shapes.append(Text((x + 8, y), text, 10.0, FAINT, "start", halo=PAPER))
     return ShapeGroup(panel.name, tuple(shapes))
-
-
-# ---- pieces
 
 
 def _text(at: Point, text: str, colour: str, anchor: Anchor = "middle") -> Text:

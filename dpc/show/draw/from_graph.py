@@ -28,9 +28,6 @@ KINDS = {
 MOST_MARGINALS = 400
 
 
-# ---- a model
-
-
 def picture_of(graph: Graph) -> Picture:
     """Which box, which arrow, inside which plates."""
     boxes = tuple(_box(node) for node in graph.nodes)
@@ -100,9 +97,6 @@ def _offsets(piece: Piece, parent: str) -> list[tuple[str | None, int]]:
         if isinstance(x, c.At) and isinstance(x.base, c.Ref) and x.base.name == parent
     ]
     return [offset for use in uses for index in use.indices if (offset := offset_of(index))]
-
-
-# ---- marginals
 
 
 def picture_of_marginals(

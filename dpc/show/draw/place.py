@@ -16,7 +16,7 @@ from math import inf
 
 from .measure import BoxSize
 from .picture import PlatePath
-from .skeleton import Role, Skeleton
+from .rows import Role, Skeleton
 
 BOX_GAP = 22.0
 BEND_GAP = 13.0

@@ -11,7 +11,7 @@ from dpc.dsl.record import Record
 from .geometry import Curve, Outline, Point, Rect, between, joined, line, meets, pieces, sampled
 from .measure import LAG_SIZE, LOOP_LABEL_GAP, LOOP_REACH, PLATE_SIZE, shortened, text_width
 from .picture import Arrow, Box, Picture, PlatePath, within
-from .skeleton import Skeleton
+from .rows import Skeleton
 
 CLEARANCE = 4.0
 FLATTEST = 0.3
