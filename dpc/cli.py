@@ -50,7 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return _report(error, options)
+        # Errors in models, data and arguments are the user's; everything else is ours.
+        code = exit_of(error)
+        if code == BUG and isinstance(error, OSError) and error.filename is not None:
+            print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
+            return USAGE
+        if code == BUG:
+            return _report_bug(error)
+        own_words = type(error).__name__ in ("DpError", "DataError")
+        print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
+        return code
 
 
 def _run(argv: list[str], options: list[str]) -> int:
@@ -78,19 +87,6 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         if name == chosen:
             import_module(f"dpc.commands.{name}").add_arguments(command)
     return parser
-
-
-def _report(error: Exception, options: list[str]) -> int:
-    """Errors in models, data and arguments are the user's; everything else is ours."""
-    code = exit_of(error)
-    if code == BUG and isinstance(error, OSError) and error.filename is not None:
-        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        return USAGE
-    if code == BUG:
-        return _report_bug(error)
-    own_words = type(error).__name__ in ("DpError", "DataError")
-    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
-    return code
 
 
 def _as_options(text: str, options: list[str]) -> str:

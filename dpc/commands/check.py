@@ -29,7 +29,11 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
     else:
         for path, result in results.items():
-            _print_result(path, result)
+            if result.diagnostics:
+                inputs.print_diagnostics(result.diagnostics)
+            if result.graph:
+                nodes = len(result.graph.nodes)
+                print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")
         if found:
             print(summary(found), file=sys.stderr)
     failed = bool(found) if args.strict else any(d.is_error for d in found)
@@ -41,11 +45,3 @@ def _check(path: str) -> Checked:
         return check_model(inputs.read_model(path))
     except DpError as error:
         return Checked(None, None, error.diagnostics)
-
-
-def _print_result(path: str, result: Checked) -> None:
-    if result.diagnostics:
-        inputs.print_diagnostics(result.diagnostics)
-    if result.graph:
-        nodes = len(result.graph.nodes)
-        print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")

@@ -109,7 +109,13 @@ def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Ar
     _verify_shape(found, dims)
     values = _positions(found, found.values, dims) if indexed_dim(node) else found.values
     _verify_bounds(node, values, found.variable)
-    values = _aligned(found, values, dims)
+    # Entries in the order of the dims' labels, where the data say which is which.
+    for k, own in enumerate(found.variable.labels):
+        axis = str(found.node.type.shape[k])
+        wanted = dims.labels[axis].labels if axis in dims.labels else own
+        if own and own != wanted and set(own) == set(wanted):
+            where = {label: place for place, label in enumerate(own)}
+            values = np.take(values, [where[label] for label in wanted], axis=k)
     _verify_constraint(node, values, found.variable)
     return np.ascontiguousarray(values).reshape(values.shape)
 
@@ -167,17 +173,6 @@ def _verify_in_range(variable: RawVariable, values: Array, name: str, size: int)
         at = first_true(~good)
         message = f"has the position {values[at]}, but `{name}` has {size} members"
         raise variable.refuse(message, at, f"positions run from 0 to {size - 1}" if size else "")
-
-
-def _aligned(found: GivenVariable, values: Array, dims: Resolved) -> Array:
-    """Entries in the order of the dims' labels, where the data say which is which."""
-    for k, own in enumerate(found.variable.labels):
-        axis = str(found.node.type.shape[k])
-        wanted = dims.labels[axis].labels if axis in dims.labels else own
-        if own and own != wanted and set(own) == set(wanted):
-            where = {label: place for place, label in enumerate(own)}
-            values = np.take(values, [where[label] for label in wanted], axis=k)
-    return values
 
 
 def _verify_bounds(node: Node, values: Array, variable: RawVariable) -> None:

@@ -14,17 +14,11 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.record import Record
 
+from . import kinds
 from .arrays import checked_array
 from .collect import collect_variables, declaration, fit_axes, given_nodes
 from .dims import GivenVariable, indexed_dim, resolve_dims
 from .errors import Report, problem
-from .kinds import (
-    raw_of,
-    typed_values,
-    typed_with_missing,
-    variable_from_array,
-    variable_from_nested,
-)
 from .raw import Array, Mask, Origin, Raw, RawVariable
 from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray
 
@@ -57,7 +51,7 @@ def raw_from_mapping(entries: Any, where: str = "") -> Raw:
     for name in entries:
         if not isinstance(name, str):
             raise problem("", f"{name!r} is no name: names of data are text", place=where)
-    return raw_of(where, list(entries.items()), _variable)
+    return kinds.raw_of(where, list(entries.items()), _variable)
 
 
 def _raw_from_pandas(frame: Any) -> Raw:
@@ -67,7 +61,7 @@ def _raw_from_pandas(frame: Any) -> Raw:
         message = "the DataFrame has an index of several levels"
         raise problem("", message, "use reset_index()", where)
     columns = [(str(name), frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
-    return raw_of(where, columns, _variable_from_pandas, table=True)
+    return kinds.raw_of(where, columns, _variable_from_pandas, table=True)
 
 
 def _raw_from_arrow_stream(table: Any) -> Raw:
@@ -94,11 +88,11 @@ def _variable(value: object, origin: Origin) -> RawVariable:
     for accepts, read in VALUES:
         if accepts(value):
             return read(value, origin)
-    return variable_from_nested(value, origin)
+    return kinds.variable_from_nested(value, origin)
 
 
 def _variable_from_list(value: Any, origin: Origin) -> RawVariable:
-    return variable_from_nested(_plain(value), origin)
+    return kinds.variable_from_nested(_plain(value), origin)
 
 
 def _plain(value: Any) -> Any:
@@ -122,7 +116,7 @@ def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
         texts = np.array([*levels, ""], dtype=object)[codes]
         missing = codes < 0 if (codes < 0).any() else None
         return RawVariable(texts, origin, missing, labels=labels, levels=levels)
-    return variable_from_array(_without_na(column), origin).replace(labels=labels)
+    return kinds.variable_from_array(_without_na(column), origin).replace(labels=labels)
 
 
 def _row_labels(index: Any) -> tuple[str, ...]:
@@ -145,7 +139,7 @@ VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariabl
     (_is_loaded("xarray", "DataArray"), variable_from_dataarray),
     (
         lambda value: hasattr(value, "__array__"),
-        lambda value, origin: variable_from_array(np.asarray(value), origin),
+        lambda value, origin: kinds.variable_from_array(np.asarray(value), origin),
     ),
 )
 
@@ -235,9 +229,11 @@ def _settle(
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
         if missing and node.observed:
-            return GivenVariable(node, variable, *typed_with_missing(variable, node.type.domain))
+            return GivenVariable(
+                node, variable, *kinds.typed_with_missing(variable, node.type.domain)
+            )
         return GivenVariable(
-            node, variable, typed_values(variable, node.type.domain, node.observed)
+            node, variable, kinds.typed_values(variable, node.type.domain, node.observed)
         )
     return GivenVariable(node, variable, None) if variable else None
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -40,7 +40,20 @@ def read_tsv(path: Path) -> Raw:
 
 def _read_table(path: Path, separator: str) -> Raw:
     where = path.name
-    rows, lines = _split(read_text(path), separator, where)
+    # The rows, and the line that each starts on; empty lines at the end are no rows.
+    text = read_text(path)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise _malformed(error, reader, where) from None
+    lines: Sequence[int] = range(1, len(rows) + 1)
+    if reader.line_num != len(rows):  # a quoted cell may hold line breaks
+        again = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        lines = [line for line, _ in _with_lines(again)]
+    while rows and not rows[-1]:
+        rows.pop()
+    rows, lines = rows, lines[: len(rows)]
     _verify_header(rows[0] if rows else [], where)
     return _table(rows[0], rows[1:], lines[1:], where)
 
@@ -113,22 +126,6 @@ def read_text(path: Path) -> str:
         message = f"{path.name} is not text: it has a zero byte"
         raise problem("", message, place=f"{path.name}, line {line}")
     return text
-
-
-def _split(text: str, separator: str, where: str) -> tuple[list[Row], Sequence[int]]:
-    """The rows, and the line that each starts on; empty lines at the end are no rows."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        rows = list(reader)
-    except csv.Error as error:
-        raise _malformed(error, reader, where) from None
-    lines: Sequence[int] = range(1, len(rows) + 1)
-    if reader.line_num != len(rows):  # a quoted cell may hold line breaks
-        again = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        lines = [line for line, _ in _with_lines(again)]
-    while rows and not rows[-1]:
-        rows.pop()
-    return rows, lines[: len(rows)]
 
 
 def _verify_header(header: Row, where: str) -> None:
@@ -222,7 +219,13 @@ def read_npz(path: Path) -> Raw:
 def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> RawVariable:
     where, place = origin.where, f"{origin.where}, {member.filename}"
     with archive.open(member) as file:
-        shape, dtype = _read_npy_header(file, place)
+        version = npy.read_magic(file)
+        if version not in NPY_HEADERS:
+            raise problem("", f"an array is in version {version} of its format", place=place)
+        shape, _, dtype = NPY_HEADERS[version](file)
+        if dtype.hasobject:
+            help = "save numbers, or text of dtype `U`; pickled objects are never read"
+            raise problem("", "an array holds Python objects", help, place)
         promised, held = prod(shape) * dtype.itemsize, member.file_size - file.tell()
         verify_size(promised, where)
         if promised != held:
@@ -230,17 +233,6 @@ def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Ori
             raise problem("", message, place=place)
     with archive.open(member) as file:
         return variable_from_array(npy.read_array(file, allow_pickle=False), origin)
-
-
-def _read_npy_header(file: IO[bytes], place: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    version = npy.read_magic(file)
-    if version not in NPY_HEADERS:
-        raise problem("", f"an array is in version {version} of its format", place=place)
-    shape, _, dtype = NPY_HEADERS[version](file)
-    if dtype.hasobject:
-        help = "save numbers, or text of dtype `U`; pickled objects are never read"
-        raise problem("", "an array holds Python objects", help, place)
-    return shape, dtype
 
 
 # ---- netCDF and xarray: variables with named axes and their labels

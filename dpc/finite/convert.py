@@ -76,7 +76,14 @@ def write_network(network: Network, path: str) -> Saved:
 
 def _contents(network: Network, path: str) -> dict[str, bytes]:
     if path.endswith(".dp"):
-        return _as_program(network, path)
+        # Tables too large for a text go to an array file beside it.
+        converted = program_of(network)
+        files = {path: converted.text.encode()}
+        if converted.arrays:
+            buffer = BytesIO()
+            np.savez_compressed(buffer, allow_pickle=False, **converted.arrays)
+            files[str(Path(path).with_suffix(".npz"))] = buffer.getvalue()
+        return files
     found = format_of(path)
     if found is None or path.endswith(".gz"):
         endings = ", ".join(row.ending for row in FORMATS)
@@ -87,23 +94,25 @@ def _contents(network: Network, path: str) -> dict[str, bytes]:
     return {path: found.write(network).encode()}
 
 
-def _as_program(network: Network, path: str) -> dict[str, bytes]:
-    """Tables too large for a text go to an array file beside it."""
-    converted = program_of(network)
-    files = {path: converted.text.encode()}
-    if converted.arrays:
-        buffer = BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **converted.arrays)
-        files[str(Path(path).with_suffix(".npz"))] = buffer.getvalue()
-    return files
-
-
 _PROPERTY = "# property "
 
 
 def network_of(discrete: Discrete, source: Source) -> Network:
     """A Bayesian network when every variable has one table of its own, else a Markov one."""
-    name, properties = properties_of(source)
+    # The model's name, and the properties in comments before statements; "" is the model.
+    program, _ = parse_program(source)
+    properties: dict[str, tuple[str, ...]] = {}
+    name = "unknown"
+    after = 0
+    for statement in program.statements:
+        lines = [c.text for c in program.comments if after <= c.span.start < statement.span.start]
+        texts = tuple(line.removeprefix(_PROPERTY) for line in lines if line.startswith(_PROPERTY))
+        after = statement.span.end
+        if isinstance(statement, ModelStmt):
+            name = statement.name.name
+            properties[""] = texts
+        elif isinstance(statement, DrawStmt) and texts:
+            properties[statement.target.name.name] = texts
     factors = discrete.factors.factors
     is_bayesian = sorted(str(factor.child) for factor in factors) == sorted(discrete.states)
     variables = [
@@ -119,24 +128,6 @@ def network_of(discrete: Discrete, source: Source) -> Network:
         tables.append(NetworkTable(tuple(scope), values))
     about = properties.get("", ())
     return Network(name, tuple(variables), tuple(tables), is_bayesian, about)
-
-
-def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """The model's name, and the properties in comments before statements; "" is the model."""
-    program, _ = parse_program(source)
-    found: dict[str, tuple[str, ...]] = {}
-    name = "unknown"
-    after = 0
-    for statement in program.statements:
-        lines = [c.text for c in program.comments if after <= c.span.start < statement.span.start]
-        texts = tuple(line.removeprefix(_PROPERTY) for line in lines if line.startswith(_PROPERTY))
-        after = statement.span.end
-        if isinstance(statement, ModelStmt):
-            name = statement.name.name
-            found[""] = texts
-        elif isinstance(statement, DrawStmt) and texts:
-            found[statement.target.name.name] = texts
-    return name, found
 
 
 # ---- a network as a .dp program: a dim for each set of states, a statement for each variable
@@ -165,7 +156,18 @@ def program_of(network: Network) -> Converted:
 class _ProgramWriter:
     def __init__(self, network: Network):
         self.network = network
-        self.dims = _dim_names(network)
+        # YesNo for yes | no; a longer list is called after the first variable that has it.
+        taken = {variable.name for variable in network.variables}
+        taken |= {*distributions_by_name(), *functions_by_name()}
+        found: dict[tuple[str, ...], str] = {}
+        for variable in network.variables:
+            if variable.states not in found:
+                name = _joined_states(variable.states) or f"{_capital(variable.name)}State"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                found[variable.states] = name
+        self.dims = found
         self.taken = {v.name for v in network.variables} | set(self.dims.values())
         self.arrays: dict[str, np.ndarray] = {}
 
@@ -264,21 +266,6 @@ class _ProgramWriter:
                 yield f"factor {name} : log(table {scope} {{\n{self._rows(table, 0)}\n}})"
             else:
                 yield f"factor {name} : log({table.values.item()!r})"
-
-
-def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
-    """YesNo for yes | no; a longer list is called after the first variable that has it."""
-    taken = {variable.name for variable in network.variables}
-    taken |= {*distributions_by_name(), *functions_by_name()}
-    found: dict[tuple[str, ...], str] = {}
-    for variable in network.variables:
-        if variable.states not in found:
-            name = _joined_states(variable.states) or f"{_capital(variable.name)}State"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            found[variable.states] = name
-    return found
 
 
 def _joined_states(states: tuple[str, ...]) -> str:

@@ -91,7 +91,16 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
 
 def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
     grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
-    tables = tables_of_terms(graph, grounded.terms, evaluator, grounded.finite, by_jax)
+    # By NumPy where that is enough; the others together by one compiled program.
+    tables: list[Array | None] = []
+    for term in grounded.terms:
+        try:
+            tables.append(term.table(evaluator))
+        except NeedsJax:
+            tables.append(None)
+    left = tuple(term for term, table in zip(grounded.terms, tables, strict=True) if table is None)
+    rest = iter(by_jax(graph, left, grounded.finite) if left else ())
+    tables = [next(rest) if table is None else table for table in tables]
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
     return Discrete(grounded.states, factors, grounded.directed)
@@ -163,25 +172,6 @@ def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
     return tuple(str(value) for value in range(int(low), int(high) + 1))
 
 
-def tables_of_terms(
-    graph: Graph,
-    terms: tuple[FiniteTerm, ...],
-    evaluator: Evaluator,
-    finite: Mapping[str, Node],
-    by_jax: TablesByJax,
-) -> list[Array]:
-    """By NumPy where that is enough; the others together by one compiled program."""
-    tables: list[Array | None] = []
-    for term in terms:
-        try:
-            tables.append(term.table(evaluator))
-        except NeedsJax:
-            tables.append(None)
-    left = tuple(term for term, table in zip(terms, tables, strict=True) if table is None)
-    rest = iter(by_jax(graph, left, finite) if left else ())
-    return [next(rest) if table is None else table for table in tables]
-
-
 def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
     names = list(grounded.states)
     factors = []
@@ -224,7 +214,14 @@ def tabulate(
         states = {variable.name: variable.states for variable in model.network.variables}
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
         return Tabulated(Discrete(states, factors, directed))
-    known = known_values(model.graph, data, params, values)
+    # Data, parameters and whatever else was given, as arrays.
+    bound = bind_data(model.graph, *as_sources(data), partial=True)
+    arrays: dict[str, Any] = {
+        **bound.arrays,
+        **_parameters(model.graph, params, bound),
+        **{name: np.asarray(value) for name, value in values.items()},
+    }
+    known = KnownArrays(arrays, bound.sizes, bound.labels)
 
     def by_jax(*question: Any) -> Any:
         """Tables that NumPy alone does not evaluate are compiled, in double precision."""
@@ -236,17 +233,6 @@ def tabulate(
             return tables_once(known.arrays, known.sizes, model.externs)(*question)
 
     return Tabulated(discrete_model(model.graph, known, by_jax), model.graph, known)
-
-
-def known_values(graph: Graph, data: Any, params: Values, values: Values) -> KnownArrays:
-    """Data, parameters and whatever else was given, as arrays."""
-    bound = bind_data(graph, *as_sources(data), partial=True)
-    arrays: dict[str, Any] = {
-        **bound.arrays,
-        **_parameters(graph, params, bound),
-        **{name: np.asarray(value) for name, value in values.items()},
-    }
-    return KnownArrays(arrays, bound.sizes, bound.labels)
 
 
 def as_sources(data: Any) -> list[Any]:

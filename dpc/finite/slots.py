@@ -35,7 +35,12 @@ class Expander:
     def __init__(self, graph: Graph, finite: frozenset[str]):
         self.nodes = graph.by_name
         self.functions = {function.name: function for function in graph.functions}
-        self.affected = affected_functions(graph, finite)
+        # The computed nodes that depend on a finite variable, directly or not.
+        found: set[str] = set()
+        for node in graph.of_kind(Kind.FUNCTION):
+            if any(parent in finite or parent in found for parent in node.parents):
+                found.add(node.name)
+        self.affected = frozenset(found)
         self.mentioned = finite | self.affected
         self._fresh = 0
 
@@ -129,15 +134,6 @@ _RULES: dict[type, Callable[..., Any]] = {
     c.Build: Expander._build_form,
     c.Loop: Expander._loop,
 }
-
-
-def affected_functions(graph: Graph, finite: frozenset[str]) -> frozenset[str]:
-    """The computed nodes that depend on a finite variable, directly or not."""
-    found: set[str] = set()
-    for node in graph.of_kind(Kind.FUNCTION):
-        if any(parent in finite or parent in found for parent in node.parents):
-            found.add(node.name)
-    return frozenset(found)
 
 
 def _only_piece(node: Node) -> Piece:
@@ -235,7 +231,16 @@ class Slotter:
             name, dim = f"slot.{len(self.slots)}", value_dim(node.type, node.name)
             slot = Slot(node.name, indices, c.Bind(node.span, name, dim, FIRST, LAST))
             self.slots[node.name, indices] = slot
-        return _value_of(slot, node)
+        # The slot's place on its axis as a value of the variable.
+        span, domain = node.span, node.type.domain
+        index = c.Var(span, Type(IndexOf(slot.bind.dim)), slot.bind.name)
+        if isinstance(domain, Bool):
+            return compare("equal", index, c.Const(span, index.type, 1))
+        if isinstance(domain, Int):
+            low = c.Const(span, Type(domain), int(node.type.bounds[0]))
+            number = index.replace(type=Type(Int(0)))
+            return c.Apply(span, Type(domain), "add", pair(number, low))
+        return index
 
     # ---- reductions and arrays over elements
 
@@ -278,33 +283,17 @@ class Slotter:
 
     def _joined(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
         if core.operator not in CHAIN:
-            return self._by_function(core, items)
+            if len(core.binders) > 1:
+                what = f"`{core.operator}` over finite variables along several dims has no table"
+                raise NotTabular(f"{what}: nest it")
+            texts = [row.text for row in functions_by_name()[core.operator]]
+            text = next(text for text in texts if "[" in text.partition(")")[0])
+            whole = (("x", self._stack(items, Fixed(len(items)))),)
+            return c.Apply(core.span, core.type, core.operator, whole, text)
         found = items[0] if items else c.Const(core.span, core.type, NEUTRAL[core.operator])
         for item in items[1:]:
             found = c.Apply(core.span, core.type, CHAIN[core.operator], pair(found, item))
         return found
-
-    def _by_function(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
-        if len(core.binders) > 1:
-            what = f"`{core.operator}` over finite variables along several dims has no table"
-            raise NotTabular(f"{what}: nest it")
-        texts = [row.text for row in functions_by_name()[core.operator]]
-        text = next(text for text in texts if "[" in text.partition(")")[0])
-        whole = (("x", self._stack(items, Fixed(len(items)))),)
-        return c.Apply(core.span, core.type, core.operator, whole, text)
-
-
-def _value_of(slot: Slot, node: Node) -> c.Core:
-    """The slot's place on its axis as a value of the variable."""
-    span, domain = node.span, node.type.domain
-    index = c.Var(span, Type(IndexOf(slot.bind.dim)), slot.bind.name)
-    if isinstance(domain, Bool):
-        return compare("equal", index, c.Const(span, index.type, 1))
-    if isinstance(domain, Int):
-        low = c.Const(span, Type(domain), int(node.type.bounds[0]))
-        number = index.replace(type=Type(Int(0)))
-        return c.Apply(span, Type(domain), "add", pair(number, low))
-    return index
 
 
 def substitute(tree: Tree, name: str, value: c.Core) -> Tree:

@@ -44,20 +44,16 @@ class MethodChoice(Record):
 
 def choose(likelihood: Likelihood, options: FitOptions) -> MethodChoice:
     """The method that suits, or the one that was asked for if it can be used."""
-    verify_draws(likelihood)
+    if not likelihood.cases.given:
+        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
+        message = "the data have no value of any draw, so there is nothing to learn from"
+        raise problem("", message, f"the model draws {draws or 'nothing'}")
     own_loss = options.loss != "likelihood"
     if options.method == "auto":
         return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
     verify_method(options.method, likelihood)
     loss = choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood"
     return MethodChoice(options.method, "as asked", loss)
-
-
-def verify_draws(likelihood: Likelihood) -> None:
-    if not likelihood.cases.given:
-        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
-        message = "the data have no value of any draw, so there is nothing to learn from"
-        raise problem("", message, f"the model draws {draws or 'nothing'}")
 
 
 def choose_method(likelihood: Likelihood) -> MethodChoice:

@@ -207,7 +207,12 @@ def states_of(type_: Type) -> list[str]:
 
 def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
     """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
-    rest = graph_of_rest(roles, uses)
+    # The draws whose laws are known, all others given; None where there are none.
+    counted: dict[str, list[Piece]] = {}
+    for use in uses:
+        counted.setdefault(use.child.name, []).append(use.piece)
+    rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
+    rest = rest if rest.of_kind(Kind.DRAW) else None
     return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
 
 
@@ -217,15 +222,6 @@ def _log_prob(model: Model, group: CaseGroup) -> float:
         return float(model.log_prob({}, {}, known))
     each = jax.vmap(lambda own: model.log_prob({}, {}, {**known, **own}))(group.stacked)
     return float(jnp.sum(each))
-
-
-def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
-    """The draws whose laws are known, all others given; None where there are none."""
-    counted: dict[str, list[Piece]] = {}
-    for use in uses:
-        counted.setdefault(use.child.name, []).append(use.piece)
-    rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
-    return rest if rest.of_kind(Kind.DRAW) else None
 
 
 def fit_tables(
@@ -291,7 +287,13 @@ def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
         raise NotApplicable(f"only a CSV is read a part at a time, and {path} has another ending")
     if options.method not in ("auto", "counts") or options.loss != "likelihood":
         raise NotApplicable("only tables are learned a part at a time, by `counts`")
-    verify_labels(graph)
+    # Parts of a file must agree on what the states are, so the model has to say.
+    for node in graph.of_kind(Kind.DRAW):
+        domain = node.type.domain
+        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
+            raise NotApplicable(
+                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
+            )
     parts = (read_cases(graph, part) for part in read_csv_parts(Path(path), PART))
     first = next(parts, None)
     if first is None:
@@ -315,13 +317,3 @@ def complete(cases: Cases) -> Cases:
                 f"`{name}` has missing entries, which cannot be summed over a part at a time"
             )
     return cases
-
-
-def verify_labels(graph: Graph) -> None:
-    """Parts of a file must agree on what the states are, so the model has to say."""
-    for node in graph.of_kind(Kind.DRAW):
-        domain = node.type.domain
-        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
-            raise NotApplicable(
-                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
-            )

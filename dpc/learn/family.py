@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.graph.passes.moments import argument_name, arguments_as_nodes
 from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
@@ -25,7 +25,7 @@ from dpc.inference.families.features import from_usual
 from dpc.inference.families.special import floats, over_leading
 from dpc.inference.families.table import FAMILIES, find_family
 from dpc.inference.losses.fenchel_young import fenchel_young, tsallis
-from dpc.inference.optimise.method import Minimised, minimise
+from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
 
 from ..model.model import Model
@@ -55,7 +55,22 @@ class FieldFamily:
     """Parameters, statistics and means are dictionaries by the names of the parameters."""
 
     def __init__(self, model: Model, data: Mapping[str, Any] | None = None):
-        verify_linear(model.graph)
+        # Raises NotAFamily with the place that is not linear in the parameters.
+        names = {node.name for node in model.graph.parameters}
+        if not names:
+            raise NotAFamily("the model has no parameters")
+        for node in model.graph.parameters:
+            if node.type.constraint or min(map(abs, node.type.bounds)) < jnp.inf:
+                raise NotAFamily(f"`{node.name}` is {node.type}: natural parameters are free")
+        degree = Degree(model.graph, names)
+        limits = {Kind.DRAW: 0, Kind.FACTOR: 1}
+        for node in model.graph.of_kind(*limits):
+            if any(degree.highest(piece.body) > limits[node.kind] for piece in node.pieces):
+                what = "it is not linear in them"
+                if node.kind is Kind.DRAW:
+                    what = "its law depends on parameters"
+                keeps = "keeps the model from being an exponential family of its parameters"
+                raise NotAFamily(f"`{node.name}` {keeps}: {what}")
         self.model = model
         self.data = data
         self._zero: Values = jax.tree.map(jnp.zeros_like, model.init(data=data))
@@ -109,19 +124,16 @@ class FieldFamily:
 
         With a prior, the mode of the posterior after one case.
         """
-        result = self._solve(mean, prior)
-        if not result.converged:
-            raise NoMaximum(f"no parameters have these means: {result.reason}")
-        found: Values = result.raw
-        return found
-
-    def _solve(self, mean: Values, prior: FieldPrior | None) -> Minimised:
         target = {name: jnp.asarray(mean[name], float) for name in self._zero}
         weight = 1.0 + (prior.count if prior else 0.0)
         if prior:
             target = jax.tree.map(jnp.add, target, prior.statistic)
 
-        return minimise(Newton(self._distance, (weight, target)), self._zero, STEPS)
+        result = minimise(Newton(self._distance, (weight, target)), self._zero, STEPS)
+        if not result.converged:
+            raise NoMaximum(f"no parameters have these means: {result.reason}")
+        found: Values = result.raw
+        return found
 
     @cached_property
     def _distance(self) -> Callable[..., Any]:
@@ -140,25 +152,6 @@ class FieldFamily:
     def mode(self, prior: FieldPrior) -> Values:
         """The mode of a conjugate density: the mean there is statistic / count."""
         return self.natural(jax.tree.map(lambda s: s / prior.count, prior.statistic))
-
-
-def verify_linear(graph: Graph) -> None:
-    """Raises NotAFamily with the place that is not linear in the parameters."""
-    names = {node.name for node in graph.parameters}
-    if not names:
-        raise NotAFamily("the model has no parameters")
-    for node in graph.parameters:
-        if node.type.constraint or min(map(abs, node.type.bounds)) < jnp.inf:
-            raise NotAFamily(f"`{node.name}` is {node.type}: natural parameters are free")
-    degree = Degree(graph, names)
-    limits = {Kind.DRAW: 0, Kind.FACTOR: 1}
-    for node in graph.of_kind(*limits):
-        if any(degree.highest(piece.body) > limits[node.kind] for piece in node.pieces):
-            what = "it is not linear in them"
-            if node.kind is Kind.DRAW:
-                what = "its law depends on parameters"
-            keeps = "keeps the model from being an exponential family of its parameters"
-            raise NotAFamily(f"`{node.name}` {keeps}: {what}")
 
 
 def _dot(a: Values, b: Values) -> jax.Array:
@@ -283,7 +276,15 @@ class Natural:
         """The sum over all data of a loss, minus the log-likelihood if it is None."""
 
         def loss(known: Values, sizes: Mapping[str, int], eta: Any) -> Any:
-            return self._loss(known, eta, each)
+            total = jnp.zeros(())
+            for node in self.nodes:
+                for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
+                    outputs, y = eta[f"{node.name} {number}"], known[node.name][_places(piece)]
+                    if each is None:
+                        total = total + jnp.sum(LawFamily(law.facts).loss(outputs, y))
+                    else:
+                        total = total + jnp.sum(each(law.facts, outputs["eta"], y))
+            return total
 
         total = jnp.zeros(())
         for group, own, eta in zip(self.likelihood.cases.groups, arrays, natural, strict=True):
@@ -298,17 +299,6 @@ class Natural:
                 arguments = {n: values[argument_name(node, number, n)] for n, _ in law.arguments}
                 found.append((f"{node.name} {number}", LawFamily(law.facts), arguments))
         return found
-
-    def _loss(self, known: Values, eta: dict[str, Any], each: Each | None) -> Any:
-        total = jnp.zeros(())
-        for node in self.nodes:
-            for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
-                outputs, y = eta[f"{node.name} {number}"], known[node.name][_places(piece)]
-                if each is None:
-                    total = total + jnp.sum(LawFamily(law.facts).loss(outputs, y))
-                else:
-                    total = total + jnp.sum(each(law.facts, outputs["eta"], y))
-        return total
 
 
 def _places(piece: Any) -> Any:

@@ -27,12 +27,7 @@ from dpc.dsl.graph.passes.parts import mark_observed, needed_for
 from dpc.dsl.record import NOTHING, Record
 from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.model import each_table
-from dpc.inference.losses.fields import (
-    bethe_loss,
-    contrastive_loss,
-    perturbed_loss,
-    pseudo_likelihood,
-)
+from dpc.inference.losses import fields
 from dpc.inference.losses.structured import perceptron_loss, sparsemap_loss
 
 from ..data.errors import unfit_as_problem
@@ -68,21 +63,25 @@ def _mode(finite: Finite) -> Callable[..., Any]:
 
 
 def _perturbed(finite: Finite, tables: list[Any], states: Any, key: Any) -> Any:
-    return perturbed_loss(finite.structure, _mode(finite), tables, states, key)
+    return fields.perturbed_loss(finite.structure, _mode(finite), tables, states, key)
 
 
 FIELD_LOSSES: dict[str, FieldLoss] = {
     "pseudo": FieldLoss(
         "the pseudo-likelihood: each variable given all others",
-        lambda finite, tables, states, key: pseudo_likelihood(finite.structure, tables, states),
+        lambda finite, tables, states, key: fields.pseudo_likelihood(
+            finite.structure, tables, states
+        ),
     ),
     "bethe": FieldLoss(
         "Bethe's log-partition by loopy belief propagation",
-        lambda finite, tables, states, key: bethe_loss(finite.structure, tables, states),
+        lambda finite, tables, states, key: fields.bethe_loss(finite.structure, tables, states),
     ),
     "contrastive": FieldLoss(
         "contrastive divergence: one Gibbs sweep from the data",
-        lambda finite, tables, states, key: contrastive_loss(finite.structure, tables, states, key),
+        lambda finite, tables, states, key: fields.contrastive_loss(
+            finite.structure, tables, states, key
+        ),
         draws=True,
     ),
     "perturbed": FieldLoss(

@@ -177,7 +177,15 @@ def likelihood_of(
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}
     unseen = draws - finite - cases.given - known.params.keys()
     likelihood = Likelihood(without(graph, unseen), cases, externs)
-    verify_parameters(likelihood, known.params)
+    for name, value in likelihood.start().items():
+        if name not in known.params:
+            what = f"the fit has no `{name}`"
+            raise NotApplicable(f"{what}: it is of another model, or of other data")
+        here, there = np.shape(value), np.shape(known.params[name])
+        if here != there:
+            raise NotApplicable(f"`{name}` has shape {here} here, and {there} in the fit")
+        if np.isnan(known.params[name]).any():
+            raise NotApplicable(f"`{name}` in the fit is not a number")
     return likelihood
 
 
@@ -258,18 +266,6 @@ def verify_asked(
                 why = "the data, or the fit, give its values"
         if why:
             raise NotApplicable(f"`{name}` cannot be predicted: {why}")
-
-
-def verify_parameters(likelihood: Likelihood, params: Values) -> None:
-    for name, value in likelihood.start().items():
-        if name not in params:
-            what = f"the fit has no `{name}`"
-            raise NotApplicable(f"{what}: it is of another model, or of other data")
-        here, there = np.shape(value), np.shape(params[name])
-        if here != there:
-            raise NotApplicable(f"`{name}` has shape {here} here, and {there} in the fit")
-        if np.isnan(params[name]).any():
-            raise NotApplicable(f"`{name}` in the fit is not a number")
 
 
 def finite_predictions(

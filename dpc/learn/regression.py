@@ -65,7 +65,14 @@ class Design:
         self.draw = draw
         shapes = {node.name: shape_of(node, self.group.sizes) for node in weights}
         self.ways = 1 + sum(map(prod, shapes.values()))
-        self.units = self._units(shapes)
+        # The weights, along a first axis of ways: none of them is one, then each in turn.
+        cuts = np.cumsum([prod(shape) for shape in shapes.values()])[:-1]
+        parts = np.split(np.eye(self.ways)[:, 1:], cuts, axis=1)
+        lead = (self.ways, 1) if self.group.stacked else (self.ways,)
+        self.units = {
+            name: part.reshape(lead + shape)
+            for (name, shape), part in zip(shapes.items(), parts, strict=True)
+        }
         varied = {*shapes, *self.group.stacked}
         self.functions: list[tuple[Node, c.Core]] = []
         for node in self._needed_functions(predictor):
@@ -80,16 +87,6 @@ class Design:
         self.kept: dict[int, Parts] = {}
         if not self.dim and self.ways * self.y.size > LARGEST:
             raise TooLarge(draw.name)
-
-    def _units(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-        """The weights, along a first axis of ways: none of them is one, then each in turn."""
-        cuts = np.cumsum([prod(shape) for shape in shapes.values()])[:-1]
-        parts = np.split(np.eye(self.ways)[:, 1:], cuts, axis=1)
-        lead = (self.ways, 1) if self.group.stacked else (self.ways,)
-        return {
-            name: part.reshape(lead + shape)
-            for (name, shape), part in zip(shapes.items(), parts, strict=True)
-        }
 
     def _needed_functions(self, predictor: c.Core) -> list[Node]:
         """Functions of the model that the predictor is computed from, in the order of the graph."""

@@ -776,12 +776,12 @@ class Model:
         **attributes: Any,
     ) -> Any:
         """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions, the prior."""
-        from ..posterior.groups import WantedGroups, all_groups
+        from ..posterior.groups import all_groups
 
-        wanted = WantedGroups(prior, predictive, likelihood)
         model, bound = self.posteriors.opened(data)
         about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
-        return all_groups(model, values, bound, seed, stats or {}, about, wanted)
+        wanted = prior, predictive, likelihood
+        return all_groups(model, values, bound, seed, stats or {}, about, *wanted)
 
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
         """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a

@@ -13,17 +13,8 @@ import numpy as np
 
 from dpc.dsl.files import write_whole
 from dpc.dsl.graph.graph import Kind
+from dpc.inference.mcmc import gaussian as gaussians
 from dpc.inference.mcmc.container import smooth_weights
-from dpc.inference.mcmc.gaussian import (
-    FlatTarget,
-    Gaussian,
-    Weighted,
-    draw_gaussian,
-    draw_student,
-    fit_laplace,
-    fit_svi,
-    flatten,
-)
 from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsState, join, key_for
 from dpc.inference.mcmc.target import TargetDensity
 
@@ -88,72 +79,65 @@ def verify_continuous(model: NumpyroModel) -> None:
 
 
 def _laplace(request: Request) -> PosteriorDraws:
-    flat = flatten(request.target, request.keys[0])
-    return _as_drawn(request, flat, fit_laplace(flat), {"method": "laplace"})
+    flat = gaussians.flatten(request.target, request.keys[0])
+    return _as_drawn(request, flat, gaussians.fit_laplace(flat), {"method": "laplace"})
 
 
 def _svi(request: Request) -> PosteriorDraws:
     if request.model.graph.guide is not None:
-        return _own_guide(request)
-    flat = flatten(request.target, request.keys[0])
-    gaussian, losses = fit_svi(flat, request.keys[2], request.steps)
+        # The guide at the parameters that maximise the file's own bound.
+        model, data, count = request.model, request.data, request.draws
+        steps = OptimisePlan(request.steps, seed=request.plan.seed)
+        state = start(model, model.init(request.keys[0], data), data, steps)
+        for after in optimise(model, data, steps, state):
+            state = after
+        params = model.constrain(state.raw)
+        guide = model.functions.load(model.graph.guide)["sample"]
+        given = {**data.arrays, **data.sizes}
+        draw = jax.jit(jax.vmap(lambda key: guide(key, params, given)))
+        drawn = draw(jax.random.split(request.keys[1], count))
+        values = {name: np.asarray(value)[None] for name, value in drawn.items()}
+        for node in model.graph.of_kind(Kind.PARAMETER):
+            fixed = params[node.name]
+            values[node.name] = np.broadcast_to(fixed, (1, count, *np.shape(fixed)))
+        elbo = -float(np.mean(state.losses[-100:]))
+        return PosteriorDraws(values, {}, {"method": "svi", "elbo": elbo})
+    flat = gaussians.flatten(request.target, request.keys[0])
+    gaussian, losses = gaussians.fit_svi(flat, request.keys[2], request.steps)
     tail = losses[-max(1, len(losses) // 100) :]
     return _as_drawn(request, flat, gaussian, {"method": "svi", "elbo": -float(np.mean(tail))})
 
 
 def _as_drawn(
-    request: Request, flat: FlatTarget, gaussian: Gaussian, attributes: Values
+    request: Request, flat: gaussians.FlatTarget, gaussian: gaussians.Gaussian, attributes: Values
 ) -> PosteriorDraws:
     """Draws of the Gaussian as they are; their weights tell how near it is."""
-    drawn = draw_gaussian(flat, gaussian, request.keys[1], request.draws)
+    drawn = gaussians.draw_gaussian(flat, gaussian, request.keys[1], request.draws)
     about = {**attributes, "pareto_k": smooth_weights(drawn.log_ratios).k}
     return PosteriorDraws(_constrained(request, flat, drawn.points), {}, about)
 
 
 def _importance(request: Request) -> PosteriorDraws:
     """Proposals from a Student's t at the mode, resampled by their smoothed weights."""
-    flat = flatten(request.target, request.keys[0])
+    flat = gaussians.flatten(request.target, request.keys[0])
     first, second = jax.random.split(request.keys[1])
-    drawn: Weighted = draw_student(flat, fit_laplace(flat), first, OVERSAMPLING * request.draws)
+    mode, count = gaussians.fit_laplace(flat), OVERSAMPLING * request.draws
+    drawn = gaussians.draw_student(flat, mode, first, count)
     smoothed = smooth_weights(drawn.log_ratios)
-    chosen = _systematic(smoothed.log_weights, float(jax.random.uniform(second)), request.draws)
+    # Each point is taken count * weight times, rounded up or down.
+    steps = (np.arange(request.draws) + float(jax.random.uniform(second))) / request.draws
+    edges = np.cumsum(np.exp(smoothed.log_weights))
+    order = np.searchsorted(edges / edges[-1], steps)
+    chosen = np.random.default_rng(0).permutation(order)
     about = {"pareto_k": smoothed.k, "effective_draws": smoothed.effective}
     values = _constrained(request, flat, drawn.points[chosen])
     return PosteriorDraws(values, {}, {"method": "importance", **about})
 
 
-def _systematic(log_weights: Any, offset: float, count: int) -> Any:
-    """Each point is taken count * weight times, rounded up or down."""
-    steps = (np.arange(count) + offset) / count
-    edges = np.cumsum(np.exp(log_weights))
-    order = np.searchsorted(edges / edges[-1], steps)
-    return np.random.default_rng(0).permutation(order)
-
-
-def _constrained(request: Request, flat: FlatTarget, points: Any) -> Values:
+def _constrained(request: Request, flat: gaussians.FlatTarget, points: Any) -> Values:
     constrain = TargetDensity(request.model.to_numpyro(request.data)).constrain
     found = jax.jit(jax.vmap(lambda point: constrain(flat.unravel(point))))(points)
     return {name: np.asarray(value)[None] for name, value in found.items()}
-
-
-def _own_guide(request: Request) -> PosteriorDraws:
-    """The guide at the parameters that maximise the file's own bound."""
-    model, data, count = request.model, request.data, request.draws
-    steps = OptimisePlan(request.steps, seed=request.plan.seed)
-    state = start(model, model.init(request.keys[0], data), data, steps)
-    for after in optimise(model, data, steps, state):
-        state = after
-    params = model.constrain(state.raw)
-    guide = model.functions.load(model.graph.guide)["sample"]
-    given = {**data.arrays, **data.sizes}
-    draw = jax.jit(jax.vmap(lambda key: guide(key, params, given)))
-    drawn = draw(jax.random.split(request.keys[1], count))
-    values = {name: np.asarray(value)[None] for name, value in drawn.items()}
-    for node in model.graph.of_kind(Kind.PARAMETER):
-        fixed = params[node.name]
-        values[node.name] = np.broadcast_to(fixed, (1, count, *np.shape(fixed)))
-    elbo = -float(np.mean(state.losses[-100:]))
-    return PosteriorDraws(values, {}, {"method": "svi", "elbo": elbo})
 
 
 METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
@@ -184,18 +168,14 @@ class NoProgress:
 
 
 def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> PosteriorDraws:
-    kept = Kept(options, fingerprint(model, data, options.plan))
-    drawn = sample(model.posteriors.run(data, options.plan), kept, options)
-    values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
     plan = options.plan
+    # What a run depends on, but for its number of draws: program, data and plan.
+    text = numpyro_text(model.posteriors.decentred.graph)
+    kept = Kept(options, digest([text, repr(plan)], sorted(data.items())))
+    drawn = sample(model.posteriors.run(data, plan), kept, options)
+    values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
     about = {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
     return PosteriorDraws(values, stats, about)
-
-
-def fingerprint(model: Model, data: Any, plan: NutsPlan) -> str:
-    """What a run depends on, but for its number of draws: program, data and plan."""
-    text = numpyro_text(model.posteriors.decentred.graph)
-    return digest([text, repr(plan)], sorted(data.items()))
 
 
 def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
@@ -209,9 +189,15 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
     try:
         while state.step < end:
             began = time.monotonic()
-            count = stretch(state.step, steps, run.plan.warmup, end)
-            state, draws = run.advance(state, count, progress.see)
-            steps = next_steps(steps, time.monotonic() - began)
+            # So many steps, but not beyond the warm-up or the end.
+            stop = run.plan.warmup if state.step < run.plan.warmup else end
+            state, draws = run.advance(state, min(steps, stop - state.step), progress.see)
+            seconds = time.monotonic() - began
+            # More when the last ones were quick, fewer when slow: the draws stay the same.
+            if seconds < SECONDS / 2:
+                steps = min(2 * steps, CHUNK)
+            elif seconds > 2 * SECONDS:
+                steps = max(1, steps // 2)
             kept.add(state, draws)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(kept.where()) from None
@@ -219,18 +205,6 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
         progress.end()
         kept.write()
     return join(kept.draws)
-
-
-def stretch(step: int, steps: int, warmup: int, end: int) -> int:
-    """So many steps, but not beyond the warm-up or the end."""
-    return min(steps, (warmup if step < warmup else end) - step)
-
-
-def next_steps(steps: int, seconds: float) -> int:
-    """More when the last ones were quick, fewer when slow: the draws stay the same."""
-    if seconds < SECONDS / 2:
-        return min(2 * steps, CHUNK)
-    return max(1, steps // 2) if seconds > 2 * SECONDS else steps
 
 
 class Kept:
@@ -261,7 +235,13 @@ class Kept:
             return
         if self.waiting:
             part = join(self.waiting)
-            save_draws(self.file(self.state.step - self.plan.warmup - part.length), part)
+            named: dict[str, Any] = {}
+            for kind, own in part._asdict().items():
+                named |= {f"{kind} {name}": array for name, array in own.items()}
+            content = io.BytesIO()
+            np.savez(content, **named)
+            first = self.state.step - self.plan.warmup - part.length
+            write_whole(self.file(first), content.getvalue())
             self.waiting = []
         self.keeper.keep(self.state.step, tuple(self.state), now=True)
 
@@ -283,15 +263,6 @@ class Kept:
             return ""
         count = max(0, self.state.step - self.plan.warmup)
         return f"{count} draws of every chain are in {self.folder}: `resume=` continues"
-
-
-def save_draws(path: Path, draws: Draws) -> None:
-    content = io.BytesIO()
-    named: dict[str, Any] = {}
-    for kind, own in draws._asdict().items():
-        named |= {f"{kind} {name}": array for name, array in own.items()}
-    np.savez(content, **named)
-    write_whole(path, content.getvalue())
 
 
 def load_draws(path: Path) -> Draws:

@@ -11,7 +11,7 @@ from numpyro.distributions import ImproperUniform, constraints
 from numpyro.handlers import seed, substitute, trace
 
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.graph.types import Bool, Type
+from dpc.dsl.graph.types import Bool
 from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
@@ -20,8 +20,7 @@ from dpc.inference.mcmc.distributions import Hidden, Joint, Ordered, Written
 from ..finite.finite import Finite
 from ..finite.ground import tables_of
 from ..model.constraints import constraint_of
-from .sites import find_sites
-from .write import RESERVED, model_parts
+from .write import RESERVED, find_sites, model_parts
 
 Values = dict[str, Any]
 
@@ -46,7 +45,8 @@ class NumpyroModel:
         given: Values = {
             "numpyro": numpyro,
             "supports": {
-                n.name: _support(n.type) for n in graph.of_kind(Kind.DRAW, Kind.PARAMETER)
+                n.name: constraints.nonnegative_integer if n.type.whole else constraint_of(n.type)
+                for n in graph.of_kind(Kind.DRAW, Kind.PARAMETER)
             },
             "flat": lambda support, shape: ImproperUniform(support, (), shape),
             "eliminate": self.eliminate,
@@ -119,14 +119,8 @@ class NumpyroModel:
         seen = {node.name: node.type for node in self.graph.of_kind(Kind.DRAW) if node.observed}
         blank = {name: value for name, value in data.items() if name not in seen}
         sites = trace(seed(substitute(lambda: self.run(blank), data=values), key)).get_trace()
-        return {name: _in_domain(sites[name]["value"], type_) for name, type_ in seen.items()}
-
-
-def _support(type_: Type) -> Any:
-    """NumPyro need only know of whole numbers that they are discrete."""
-    return constraints.nonnegative_integer if type_.whole else constraint_of(type_)
-
-
-def _in_domain(value: Any, type_: Type) -> Any:
-    """NumPyro has whole numbers for truth values."""
-    return jnp.asarray(value, bool) if isinstance(type_.domain, Bool) else value
+        found = {name: sites[name]["value"] for name in seen}
+        for name, type_ in seen.items():
+            if isinstance(type_.domain, Bool):
+                found[name] = jnp.asarray(found[name], bool)  # NumPyro has whole numbers for these
+        return found

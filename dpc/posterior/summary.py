@@ -71,8 +71,10 @@ def _plain(value: Any) -> Any:
 
 def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
     """Effective draws and R-hat compare parts of chains: independent draws have none."""
-    is_chain = real.attrs.get("method") == "nuts"
-    measures = _chain_measures(real) if is_chain else {}
+    measures = {}
+    if real.attrs.get("method") == "nuts" and real.data_vars:
+        measures = {"mcse": mcse(real)} | {f"ess_{k}": ess(real, k) for k in ("bulk", "tail")}
+        measures |= {"r_hat": rhat(real)} if real.sizes["chain"] > 1 else {}
     for name, array in real.data_vars.items():
         draws = array.values.reshape(-1, *array.shape[2:])
         low, middle, high = np.quantile(draws, [LOW, 0.5, HIGH], axis=0)
@@ -82,13 +84,6 @@ def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
         for k, entry in enumerate(entries_of(model, data, str(name), draws.shape[1:])):
             numbers = {key: _plain(np.ravel(value)[k]) for key, value in found.items()}
             yield {"variable": entry, **numbers}
-
-
-def _chain_measures(real: Any) -> dict[str, Any]:
-    if not real.data_vars:
-        return {}
-    found = {"mcse": mcse(real), "ess_bulk": ess(real, "bulk"), "ess_tail": ess(real, "tail")}
-    return {**found, "r_hat": rhat(real)} if real.sizes["chain"] > 1 else found
 
 
 def finite_rows(model: Any, data: Any, array: Any) -> Iterator[Row]:
@@ -156,8 +151,9 @@ class EntryTable(AnswerTable):
     def lines(self) -> list[str]:
         owners = [row[0].partition("[")[0] for row in self.rows]
         counts = Counter(owners)
-        fitting = (n for n in range(FEWEST, MOST_ROWS + 1) if _rows(counts, n) <= MOST_ROWS)
-        most = max(fitting, default=FEWEST)
+        most = FEWEST
+        while most < MOST_ROWS and sum(min(n, most + 1) for n in counts.values()) <= MOST_ROWS:
+            most += 1
         seen: Counter[str] = Counter()
         shown = []
         for owner, row in zip(owners, self.rows, strict=True):
@@ -170,10 +166,6 @@ class EntryTable(AnswerTable):
 
     def text_rows(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, ...]]:
         return [tuple(cell or "-" for cell in row) for row in super().text_rows(rows)]
-
-
-def _rows(counts: Counter[str], most: int) -> int:
-    return sum(min(count, most) for count in counts.values())
 
 
 def _headline(summary: dict[str, Any]) -> str:
@@ -215,11 +207,23 @@ def write_plots(model: Any, data: Any, found: Any, folder: Path, ending: str) ->
     with warnings.catch_warnings(), plt.rc_context(STYLE):
         warnings.simplefilter("ignore")  # of constant variables and tight layouts
         for title, draw in _drawings(model, data, found):
-            _save(draw(), folder / f"{title}.{ending}")
+            drawn, path = draw(), folder / f"{title}.{ending}"
+            # ArviZ 1.x gives a collection that saves itself, 0.x the axes of a figure.
+            if hasattr(drawn, "savefig"):
+                drawn.savefig(path)
+            else:
+                figure = np.ravel(drawn)[0].get_figure()
+                figure.savefig(path, bbox_inches="tight")
+                plt.close(figure)
 
 
 def _drawings(model: Any, data: Any, found: Any) -> Iterator[tuple[str, Drawing]]:
-    entries = dict(_entries(model, data, group(found, "posterior")))
+    entries = {}
+    for name, array in group(found, "posterior").data_vars.items():
+        if array.dtype.kind == "f":
+            flat = array.values.reshape(*array.shape[:2], -1)
+            for k, entry in enumerate(entries_of(model, data, str(name), array.shape[2:])):
+                entries[entry] = (("chain", "draw"), flat[:, :, k])
     stats = group(found, "sample_stats") if has_group(found, "sample_stats") else None
     if not entries:
         return
@@ -244,14 +248,6 @@ def _drawings(model: Any, data: Any, found: Any) -> Iterator[tuple[str, Drawing]
         yield "predictive", lambda: _predictions(found)
 
 
-def _entries(model: Any, data: Any, posterior: Any) -> Iterator[tuple[str, Any]]:
-    for name, array in posterior.data_vars.items():
-        if array.dtype.kind == "f":
-            flat = array.values.reshape(*array.shape[:2], -1)
-            for k, entry in enumerate(entries_of(model, data, str(name), array.shape[2:])):
-                yield entry, (("chain", "draw"), flat[:, :, k])
-
-
 def _predictions(found: Any) -> Any:
     """Data among data that the posterior predicts. What is missing is shown on neither side."""
     predicted, observed = {}, {}
@@ -269,24 +265,8 @@ def _predictions(found: Any) -> Any:
         "posterior_predictive": xr.Dataset(predicted),
         "observed_data": xr.Dataset(observed),
     }
+    chains, draws = flat.shape[:2]
+    count = min(MOST_PREDICTED, int(chains * draws))  # no more predictions than there are draws
     if IS_OLD_ARVIZ:
-        return az.plot_ppc(container(parts), num_pp_samples=_few(predicted), random_seed=0)
-    return az.plot_ppc_dist(container(parts), num_samples=_few(predicted))
-
-
-def _few(predicted: dict[Any, Any]) -> int:
-    """No more predictions than there are draws."""
-    array = next(iter(predicted.values()))[1]
-    return min(MOST_PREDICTED, int(array.shape[0] * array.shape[1]))
-
-
-def _save(drawn: Any, path: Path) -> None:
-    """ArviZ 1.x gives a collection that saves itself, 0.x the axes of a figure."""
-    if hasattr(drawn, "savefig"):
-        drawn.savefig(path)
-        return
-    import matplotlib.pyplot as plt
-
-    figure = np.ravel(drawn)[0].get_figure()
-    figure.savefig(path, bbox_inches="tight")
-    plt.close(figure)
+        return az.plot_ppc(container(parts), num_pp_samples=count, random_seed=0)
+    return az.plot_ppc_dist(container(parts), num_samples=count)

@@ -65,7 +65,15 @@ class Computed(Answer):
 
 
 def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> Computed:
-    values = _draws(model, params, data, seed)
+    # Random variables that the data do not give are drawn once.
+    import jax
+
+    draws = model.graph.of_kind(Kind.DRAW)
+    if any(node.undirected for node in draws):
+        raise UsageError(
+            "the values of a random field depend on its latent variables: ask `dpc query`"
+        )
+    values = model.sample(jax.random.key(seed), params, data) if draws else {}
     given = {**values, **{name: data[name] for name in data}}
     found = {
         name: readable(value, model.graph[name].type, data.labels)
@@ -75,18 +83,6 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
     if not found:
         raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
     return Computed(found)
-
-
-def _draws(model: Model, params: Values, data: Data, seed: int) -> Values:
-    """Random variables that the data do not give are drawn once."""
-    import jax
-
-    draws = model.graph.of_kind(Kind.DRAW)
-    if any(node.undirected for node in draws):
-        raise UsageError(
-            "the values of a random field depend on its latent variables: ask `dpc query`"
-        )
-    return model.sample(jax.random.key(seed), params, data) if draws else {}
 
 
 def _functions(model: Model, params: Values, given: Values, values: Values) -> Values:

@@ -9,19 +9,11 @@ from math import inf
 
 from dpc.dsl.record import Record
 
+from . import route
 from .geometry import Outline, Rect
 from .measure import CORNERS, PLATE_SIZE, BoxSize, box_size, shortened, text_width
 from .picture import Box, Picture, PlatePath, within
 from .place import awkwardness, infer_places
-from .route import (
-    PLATE_LABEL_INSET,
-    Frame,
-    Page,
-    PlacedBox,
-    Route,
-    infer_routes,
-    self_lags,
-)
 from .rows import Role, Skeleton, build_skeleton, infer_rows, oriented_edges
 
 # ---- the order along each row: barycentre sweeps with transposition, plates kept whole
@@ -72,7 +64,14 @@ class _Sweeper:
         met = {tuple(map(tuple, self.rows)): fewest}
         stale = 0
         for sweep in range(ENOUGH_SWEEPS):
-            self._sweep(downward=sweep % 2 == 0)
+            near, step = (self.up, 1) if sweep % 2 == 0 else (self.down, -1)
+            for row in range(len(self.rows))[::step][1:]:
+                key = self._barycentres(row, near)
+                plate_key = {}
+                for path in self.skeleton.spans:
+                    if self.skeleton.spans_row(path, row):
+                        plate_key[path] = self._plate_key(path, row, row - step, key)
+                self._sort_row(row, key, plate_key)
             self._transpose(turn_ties=sweep % 4 >= 2)
             crossings = self.crossings()
             met[tuple(map(tuple, self.rows))] = crossings
@@ -124,16 +123,6 @@ class _Sweeper:
     def _number(self, row: int) -> None:
         for place, vertex in enumerate(self.rows[row]):
             self.place[vertex] = place
-
-    def _sweep(self, downward: bool) -> None:
-        near, step = (self.up, 1) if downward else (self.down, -1)
-        for row in range(len(self.rows))[::step][1:]:
-            key = self._barycentres(row, near)
-            plate_key = {}
-            for path in self.skeleton.spans:
-                if self.skeleton.spans_row(path, row):
-                    plate_key[path] = self._plate_key(path, row, row - step, key)
-            self._sort_row(row, key, plate_key)
 
     def _plate_key(self, path: PlatePath, row: int, fixed: int, key: Mapping[int, float]) -> float:
         """The middle of where the plate stands in the fixed row, or of what it holds in this."""
@@ -251,9 +240,9 @@ PLACING_EFFORT = 400
 class PictureLayout(Record):
     """Everything placed. Frames come outermost first, routes in the order of their arrows."""
 
-    nodes: tuple[PlacedBox, ...]
-    frames: tuple[Frame, ...]
-    routes: tuple[Route, ...]
+    nodes: tuple[route.PlacedBox, ...]
+    frames: tuple[route.Frame, ...]
+    routes: tuple[route.Route, ...]
 
 
 def infer_layout(picture: Picture) -> PictureLayout:
@@ -262,10 +251,18 @@ def infer_layout(picture: Picture) -> PictureLayout:
     number = picture.numbers
     arrows = [(number[arrow.source], number[arrow.target]) for arrow in picture.arrows]
     skeleton = build_skeleton(homes, rows, arrows)
-    lags = self_lags(picture)
+    lags = route.self_lags(picture)
     sizes = [box_size(box, lags.get(box.name)) for box in picture.boxes]
     labels = {path: shortened(picture.plate_label(path)) for path in skeleton.spans}
-    x = _best_places(skeleton, sizes, labels)
+    # Of the orders with the fewest crossings, the least awkward.
+    widths = {
+        path: text_width(label, PLATE_SIZE) + 2 * route.PLATE_LABEL_INSET
+        for path, label in labels.items()
+    }
+    tries = max(1, PLACING_EFFORT // (len(skeleton.vertices) + 1))
+    orders = infer_orders(skeleton)[:tries]
+    placed = [infer_places(skeleton, order, sizes, widths) for order in orders]
+    x = min(placed, key=lambda x: awkwardness(skeleton, x))
     margins = _plate_margins(skeleton)
     around = _row_margins(skeleton, margins)
     bands = _row_bands(skeleton, sizes, x, around, _lagged_gaps(picture, rows))
@@ -277,34 +274,20 @@ def infer_layout(picture: Picture) -> PictureLayout:
     for path, (first, last) in sorted(skeleton.spans.items(), key=lambda item: len(item[0])):
         (left, *_), (right, *_) = skeleton.borders[path]
         top, bottom = bands[first][0] - margins[path][0], bands[last][1] + margins[path][1]
-        frames.append(Frame(path, labels[path], Rect(x[left], top, x[right], bottom)))
+        frames.append(route.Frame(path, labels[path], Rect(x[left], top, x[right], bottom)))
     plate_bands = [
         (top - above, bottom + below)
         for (top, bottom), (above, below) in zip(bands, around, strict=True)
     ]
-    page = Page(skeleton, x, nodes, frames, bands, plate_bands)
-    return PictureLayout(tuple(nodes), tuple(frames), infer_routes(picture, page))
+    page = route.Page(skeleton, x, nodes, frames, bands, plate_bands)
+    return PictureLayout(tuple(nodes), tuple(frames), route.infer_routes(picture, page))
 
 
-def _best_places(
-    skeleton: Skeleton, sizes: Sequence[BoxSize], labels: Mapping[PlatePath, str]
-) -> list[float]:
-    """Of the orders with the fewest crossings, the least awkward."""
-    widths = {
-        path: text_width(label, PLATE_SIZE) + 2 * PLATE_LABEL_INSET
-        for path, label in labels.items()
-    }
-    tries = max(1, PLACING_EFFORT // (len(skeleton.vertices) + 1))
-    orders = infer_orders(skeleton)[:tries]
-    placed = [infer_places(skeleton, order, sizes, widths) for order in orders]
-    return min(placed, key=lambda x: awkwardness(skeleton, x))
-
-
-def _placed(box: Box, size: BoxSize, x: float, y: float) -> PlacedBox:
+def _placed(box: Box, size: BoxSize, x: float, y: float) -> route.PlacedBox:
     room = Rect(x - size.half_width, y - size.reach, x + size.right, y + size.reach)
     corner = min(CORNERS.get(box.kind, 0.0), size.half_height)
     outline = Outline(x, y, size.half_width, size.half_height, box.is_round, corner)
-    return PlacedBox(box, outline, room)
+    return route.PlacedBox(box, outline, room)
 
 
 def _plate_margins(skeleton: Skeleton) -> dict[PlatePath, tuple[float, float]]:

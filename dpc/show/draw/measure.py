@@ -106,19 +106,15 @@ def box_size(box: Box, lag: str | None = None) -> BoxSize:
         beside = FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag)
         return BoxSize(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
     if box.bars:
-        return _chart(box, label)
+        # A heading, and a row for each bar: its name, the bar, the number.
+        return BoxSize(
+            max(label, row_width(box)) / 2 + CHART_INSET,
+            (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3,
+        )
     half_width, half_height = (
         _ellipse(label, detail) if box.is_round else _rectangle(box, label, detail)
     )
     return BoxSize(half_width, half_height, _loop_room(lag))
-
-
-def _chart(box: Box, label: float) -> BoxSize:
-    """A heading, and a row for each bar: its name, the bar, the number."""
-    return BoxSize(
-        max(label, row_width(box)) / 2 + CHART_INSET,
-        (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3,
-    )
 
 
 def names_width(box: Box) -> float:

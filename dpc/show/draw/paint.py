@@ -3,24 +3,9 @@
 from collections.abc import Iterator, Mapping
 from math import dist
 
-from .geometry import Curve, Outline, Point, Rect, between, bounding, pieces, split
+from . import measure
+from .geometry import Outline, Point, Rect, between, bounding, pieces, split
 from .layout import PictureLayout, infer_layout
-from .measure import (
-    BAR_GAP,
-    BAR_LENGTH,
-    CHART_HEAD,
-    CORNERS,
-    DETAIL_SIZE,
-    LABEL_SIZE,
-    LAG_SIZE,
-    PLATE_SIZE,
-    ROW_HEIGHT,
-    names_width,
-    printable,
-    row_width,
-    shortened,
-    text_width,
-)
 from .picture import Box, BoxKind, Picture, PlatePath, common_plate
 from .route import Frame, PlacedBox, Route
 from .scene import Anchor, Ellipse, Ink, Polygon, Rectangle, Scene, Shape, ShapeGroup, Stroke, Text
@@ -70,7 +55,7 @@ def _frame(frame: Frame) -> ShapeGroup:
 def _frame_label(frame: Frame) -> ShapeGroup:
     rect, halo = frame.label_rect, _plate_fill(frame.path)
     at = (rect.right, (rect.top + rect.bottom) / 2)
-    return ShapeGroup("", (Text(at, frame.label, PLATE_SIZE, FAINT, "end", halo=halo),))
+    return ShapeGroup("", (Text(at, frame.label, measure.PLATE_SIZE, FAINT, "end", halo=halo),))
 
 
 def _arrow(route: Route) -> ShapeGroup:
@@ -78,27 +63,25 @@ def _arrow(route: Route) -> ShapeGroup:
     ink = Ink(stroke=LINE, width=1.2, dashed=bool(route.lag) or arrow.source == arrow.target)
     if not arrow.directed:
         return ShapeGroup(f"{arrow.source} touches {arrow.target}", (Stroke(route.curve, ink),))
-    head, base = _arrow_head(route.curve)
-    shaft = (*route.curve[:-1], base)
-    return ShapeGroup(f"{arrow.source} to {arrow.target}", (Stroke(shaft, ink), head))
-
-
-def _arrow_head(curve: Curve) -> tuple[Polygon, Point]:
-    """The head, and the point of its base where the shaft stops."""
-    tip = curve[-1]
-    tail = next(point for point in curve[-2::-1] if dist(point, tip) > 1e-6)
+    # The head, and the point of its base where the shaft stops.
+    tip = route.curve[-1]
+    tail = next(point for point in route.curve[-2::-1] if dist(point, tip) > 1e-6)
     length = dist(tail, tip)
     along = ((tip[0] - tail[0]) / length, (tip[1] - tail[1]) / length)
     base = (tip[0] - HEAD_LENGTH * along[0], tip[1] - HEAD_LENGTH * along[1])
     side = (-along[1] * HEAD_HALF_WIDTH, along[0] * HEAD_HALF_WIDTH)
     corners = (tip, (base[0] + side[0], base[1] + side[1]), (base[0] - side[0], base[1] - side[1]))
-    return Polygon(corners, Ink(fill=LINE)), between(base, tip, 0.2)
+    head, base = Polygon(corners, Ink(fill=LINE)), between(base, tip, 0.2)
+    shaft = (*route.curve[:-1], base)
+    return ShapeGroup(f"{arrow.source} to {arrow.target}", (Stroke(shaft, ink), head))
 
 
 def _lag(route: Route, homes: Mapping[str, PlatePath]) -> ShapeGroup:
     says = f"{route.arrow.source} to {route.arrow.target} at {route.lag}"
     halo = _plate_fill(common_plate(homes[route.arrow.source], homes[route.arrow.target]))
-    text = Text(route.label_at, shortened(route.lag), LAG_SIZE, FAINT, "start", halo=halo)
+    text = Text(
+        route.label_at, measure.shortened(route.lag), measure.LAG_SIZE, FAINT, "start", halo=halo
+    )
     return ShapeGroup(says, (text,))
 
 
@@ -133,9 +116,12 @@ def shape_of(kind: BoxKind, is_shaded: bool, outline: Outline) -> tuple[Shape, .
 
 
 def _words(node: PlacedBox) -> tuple[Text, ...]:
-    label, detail = shortened(node.box.label), shortened(node.box.detail)
+    label, detail = measure.shortened(node.box.label), measure.shortened(node.box.detail)
     if node.box.kind is BoxKind.FACTOR:
-        widest = max(text_width(label, LABEL_SIZE), text_width(detail, DETAIL_SIZE))
+        widest = max(
+            measure.text_width(label, measure.LABEL_SIZE),
+            measure.text_width(detail, measure.DETAIL_SIZE),
+        )
         return _two_lines((node.room.right - widest, node.outline.y), label, detail, beside=True)
     return _two_lines((node.outline.x, node.outline.y), label, detail, beside=False)
 
@@ -143,20 +129,24 @@ def _words(node: PlacedBox) -> tuple[Text, ...]:
 def _chart(node: PlacedBox) -> tuple[Shape, ...]:
     """The label above, and below it one row to a bar."""
     rect = node.outline.rect
-    left = node.outline.x - row_width(node.box) / 2
-    start = left + names_width(node.box) + BAR_GAP
-    heading = (node.outline.x, rect.top + CHART_HEAD / 2 + 1)
-    shapes: list[Shape] = [Text(heading, shortened(node.box.label), LABEL_SIZE, INK)]
+    left = node.outline.x - measure.row_width(node.box) / 2
+    start = left + measure.names_width(node.box) + measure.BAR_GAP
+    heading = (node.outline.x, rect.top + measure.CHART_HEAD / 2 + 1)
+    shapes: list[Shape] = [
+        Text(heading, measure.shortened(node.box.label), measure.LABEL_SIZE, INK)
+    ]
     for k, (name, share) in enumerate(node.box.bars):
-        y = rect.top + CHART_HEAD + (k + 0.5) * ROW_HEIGHT
-        ground = Rect(start, y - 4.5, start + BAR_LENGTH, y + 4.5)
-        shapes.append(Text((left, y), shortened(name), DETAIL_SIZE, INK, "start"))
+        y = rect.top + measure.CHART_HEAD + (k + 0.5) * measure.ROW_HEIGHT
+        ground = Rect(start, y - 4.5, start + measure.BAR_LENGTH, y + 4.5)
+        shapes.append(Text((left, y), measure.shortened(name), measure.DETAIL_SIZE, INK, "start"))
         shapes.append(Rectangle(ground, Ink(fill=BAR_GROUND), 2.0))
         if share > 0:
-            filled = ground.replace(right=start + max(1.0, BAR_LENGTH * share))
-            shapes.append(Rectangle(filled, Ink(fill=BAR_FILL), min(2.0, BAR_LENGTH * share / 2)))
-        at = (ground.right + BAR_GAP, y)
-        shapes.append(Text(at, f"{share:.3f}", DETAIL_SIZE, FAINT, "start"))
+            filled = ground.replace(right=start + max(1.0, measure.BAR_LENGTH * share))
+            shapes.append(
+                Rectangle(filled, Ink(fill=BAR_FILL), min(2.0, measure.BAR_LENGTH * share / 2))
+            )
+        at = (ground.right + measure.BAR_GAP, y)
+        shapes.append(Text(at, f"{share:.3f}", measure.DETAIL_SIZE, FAINT, "start"))
     return tuple(shapes)
 
 
@@ -164,21 +154,11 @@ def _two_lines(centre: Point, label: str, detail: str, beside: bool) -> tuple[Te
     x, y = centre
     anchor: Anchor = "start" if beside else "middle"
     if not detail:
-        return (Text((x, y), label, LABEL_SIZE, INK, anchor),)
+        return (Text((x, y), label, measure.LABEL_SIZE, INK, anchor),)
     return (
-        Text((x, y - 6), label, LABEL_SIZE, INK, anchor),
-        Text((x, y + 8.5), detail, DETAIL_SIZE, FAINT, anchor),
+        Text((x, y - 6), label, measure.LABEL_SIZE, INK, anchor),
+        Text((x, y + 8.5), detail, measure.DETAIL_SIZE, FAINT, anchor),
     )
-
-
-def extent(layout: PictureLayout) -> Rect:
-    """The smallest rectangle around everything placed."""
-    rects = [node.room for node in layout.nodes] + [frame.rect for frame in layout.frames]
-    rects += [route.label_rect for route in layout.routes if route.lag]
-    corners = [corner for rect in rects for corner in rect.corners]
-    for piece in (piece for route in layout.routes for piece in pieces(route.curve)):
-        corners += (split(piece, eighths / 8)[0][-1] for eighths in range(9))
-    return bounding(corners or [(0.0, 0.0)])
 
 
 # ---- the whole drawing: title above, the graph, and a legend of the kinds present below
@@ -198,11 +178,17 @@ LEGEND_WIDEST = 560.0
 
 def compose_scene(picture: Picture) -> Scene:
     layout = infer_layout(picture)
-    graph = extent(layout)
-    title = printable(picture.title)
+    # The smallest rectangle around everything placed.
+    rects = [node.room for node in layout.nodes] + [frame.rect for frame in layout.frames]
+    rects += [route.label_rect for route in layout.routes if route.lag]
+    corners = [corner for rect in rects for corner in rect.corners]
+    for piece in (piece for route in layout.routes for piece in pieces(route.curve)):
+        corners += (split(piece, eighths / 8)[0][-1] for eighths in range(9))
+    graph = bounding(corners or [(0.0, 0.0)])
+    title = measure.printable(picture.title)
     entries = list(_legend_entries(layout))
     width = max(
-        NARROWEST, graph.width, text_width(title, TITLE_SIZE) * 1.08, _legend_width(entries)
+        NARROWEST, graph.width, measure.text_width(title, TITLE_SIZE) * 1.08, _legend_width(entries)
     )
     top = MARGIN + (TITLE_ROOM if title else 0.0)
     shift = (MARGIN + (width - graph.width) / 2 - graph.left, top - graph.top)
@@ -218,7 +204,7 @@ def compose_scene(picture: Picture) -> Scene:
 
 
 def _description(picture: Picture) -> str:
-    boxes = ", ".join(f"{printable(box.label)} ({box.kind.value})" for box in picture.boxes)
+    boxes = ", ".join(f"{measure.printable(box.label)} ({box.kind.value})" for box in picture.boxes)
     return f"A graph of {len(picture.boxes)} boxes and {len(picture.arrows)} arrows: {boxes}."
 
 
@@ -235,7 +221,7 @@ def _legend_entries(layout: PictureLayout) -> Iterator[Entry]:
 
 
 def _entry_width(entry: Entry) -> float:
-    return 2 * SYMBOL_HALF_WIDTH + 6 + text_width(entry[0], LEGEND_SIZE) + LEGEND_GAP
+    return 2 * SYMBOL_HALF_WIDTH + 6 + measure.text_width(entry[0], LEGEND_SIZE) + LEGEND_GAP
 
 
 def _legend_width(entries: list[Entry]) -> float:
@@ -261,7 +247,7 @@ def _legend_group(entry: Entry, centre: Point) -> ShapeGroup:
     half_width, half_height = (8.0, 8.0) if is_round else (SYMBOL_HALF_WIDTH, 7.5)
     if kind is BoxKind.FACTOR:
         half_width, half_height = 4.5, 4.5
-    corner = min(CORNERS.get(kind, 0.0), half_height) * 0.8
+    corner = min(measure.CORNERS.get(kind, 0.0), half_height) * 0.8
     outline = Outline(x, y, half_width, half_height, is_round, corner)
     text = Text((x + SYMBOL_HALF_WIDTH + 6, y), words, LEGEND_SIZE, FAINT, "start")
     return ShapeGroup("", (*shape_of(kind, is_shaded, outline), text))

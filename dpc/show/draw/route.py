@@ -171,7 +171,12 @@ def _candidates(page: Page, upper: int, lower: int, shift: float) -> Iterator[Cu
             yield direct
     stops = [stop[0] for stop in _stops(page, upper, lower, page.bands)]
     for pull in PULLS if stops else ():
-        sweeping = _sweeping(one, other, stops[0], stops[-1], pull)
+        # A cubic that leans out to where the bends are; pull 1 passes through a bend halfway down.
+        third_across, third_down = (other.x - one.x) / 3, (other.y - one.y) / 3
+        middle, lean = (one.x + other.x) / 2, pull * 4 / 3
+        first = one.x + third_across + lean * (stops[0] - middle), one.y + third_down
+        second = other.x - third_across + lean * (stops[-1] - middle), other.y - third_down
+        sweeping = (one.towards(first), first, second, other.towards(second))
         across = (one.x, other.x, *stops)
         if all(min(across) - BULGE <= x <= max(across) + BULGE for x, _ in sweeping):
             yield sweeping
@@ -195,15 +200,6 @@ def _to_ports(one: Outline, other: Outline) -> tuple[Curve, Curve]:
     """Straight to the lower box's top middle, or from the upper's bottom: past a factor's name."""
     top, bottom = other.above(0.0), one.below(0.0)
     return line(one.towards(top), top), line(bottom, other.towards(bottom))
-
-
-def _sweeping(one: Outline, other: Outline, first_x: float, last_x: float, pull: float) -> Curve:
-    """A cubic that leans out to where the bends are; pull 1 passes through a bend halfway down."""
-    third_across, third_down = (other.x - one.x) / 3, (other.y - one.y) / 3
-    middle, lean = (one.x + other.x) / 2, pull * 4 / 3
-    first = one.x + third_across + lean * (first_x - middle), one.y + third_down
-    second = other.x - third_across + lean * (last_x - middle), other.y - third_down
-    return (one.towards(first), first, second, other.towards(second))
 
 
 def _swaying(
