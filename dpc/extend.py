@@ -237,6 +237,19 @@ def _register(
         table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
 
 
+def _unregister(row: Distribution, constructor: Any) -> None:
+    from dpc.estimators.methods.measure import SPLITS
+    from dpc.estimators.methods.pathwise import CENTRES, KINKED
+    from dpc.estimators.methods.score import MOVING_ENDS
+    from dpc.inference.families import table
+
+    for known in (CENTRES, SPLITS):
+        known.pop(constructor, None)
+    KINKED.discard(constructor)
+    MOVING_ENDS[:] = [kind for kind in MOVING_ENDS if kind is not constructor]
+    table.FAMILIES.pop(row.family, None)
+
+
 def add_estimator(
     method: type[Method],
     doc: str = "",
@@ -282,16 +295,7 @@ def remove(name: str) -> None:
     for row in distributions.distributions_by_name().get(name, ()):
         if row.added:
             distributions.remove_row(row.text)
-            from dpc.estimators.methods.measure import SPLITS
-            from dpc.estimators.methods.pathwise import CENTRES, KINKED
-            from dpc.estimators.methods.score import MOVING_ENDS
-            from dpc.inference.families import table
-
-            for known in (CENTRES, SPLITS):
-                known.pop(row.added, None)
-            KINKED.discard(row.added)
-            MOVING_ENDS[:] = [kind for kind in MOVING_ENDS if kind is not row.added]
-            table.FAMILIES.pop(row.family, None)
+            _unregister(row, row.added)
             return
     if functions.remove_function(name):
         return

@@ -92,15 +92,16 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
 def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
     grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
     # By NumPy where that is enough; the others together by one compiled program.
-    tables: list[Array | None] = []
+    by_numpy: list[Array | None] = []
     for term in grounded.terms:
         try:
-            tables.append(term.table(evaluator))
+            by_numpy.append(term.table(evaluator))
         except NeedsJax:
-            tables.append(None)
-    left = tuple(term for term, table in zip(grounded.terms, tables, strict=True) if table is None)
+            by_numpy.append(None)
+    pairs = zip(grounded.terms, by_numpy, strict=True)
+    left = tuple(term for term, table in pairs if table is None)
     rest = iter(by_jax(graph, left, grounded.finite) if left else ())
-    tables = [next(rest) if table is None else table for table in tables]
+    tables = [next(rest) if table is None else table for table in by_numpy]
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
     return Discrete(grounded.states, factors, grounded.directed)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import offset_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.typed import Piece
 
 from ...exits import UsageError
 from .picture import Arrow, Box, BoxKind, Picture, Plate
@@ -30,21 +29,19 @@ MOST_MARGINALS = 400
 
 def picture_of(graph: Graph) -> Picture:
     """Which box, which arrow, inside which plates."""
-    boxes = tuple(_box(node) for node in graph.nodes)
+    boxes = []
+    for node in graph.nodes:
+        kind = BoxKind.LATENT if node.undirected else KINDS[node.kind]
+        detail = node.laws[-1].name if node.laws else ""
+        if not node.laws and (kind in (BoxKind.INPUT, BoxKind.PARAM) or node.undirected):
+            detail = str(node.type)
+        boxes.append(Box(node.name, node.name, kind, node.observed, detail, _plates(node)))
     arrows = tuple(arrow for node in graph.nodes for arrow in _arrows(node, graph))
     used = dict.fromkeys(key for box in boxes for key in box.plates)
-    sizes = {dim.name: dim.size for dim in graph.dims}
-    plates = tuple(Plate(key, _plate_label(key.rstrip("'"), sizes)) for key in used)
-    return Picture(graph.name or graph.source.path, boxes, arrows, plates)
-
-
-def _plate_label(name: str, sizes: Mapping[str, int | None]) -> str:
-    return name if sizes[name] is None else f"{name} = {sizes[name]}"
-
-
-def _box(node: Node) -> Box:
-    kind = BoxKind.LATENT if node.undirected else KINDS[node.kind]
-    return Box(node.name, node.name, kind, node.observed, _detail(node), _plates(node))
+    sizes = {dim.name: "" if dim.size is None else f" = {dim.size}" for dim in graph.dims}
+    names = {key: key.rstrip("'") for key in used}
+    plates = tuple(Plate(key, name + sizes[name]) for key, name in names.items())
+    return Picture(graph.name or graph.source.path, tuple(boxes), arrows, plates)
 
 
 def _plates(node: Node) -> tuple[str, ...]:
@@ -64,14 +61,6 @@ def _plates(node: Node) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _detail(node: Node) -> str:
-    if node.laws:
-        return node.laws[-1].name
-    if node.kind in (Kind.INPUT, Kind.PARAMETER) or node.undirected:
-        return str(node.type)
-    return ""
-
-
 def _arrows(node: Node, graph: Graph) -> list[Arrow]:
     arrows = []
     for parent in node.parents:
@@ -86,17 +75,12 @@ def _arrows(node: Node, graph: Graph) -> list[Arrow]:
 
 def _lag(node: Node, parent: str) -> str:
     """`t-1`, or nothing when the parent is used at the same step."""
-    offsets = [o for piece in node.pieces for o in _offsets(piece, parent) if o[1]]
-    return ", ".join(dict.fromkeys(f"{name}{value:+d}" for name, value in offsets if name))
-
-
-def _offsets(piece: Piece, parent: str) -> list[tuple[str | None, int]]:
-    uses = [
-        x
-        for x in c.walk(piece.body)
-        if isinstance(x, c.At) and isinstance(x.base, c.Ref) and x.base.name == parent
-    ]
-    return [offset for use in uses for index in use.indices if (offset := offset_of(index))]
+    offsets: list[tuple[str | None, int]] = []
+    for use in (part for piece in node.pieces for part in c.walk(piece.body)):
+        if isinstance(use, c.At) and isinstance(use.base, c.Ref) and use.base.name == parent:
+            offsets += filter(None, map(offset_of, use.indices))
+    shown = [f"{name}{value:+d}" for name, value in offsets if name and value]
+    return ", ".join(dict.fromkeys(shown))
 
 
 def picture_of_marginals(
@@ -115,15 +99,11 @@ def picture_of_marginals(
         boxes.append(Box(name, name, kind, name in given, bars=bars))
     arrows: dict[tuple[str, str], Arrow] = {}
     for factor in discrete.factors.factors:
-        for arrow in _factor_arrows([str(v) for v in factor.variables], factor.child, marginals):
-            arrows.setdefault((arrow.source, arrow.target), arrow)
+        # From each parent to the child; between all of a factor without one.
+        shown, child = [str(v) for v in factor.variables if str(v) in marginals], factor.child
+        pairs = list(combinations(shown, 2))
+        if child is not None:
+            pairs = [(v, str(child)) for v in shown if v != child and child in marginals]
+        for pair in pairs:
+            arrows.setdefault(pair, Arrow(*pair, directed=child is not None))
     return Picture(title, tuple(boxes), tuple(arrows.values()))
-
-
-def _factor_arrows(variables: list[str], child: object, shown: Collection[str]) -> list[Arrow]:
-    """From each parent to the child; between all of a factor without one."""
-    if child is None:
-        pairs = combinations([v for v in variables if v in shown], 2)
-        return [Arrow(a, b, directed=False) for a, b in pairs]
-    parents = [v for v in variables if v != child and v in shown]
-    return [Arrow(parent, str(child)) for parent in parents] if child in shown else []

@@ -118,9 +118,6 @@ class _Sweeper:
             return [*path_keys, (key[number] if own is None else own, self.place[number])]
 
         self.rows[row].sort(key=nested_key)
-        self._number(row)
-
-    def _number(self, row: int) -> None:
         for place, vertex in enumerate(self.rows[row]):
             self.place[vertex] = place
 

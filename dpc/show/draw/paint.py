@@ -1,13 +1,14 @@
 """From places to shapes: the legend of the book, in ink that reads on white."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from math import dist
 
 from . import measure
 from .geometry import Outline, Point, Rect, between, bounding, pieces, split
 from .layout import PictureLayout, infer_layout
-from .picture import Box, BoxKind, Picture, PlatePath, common_plate
-from .route import Frame, PlacedBox, Route
+from .picture import BoxKind, Picture, PlatePath, common_plate
+from .route import PlacedBox, Route
 from .scene import Anchor, Ellipse, Ink, Polygon, Rectangle, Scene, Shape, ShapeGroup, Stroke, Text
 
 INK = "#1f2933"
@@ -38,24 +39,16 @@ DOUBLE_BORDER = 3.2
 def paint_layout(layout: PictureLayout) -> tuple[ShapeGroup, ...]:
     """Plates under arrows under boxes; words come after arrows so that no line covers them."""
     homes = {node.box.name: node.box.plates for node in layout.nodes}
-    return (
-        *map(_frame, layout.frames),
-        *map(_arrow, layout.routes),
-        *map(_frame_label, layout.frames),
-        *map(_node, layout.nodes),
-        *(_lag(route, homes) for route in layout.routes if route.lag),
-    )
-
-
-def _frame(frame: Frame) -> ShapeGroup:
-    ink = Ink(_plate_fill(frame.path), PLATE_LINE, 1.1)
-    return ShapeGroup(f"plate {frame.label}", (Rectangle(frame.rect, ink, 9.0),))
-
-
-def _frame_label(frame: Frame) -> ShapeGroup:
-    rect, halo = frame.label_rect, _plate_fill(frame.path)
-    at = (rect.right, (rect.top + rect.bottom) / 2)
-    return ShapeGroup("", (Text(at, frame.label, measure.PLATE_SIZE, FAINT, "end", halo=halo),))
+    plates, names = [], []
+    for frame in layout.frames:
+        fill, rect = _plate_fill(frame.path), frame.label_rect
+        shape = Rectangle(frame.rect, Ink(fill, PLATE_LINE, 1.1), 9.0)
+        plates.append(ShapeGroup(f"plate {frame.label}", (shape,)))
+        at = (rect.right, (rect.top + rect.bottom) / 2)
+        name = Text(at, frame.label, measure.PLATE_SIZE, FAINT, "end", halo=fill)
+        names.append(ShapeGroup("", (name,)))
+    lags = [_lag(route, homes) for route in layout.routes if route.lag]
+    return (*plates, *map(_arrow, layout.routes), *names, *map(_node, layout.nodes), *lags)
 
 
 def _arrow(route: Route) -> ShapeGroup:
@@ -79,10 +72,8 @@ def _arrow(route: Route) -> ShapeGroup:
 def _lag(route: Route, homes: Mapping[str, PlatePath]) -> ShapeGroup:
     says = f"{route.arrow.source} to {route.arrow.target} at {route.lag}"
     halo = _plate_fill(common_plate(homes[route.arrow.source], homes[route.arrow.target]))
-    text = Text(
-        route.label_at, measure.shortened(route.lag), measure.LAG_SIZE, FAINT, "start", halo=halo
-    )
-    return ShapeGroup(says, (text,))
+    lag, size = measure.shortened(route.lag), measure.LAG_SIZE
+    return ShapeGroup(says, (Text(route.label_at, lag, size, FAINT, "start", halo=halo),))
 
 
 def _plate_fill(path: PlatePath) -> str:
@@ -90,16 +81,12 @@ def _plate_fill(path: PlatePath) -> str:
 
 
 def _node(node: PlacedBox) -> ShapeGroup:
-    inside = _chart(node) if node.box.bars else _words(node)
-    shape = shape_of(node.box.kind, node.box.is_shaded, node.outline)
-    return ShapeGroup(_sentence(node.box), (*shape, *inside))
-
-
-def _sentence(box: Box) -> str:
+    box, inside = node.box, _chart(node) if node.box.bars else _words(node)
+    shape = shape_of(box.kind, box.is_shaded, node.outline)
     observed = "observed " if box.observed else ""
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in box.bars)
-    detail = f", {box.detail or shares}" if box.detail or shares else ""
-    return f"{box.label}: {observed}{box.kind.value}{detail}"
+    detail = box.detail or ", ".join(f"{name} {share:.3f}" for name, share in box.bars)
+    says = f"{box.label}: {observed}{box.kind.value}{detail and f', {detail}'}"
+    return ShapeGroup(says, (*shape, *inside))
 
 
 def shape_of(kind: BoxKind, is_shaded: bool, outline: Outline) -> tuple[Shape, ...]:
@@ -117,13 +104,18 @@ def shape_of(kind: BoxKind, is_shaded: bool, outline: Outline) -> tuple[Shape, .
 
 def _words(node: PlacedBox) -> tuple[Text, ...]:
     label, detail = measure.shortened(node.box.label), measure.shortened(node.box.detail)
+    x, y = node.outline.x, node.outline.y
+    anchor: Anchor = "middle"
     if node.box.kind is BoxKind.FACTOR:
-        widest = max(
-            measure.text_width(label, measure.LABEL_SIZE),
-            measure.text_width(detail, measure.DETAIL_SIZE),
-        )
-        return _two_lines((node.room.right - widest, node.outline.y), label, detail, beside=True)
-    return _two_lines((node.outline.x, node.outline.y), label, detail, beside=False)
+        wide = measure.text_width(label, measure.LABEL_SIZE)
+        x = node.room.right - max(wide, measure.text_width(detail, measure.DETAIL_SIZE))
+        anchor = "start"
+    if not detail:
+        return (Text((x, y), label, measure.LABEL_SIZE, INK, anchor),)
+    return (
+        Text((x, y - 6), label, measure.LABEL_SIZE, INK, anchor),
+        Text((x, y + 8.5), detail, measure.DETAIL_SIZE, FAINT, anchor),
+    )
 
 
 def _chart(node: PlacedBox) -> tuple[Shape, ...]:
@@ -150,17 +142,6 @@ def _chart(node: PlacedBox) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-def _two_lines(centre: Point, label: str, detail: str, beside: bool) -> tuple[Text, ...]:
-    x, y = centre
-    anchor: Anchor = "start" if beside else "middle"
-    if not detail:
-        return (Text((x, y), label, measure.LABEL_SIZE, INK, anchor),)
-    return (
-        Text((x, y - 6), label, measure.LABEL_SIZE, INK, anchor),
-        Text((x, y + 8.5), detail, measure.DETAIL_SIZE, FAINT, anchor),
-    )
-
-
 # ---- the whole drawing: title above, the graph, and a legend of the kinds present below
 
 
@@ -175,21 +156,22 @@ SYMBOL_HALF_WIDTH = 11.0
 NARROWEST = 260.0
 LEGEND_WIDEST = 560.0
 
+Entry = tuple[str, BoxKind, bool]
+
 
 def compose_scene(picture: Picture) -> Scene:
     layout = infer_layout(picture)
-    # The smallest rectangle around everything placed.
-    rects = [node.room for node in layout.nodes] + [frame.rect for frame in layout.frames]
-    rects += [route.label_rect for route in layout.routes if route.lag]
-    corners = [corner for rect in rects for corner in rect.corners]
-    for piece in (piece for route in layout.routes for piece in pieces(route.curve)):
-        corners += (split(piece, eighths / 8)[0][-1] for eighths in range(9))
-    graph = bounding(corners or [(0.0, 0.0)])
+    graph = extent(layout)
     title = measure.printable(picture.title)
-    entries = list(_legend_entries(layout))
-    width = max(
-        NARROWEST, graph.width, measure.text_width(title, TITLE_SIZE) * 1.08, _legend_width(entries)
-    )
+    # Kinds in the order of the book, each once; an observed kind beside the unobserved one.
+    present = {(node.box.kind, node.box.is_shaded) for node in layout.nodes}
+    entries: list[Entry] = []
+    for kind, shaded in product(BoxKind, (False, True)):
+        if (kind, shaded) in present:
+            entries.append((f"observed {kind.value}" if shaded else kind.value, kind, shaded))
+    legend_width = min(LEGEND_WIDEST, sum(map(_entry_width, entries)) - LEGEND_GAP)
+    title_width = measure.text_width(title, TITLE_SIZE) * 1.08
+    width = max(NARROWEST, graph.width, title_width, legend_width)
     top = MARGIN + (TITLE_ROOM if title else 0.0)
     shift = (MARGIN + (width - graph.width) / 2 - graph.left, top - graph.top)
     legend_top = top + graph.height + LEGEND_ABOVE
@@ -200,32 +182,23 @@ def compose_scene(picture: Picture) -> Scene:
         *(group.replace(by=shift) for group in paint_layout(layout)),
         *legend,
     )
-    return Scene(title, _description(picture), width + 2 * MARGIN, bottom + MARGIN, groups)
-
-
-def _description(picture: Picture) -> str:
     boxes = ", ".join(f"{measure.printable(box.label)} ({box.kind.value})" for box in picture.boxes)
-    return f"A graph of {len(picture.boxes)} boxes and {len(picture.arrows)} arrows: {boxes}."
+    about = f"A graph of {len(picture.boxes)} boxes and {len(picture.arrows)} arrows: {boxes}."
+    return Scene(title, about, width + 2 * MARGIN, bottom + MARGIN, groups)
 
 
-Entry = tuple[str, BoxKind, bool]
-
-
-def _legend_entries(layout: PictureLayout) -> Iterator[Entry]:
-    """Kinds in the order of the book, each once; an observed kind beside the unobserved one."""
-    present = {(node.box.kind, node.box.is_shaded) for node in layout.nodes}
-    for kind in BoxKind:
-        for shaded in (False, True):
-            if (kind, shaded) in present:
-                yield f"observed {kind.value}" if shaded else kind.value, kind, shaded
+def extent(layout: PictureLayout) -> Rect:
+    """The smallest rectangle around everything placed."""
+    rects = [node.room for node in layout.nodes] + [frame.rect for frame in layout.frames]
+    rects += [route.label_rect for route in layout.routes if route.lag]
+    corners = [corner for rect in rects for corner in rect.corners]
+    for piece in (piece for route in layout.routes for piece in pieces(route.curve)):
+        corners += (split(piece, eighths / 8)[0][-1] for eighths in range(9))
+    return bounding(corners or [(0.0, 0.0)])
 
 
 def _entry_width(entry: Entry) -> float:
     return 2 * SYMBOL_HALF_WIDTH + 6 + measure.text_width(entry[0], LEGEND_SIZE) + LEGEND_GAP
-
-
-def _legend_width(entries: list[Entry]) -> float:
-    return min(LEGEND_WIDEST, sum(map(_entry_width, entries)) - LEGEND_GAP)
 
 
 def _legend(entries: list[Entry], width: float, top: float) -> tuple[list[ShapeGroup], float]:

@@ -124,19 +124,7 @@ class _Placing:
         for number, vertex in enumerate(skeleton.vertices):
             if vertex.role is Role.BOX and vertex.home:
                 self.groups.setdefault(vertex.home, []).append(variable[number])
-        # Variables that springs join, directly or not.
-        components: list[list[int]] = []
-        seen: set[int] = set()
-        for start in range(len(self.springs)):
-            if start not in seen:
-                seen.add(start)
-                component = [start]
-                for one in component:
-                    fresh = self.springs[one].keys() - seen
-                    seen |= fresh
-                    component += sorted(fresh)
-                components.append(component)
-        self.components = components
+        self.components = _components(self.springs)
         self.sequence = list(TopologicalSorter(dict(enumerate(self.before))).static_order())
         self.x = self._apart([0.0] * count)
 
@@ -244,6 +232,22 @@ def _springs(skeleton: Skeleton, variable: Sequence[int], count: int) -> Beside:
         {other: weight / max(mass[one], mass[other]) for other, weight in own.items()}
         for one, own in enumerate(springs)
     ]
+
+
+def _components(springs: Beside) -> list[list[int]]:
+    """Variables that springs join, directly or not."""
+    components: list[list[int]] = []
+    seen: set[int] = set()
+    for start in range(len(springs)):
+        if start not in seen:
+            seen.add(start)
+            component = [start]
+            for one in component:
+                fresh = springs[one].keys() - seen
+                seen |= fresh
+                component += sorted(fresh)
+            components.append(component)
+    return components
 
 
 def _gap(skeleton: Skeleton, sizes: Sequence[BoxSize], left: int, right: int) -> float:

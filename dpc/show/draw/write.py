@@ -16,7 +16,7 @@ from dpc.dsl.files import write_whole
 from ...exits import UsageError
 from .measure import printable
 from .paint import FAINT, INK, LINE, OUTLINES, PLATE_FILLS, PLATE_LINE, SHADE, compose_scene
-from .picture import Arrow, Box, BoxKind, Picture, PlatePath
+from .picture import Box, BoxKind, Picture, PlatePath
 from .rows import pointing_down
 from .scene import emit_svg
 
@@ -52,31 +52,51 @@ Bracketed = Callable[[int, str, PlatePath], tuple[list[str], list[str]]]
 def emit_dot(picture: Picture) -> str:
     names = _names(picture)
     font = 'fontname="Helvetica,Arial,sans-serif"'
+
+    def node(box: Box) -> str:
+        colours = f'fillcolor="{_fill(box)}", color="{OUTLINES[box.kind].stroke}"'
+        words = "xlabel" if box.kind is BoxKind.FACTOR else "label"
+        shown = f"{DOT_SHAPES[box.kind]}, {words}={_quoted(box.label, box.detail)}, {colours}"
+        return f"{names[box.name]} [{shown}]"
+
     lines = [
         "digraph {",
         f"  graph [label={_quoted(picture.title)}, labelloc=t, {font}]",
         f'  node [style=filled, {font}, fontcolor="{INK}"]',
         f'  edge [color="{LINE}", arrowsize=0.7, fontsize=10, fontcolor="{FAINT}"]',
-        *_nested(picture, (), lambda box: f"{names[box.name]} [{_dot_node(box)}]", _dot_plate),
-        *(f"  {_dot_edge(arrow, names)}" for arrow in pointing_down(picture)),
-        "}",
+        *_nested(picture, (), node, _dot_plate),
     ]
-    return "\n".join(lines) + "\n"
+    for arrow in pointing_down(picture):
+        options = [] if arrow.directed else ["dir=none"]
+        if arrow.is_recurrence:
+            options += [f"label={_quoted(arrow.lag)}", "style=dashed", "constraint=false"]
+        attributes = f" [{', '.join(options)}]" if options else ""
+        lines.append(f"  {names[arrow.source]} -> {names[arrow.target]}{attributes}")
+    return "\n".join([*lines, "}"]) + "\n"
 
 
 def emit_mermaid(picture: Picture) -> str:
     names = _names(picture)
     title = json.dumps(printable(picture.title), ensure_ascii=False)
-    lines = [
-        *(["---", f"title: {title}", "---"] if picture.title else []),
-        "flowchart TB",
-        *_nested(picture, (), lambda box: f"{names[box.name]}{_mermaid_node(box)}", _mermaid_plate),
-        *(
-            f"  {names[arrow.source]} {_mermaid_link(arrow)} {names[arrow.target]}"
-            for arrow in pointing_down(picture)
-        ),
-        *_mermaid_classes(picture),
-    ]
+
+    def node(box: Box) -> str:
+        opening, closing = MERMAID_BRACKETS[box.kind]
+        words = "<br/>".join(_escaped(line) for line in (box.label, box.detail) if line) or " "
+        return f'{names[box.name]}{opening}"{words}"{closing}:::{_class_name(box)}'
+
+    lines = ["---", f"title: {title}", "---"] if picture.title else []
+    lines += ["flowchart TB", *_nested(picture, (), node, _mermaid_plate)]
+    for arrow in pointing_down(picture):
+        link = "-->" if arrow.directed else "---"
+        if arrow.source == arrow.target:
+            link = "-.->" if arrow.directed else "-.-"
+        if arrow.lag:
+            link = f'-. "{_escaped(arrow.lag)}" .-' + (">" if arrow.directed else "")
+        lines.append(f"  {names[arrow.source]} {link} {names[arrow.target]}")
+    for name, box in {_class_name(box): box for box in picture.boxes}.items():
+        text = "#ffffff" if box.kind is BoxKind.FACTOR else INK
+        stroke = OUTLINES[box.kind].stroke
+        lines.append(f"  classDef {name} fill:{_fill(box)},stroke:{stroke},color:{text}")
     return "\n".join(lines) + "\n"
 
 
@@ -102,28 +122,11 @@ def _fill(box: Box) -> str:
     return SHADE if box.is_shaded else OUTLINES[box.kind].fill
 
 
-# ---- DOT
-
-
 def _dot_plate(number: int, label: str, path: PlatePath) -> tuple[list[str], list[str]]:
     fill = PLATE_FILLS[min(len(path), len(PLATE_FILLS)) - 1]
     style = f'style="rounded,filled"; fillcolor="{fill}"; color="{PLATE_LINE}"; fontsize=11'
     place = f"label={_quoted(label)}; labelloc=b; labeljust=r"
     return [f"subgraph cluster_{number} {{", f"  {place}", f"  {style}"], ["}"]
-
-
-def _dot_node(box: Box) -> str:
-    colours = f'fillcolor="{_fill(box)}", color="{OUTLINES[box.kind].stroke}"'
-    words = "xlabel" if box.kind is BoxKind.FACTOR else "label"
-    return f"{DOT_SHAPES[box.kind]}, {words}={_quoted(box.label, box.detail)}, {colours}"
-
-
-def _dot_edge(arrow: Arrow, names: dict[str, str]) -> str:
-    options = [] if arrow.directed else ["dir=none"]
-    if arrow.is_recurrence:
-        options += [f"label={_quoted(arrow.lag)}", "style=dashed", "constraint=false"]
-    attributes = f" [{', '.join(options)}]" if options else ""
-    return f"{names[arrow.source]} -> {names[arrow.target]}{attributes}"
 
 
 def _quoted(*lines: str) -> str:
@@ -136,37 +139,13 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join(escaped) + '"'
 
 
-# ---- Mermaid
-
-
 def _mermaid_plate(number: int, label: str, path: PlatePath) -> tuple[list[str], list[str]]:
     style = f"fill:{PLATE_FILLS[0]},stroke:{PLATE_LINE},color:{FAINT}"
     return [f'subgraph p{number}["{_escaped(label)}"]'], ["end", f"style p{number} {style}"]
 
 
-def _mermaid_node(box: Box) -> str:
-    opening, closing = MERMAID_BRACKETS[box.kind]
-    words = "<br/>".join(_escaped(line) for line in (box.label, box.detail) if line) or " "
-    return f'{opening}"{words}"{closing}:::{_class_name(box)}'
-
-
-def _mermaid_link(arrow: Arrow) -> str:
-    if arrow.lag:
-        return f'-. "{_escaped(arrow.lag)}" .-' + (">" if arrow.directed else "")
-    if arrow.source == arrow.target:
-        return "-.->" if arrow.directed else "-.-"
-    return "-->" if arrow.directed else "---"
-
-
 def _class_name(box: Box) -> str:
     return ("observed_" if box.is_shaded else "") + box.kind.value
-
-
-def _mermaid_classes(picture: Picture) -> Iterator[str]:
-    for name, box in {_class_name(box): box for box in picture.boxes}.items():
-        text = "#ffffff" if box.kind is BoxKind.FACTOR else INK
-        stroke = OUTLINES[box.kind].stroke
-        yield f"  classDef {name} fill:{_fill(box)},stroke:{stroke},color:{text}"
 
 
 def _escaped(text: str) -> str:
@@ -257,28 +236,19 @@ def png_of_svg(svg: str) -> bytes:
         import resvg_py
     except ImportError as error:
         raise PngUnavailable(_missing("resvg_py")) from error
-    size = SIZE.search(svg)
-    assert size, "an SVG of ours says its size"
-    width, height = map(float, size.groups())
-    return bytes(
-        resvg_py.svg_to_bytes(
-            svg_string=svg,
-            zoom=min(SCALE, sqrt(MOST_PIXELS / (width * height))),
-            font_dirs=[str(_font_folder())],
-            sans_serif_family=FAMILY,
-        )
-    )
-
-
-def _font_folder() -> Path:
-    """Matplotlib brings the font that every letter we write is in; it need not be imported."""
+    # Matplotlib brings the font that every letter we write is in; it need not be imported.
     package = find_spec("matplotlib")
     if package is None or package.origin is None:
         raise PngUnavailable(_missing("matplotlib, for its font"))
     folder = Path(package.origin).parent / "mpl-data" / "fonts" / "ttf"
     if not (folder / "DejaVuSans.ttf").is_file():
         raise PngUnavailable(f"PNG needs the font DejaVuSans.ttf, and {folder} has none")
-    return folder
+    size = SIZE.search(svg)
+    assert size, "an SVG of ours says its size"
+    width, height = map(float, size.groups())
+    zoom = min(SCALE, sqrt(MOST_PIXELS / (width * height)))
+    fonts = {"font_dirs": [str(folder)], "sans_serif_family": FAMILY}
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, **fonts))
 
 
 def _missing(what: str) -> str:
