@@ -31,12 +31,6 @@ class CaseGroup(Record):
     missing: dict[str, Mask]
     count: int
 
-    def own(self) -> CaseGroup:
-        shared = {name: np.array(a) for name, a in self.shared.items()}
-        return self.replace(
-            shared=shared, stacked={name: np.array(a) for name, a in self.stacked.items()}
-        )
-
 
 class Cases(Record):
     """`given` are the draws that the data have values for, in some case at least.
@@ -58,7 +52,12 @@ class Cases(Record):
 
     def own(self) -> Cases:
         """With arrays of its own: those of a caller may be written to later."""
-        return self.replace(groups=tuple(group.own() for group in self.groups))
+        groups = []
+        for group in self.groups:
+            shared = {name: np.array(a) for name, a in group.shared.items()}
+            stacked = {name: np.array(a) for name, a in group.stacked.items()}
+            groups.append(group.replace(shared=shared, stacked=stacked))
+        return self.replace(groups=tuple(groups))
 
 
 def about_cases(unknowns: Iterable[Node], cases: Cases) -> dict[str, Any]:
@@ -123,23 +122,20 @@ def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
     seen: dict[str, Any] = {}
     for bound in bounds:
         seen |= {name: a.flat[0] for name, a in bound.arrays.items() if name in draws}
-    bounds = [_opened(graph, bound, seen) for bound in bounds]
     found: dict[Any, list[int]] = {}
+    opened: list[BoundData] = []
     for number, bound in enumerate(bounds):
-        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
-    groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
+        # A draw that other cases have, `seen` with such a value, is missing here altogether.
+        arrays, missing = dict(bound.arrays), dict(bound.missing)
+        for name in seen:
+            if name not in arrays:
+                shape = shape_of(graph[name], bound.sizes)
+                arrays[name], missing[name] = np.full(shape, seen[name]), np.ones(shape, bool)
+        opened.append(bound.replace(arrays=arrays, missing=missing))
+        found.setdefault((tuple(bound.sizes.items()), tuple(arrays)), []).append(number)
+    groups = tuple(_group([opened[number] for number in numbers]) for numbers in found.values())
     order = tuple(chain.from_iterable(found.values()))
     return Cases(groups, _labels(bounds), frozenset(seen), numbers=order)
-
-
-def _opened(graph: Graph, bound: BoundData, seen: Mapping[str, Any]) -> BoundData:
-    """A draw that other cases have, `seen` with such a value, is missing here altogether."""
-    arrays, missing = dict(bound.arrays), dict(bound.missing)
-    for name in seen:
-        if name not in bound.arrays:
-            shape = shape_of(graph[name], bound.sizes)
-            arrays[name], missing[name] = np.full(shape, seen[name]), np.ones(shape, bool)
-    return bound.replace(arrays=arrays, missing=missing)
 
 
 def _group(bounds: list[BoundData]) -> CaseGroup:
@@ -148,12 +144,11 @@ def _group(bounds: list[BoundData]) -> CaseGroup:
         return CaseGroup(first.sizes, first.arrays, {}, first.missing, 1)
     stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
     names = {name for bound in bounds for name in bound.missing}
-    missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
+    missing = {}
+    for name in names:
+        none = np.zeros(first.arrays[name].shape, bool)
+        missing[name] = np.stack([bound.missing.get(name, none) for bound in bounds])
     return CaseGroup(first.sizes, {}, stacked, missing, len(bounds))
-
-
-def _mask(bound: BoundData, name: str) -> Mask:
-    return bound.missing.get(name, np.zeros(bound.arrays[name].shape, bool))
 
 
 def _labels(bounds: list[BoundData]) -> dict[str, tuple[str, ...]]:

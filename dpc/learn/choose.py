@@ -273,19 +273,20 @@ def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[...
 
 def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
     """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
-    return [_spread(own, mesh) for own in groups]
 
+    def cut_evenly(leaf: Any) -> Any:
+        array = np.asarray(leaf)
+        if not array.ndim or array.shape[0] % mesh.devices.shape[0]:
+            return replicate(array, mesh)
+        spec = PartitionSpec(mesh.axis_names[0])
+        return place(array, NamedSharding(left_to_the_compiler(mesh), spec))
 
-def _spread(own: Arrays, mesh: Mesh) -> Arrays:
-    if own.stacked:
-        stacked, weights = shard_rows(own.stacked, own.weights, mesh)
-        return Arrays(replicate(own.shared, mesh), stacked, weights)
-    shared = jax.tree.map(lambda array: _cut_evenly(np.asarray(array), mesh), own.shared)
-    return Arrays(shared, {}, replicate(own.weights, mesh))
-
-
-def _cut_evenly(array: np.ndarray, mesh: Mesh) -> Any:
-    if not array.ndim or array.shape[0] % mesh.devices.shape[0]:
-        return replicate(array, mesh)
-    spec = PartitionSpec(mesh.axis_names[0])
-    return place(array, NamedSharding(left_to_the_compiler(mesh), spec))
+    found = []
+    for own in groups:
+        if own.stacked:
+            stacked, weights = shard_rows(own.stacked, own.weights, mesh)
+            found.append(Arrays(replicate(own.shared, mesh), stacked, weights))
+        else:
+            shared = jax.tree.map(cut_evenly, own.shared)
+            found.append(Arrays(shared, {}, replicate(own.weights, mesh)))
+    return found

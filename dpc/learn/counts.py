@@ -29,7 +29,7 @@ from dpc.dsl.source import Span
 from ..data.errors import problem
 from ..data.read import read_csv_parts
 from ..model.model import Model
-from .cases import CASE, CaseGroup, Cases, about_cases
+from .cases import CASE, CaseGroup, Cases, about_cases, shape_of
 from .read_cases import read_cases
 from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 from .roles import Roles, entry_of, find_roles, find_updates
@@ -55,17 +55,14 @@ def table_uses(roles: Roles) -> list[Use] | None:
         return None
     found = []
     for table in roles.unknowns:
-        if not all(_is_constant(piece.body) for piece in table.pieces):
+        parts = [part for piece in table.pieces for part in c.walk(piece.body)]
+        if any(isinstance(part, c.Ref | c.CallFn) for part in parts):
             return None
         own = list(_uses_of(table, roles.graph))
         if not all(use.piece.body.facts.finite for use in own):
             return None
         found += own
     return found
-
-
-def _is_constant(body: c.Core | c.Law) -> bool:
-    return not any(isinstance(part, c.Ref | c.CallFn) for part in c.walk(body))
 
 
 def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:
@@ -89,11 +86,6 @@ def count_cases(
             counted = np.bincount(flat.ravel(), minlength=prod(shape))
             found[use.table.name] += counted.reshape(shape)
     return found
-
-
-def count_shape(node: Node, sizes: dict[str, int]) -> tuple[int, ...]:
-    shape = tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
-    return shape if node.type.constraint else (*shape, 2)
 
 
 def _places(use: Use, group: CaseGroup) -> list[Array]:
@@ -207,21 +199,21 @@ def states_of(type_: Type) -> list[str]:
 
 def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
     """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
-    # The draws whose laws are known, all others given; None where there are none.
     counted: dict[str, list[Piece]] = {}
     for use in uses:
         counted.setdefault(use.child.name, []).append(use.piece)
     rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
-    rest = rest if rest.of_kind(Kind.DRAW) else None
-    return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
+    if not rest.of_kind(Kind.DRAW):
+        return 0.0
+    model, total = Model(rest), 0.0
+    for group in cases.groups:
 
+        def log_prob(own: dict[str, Any], group: CaseGroup = group) -> Any:
+            return model.log_prob({}, {}, {**group.sizes, **group.shared, **own})
 
-def _log_prob(model: Model, group: CaseGroup) -> float:
-    known = {**group.sizes, **group.shared}
-    if not group.stacked:
-        return float(model.log_prob({}, {}, known))
-    each = jax.vmap(lambda own: model.log_prob({}, {}, {**known, **own}))(group.stacked)
-    return float(jnp.sum(each))
+        each = jax.vmap(log_prob)(group.stacked) if group.stacked else log_prob({})
+        total += float(jnp.sum(each))
+    return total
 
 
 def fit_tables(
@@ -235,17 +227,17 @@ def fit_tables(
     count, rest = 0, 0.0
     for cases in chunks:
         sizes = cases.groups[0].sizes
-        shapes = {name: count_shape(node, sizes) for name, node in tables.items()}
+        shapes = {name: shape_of(node, sizes) for name, node in tables.items()}
+        shapes |= {n: (*s, 2) for n, s in shapes.items() if not tables[n].type.constraint}
         for name, counted in count_cases(uses, shapes, cases).items():
             seen[name] = seen[name] + counted if name in seen else counted
         rest += log_likelihood_of_rest(roles, uses, cases)
         count += cases.count
-    smooth = read_smoothing(smoothing)
     params, errors = {}, {}
     value, log_prior, unseen = rest, 0.0, 0
     for name, node in tables.items():
         shape = seen[name].shape
-        added = smooth.of(shape) + prior_counts(node, shape, sizes)
+        added = read_smoothing(smoothing, shape) + prior_counts(node, shape, sizes)
         counts = seen[name] + added
         params[name] = estimate(counts, node)
         errors[name] = standard_errors(counts, node)
@@ -264,11 +256,9 @@ def fit_tables(
         value=value,
         log_prior=log_prior,
         method="counts",
-        loss="likelihood",
         why=why,
         converged=True,
         reason="relative frequencies are the maximum",
-        gradient_norm=0.0,
         steps=1,
         notes=notes,
         **{**about_cases(roles.unknowns, cases), "cases": count},

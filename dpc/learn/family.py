@@ -6,7 +6,6 @@ That it is one is found from the file. A is the log-partition by the inference e
 """
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 import jax
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.graph import Kind, Node
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.moments import argument_name, arguments_as_nodes
 from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
@@ -55,60 +54,30 @@ class FieldFamily:
     """Parameters, statistics and means are dictionaries by the names of the parameters."""
 
     def __init__(self, model: Model, data: Mapping[str, Any] | None = None):
-        # Raises NotAFamily with the place that is not linear in the parameters.
-        names = {node.name for node in model.graph.parameters}
-        if not names:
-            raise NotAFamily("the model has no parameters")
-        for node in model.graph.parameters:
-            if node.type.constraint or min(map(abs, node.type.bounds)) < jnp.inf:
-                raise NotAFamily(f"`{node.name}` is {node.type}: natural parameters are free")
-        degree = Degree(model.graph, names)
-        limits = {Kind.DRAW: 0, Kind.FACTOR: 1}
-        for node in model.graph.of_kind(*limits):
-            if any(degree.highest(piece.body) > limits[node.kind] for piece in node.pieces):
-                what = "it is not linear in them"
-                if node.kind is Kind.DRAW:
-                    what = "its law depends on parameters"
-                keeps = "keeps the model from being an exponential family of its parameters"
-                raise NotAFamily(f"`{node.name}` {keeps}: {what}")
+        verify_linear(model.graph)
         self.model = model
         self.data = data
         self._zero: Values = jax.tree.map(jnp.zeros_like, model.init(data=data))
 
-    @cached_property
-    def _functions(self) -> dict[str, Callable[..., Any]]:
-        def log_partition(theta: Values) -> Any:
-            return self.model.log_partition(theta, self.data)
+        def log_partition(theta: Values) -> jax.Array:
+            return model.log_partition(theta, data)
 
         def statistic(values: Values) -> Any:
-            return jax.grad(lambda theta: self.model.log_prob(theta, values, self.data))(self._zero)
+            return jax.grad(lambda theta: model.log_prob(theta, values, data))(self._zero)
 
-        mean = jax.grad(log_partition)
-        return {
-            "log_partition": jax.jit(log_partition),
-            "mean": jax.jit(mean),
-            "fisher": jax.jit(jax.hessian(log_partition)),
-            "statistic": jax.jit(statistic),
-        }
+        def distance(theta: Values, known: tuple[float, Values]) -> Any:
+            """weight A(theta) - <theta, target>: one function, so that it is compiled once."""
+            weight, target = known
+            return weight * log_partition(theta) - _dot(theta, target)
 
-    def log_partition(self, theta: Values) -> jax.Array:
-        found: jax.Array = self._functions["log_partition"](theta)
-        return found
-
-    def statistic(self, values: Values) -> Values:
+        self._distance = distance
+        self.log_partition: Callable[[Values], jax.Array] = jax.jit(log_partition)
+        self.statistic: Callable[[Values], Values] = jax.jit(statistic)
         """T(x) of one configuration; average it over cases for observed moments."""
-        found: Values = self._functions["statistic"](values)
-        return found
-
-    def mean(self, theta: Values) -> Values:
+        self.mean: Callable[[Values], Values] = jax.jit(jax.grad(log_partition))
         """E[T], the gradient of the log-partition."""
-        found: Values = self._functions["mean"](theta)
-        return found
-
-    def fisher(self, theta: Values) -> dict[str, Values]:
+        self.fisher: Callable[[Values], dict[str, Values]] = jax.jit(jax.hessian(log_partition))
         """Cov[T], the Hessian of the log-partition."""
-        found: dict[str, Values] = self._functions["fisher"](theta)
-        return found
 
     def entropy(self, theta: Values) -> jax.Array:
         return self.model.entropy(theta, self.data)
@@ -135,16 +104,6 @@ class FieldFamily:
         found: Values = result.raw
         return found
 
-    @cached_property
-    def _distance(self) -> Callable[..., Any]:
-        """weight A(theta) - <theta, target>: one function, so that it is compiled once."""
-
-        def loss(theta: Values, data: tuple[float, Values]) -> Any:
-            weight, target = data
-            return weight * self.model.log_partition(theta, self.data) - _dot(theta, target)
-
-        return loss
-
     def update(self, prior: FieldPrior, statistics: Values, count: float) -> FieldPrior:
         """The posterior after `count` cases with this sum of statistics."""
         return FieldPrior(jax.tree.map(jnp.add, prior.statistic, statistics), prior.count + count)
@@ -152,6 +111,25 @@ class FieldFamily:
     def mode(self, prior: FieldPrior) -> Values:
         """The mode of a conjugate density: the mean there is statistic / count."""
         return self.natural(jax.tree.map(lambda s: s / prior.count, prior.statistic))
+
+
+def verify_linear(graph: Graph) -> None:
+    """Raises NotAFamily with the place that is not linear in the parameters."""
+    names = {node.name for node in graph.parameters}
+    if not names:
+        raise NotAFamily("the model has no parameters")
+    for node in graph.parameters:
+        if node.type.constraint or min(map(abs, node.type.bounds)) < jnp.inf:
+            raise NotAFamily(f"`{node.name}` is {node.type}: natural parameters are free")
+    degree = Degree(graph, names)
+    limits = {Kind.DRAW: 0, Kind.FACTOR: 1}
+    for node in graph.of_kind(*limits):
+        if any(degree.highest(piece.body) > limits[node.kind] for piece in node.pieces):
+            what = "it is not linear in them"
+            if node.kind is Kind.DRAW:
+                what = "its law depends on parameters"
+            keeps = "keeps the model from being an exponential family of its parameters"
+            raise NotAFamily(f"`{node.name}` {keeps}: {what}")
 
 
 def _dot(a: Values, b: Values) -> jax.Array:
@@ -260,7 +238,12 @@ class Natural:
 
         def natural(known: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
             values = self.model.evaluate(*self.likelihood.known(params, known, sizes))
-            return {key: family.natural(**given) for key, family, given in self._laws(values)}
+            found = {}
+            for node in self.nodes:
+                for number, law in enumerate(node.laws):
+                    given = {n: values[argument_name(node, number, n)] for n, _ in law.arguments}
+                    found[f"{node.name} {number}"] = LawFamily(law.facts).natural(**given)
+            return found
 
         cases = zip(self.likelihood.cases.groups, arrays, strict=True)
         found = [self.likelihood.map_cases(group, own, natural) for group, own in cases]
@@ -291,14 +274,6 @@ class Natural:
             found = self.likelihood.map_cases(group, own, loss, eta)
             total = total + jnp.sum(own.weights * found)
         return total
-
-    def _laws(self, values: Values) -> list[tuple[str, LawFamily, Values]]:
-        found = []
-        for node in self.nodes:
-            for number, law in enumerate(node.laws):
-                arguments = {n: values[argument_name(node, number, n)] for n, _ in law.arguments}
-                found.append((f"{node.name} {number}", LawFamily(law.facts), arguments))
-        return found
 
 
 def _places(piece: Any) -> Any:

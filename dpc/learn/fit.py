@@ -108,9 +108,7 @@ def fit_by_regression(
         params=found.params,
         errors=found.errors if options.errors and not found.exactly else None,
         value=found.value,
-        log_prior=0.0,
         method="newton",
-        loss="likelihood",
         why=choose_newton(count).why,
         converged=not found.exactly,
         reason=found.reason,
@@ -148,7 +146,11 @@ def run(
 ) -> Minimised:
     """One method after the other, until one has a certificate or has taken all steps."""
     steps = STEPS if options.steps is None else options.steps
-    first, state = (0, None) if load is None else load_stage(methods, raw, load)
+    first, state = 0, None
+    if load is not None:
+        # The stage that the run had come to; `load` restores what its argument is.
+        first = int(load((0,))[0])
+        _, state = load((0, methods[first].like(raw)))
     result: Minimised | None = None
     for number, method in enumerate(methods[first:], first):
         limit = min(EM_STEPS, steps) if number < len(methods) - 1 else steps
@@ -159,13 +161,6 @@ def run(
         state = None
     assert result is not None
     return result
-
-
-def load_stage(methods: list[Minimiser], raw: Values, load: Load) -> tuple[int, State]:
-    """The stage that a run had come to, and its state; `load` restores what its argument is."""
-    number = int(load((0,))[0])
-    _, state = load((0, methods[number].like(raw)))
-    return number, state
 
 
 def errors_of(
@@ -253,15 +248,13 @@ class Teller:
             if len(bad):
                 case, *at = map(int, bad[0])
                 value = f"{best[tuple(bad[0])]:g}"
-                yield term.name, self._of_term(term, case, tuple(at), value)
-
-    def _of_term(self, term: FiniteTerm, case: int, at: Place, value: str) -> str:
-        place = self._place(term, at)
-        entry, there = self._entry(term.name, case, place), self._in_case(term.name, case, place)
-        if not isinstance(term.body, c.Law):
-            return f"`{entry}` is {value}{there}"
-        own = self._value(term.name, case, place)
-        return f"`{entry}`{own}{there} has log density {value} under {term.body.name}"
+                place = self._place(term, tuple(at))
+                entry, there = self._entry(term.name, case, place)
+                words = f"`{entry}` is {value}{there}"
+                if isinstance(term.body, c.Law):
+                    own = self._value(term.name, case, place)
+                    words = f"`{entry}`{own}{there} has log density {value} under {term.body.name}"
+                yield term.name, words
 
     def _place(self, term: FiniteTerm, at: Place) -> Place:
         """Indices of the element that the term is about."""
@@ -289,8 +282,7 @@ class Teller:
                 value, case = own[place], 0
                 if node.name in self.group.stacked:
                     case, place = place[0], place[1:]
-                entry = self._entry(node.name, case, place)
-                there = self._in_case(node.name, case, place)
+                entry, there = self._entry(node.name, case, place)
                 yield node.name, f"`{entry}`{there} is {value:g}"
 
     def _value(self, name: str, case: int, place: Place) -> str:
@@ -300,23 +292,15 @@ class Teller:
         value = None if array is None else np.asarray(array)[place]
         return f" = {value:.6g}" if value is not None and value.ndim == 0 else ""
 
-    def _joined_places(self, name: str) -> Any:
-        """The index of each element in its own case, where cases stand one after the other."""
-        axes = self.graph[name].type.shape
-        joined = bool(self.cases.joined) and bool(axes) and str(axes[0]) == self.cases.joined
-        return self.group.shared[place_name(self.cases.joined)] if joined else None
-
-    def _entry(self, name: str, case: int, place: Place) -> str:
-        own = self._joined_places(name)
-        if place and own is not None:
-            place = (int(own[place[0]]), *place[1:])
-        return f"{name}[{', '.join(map(str, place))}]" if place else name
-
-    def _in_case(self, name: str, case: int, place: Place) -> str:
-        if self.cases.count == 1:
-            return ""
-        own = self._joined_places(name)
-        if place and own is not None:
+    def _entry(self, name: str, case: int, place: Place) -> tuple[str, str]:
+        """The entry, and its case, as the caller knows them: joined cases stand in one array."""
+        axes, joined = self.graph[name].type.shape, self.cases.joined
+        if place and joined and axes and str(axes[0]) == joined:
+            own = self.group.shared[place_name(joined)]
             case = int((own[: place[0] + 1] == 0).sum()) - 1
+            place = (int(own[place[0]]), *place[1:])
+        entry = f"{name}[{', '.join(map(str, place))}]" if place else name
+        if self.cases.count == 1:
+            return entry, ""
         number = self.cases.numbers[self.first + case]
-        return f" in case {self.cases.names[number] if self.cases.names else number + 1}"
+        return entry, f" in case {self.cases.names[number] if self.cases.names else number + 1}"

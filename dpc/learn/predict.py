@@ -83,16 +83,16 @@ class Predictions(Answer, Record):
             states = self.draws[name].states
             own = [f"{name}={state}" for state in states] if states else [f"{name}.sd"]
             head += [name, *own]
-        return AnswerTable(tuple(head), list(self._rows(axes, names)), most=MOST_ROWS, more=MORE)
-
-    def _rows(self, axes: tuple[str, ...], names: list[str]) -> Iterator[tuple[Any, ...]]:
+        rows = []
         for number, case in enumerate(self.cases):
             for place in np.ndindex(np.shape(self.draws[names[0]].best[number])):
-                start: list[Any] = [case] if len(self.cases) > 1 else []
+                row: list[Any] = [case] if len(self.cases) > 1 else []
                 for axis, k in zip(axes, place, strict=True):
-                    start.append(self.labels[axis][k] if axis in self.labels else k)
-                cells = [cell for name in names for cell in self.draws[name].cells(number, place)]
-                yield (*start, *cells)
+                    row.append(self.labels[axis][k] if axis in self.labels else k)
+                for name in names:
+                    row += self.draws[name].cells(number, place)
+                rows.append(tuple(row))
+        return AnswerTable(tuple(head), rows, most=MOST_ROWS, more=MORE)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ rows, the table is one case, or as many as a column says.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +95,16 @@ def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
 
 
 def _excesses(raw: Raw, graph: Graph, kind: Kind) -> set[int]:
-    return {
-        excess for name in raw.variables if (excess := _excess(raw, name, graph, kind)) is not None
-    }
-
-
-def _excess(raw: Raw, name: str, graph: Graph, kind: Kind) -> int | None:
-    """How many axes the entry has beyond those of its node; columns `x.a`, `x.b` are one array."""
-    node = graph.by_name.get(name)
-    spread = node is None and raw.table
-    if spread:
-        node = graph.by_name.get(name.rpartition(".")[0])
-    if node is None or node.kind is not kind:
-        return None
-    return raw.variables[name].values.ndim + spread - len(node.type.shape)
+    """How many axes entries have beyond their nodes' own; columns `x.a`, `x.b` are one array."""
+    found = set()
+    for name, variable in raw.variables.items():
+        node = graph.by_name.get(name)
+        spread = node is None and raw.table
+        if spread:
+            node = graph.by_name.get(name.rpartition(".")[0])
+        if node is not None and node.kind is kind:
+            found.add(variable.values.ndim + spread - len(node.type.shape))
+    return found
 
 
 def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Cases:
@@ -146,27 +142,18 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
     others = [raw for raw in raws if raw is not tables[0]]
     rows = tables[0].replace(variables=kept)
     bound = own.bind_case(graph, [rows, *others], sizes)
-    dim = _row_dim(graph, own.given_by(graph, [rows]), by)
-    names, places = _places(tables[0].variables[by].values)
-    given = frozenset(own.given_by(graph, raws) & own.draws_of(graph))
-    return own.cut_cases(graph, bound, dim, places).replace(given=given, names=names)
-
-
-def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
-    """The dim along which the rows of a table lie."""
-    firsts = {own.first_dim(graph[name]) for name in names} - {""}
+    firsts = {own.first_dim(graph[name]) for name in own.given_by(graph, [rows])} - {""}
     if len(firsts) != 1:
         why = "but the columns have no dim of rows in common"
         raise problem(by, f"`{by}` tells cases apart, {why}")
-    return firsts.pop()
-
-
-def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
-    """The values of the column in the order in which they come, and where each stands."""
-    names, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
+    # The values of the column in the order in which they come, and where each stands.
+    column = tables[0].variables[by].values.astype(str)
+    values, first, numbers = np.unique(column, return_index=True, return_inverse=True)
     cuts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
     order = np.argsort(first)
-    return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
+    names, places = tuple(str(values[k]) for k in order), [cuts[k] for k in order]
+    given = frozenset(own.given_by(graph, raws) & own.draws_of(graph))
+    return own.cut_cases(graph, bound, firsts.pop(), places).replace(given=given, names=names)
 
 
 def join_lengths(graph: Graph, cases: Cases) -> Cases:

@@ -61,19 +61,10 @@ def verify_options(options: FitOptions, method: str) -> None:
 BDEU = "bdeu:"
 
 
-class Smoothing(Record):
-    """`amount` goes to each cell of a table, or is spread evenly over all of them."""
-
-    amount: float
-    is_spread: bool = False
-
-    def of(self, shape: tuple[int, ...]) -> float:
-        """For each cell of a table of this shape."""
-        return self.amount / prod(shape) if self.is_spread else self.amount
-
-
-def read_smoothing(value: float | str | None) -> Smoothing:
-    """From a number or text: `0.5`, `bdeu:10`; raises ValueError for others."""
+def read_smoothing(value: float | str | None, shape: tuple[int, ...] = ()) -> float:
+    """What is added to each cell of a table, by `0.5`, or `bdeu:10`, which is spread over all of
+    them; raises ValueError for other values.
+    """
     is_spread = isinstance(value, str) and value.startswith(BDEU)
     try:
         amount = float(str(value).removeprefix(BDEU)) if value is not None else 0.0
@@ -82,7 +73,7 @@ def read_smoothing(value: float | str | None) -> Smoothing:
     if not 0 <= amount < inf:
         takes = "a number from 0 up, or `bdeu:N` with the equivalent sample size N"
         raise ValueError(f"`smoothing=` is {takes}, not {value}")
-    return Smoothing(amount, is_spread)
+    return amount / prod(shape) if is_spread else amount
 
 
 MOST_ROWS = 40
@@ -102,20 +93,20 @@ class Fit(Answer, Record):
     params: Values
     errors: Values | None
     value: float
-    log_prior: float
     method: str
-    loss: str
     why: str
     converged: bool
     reason: str
-    gradient_norm: float
     steps: int
     cases: int
-    notes: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
     types: dict[str, Type]
     sizes: dict[str, int]
     given: tuple[str, ...]
+    log_prior: float = 0.0
+    loss: str = "likelihood"
+    gradient_norm: float = 0.0
+    notes: tuple[str, ...] = ()
     table_names: Mapping[str, list[str]] = NOTHING
     curves: Mapping[str, list[tuple[float, float]]] = NOTHING
     test: dict[str, Any] | None = None
@@ -161,26 +152,19 @@ class Fit(Answer, Record):
         return [f"{self.method}: {self.why}"]
 
     def tables(self) -> list[AnswerTable]:
-        head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
-        formats = {"std. error": ".2g"}
-        return [
-            AnswerTable(
-                head, self._rows(), formats, most=MOST_ROWS, more="-o fit.json has them all"
-            )
-        ]
-
-    def _rows(self) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
         for name, value in self.params.items():
             array = np.asarray(value)
-            names = self.table_names.get(name) or entry_names(
-                name, self.types[name], array.shape, self.labels
-            )
-            cells = [array.ravel().tolist()]
+            names = self.table_names.get(name)
+            names = names or entry_names(name, self.types[name], array.shape, self.labels)
+            cells: list[list[Any]] = [array.ravel().tolist()]
             if self.errors is not None:
-                cells.append([_error(e) for e in np.asarray(self.errors[name]).ravel().tolist()])
+                errors = np.asarray(self.errors[name]).ravel().tolist()
+                cells.append([error if np.isfinite(error) else "-" for error in errors])
             rows += zip(names, *cells, strict=True)
-        return rows
+        head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
+        more = "-o fit.json has them all"
+        return [AnswerTable(head, rows, {"std. error": ".2g"}, most=MOST_ROWS, more=more)]
 
     def after(self) -> list[str]:
         what = "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
@@ -194,8 +178,11 @@ class Fit(Answer, Record):
             shown = "" if self.method == "counts" else steps
             lines.append(f"converged{shown}: {self.reason}")
         if self.test:
-            value = self.test["log_likelihood"]
-            lines.append(f"held-out log-likelihood {value:.8g}{_mean_of(self.test)}")
+            lines.append(f"held-out log-likelihood {self.test['log_likelihood']:.8g}")
+            if self.test["cases"] > 1:
+                error = self.test["standard_error"]
+                mean = f"{self.test['mean']:.6g}{f' ± {error:.2g}' if np.isfinite(error) else ''}"
+                lines[-1] += f" ({mean} for each of {self.test['cases']} cases)"
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
     @property
@@ -208,18 +195,6 @@ class Fit(Answer, Record):
 
         series = [Series(name, tuple(points)) for name, points in self.curves.items()]
         write_chart(curve_chart(f"{self.title}: learning curve", "step", "loss", series), path)
-
-
-def _error(value: float) -> float | str:
-    return value if np.isfinite(value) else "-"
-
-
-def _mean_of(test: Mapping[str, Any]) -> str:
-    if test["cases"] == 1:
-        return ""
-    error = test["standard_error"]
-    spread = f" ± {error:.2g}" if np.isfinite(error) else ""
-    return f" ({test['mean']:.6g}{spread} for each of {test['cases']} cases)"
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -228,7 +228,12 @@ def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = Fals
     estimated = tuple(map(_as_estimated, free))
     if not estimated and not integrated and not graph.parameters:
         graph = tables_as_parameters(graph)
-    prior = _prior(graph, {node.name for node in estimated})
+    # The estimated draws, and factors that mention nothing random but them.
+    names = {node.name for node in estimated}
+    others = {node.name for node in graph.of_kind(Kind.DRAW)} - names
+    factors = {node.name for node in graph.of_kind(Kind.FACTOR)}
+    own = {name for name in factors if not graph.ancestors([name]) & others}
+    prior = frozenset(names | own)
     return Roles(graph, graph.parameters, estimated, summed, integrated, prior)
 
 
@@ -238,14 +243,6 @@ def _as_estimated(node: Node) -> Node:
         return node
     word = "positive_ordered" if node.type.bounds[0] == 0 else "ordered"
     return node.replace(type=node.type.replace(constraint=word))
-
-
-def _prior(graph: Graph, estimated: set[str]) -> frozenset[str]:
-    """The estimated draws, and factors that mention nothing random but them."""
-    open_draws = {node.name for node in graph.of_kind(Kind.DRAW)} - estimated
-    factors = [node.name for node in graph.of_kind(Kind.FACTOR)]
-    own = [name for name in factors if not graph.ancestors([name]) & open_draws]
-    return frozenset([*estimated, *own])
 
 
 # ---- block updates: each unknown is set to its best value given the others; the score never falls
@@ -264,35 +261,26 @@ def find_updates(roles: Roles) -> dict[str, Update]:
 
 
 def _update(node: Node, graph: Graph) -> Update:
-    uses = set(_uses(node, graph))
+    """The one that every mention of the unknown allows, and its own law."""
+    uses: set[Update] = set()
+    for piece in (piece for other in graph.nodes for piece in other.pieces):
+        parts: list[tuple[Update, Any]] = [(Update.NEWTON, piece.where)]
+        if isinstance(piece.body, c.Law):
+            known = piece.body.facts.updates
+            parts += [(known.get(n, Update.NEWTON), core) for n, core in piece.body.arguments]
+        else:
+            parts.append((Update.NEWTON, piece.body))
+        for update, core in parts:
+            if core is not None and mentions(core, node.name):
+                is_rows = update is Update.PROBABILITIES
+                whole_rows = is_rows == (node.type.constraint == "simplex")
+                direct = entry_of(core, node.name) and len(core.type.shape) == int(is_rows)
+                uses.add(update if direct and whole_rows else Update.NEWTON)
     if node.kind is Kind.DRAW:
         uses |= {law.facts.prior for law in node.laws}
         if any(piece.settings or piece.where is not None for piece in node.pieces):
             uses.add(Update.NEWTON)
     return uses.pop() if len(uses) == 1 else Update.NEWTON
-
-
-def _uses(node: Node, graph: Graph) -> Iterator[Update]:
-    """What every mention of the unknown allows."""
-    for other in graph.nodes:
-        for piece in other.pieces:
-            if isinstance(piece.body, c.Law):
-                for name, argument in piece.body.arguments:
-                    update = piece.body.facts.updates.get(name, Update.NEWTON)
-                    yield from _argument_uses(node, update, argument)
-            elif mentions(piece.body, node.name):
-                yield Update.NEWTON
-            if piece.where is not None and mentions(piece.where, node.name):
-                yield Update.NEWTON
-
-
-def _argument_uses(node: Node, found: Update, core: c.Core) -> Iterator[Update]:
-    if not mentions(core, node.name):
-        return
-    is_rows = found is Update.PROBABILITIES
-    whole_rows = is_rows == (node.type.constraint == "simplex")
-    direct = entry_of(core, node.name) and len(core.type.shape) == int(is_rows)
-    yield found if direct and whole_rows else Update.NEWTON
 
 
 def entry_of(core: c.Core, name: str) -> bool:
