@@ -100,11 +100,19 @@ def evaluate_default(node: Node, sizes: dict[str, int]) -> Array:
 
 def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Array | None:
     """The array of a node; None if it is absent, or if another problem leaves nothing to check."""
-    if not _has_sizes(node, dims):
+    parts = c.walk(node.default) if node.default is not None else ()
+    needed = {part.dim.name for part in parts if isinstance(part, c.DimRef)}
+    needed |= {*map(str, node.type.shape), indexed_dim(node)}
+    if not needed - {""} <= set(dims.sizes):
         return None
-    if found is None:
-        return _default(node, dims) if node.default is not None else None
-    if found.values is None:
+    if found is None and node.default is not None:
+        value = evaluate_default(node, {name: known.size for name, known in dims.sizes.items()})
+        variable = RawVariable(value, Origin(node.source.path, node.name))
+        values = typed_values(variable, node.type.domain, node.observed)
+        _verify_bounds(node, values, variable)
+        _verify_constraint(node, values, variable)
+        return values
+    if found is None or found.values is None:
         return None
     _verify_shape(found, dims)
     values = _positions(found, found.values, dims) if indexed_dim(node) else found.values
@@ -118,21 +126,6 @@ def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Ar
             values = np.take(values, [where[label] for label in wanted], axis=k)
     _verify_constraint(node, values, found.variable)
     return np.ascontiguousarray(values).reshape(values.shape)
-
-
-def _has_sizes(node: Node, dims: Resolved) -> bool:
-    parts = c.walk(node.default) if node.default is not None else ()
-    needed = {part.dim.name for part in parts if isinstance(part, c.DimRef)}
-    return (needed | {*map(str, node.type.shape), indexed_dim(node)}) - {""} <= set(dims.sizes)
-
-
-def _default(node: Node, dims: Resolved) -> Array:
-    value = evaluate_default(node, {name: found.size for name, found in dims.sizes.items()})
-    variable = RawVariable(value, Origin(node.source.path, node.name))
-    values = typed_values(variable, node.type.domain, node.observed)
-    _verify_bounds(node, values, variable)
-    _verify_constraint(node, values, variable)
-    return values
 
 
 def _verify_shape(found: GivenVariable, dims: Resolved) -> None:
@@ -154,7 +147,13 @@ def _verify_shape(found: GivenVariable, dims: Resolved) -> None:
 def _positions(found: GivenVariable, values: Array, dims: Resolved) -> Array:
     name = indexed_dim(found.node)
     if not found.has_labels:
-        _verify_in_range(found.variable, values, name, dims.sizes[name].size)
+        size = dims.sizes[name].size
+        good = (values >= 0) & (values < size)
+        if not np.all(good):
+            at = first_true(~good)
+            message = f"has the position {values[at]}, but `{name}` has {size} members"
+            help = f"positions run from 0 to {size - 1}" if size else ""
+            raise found.variable.refuse(message, at, help)
         return values
     labels = dims.labels[name].labels if name in dims.labels else ()
     code = {label: k for k, label in enumerate(labels)}
@@ -165,14 +164,6 @@ def _positions(found: GivenVariable, values: Array, dims: Resolved) -> Array:
         message = f"has the label {quoted(values[at])}, which is not in `{name}`"
         raise found.variable.refuse(message, at, did_you_mean_label(values[at], labels))
     return positions
-
-
-def _verify_in_range(variable: RawVariable, values: Array, name: str, size: int) -> None:
-    good = (values >= 0) & (values < size)
-    if not np.all(good):
-        at = first_true(~good)
-        message = f"has the position {values[at]}, but `{name}` has {size} members"
-        raise variable.refuse(message, at, f"positions run from 0 to {size - 1}" if size else "")
 
 
 def _verify_bounds(node: Node, values: Array, variable: RawVariable) -> None:

@@ -91,10 +91,6 @@ def _variable(value: object, origin: Origin) -> RawVariable:
     return kinds.variable_from_nested(value, origin)
 
 
-def _variable_from_list(value: Any, origin: Origin) -> RawVariable:
-    return kinds.variable_from_nested(_plain(value), origin)
-
-
 def _plain(value: Any) -> Any:
     """Arrays inside lists become lists."""
     if isinstance(value, list | tuple):
@@ -109,32 +105,26 @@ def _has_shape(item: object) -> bool:
 def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
     pandas = import_module("pandas")
     column = pandas.Series(column)
-    labels = (_row_labels(column.index),)
+    is_text = bool(len(column)) and all(isinstance(label, str) for label in column.index)
+    labels = (tuple(column.index) if is_text else (),)
     if isinstance(column.dtype, pandas.CategoricalDtype):
         levels = tuple(map(str, column.cat.categories))
         codes = column.cat.codes.to_numpy()
         texts = np.array([*levels, ""], dtype=object)[codes]
         missing = codes < 0 if (codes < 0).any() else None
         return RawVariable(texts, origin, missing, labels=labels, levels=levels)
-    return kinds.variable_from_array(_without_na(column), origin).replace(labels=labels)
-
-
-def _row_labels(index: Any) -> tuple[str, ...]:
-    is_text = bool(len(index)) and all(isinstance(label, str) for label in index)
-    return tuple(index) if is_text else ()
-
-
-def _without_na(column: Any) -> Array:
-    """Entries that pandas calls missing are None where the array would hold objects."""
     array: Array = column.to_numpy()
     if array.dtype.kind == "O":
         array = array.copy()
         array[column.isna().to_numpy()] = None
-    return array
+    return kinds.variable_from_array(array, origin).replace(labels=labels)
 
 
 VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
-    (lambda value: isinstance(value, list | tuple), _variable_from_list),
+    (
+        lambda value: isinstance(value, list | tuple),
+        lambda value, origin: kinds.variable_from_nested(_plain(value), origin),
+    ),
     (_is_loaded("pandas", "Series", "Categorical"), _variable_from_pandas),
     (_is_loaded("xarray", "DataArray"), variable_from_dataarray),
     (
@@ -174,8 +164,15 @@ def bind_data(
     """
     report = Report()
     sizes = sizes or {}
-    entries = collect_variables(graph, _read_sources(sources, report), report)
-    _verify_size_names(graph, sizes, report)
+    raws = []
+    for source in sources:
+        with report.collecting():
+            raws.append(as_raw(source))
+    report.verify_empty()
+    entries = collect_variables(graph, raws, report)
+    names = [dim.name for dim in graph.dims]
+    for name in (name for name in sizes if name not in names):
+        report.add(name, f"the model has no dim `{name}`", did_you_mean(name, names), "`sizes`")
     nodes = given_nodes(graph)
     settled = {name: _settle(node, entries, missing, report) for name, node in nodes.items()}
     given = {name: own for name, own in settled.items() if own is not None}
@@ -191,32 +188,13 @@ def bind_data(
             if array is not None:
                 arrays[name] = array
     report.verify_empty()
+    masks = {name: own.missing for name, own in given.items() if own.missing is not None}
     return BoundData(
         {name: found.size for name, found in dims.sizes.items()},
         {name: found.labels for name, found in dims.labels.items()},
         arrays,
-        {
-            n: own.missing
-            for n, own in given.items()
-            if own.missing is not None and own.missing.any()
-        },
+        {name: mask for name, mask in masks.items() if mask.any()},
     )
-
-
-def _read_sources(sources: tuple[object, ...], report: Report) -> list[Raw]:
-    found = []
-    for source in sources:
-        with report.collecting():
-            found.append(as_raw(source))
-    report.verify_empty()
-    return found
-
-
-def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -> None:
-    dims = [dim.name for dim in graph.dims]
-    for name in sizes:
-        if name not in dims:
-            report.add(name, f"the model has no dim `{name}`", did_you_mean(name, dims), "`sizes`")
 
 
 def _settle(
@@ -229,12 +207,10 @@ def _settle(
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
         if missing and node.observed:
-            return GivenVariable(
-                node, variable, *kinds.typed_with_missing(variable, node.type.domain)
-            )
-        return GivenVariable(
-            node, variable, kinds.typed_values(variable, node.type.domain, node.observed)
-        )
+            found = kinds.typed_with_missing(variable, node.type.domain)
+            return GivenVariable(node, variable, *found)
+        values = kinds.typed_values(variable, node.type.domain, node.observed)
+        return GivenVariable(node, variable, values)
     return GivenVariable(node, variable, None) if variable else None
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind, Node
-from dpc.dsl.graph.types import Axis, Dim
+from dpc.dsl.graph.types import Dim
 
 from .errors import Report
-from .raw import Mask, Raw, RawVariable, SpreadOrigin, show_sizes
+from .raw import Raw, RawVariable, SpreadOrigin, show_sizes
 
 
 def given_nodes(graph: Graph) -> dict[str, Node]:
@@ -72,27 +72,20 @@ def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, RawVariable
     """In a table, columns `x.a`, `x.b` are one variable `x` with two axes."""
     if not source.table:
         return source.variables
-    owners = {name: _owner(name, graph) for name in source.variables}
-    found = {name: column for name, column in source.variables.items() if owners[name] is None}
-    for node in dict.fromkeys(owner for owner in owners.values() if owner):
-        columns = {
-            name.removeprefix(f"{node.name}."): column
-            for name, column in source.variables.items()
-            if owners[name] == node
-        }
-        with report.collecting():
-            found[node.name] = _join(node, columns)
-    return found
-
-
-def _owner(column: str, graph: Graph) -> Node | None:
-    """The variable with two axes that a column is part of."""
     nodes = given_nodes(graph)
-    if column in nodes:
-        return None
-    pairs = [node for node in nodes.values() if len(node.type.shape) == 2]
-    owners = [node for node in pairs if column.startswith(f"{node.name}.")]
-    return max(owners, key=lambda node: len(node.name), default=None)
+    wide = [node.name for node in nodes.values() if len(node.type.shape) == 2]
+    found: dict[str, RawVariable] = {}
+    spread: dict[str, dict[str, RawVariable]] = {}
+    for name, column in source.variables.items():
+        owner = max((own for own in wide if name.startswith(f"{own}.")), key=len, default=None)
+        if name in nodes or owner is None:
+            found[name] = column
+        else:
+            spread.setdefault(owner, {})[name.removeprefix(f"{owner}.")] = column
+    for owner, columns in spread.items():
+        with report.collecting():
+            found[owner] = _join(nodes[owner], columns)
+    return found
 
 
 def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
@@ -104,35 +97,29 @@ def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
     parts = tuple(columns.values())
     origin = SpreadOrigin(parts[0].origin.where, node.name, tuple(part.origin for part in parts))
     joined = RawVariable(np.zeros(0), origin)
-    if not is_counted:
-        _verify_labels_fit(node.type.shape[1], columns, joined)
-    kinds = {part.values.dtype.kind for part in parts}
-    if len(kinds - {"i", "u", "f"}) + bool(kinds & {"i", "u", "f"}) > 1:
-        raise joined.refuse("has columns of different kinds")
-    row_labels = parts[0].labels[0] if parts[0].labels else ()
-    return joined.replace(
-        values=np.stack([part.values for part in parts], axis=1),
-        missing=_joined_missing(parts),
-        labels=() if is_counted else (row_labels, tuple(columns)),
-        levels=parts[0].levels if len({part.levels for part in parts}) == 1 else (),
-        written=parts[0].written,
-    )
-
-
-def _joined_missing(parts: tuple[RawVariable, ...]) -> Mask | None:
-    if all(part.missing is None for part in parts):
-        return None
-    none = np.zeros(parts[0].shape, dtype=bool)
-    return np.stack([none if part.missing is None else part.missing for part in parts], axis=1)
-
-
-def _verify_labels_fit(axis: Axis, columns: dict[str, RawVariable], joined: RawVariable) -> None:
-    """A dim whose size the model fixes without labels is counted from 0."""
-    if isinstance(axis, Dim) and axis.size is not None and not axis.labels:
+    axis = node.type.shape[1]
+    if not is_counted and isinstance(axis, Dim) and axis.size is not None and not axis.labels:
+        # A dim whose size the model fixes without labels is counted from 0.
         name, last = joined.name, axis.size - 1
         spread = ", ".join(f"`{name}.{suffix}`" for suffix in list(columns)[:5])
         help = f"`{axis}` has {axis.size} members: call the columns `{name}.0` to `{name}.{last}`"
         raise joined.refuse(f"is spread over {spread}", help=help)
+    kinds = {part.values.dtype.kind for part in parts}
+    if len(kinds - {"i", "u", "f"}) + bool(kinds & {"i", "u", "f"}) > 1:
+        raise joined.refuse("has columns of different kinds")
+    missing = None
+    if any(part.missing is not None for part in parts):
+        none = np.zeros(parts[0].shape, dtype=bool)
+        masks = [none if part.missing is None else part.missing for part in parts]
+        missing = np.stack(masks, axis=1)
+    row_labels = parts[0].labels[0] if parts[0].labels else ()
+    return joined.replace(
+        values=np.stack([part.values for part in parts], axis=1),
+        missing=missing,
+        labels=() if is_counted else (row_labels, tuple(columns)),
+        levels=parts[0].levels if len({part.levels for part in parts}) == 1 else (),
+        written=parts[0].written,
+    )
 
 
 # ---- axes in the order of the declaration
@@ -143,9 +130,18 @@ def fit_axes(variable: RawVariable, node: Node) -> RawVariable:
     shape, declared = node.type.shape, [str(axis) for axis in node.type.shape]
     if len(variable.shape) != len(shape):
         message = f"has shape {show_sizes(variable.shape)}, but is declared `{declaration(node)}`"
-        raise variable.refuse(message, help=_rank_help(variable, node))
+        help = "" if shape else "it is a single value"
+        if variable.written and len(shape) == 2 and not isinstance(variable.origin, SpreadOrigin):
+            help = f"in a table it is spread over columns: `{node.name}.a`, `{node.name}.b`, ..."
+        raise variable.refuse(message, help=help)
     if set(variable.axes) == set(declared) and len(set(declared)) == len(declared):
-        return _transpose(variable, [variable.axes.index(name) for name in declared])
+        order = [variable.axes.index(name) for name in declared]
+        return variable.replace(
+            values=variable.values.transpose(order),
+            missing=None if variable.missing is None else variable.missing.transpose(order),
+            axes=tuple(variable.axes[k] for k in order),
+            labels=tuple(variable.labels[k] for k in order) if variable.labels else (),
+        )
     for k, name in enumerate(variable.axes):
         if name in declared and declared[k] != name:
             axes = ", ".join(variable.axes)
@@ -156,19 +152,3 @@ def fit_axes(variable: RawVariable, node: Node) -> RawVariable:
 
 def declaration(node: Node) -> str:
     return f"{node.name}[{', '.join(map(str, node.type.shape))}]" if node.type.shape else node.name
-
-
-def _rank_help(variable: RawVariable, node: Node) -> str:
-    is_spread = isinstance(variable.origin, SpreadOrigin)
-    if variable.written and not is_spread and len(node.type.shape) == 2:
-        return f"in a table it is spread over columns: `{node.name}.a`, `{node.name}.b`, ..."
-    return "" if node.type.shape else "it is a single value"
-
-
-def _transpose(variable: RawVariable, order: list[int]) -> RawVariable:
-    return variable.replace(
-        values=variable.values.transpose(order),
-        missing=None if variable.missing is None else variable.missing.transpose(order),
-        axes=tuple(variable.axes[k] for k in order),
-        labels=tuple(variable.labels[k] for k in order) if variable.labels else (),
-    )

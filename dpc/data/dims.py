@@ -81,7 +81,11 @@ def resolve_dims(
         size = claims.size(sizes, labels)
         if size:
             resolved.sizes[dim.name] = size
-            claims.verify_least(size, graph.least_sizes.get(dim.name, 0))
+            least = graph.least_sizes.get(dim.name, 0)
+            if size.size < least:
+                members = counted(size.size, "member")
+                message = f"`{dim}` has {members}, but the model needs at least {least}"
+                report.add(dim.name, message, f"its size comes from {size.why}")
         elif dim.name not in excused and len(report.problems) == before:
             help = f"give an array over it, or its size as an entry called `{dim}`"
             report.add(dim.name, f"nothing says how many members `{dim}` has", help)
@@ -101,12 +105,6 @@ class _Claims:
         self.dim, self.given, self.entry, self.report = dim, given, entry, report
         self.indices = {n: own for n, own in given.items() if indexed_dim(own.node) == dim.name}
 
-    def verify_least(self, size: DimSize, least: int) -> None:
-        if size.size < least:
-            members = counted(size.size, "member")
-            message = f"`{self.dim}` has {members}, but the model needs at least {least}"
-            self.report.add(self.dim.name, message, f"its size comes from {size.why}")
-
     def labels(self) -> DimLabels | None:
         claims = list(self._label_claims())
         for claim in claims:
@@ -122,23 +120,19 @@ class _Claims:
     def _label_claims(self) -> Iterator[DimLabels]:
         if self.dim.labels:
             yield DimLabels(self.dim.labels, "the model")
-        if self.entry is not None and self.entry.shape:
-            yield from self._labels_of_entry(self.entry)
+        entry = self.entry
+        if entry is not None and entry.shape:
+            # A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count.
+            values, is_whole = entry.values.tolist(), entry.missing is None
+            is_list = entry.values.ndim == 1 and entry.values.dtype.kind in "iuO" and is_whole
+            if not is_list or "" in values:
+                self._refuse_entry(entry)
+            elif (labels := tuple(map(str, values))) != tuple(map(str, range(len(values)))):
+                yield DimLabels(labels, f"`{self.dim}` in {entry.origin.whole()}")
         for own in self.given.values():
             for k in own.axes_of(self.dim):
                 if own.variable.labels and own.variable.labels[k]:
                     yield DimLabels(own.variable.labels[k], own.where)
-
-    def _labels_of_entry(self, entry: RawVariable) -> Iterator[DimLabels]:
-        """A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count."""
-        values = entry.values
-        is_list = values.ndim == 1 and values.dtype.kind in "iuO" and entry.missing is None
-        if not is_list or "" in values.tolist():
-            self._refuse_entry(entry)
-            return
-        labels = tuple(map(str, values.tolist()))
-        if labels != tuple(map(str, range(len(labels)))):
-            yield DimLabels(labels, f"`{self.dim}` in {entry.origin.whole()}")
 
     def _refuse_entry(self, entry: RawVariable) -> None:
         message = f"`{self.dim}` is a dim: its entry is its size or the list of its labels"
@@ -220,19 +214,16 @@ class _Claims:
                 message = f"the size of `{dim}` is {size!r}, which is no count of members"
                 self.report.add(dim.name, message, place="`sizes`")
         if self.entry is not None:
-            yield from self._size_of_entry(self.entry)
+            shape, value = self.entry.shape, self.entry.values
+            why = f"`{dim}` in {self.entry.origin.whole()}"
+            if len(shape) == 1:
+                yield DimSize(shape[0], why)
+            elif shape == () and value.dtype.kind in "iu" and 0 <= int(value) <= MAX_DIM:
+                yield DimSize(int(value), why)
+            elif shape == ():
+                self._refuse_entry(self.entry)
         if labels and not (dim.labels and labels.labels == dim.labels):
             yield DimSize(len(labels.labels), labels.why)
-
-    def _size_of_entry(self, entry: RawVariable) -> Iterator[DimSize]:
-        why = f"`{self.dim}` in {entry.origin.whole()}"
-        is_whole = entry.values.dtype.kind in "iu"
-        if len(entry.shape) == 1:
-            yield DimSize(entry.shape[0], why)
-        elif entry.shape == () and is_whole and 0 <= int(entry.values) <= MAX_DIM:
-            yield DimSize(int(entry.values), why)
-        elif entry.shape == ():
-            self._refuse_entry(entry)
 
     def _from_positions(self) -> DimSize | None:
         """Positions alone tell a size only if they are 0 to n-1 without a gap."""

@@ -31,7 +31,14 @@ def typed_values(variable: RawVariable, domain: Domain, observed: bool) -> Array
     """The values as the domain has them; an entry that is missing or none of them is refused."""
     if variable.written:
         variable = _read_cells(variable, domain)
-    _verify_none_missing(variable, _missing_entries(variable), observed)
+    missing = _missing_entries(variable)
+    if missing.any():
+        first = [tuple(map(int, at)) for at in np.argwhere(missing)[:ROWS_SHOWN]]
+        seen = "; ".join(dict.fromkeys(map(variable.origin.at, first)))
+        count = int(missing.sum())
+        more = f"; and {count - len(first)} more" if count > len(first) else ""
+        message = f"`{variable.name}` has {counted(count, 'missing value')}"
+        raise problem(variable.name, message, INTEGRATED if observed else LEAVE_OUT, seen + more)
     return CONVERTERS[type(domain)](variable, str(domain))
 
 
@@ -49,30 +56,15 @@ def typed_with_missing(variable: RawVariable, domain: Domain) -> tuple[Array, Ma
 
 
 def _missing_entries(variable: RawVariable) -> Mask:
-    none = np.zeros(variable.shape, dtype=bool)
-    missing = none if variable.missing is None else variable.missing
-    return missing | np.isnan(variable.values) if _has_nan(variable.values) else missing
-
-
-def _has_nan(values: Array) -> bool:
-    """Squares of numbers add up to a number or infinity: one product, and no array is made."""
-    if values.dtype.kind != "f":
-        return False
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore"):
-        return bool(np.isnan(np.dot(flat, flat)))
-
-
-def _verify_none_missing(variable: RawVariable, missing: Mask, observed: bool) -> None:
-    if not missing.any():
-        return
-    first = [tuple(map(int, at)) for at in np.argwhere(missing)[:ROWS_SHOWN]]
-    seen = "; ".join(dict.fromkeys(map(variable.origin.at, first)))
-    count = int(missing.sum())
-    more = f"; and {count - len(first)} more" if count > len(first) else ""
-    help = INTEGRATED if observed else LEAVE_OUT
-    message = f"`{variable.name}` has {counted(count, 'missing value')}"
-    raise problem(variable.name, message, help, seen + more)
+    values = variable.values
+    missing = np.zeros(values.shape, dtype=bool) if variable.missing is None else variable.missing
+    if values.dtype.kind == "f":
+        # Squares of numbers add up to a number or infinity: one product, and no array is made.
+        flat = values.ravel(order="K")
+        with np.errstate(over="ignore"):
+            has_nan = bool(np.isnan(np.dot(flat, flat)))
+        return missing | np.isnan(values) if has_nan else missing
+    return missing
 
 
 def _as_real(variable: RawVariable, wanted: str) -> Array:
@@ -140,29 +132,21 @@ def _verify_all(variable: RawVariable, good: Mask, wanted: str, help: str = "") 
 def _read_cells(variable: RawVariable, domain: Domain) -> RawVariable:
     """With typed values. A number may be missing as NA, a label as an empty cell only."""
     blank = NO_LABEL if isinstance(domain, IndexOf) else NO_NUMBER
-    variable = _mark_missing(variable, blank)
+    cells = variable.values
+    if not blank.isdisjoint(cells.ravel().tolist()):
+        flags = [cell in blank for cell in cells.ravel()]
+        missing = np.array(flags, dtype=bool).reshape(cells.shape)
+        zeros = np.where(missing, "0", cells).astype(object)
+        variable = variable.replace(missing=missing, values=zeros)
     if isinstance(domain, Bool):
         return variable
-    if isinstance(domain, IndexOf) and not _is_numeric(variable):
-        return variable.replace(written=False)
+    if isinstance(domain, IndexOf):
+        # Labels such as 007 are text: nobody writes a position like that.
+        present = cells if variable.missing is None else cells[~variable.missing]
+        for cell in dict.fromkeys(present.ravel().tolist()):
+            if LEADING_ZERO.match(cell) or not _reads(cell):
+                return variable.replace(written=False)
     return variable.replace(values=_numbers(variable, str(domain)), written=False)
-
-
-def _mark_missing(variable: RawVariable, blank: frozenset[str]) -> RawVariable:
-    cells = variable.values
-    if blank.isdisjoint(cells.ravel().tolist()):
-        return variable
-    missing = np.array([cell in blank for cell in cells.ravel()], dtype=bool).reshape(cells.shape)
-    return variable.replace(missing=missing, values=np.where(missing, "0", cells).astype(object))
-
-
-def _is_numeric(variable: RawVariable) -> bool:
-    """Labels such as 007 are text: nobody writes a position like that."""
-    present = variable.values if variable.missing is None else variable.values[~variable.missing]
-    return all(
-        not LEADING_ZERO.match(cell) and _reads(cell)
-        for cell in dict.fromkeys(present.ravel().tolist())
-    )
 
 
 def _numbers(variable: RawVariable, wanted: str) -> Array:
@@ -201,6 +185,13 @@ WORDS = {
     dict: "objects",
 }
 EXACT = 1 << 53
+# Python types of entries, what stands for one that is missing, and the type of the array.
+KINDS: tuple[tuple[set[type], Any, type], ...] = (
+    ({bool}, False, bool),
+    ({int}, 0, int),
+    ({int, float}, 0.0, float),
+    ({str}, "", object),
+)
 
 
 def raw_of(
@@ -231,22 +222,18 @@ def variable_from_nested(value: object, origin: Origin) -> RawVariable:
     shape: list[int] = []
     level: list[Any] = [value]
     while level and all(isinstance(item, list | tuple) for item in level):
-        _verify_even(level, shape, origin)
-        shape.append(len(level[0]))
+        if len(shape) == MAX_RANK:
+            raise _refuse(origin, f"has more than {MAX_RANK} axes")
+        length = len(level[0])
+        for k, item in enumerate(level):
+            if len(item) != length:
+                message = f"is ragged: a list of {len(item)} beside one of {length}"
+                raise _refuse(origin, message, _unravel(k, tuple(shape)))
+        shape.append(length)
         level = list(chain.from_iterable(level))
     if any(isinstance(item, list | tuple) for item in level):
         raise _refuse(origin, "has lists and values side by side at the same depth")
     return variable_from_items(level, tuple(shape), origin)
-
-
-def _verify_even(level: list[Any], shape: list[int], origin: Origin) -> None:
-    if len(shape) == MAX_RANK:
-        raise _refuse(origin, f"has more than {MAX_RANK} axes")
-    length = len(level[0])
-    for k, item in enumerate(level):
-        if len(item) != length:
-            message = f"is ragged: a list of {len(item)} beside one of {length}"
-            raise _refuse(origin, message, _unravel(k, tuple(shape)))
 
 
 def _unravel(k: int, shape: tuple[int, ...]) -> Index:
@@ -270,54 +257,25 @@ def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin
     items = [item.item() if isinstance(item, np.generic) else item for item in items]
     missing = [item is None or (isinstance(item, float) and item != item) for item in items]
     kinds = {type(item) for item, gone in zip(items, missing, strict=True) if not gone}
-    for accepted, fill, convert in (
-        ({bool}, False, _booleans),
-        ({int}, 0, _integers),
-        ({int, float}, 0.0, _floats),
-        ({str}, "", _texts),
-    ):
+    for accepted, fill, dtype in KINDS:
         if kinds <= accepted and (kinds or accepted == {int, float}):
             filled = [fill if gone else item for item, gone in zip(items, missing, strict=True)]
-            return RawVariable(
-                convert(filled, origin).reshape(shape), origin, _mask(missing, shape)
-            )
-    raise _mixed(items, missing, shape, origin)
-
-
-def _mask(missing: list[bool], shape: tuple[int, ...]) -> Mask | None:
-    return np.array(missing, dtype=bool).reshape(shape) if any(missing) else None
-
-
-def _booleans(items: list[Any], origin: Origin) -> Array:
-    return np.array(items, dtype=bool)
-
-
-def _integers(items: list[Any], origin: Origin) -> Array:
-    try:
-        return np.array(items, dtype=np.int64)
-    except OverflowError:
-        raise _refuse(origin, "has a whole number that does not fit in 64 bits") from None
-
-
-def _floats(items: list[Any], origin: Origin) -> Array:
-    if any(type(item) is int and abs(item) > EXACT for item in items):
-        message = "mixes decimals with whole numbers too large for them"
-        raise _refuse(origin, message, help="write all of them with a decimal point, or none")
-    return np.array(items, dtype=np.float64)
-
-
-def _texts(items: list[Any], origin: Origin) -> Array:
-    return np.fromiter(items, dtype=object, count=len(items))
-
-
-def _mixed(
-    items: list[Any], missing: list[bool], shape: tuple[int, ...], origin: Origin
-) -> DataError:
+            if dtype is float and any(type(one) is int and abs(one) > EXACT for one in filled):
+                message = "mixes decimals with whole numbers too large for them"
+                help = "write all of them with a decimal point, or none"
+                raise _refuse(origin, message, help=help)
+            try:
+                values = np.fromiter(filled, dtype=dtype, count=len(filled)).reshape(shape)
+            except OverflowError:
+                message = "has a whole number that does not fit in 64 bits"
+                raise _refuse(origin, message) from None
+            mask = np.array(missing, dtype=bool).reshape(shape) if any(missing) else None
+            return RawVariable(values, origin, mask)
     present = [k for k, gone in enumerate(missing) if not gone]
     first = type(items[present[0]])
     other = next((k for k in present if type(items[k]) is not first), present[0])
-    kinds = dict.fromkeys((first, type(items[other])))
-    names = [WORDS.get(kind, kind.__name__.strip("_").lower()) for kind in kinds]
+    both = dict.fromkeys((first, type(items[other])))
+    names = [WORDS.get(kind, kind.__name__.strip("_").lower()) for kind in both]
     message = f"{'mixes' if len(names) > 1 else 'holds'} {' and '.join(names)}"
     help = "an entry is a number, a truth value, a text, or nested lists of one of these"
-    return _refuse(origin, message, _unravel(other, shape), help)
+    raise _refuse(origin, message, _unravel(other, shape), help)

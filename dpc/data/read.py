@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from math import prod
@@ -30,15 +31,7 @@ Row = list[str]
 TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
 
 
-def read_csv(path: Path) -> Raw:
-    return _read_table(path, ",")
-
-
-def read_tsv(path: Path) -> Raw:
-    return _read_table(path, "\t")
-
-
-def _read_table(path: Path, separator: str) -> Raw:
+def read_table(path: Path, separator: str) -> Raw:
     where = path.name
     # The rows, and the line that each starts on; empty lines at the end are no rows.
     text = read_text(path)
@@ -53,14 +46,18 @@ def _read_table(path: Path, separator: str) -> Raw:
         lines = [line for line, _ in _with_lines(again)]
     while rows and not rows[-1]:
         rows.pop()
-    rows, lines = rows, lines[: len(rows)]
     _verify_header(rows[0] if rows else [], where)
-    return _table(rows[0], rows[1:], lines[1:], where)
+    return _table(rows[0], rows[1:], lines[1 : len(rows)], where)
 
 
 def _table(header: Row, body: list[Row], lines: Sequence[int], where: str) -> Raw:
-    _verify_rows(header, body, lines, where)
-    columns = zip(*body, strict=True) if body else [()] * len(header)
+    width = len(header)
+    if not set(map(len, body)) <= {width}:
+        k = next(k for k, row in enumerate(body) if len(row) != width)
+        found = f"has {counted(len(body[k]), 'cell')}" if body[k] else "is empty"
+        message = f"a row of {where} {found}, but the header has {counted(width, 'column')}"
+        raise problem("", message, place=f"{where}, line {lines[k]}")
+    columns = zip(*body, strict=True) if body else [()] * width
     variables = {}
     for k, (name, cells) in enumerate(zip(header, columns, strict=True), start=1):
         values = np.fromiter(cells, dtype=object, count=len(body))
@@ -140,16 +137,6 @@ def _verify_header(header: Row, where: str) -> None:
         raise problem("", f"column {header.index('') + 1} has no name", help, f"{where}, line 1")
 
 
-def _verify_rows(header: Row, body: list[Row], lines: Sequence[int], where: str) -> None:
-    width = len(header)
-    if set(map(len, body)) <= {width}:
-        return
-    k = next(k for k, row in enumerate(body) if len(row) != width)
-    found = f"has {counted(len(body[k]), 'cell')}" if body[k] else "is empty"
-    message = f"a row of {where} {found}, but the header has {counted(width, 'column')}"
-    raise problem("", message, place=f"{where}, line {lines[k]}")
-
-
 # Of an InferenceData file, the groups that hold data.
 DATA_GROUPS = ("observed_data", "constant_data")
 HDF5 = b"\x89HDF"
@@ -160,9 +147,13 @@ LARGEST_ENTRY = 8
 def read_data(path: str | os.PathLike[str]) -> Raw:
     """What a file holds, read by its ending; a file that cannot be read is a DataError."""
     file = Path(path)
-    row = _format_of(file)
+    rows = [row for row in FORMATS if file.name.lower().endswith(row.endings)]
+    if not rows:
+        endings = ", ".join(ending for row in FORMATS for ending in row.endings)
+        message = f"{file.name} has no ending that is known"
+        raise problem("", message, f"data are read from {endings}", str(file))
     try:
-        return row.read(file)
+        return rows[0].read(file)
     except DataError:
         raise
     except OSError as error:
@@ -170,7 +161,7 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
         raise problem("", message, place=str(file)) from error
     except Exception as error:  # libraries raise anything on a damaged file
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        message = f"{file.name} is not a {row.title} file: {reason}"
+        message = f"{file.name} is not a {rows[0].title} file: {reason}"
         raise problem("", message, place=str(file)) from error
 
 
@@ -179,7 +170,15 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
 
 def read_json(path: Path) -> Raw:
     where = path.name
-    entries = _parse_json(read_text(path), where)
+    try:
+        entries = json.loads(read_text(path), object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}, column {error.colno}"
+        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
+    except RecursionError:
+        raise problem("", f"{where} is nested too deeply", place=where) from None
+    except ValueError:
+        raise problem("", f"{where} has a number with too many digits", place=where) from None
     if not isinstance(entries, _Object):
         help = 'as in {"N": 3, "y": [1.5, 2, 4]}'
         raise problem("", f"{where} holds no object of names and values", help, where)
@@ -191,18 +190,6 @@ class _Object:
 
     def __init__(self, pairs: list[tuple[str, Any]]):
         self.pairs = pairs
-
-
-def _parse_json(text: str, where: str) -> object:
-    try:
-        return json.loads(text, object_pairs_hook=_Object)
-    except json.JSONDecodeError as error:
-        place = f"{where}, line {error.lineno}, column {error.colno}"
-        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
-    except RecursionError:
-        raise problem("", f"{where} is nested too deeply", place=where) from None
-    except ValueError:
-        raise problem("", f"{where} has a number with too many digits", place=where) from None
 
 
 # ---- NPZ: named arrays in a zip file; no object is ever unpickled
@@ -259,12 +246,7 @@ def _datasets(path: Path) -> Iterator[Any]:
         verify_size(path.stat().st_size, path.name)
         yield xarray.open_dataset(path, engine="scipy")
         return
-    for group in _groups(path):
-        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
-
-
-def _groups(path: Path) -> list[str]:
-    """Sizes are read off here: xarray would load coordinates before it can be asked."""
+    # Sizes are read off here: xarray would load coordinates before it can be asked.
     h5py = import_module("h5py")
     with h5py.File(path) as content:
         groups = [name for name, item in content.items() if isinstance(item, h5py.Group)]
@@ -275,7 +257,8 @@ def _groups(path: Path) -> list[str]:
     if not used:
         message = f"{path.name} has groups, but neither {' nor '.join(DATA_GROUPS)}"
         raise problem("", message, f"its groups are {', '.join(sorted(groups))}", path.name)
-    return used
+    for group in used:
+        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
 
 
 def raw_from_dataset(dataset: Any, where: str) -> Raw:
@@ -347,19 +330,10 @@ class FileFormat(Record):
 
 
 FORMATS = (
-    FileFormat("CSV", (".csv", ".csv.gz"), read_csv),
-    FileFormat("TSV", (".tsv", ".tsv.gz"), read_tsv),
+    FileFormat("CSV", (".csv", ".csv.gz"), partial(read_table, separator=",")),
+    FileFormat("TSV", (".tsv", ".tsv.gz"), partial(read_table, separator="\t")),
     FileFormat("JSON", (".json",), read_json),
     FileFormat("NPZ", (".npz",), read_npz),
     FileFormat("netCDF", (".nc",), read_netcdf),
     FileFormat("Parquet", (".parquet",), read_parquet),
 )
-
-
-def _format_of(file: Path) -> FileFormat:
-    for row in FORMATS:
-        if file.name.lower().endswith(row.endings):
-            return row
-    endings = ", ".join(ending for row in FORMATS for ending in row.endings)
-    message = f"{file.name} has no ending that is known"
-    raise problem("", message, f"data are read from {endings}", str(file))

@@ -99,20 +99,7 @@ _PROPERTY = "# property "
 
 def network_of(discrete: Discrete, source: Source) -> Network:
     """A Bayesian network when every variable has one table of its own, else a Markov one."""
-    # The model's name, and the properties in comments before statements; "" is the model.
-    program, _ = parse_program(source)
-    properties: dict[str, tuple[str, ...]] = {}
-    name = "unknown"
-    after = 0
-    for statement in program.statements:
-        lines = [c.text for c in program.comments if after <= c.span.start < statement.span.start]
-        texts = tuple(line.removeprefix(_PROPERTY) for line in lines if line.startswith(_PROPERTY))
-        after = statement.span.end
-        if isinstance(statement, ModelStmt):
-            name = statement.name.name
-            properties[""] = texts
-        elif isinstance(statement, DrawStmt) and texts:
-            properties[statement.target.name.name] = texts
+    name, properties = properties_of(source)
     factors = discrete.factors.factors
     is_bayesian = sorted(str(factor.child) for factor in factors) == sorted(discrete.states)
     variables = [
@@ -128,6 +115,24 @@ def network_of(discrete: Discrete, source: Source) -> Network:
         tables.append(NetworkTable(tuple(scope), values))
     about = properties.get("", ())
     return Network(name, tuple(variables), tuple(tables), is_bayesian, about)
+
+
+def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """The model's name, and the properties in comments before statements; "" is the model."""
+    program, _ = parse_program(source)
+    properties: dict[str, tuple[str, ...]] = {}
+    name = "unknown"
+    after = 0
+    for statement in program.statements:
+        lines = [c.text for c in program.comments if after <= c.span.start < statement.span.start]
+        texts = tuple(line.removeprefix(_PROPERTY) for line in lines if line.startswith(_PROPERTY))
+        after = statement.span.end
+        if isinstance(statement, ModelStmt):
+            name = statement.name.name
+            properties[""] = texts
+        elif isinstance(statement, DrawStmt) and texts:
+            properties[statement.target.name.name] = texts
+    return name, properties
 
 
 # ---- a network as a .dp program: a dim for each set of states, a statement for each variable
@@ -173,34 +178,25 @@ class _ProgramWriter:
 
     def text(self, apart: bool) -> str:
         self.arrays = {}
-        lines = [*self._head(), *self._dims(), ""]
-        statements = list(self._statements(apart))
-        lines += [f"data {quote_name(name)}{declared}" for name, declared in self._declared(apart)]
-        return "\n".join([*lines, *statements]) + "\n"
-
-    def _head(self) -> Iterator[str]:
-        yield from (f"# property {text}" for text in self.network.properties)
+        lines = [f"# property {text}" for text in self.network.properties]
         if self.network.name and "`" not in self.network.name:
-            yield f"model {quote_name(self.network.name)}"
-
-    def _dims(self) -> Iterator[str]:
+            lines.append(f"model {quote_name(self.network.name)}")
         for states, name in self.dims.items():
             counted = states == tuple(map(str, range(len(states))))
             values = str(len(states)) if counted else " | ".join(map(quote_name, states))
-            yield f"dim {quote_name(name)} = {values}"
-
-    def _dim(self, variable: str) -> str:
-        return quote_name(self.dims[self.network.by_name[variable].states])
-
-    def _declared(self, apart: bool) -> Iterator[tuple[str, str]]:
+            lines.append(f"dim {quote_name(name)} = {values}")
+        lines.append("")
+        statements = list(self._statements(apart))
         for table in self.network.tables if apart else ():
             name = self._array_name(table)
             if name in self.arrays:
-                parents = ", ".join(map(self._dim, table.parents))
-                yield (
-                    name,
-                    (f"[{parents}]" if parents else "") + f" : simplex[{self._dim(table.child)}]",
-                )
+                shape = f"[{', '.join(map(self._dim, table.parents))}]" if table.parents else ""
+                kind = f"simplex[{self._dim(table.child)}]"
+                lines.append(f"data {quote_name(name)}{shape} : {kind}")
+        return "\n".join([*lines, *statements]) + "\n"
+
+    def _dim(self, variable: str) -> str:
+        return quote_name(self.dims[self.network.by_name[variable].states])
 
     def _array_name(self, table: NetworkTable) -> str:
         name = f"table of {table.child}"
@@ -215,10 +211,8 @@ class _ProgramWriter:
         for table in self.network.tables:
             variable = self.network.by_name[table.child]
             yield from (f"# property {text}" for text in (*variable.properties, *table.properties))
-            yield (
-                f"{quote_name(variable.name)} : {self._dim(variable.name)} ~ "
-                f"{self._law(table, variable, apart)}"
-            )
+            own, law = quote_name(variable.name), self._law(table, variable, apart)
+            yield f"{own} : {self._dim(variable.name)} ~ {law}"
 
     def _law(self, table: NetworkTable, variable: NetworkVariable, apart: bool) -> str:
         if apart and table.values.size > SMALL_TABLE:
@@ -233,10 +227,8 @@ class _ProgramWriter:
             pairs = zip(variable.states, numbers, strict=True)
             return f"Categorical({', '.join(f'{quote_name(state)}={p!r}' for state, p in pairs)})"
         columns = ", ".join(map(self._key, [variable.name] * len(variable.states), variable.states))
-        return (
-            f"table {', '.join(map(quote_name, table.parents))} => {columns} "
-            f"{{\n{self._rows(table, 1)}\n}}"
-        )
+        parents = ", ".join(map(quote_name, table.parents))
+        return f"table {parents} => {columns} {{\n{self._rows(table, 1)}\n}}"
 
     def _is_counted(self, name: str) -> bool:
         states = self.network.by_name[name].states
