@@ -36,12 +36,19 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and turns whatever happens into an exit code, never into a traceback for a
-    user's mistake.
-    """
-    options: list[str] = []
+    """Runs one command; whatever happens is an exit code, a user's mistake never a traceback."""
+    options: list[str] = []  # the names of those that the command has
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv), options)
+        words = list(sys.argv[1:] if argv is None else argv)
+        name = next((word for word in words if not word.startswith("-")), None)
+        parser = _parser(name if name in COMMANDS else None)
+        args = parser.parse_args(words)
+        options += vars(args)
+        if args.command is None:
+            parser.print_help()
+            return USAGE
+        code: int = import_module(f"dpc.commands.{args.command}").run(args)
+        return code
     except KeyboardInterrupt as error:
         where = f": {_as_options(str(error), options)}" if str(error) else ""
         print(f"dpc: interrupted{where}", file=sys.stderr)
@@ -60,19 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         own_words = type(error).__name__ in ("DpError", "DataError")
         print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
         return code
-
-
-def _run(argv: list[str], options: list[str]) -> int:
-    """`options` are filled with the names of those that the command has."""
-    name = next((word for word in argv if not word.startswith("-")), None)
-    parser = _parser(name if name in COMMANDS else None)
-    args = parser.parse_args(argv)
-    options += vars(args)
-    if args.command is None:
-        parser.print_help()
-        return USAGE
-    code: int = import_module(f"dpc.commands.{args.command}").run(args)
-    return code
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:

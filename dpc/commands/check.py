@@ -23,7 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    results = {path: _check(path) for path in inputs.expand_paths(args.paths)}
+    results = {}
+    for path in inputs.expand_paths(args.paths):
+        try:
+            results[path] = check_model(inputs.read_model(path))
+        except DpError as error:
+            results[path] = Checked(None, None, error.diagnostics)
     found = [d for result in results.values() for d in result.diagnostics]
     if args.json:
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
@@ -38,10 +43,3 @@ def run(args: argparse.Namespace) -> int:
             print(summary(found), file=sys.stderr)
     failed = bool(found) if args.strict else any(d.is_error for d in found)
     return WRONG_MODEL if failed else OK
-
-
-def _check(path: str) -> Checked:
-    try:
-        return check_model(inputs.read_model(path))
-    except DpError as error:
-        return Checked(None, None, error.diagnostics)

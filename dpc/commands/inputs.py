@@ -231,19 +231,14 @@ def read_given(written: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in written:
         for part in EVIDENCE_PARTS.findall(text):
-            name, value = _pair(part)
+            pair = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
+            if not pair:
+                raise UsageError(f"--given takes NAME=VALUE, not {part}")
+            name = re.sub(r"\s*,\s*", ", ", pair[1].strip())
             if name in found:
                 raise UsageError(f"--given names `{name}` twice")
-            found[name] = value
+            found[name] = _value(pair[2])
     return found
-
-
-def _pair(part: str) -> tuple[str, Any]:
-    found = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
-    if not found:
-        raise UsageError(f"--given takes NAME=VALUE, not {part}")
-    name, value = found.groups()
-    return re.sub(r"\s*,\s*", ", ", name.strip()), _value(value)
 
 
 def _value(text: str) -> Any:
@@ -285,16 +280,14 @@ def as_options(text: str, options: Collection[str]) -> str:
     """
 
     def spelled(found: re.Match[str]) -> str:
-        known = OPTION_NAMES.get(found[1], found[1]) in options
-        return _option(found[1], found[2].strip(QUOTES)) if known else found[0]
+        keyword, value = found[1], found[2].strip(QUOTES)
+        if (known := OPTION_NAMES.get(keyword, keyword)) not in options:
+            return found[0]
+        name = f"--{known.replace('_', '-')}"
+        if keyword == "params" and value:
+            return f"`{name} {value}=...`"
+        if not value:
+            return name
+        return f"`{name}`" if value == "True" else f"`{name} {value}`"
 
     return KEYWORD.sub(spelled, text)
-
-
-def _option(keyword: str, value: str) -> str:
-    name = f"--{OPTION_NAMES.get(keyword, keyword).replace('_', '-')}"
-    if keyword == "params" and value:
-        return f"`{name} {value}=...`"
-    if not value:
-        return name
-    return f"`{name}`" if value == "True" else f"`{name} {value}`"

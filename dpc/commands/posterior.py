@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpc.commands import inputs
 from dpc.exits import OK, UsageError
@@ -54,7 +54,16 @@ def run(args: argparse.Namespace) -> int:
     if known.params:
         name = next(iter(known.params))
         raise UsageError(f"--set {name} would fix what is unknown: --set gives data and sizes here")
+    from dpc.show.progress import ChainProgress
+
     codes: list[int] = []
+
+    def show(summary: PosteriorSummary) -> None:
+        """Advice names keywords, which the shell spells as options."""
+        advice = [inputs.as_options(text, vars(args)) for text in summary["advice"]]
+        shown = type(summary)({**summary.to_dict(), "advice": advice})
+        codes.append(inputs.print_answer(shown, args))
+
     model.posterior(
         tuple(known.sources),
         args.method,
@@ -62,17 +71,11 @@ def run(args: argparse.Namespace) -> int:
         predictive=bool(args.out or args.plots) and not args.no_predictive,
         likelihood=bool(args.out),
         format=args.format or "svg",
-        progress=chain_progress() if args.method == "nuts" else None,
-        show=lambda summary: codes.append(inputs.print_answer(in_shell_words(summary, args), args)),
+        progress=ChainProgress() if args.method == "nuts" else None,
+        show=show,
         **{name: getattr(args, name) for name in OPTIONS},
     )
     return max(codes) if args.strict else OK
-
-
-def in_shell_words(summary: PosteriorSummary, args: argparse.Namespace) -> PosteriorSummary:
-    """Advice names keywords, which the shell spells as options."""
-    advice = [inputs.as_options(text, vars(args)) for text in summary["advice"]]
-    return type(summary)({**summary.to_dict(), "advice": advice})
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -88,9 +91,3 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
     if args.out:
         inputs.verify_folder(args.out)
-
-
-def chain_progress() -> Any:
-    from dpc.show.progress import ChainProgress
-
-    return ChainProgress()

@@ -135,10 +135,7 @@ VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariabl
 
 
 class BoundData(Record):
-    """Sizes of all dims, labels of those that have any, arrays of inputs and observed variables.
-
-    `missing` marks the entries that the data lack, of arrays that lack any.
-    """
+    """Sizes and labels of dims, and arrays; `missing` marks entries that the data lack."""
 
     sizes: dict[str, int]
     labels: dict[str, tuple[str, ...]]

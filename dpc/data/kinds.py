@@ -265,12 +265,12 @@ def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin
                 help = "write all of them with a decimal point, or none"
                 raise _refuse(origin, message, help=help)
             try:
-                values = np.fromiter(filled, dtype=dtype, count=len(filled)).reshape(shape)
+                values: Array = np.fromiter(filled, dtype=dtype, count=len(filled))
             except OverflowError:
                 message = "has a whole number that does not fit in 64 bits"
                 raise _refuse(origin, message) from None
             mask = np.array(missing, dtype=bool).reshape(shape) if any(missing) else None
-            return RawVariable(values, origin, mask)
+            return RawVariable(values.reshape(shape), origin, mask)
     present = [k for k, gone in enumerate(missing) if not gone]
     first = type(items[present[0]])
     other = next((k for k in present if type(items[k]) is not first), present[0])

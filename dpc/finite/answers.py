@@ -111,10 +111,7 @@ PROBABILITY = {"probability": ".6f", "standard error": ".2g"}
 
 
 class FiniteAnswer(Record):
-    """The answer to one question: `content` for a program, `table` for a person.
-
-    `found` says how; `errors` are standard errors in the shape of the content.
-    """
+    """The answer to one question: `content` for programs, `table` for people; `found` says how."""
 
     question: str
     content: Any

@@ -249,20 +249,18 @@ def _parameters(graph: Graph, given: Values, bound: Any) -> dict[str, Any]:
     for name in given:
         if name not in parameters:
             raise UsageError(f"the model has no parameter `{name}`")
-    return {name: _parameter(node, given, bound) for name, node in parameters.items()}
-
-
-def _parameter(node: Any, given: Values, bound: Any) -> Any:
-    sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
-    if node.name in given:
-        shape = tuple(sizes[str(axis)] for axis in node.type.shape)
-        found = np.asarray(given[node.name], float)
-        if found.shape != shape:
-            raise UsageError(f"`{node.name}` has shape {shape}, but `params=` gives {found.shape}")
-        return found
-    if node.default is None or not is_plain(node.default):
-        raise UsageError(
-            f"the parameter `{node.name}` has no value in the file: give it with "
-            f"`params={node.name}`"
-        )
-    return evaluate_default(node, sizes)
+    values: dict[str, Any] = {}
+    for name, node in parameters.items():
+        sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
+        if name in given:
+            shape = tuple(sizes[str(axis)] for axis in node.type.shape)
+            values[name] = np.asarray(given[name], float)
+            if values[name].shape != shape:
+                both = f"{shape}, but `params=` gives {values[name].shape}"
+                raise UsageError(f"`{name}` has shape {both}")
+        elif node.default is not None and is_plain(node.default):
+            values[name] = evaluate_default(node, sizes)
+        else:
+            what = f"the parameter `{name}` has no value in the file"
+            raise UsageError(f"{what}: give it with `params={name}`")
+    return values

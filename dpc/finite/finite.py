@@ -43,42 +43,18 @@ def table_name(number: int) -> str:
     return f"table\n{number}"
 
 
-def tables_graph(graph: Graph, terms: tuple[FiniteTerm, ...], finite: dict[str, Node]) -> Graph:
-    """One array for every term, and nothing to draw: what is not given is an axis.
-
-    A table that serves all places of its term's binders is computed once, without axes for them.
-    """
-    tables = [_table_node(number, term, graph) for number, term in enumerate(terms)]
-    values = [value_dim(node.type, name) for name, node in finite.items()]
-    return compute_only(graph, tables, [TRUTH, *values])
-
-
 def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
-    origin = graph[term.name]
-    body = _body(term)
-    axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
-    shape = tuple(Fixed(None) for _ in axes)
-    piece = Piece(origin.span, axes, None, body)
-    parents = nodes_read(body)
-    return Node(
-        table_name(number),
-        Kind.FUNCTION,
-        Type(REAL.domain, shape),
-        origin.span,
-        origin.source,
-        (piece,),
-        parents,
-    )
-
-
-def _body(term: FiniteTerm) -> c.Core:
-    body = term.body
+    """A table that serves all places of its term's binders is computed once, without their axes."""
+    origin, body = graph[term.name], term.body
     if isinstance(body, c.Law):
         assert term.value is not None
         body = c.LogDensity(body.span, REAL, body, term.value)
     if term.where is not None and not term.is_shared:
         body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, 0.0))
-    return body
+    axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
+    type_ = Type(REAL.domain, tuple(Fixed(None) for _ in axes))
+    pieces, place = (Piece(origin.span, axes, None, body),), (origin.span, origin.source)
+    return Node(table_name(number), Kind.FUNCTION, type_, *place, pieces, nodes_read(body))
 
 
 Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], list[Any]]
@@ -91,19 +67,22 @@ def load_tables(
     externs: Mapping[str, Any],
 ) -> Tables:
     """One array for every term, traceable; axes of binders that a table ignores have length one."""
-    evaluate = run_graph(tables_graph(graph, terms, dict(finite)), externs)["evaluate"]
+    nodes = [_table_node(number, term, graph) for number, term in enumerate(terms)]
+    dims = [value_dim(node.type, name) for name, node in finite.items()]
+    evaluate = run_graph(compute_only(graph, nodes, [TRUTH, *dims]), externs)["evaluate"]
 
     def tables(
         params: Mapping[str, Any], values: Mapping[str, Any], data: Mapping[str, Any]
     ) -> list[Any]:
         found = evaluate(params, values, data)
-        return [_with_binders(found[table_name(number)], term) for number, term in enumerate(terms)]
+        whole = [found[table_name(number)] for number in range(len(terms))]
+        for number, term in enumerate(terms):
+            if term.is_shared:
+                shape = (1,) * len(term.binders) + whole[number].shape
+                whole[number] = whole[number].reshape(shape)
+        return whole
 
     return tables
-
-
-def _with_binders(table: Any, term: FiniteTerm) -> Any:
-    return table.reshape((1,) * len(term.binders) + table.shape) if term.is_shared else table
 
 
 def tables_once(
@@ -156,15 +135,15 @@ class Finite(Record):
 
     @cached_property
     def questions(self) -> dict[str, Callable[..., Any]]:
-        return {name: self._compiled(rule) for name, rule in RULES.items()}
+        def compiled(rule: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*known: Any, sizes: Any, **options: Any) -> Any:
+                params, values, arrays, evidence = known
+                tables = self.potentials(params, values, {**arrays, **dict(sizes)})
+                return rule(self.engine, tables, evidence, **options)
 
-    def _compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*known: Any, sizes: Any, **options: Any) -> Any:
-            params, values, arrays, evidence = known
-            tables = self.potentials(params, values, {**arrays, **dict(sizes)})
-            return rule(self.engine, tables, evidence, **options)
+            return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
 
-        return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+        return {name: compiled(rule) for name, rule in RULES.items()}
 
     def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
         """One array for each group, and the sum of all that mentions no finite variable."""
@@ -303,7 +282,12 @@ def build_finite(
     scopes = [group.scopes for groups in grounded.groups for group in groups]
     structure = Structure(counts, tuple(map(FactorGroup, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
-    indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
+    # The nodes that indices of finite variables, and conditions on tables, mention.
+    mentioned: set[str] = set()
+    for term in grounded.terms:
+        own = [index for slot in term.slots for index in slot.indices]
+        mentioned |= set(nodes_read(*own, term.where))
+    indices = {name: digest(concrete[name]) for name in mentioned if name in concrete}
     return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)
 
 
@@ -319,15 +303,6 @@ def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any
                 for name, own in axes.items()
             ]
             found.append(np.concatenate(steps))
-    return found
-
-
-def index_names(grounded: Grounded) -> set[str]:
-    """The nodes that indices of finite variables, and conditions on tables, mention."""
-    found: set[str] = set()
-    for term in grounded.terms:
-        indices = [index for slot in term.slots for index in slot.indices]
-        found |= set(nodes_read(*indices, term.where))
     return found
 
 

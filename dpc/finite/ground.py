@@ -101,7 +101,8 @@ class Tabulator:
         one = c.Const(span, index.type, 1)
         before = c.Apply(span, index.type, "subtract", pair(index, one))
         places = tuple(map(index_of, outer))
-        here, there = (_element(node, (*places, place)) for place in (index, before))
+        whole, type_ = c.Ref(node.span, node.type, node.name), Type(node.type.domain)
+        here, there = (c.At(node.span, type_, whole, (*places, at)) for at in (index, before))
         increasing = c.Reduce(span, BOOL, "all", (step,), None, compare("greater", here, there))
         count = len(self.sizes.places(last))
         some, none = (c.Const(span, REAL, value) for value in (lgamma(count + 1), -inf))
@@ -123,10 +124,6 @@ class Tabulator:
         body = slotter.rewrite(body)
         slots = tuple(slotter.slots.values())
         return FiniteTerm(node.name, binders, where, body, value, slots, child)
-
-
-def _element(node: Node, places: tuple[c.Core, ...]) -> c.Core:
-    return c.At(node.span, Type(node.type.domain), c.Ref(node.span, node.type, node.name), places)
 
 
 class Summand(Record):
@@ -159,31 +156,29 @@ Part = tuple[c.Core, Callable[[c.Core], c.Core]]
 def _linear_parts(core: c.Apply, depends: Callable[[c.Core], bool]) -> list[Part]:
     """The arguments that the form is linear in, each with what stands around it."""
     arguments = [argument for _, argument in core.arguments]
+
+    def with_argument(place: int) -> Part:
+        def around(part: c.Core) -> c.Core:
+            given = list(core.arguments)
+            given[place] = (given[place][0], part)
+            return core.replace(arguments=tuple(given))
+
+        return arguments[place], around
+
+    def negated(part: c.Core) -> c.Core:
+        return c.Apply(part.span, part.type, "negate", (("x", part),))
+
     if core.function == "add":
-        return [(argument, _same) for argument in arguments]
+        return [(argument, lambda part: part) for argument in arguments]
     if core.function == "subtract":
-        return [(arguments[0], _same), (arguments[1], _negated)]
+        return [(arguments[0], lambda part: part), (arguments[1], negated)]
     if core.function == "negate":
-        return [(arguments[0], _negated)]
+        return [(arguments[0], negated)]
     if core.function in ("multiply", "divide") and not depends(arguments[1]):
-        return [(arguments[0], lambda part: _with_argument(core, 0, part))]
+        return [with_argument(0)]
     if core.function == "multiply" and not depends(arguments[0]):
-        return [(arguments[1], lambda part: _with_argument(core, 1, part))]
+        return [with_argument(1)]
     return []
-
-
-def _same(part: c.Core) -> c.Core:
-    return part
-
-
-def _negated(part: c.Core) -> c.Core:
-    return c.Apply(part.span, part.type, "negate", (("x", part),))
-
-
-def _with_argument(core: c.Apply, place: int, part: c.Core) -> c.Core:
-    arguments = list(core.arguments)
-    arguments[place] = (arguments[place][0], part)
-    return core.replace(arguments=tuple(arguments))
 
 
 class TermGroup(Record):
@@ -196,10 +191,6 @@ class TermGroup(Record):
     scopes: Array
     places: Array
     diagonal: tuple[int, ...]
-
-    def is_whole(self, rows: int) -> bool:
-        """Whether the group takes all rows of the table, in their order."""
-        return len(self.places) == rows and bool((self.places == np.arange(rows)).all())
 
 
 class Ground:
@@ -248,12 +239,11 @@ def _by_coincidence(scopes: Array, places: Array) -> Iterator[TermGroup]:
 
 
 def tables_of(group: TermGroup, table: Any, binders: int, numpy: Any = np) -> Any:
-    """The tables of a group, stacked; slots that coincide share an axis, one for all stays one.
-
-    `numpy` is the library of the table: NumPy, or jax.numpy for one that is traced.
-    """
+    """The tables of a group, stacked, one for all stays one; slots that coincide share an axis."""
     rows = table.reshape((-1, *table.shape[binders:]))
-    flat = rows if len(rows) == 1 or group.is_whole(len(rows)) else rows[group.places]
+    # Whether the group takes all rows of the table, in their order.
+    is_whole = len(group.places) == len(rows) and (group.places == np.arange(len(rows))).all()
+    flat = rows if len(rows) == 1 or is_whole else rows[group.places]
     if len(set(group.diagonal)) == len(group.diagonal):
         return flat
     letters = "".join(chr(ord("a") + axis) for axis in group.diagonal)

@@ -1,7 +1,4 @@
-"""Data to learn from: independent cases of one model, each with values for some of its draws.
-
-A case is a whole run of the model; cases of one size are stacked along a new first axis.
-"""
+"""Data to learn from: cases, whole runs of the model, stacked along a new first axis by size."""
 
 from __future__ import annotations
 
@@ -204,10 +201,7 @@ def placed(error: DataError, where: str) -> DataError:
 def bind_at_once(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
 ) -> Cases | None:
-    """Thousands of cases bound as one long case, and cut: all is checked once, not once for each.
-
-    None where they differ in more than the length of one dim, or one of them is wrong.
-    """
+    """Thousands of cases bound as one and cut; None if one is wrong or differs in more."""
     dim = _dim_of_cases(graph, cases, others, sizes or {})
     if not dim:
         return None

@@ -89,10 +89,7 @@ class FieldFamily:
         return rise - _dot(difference, self.mean(theta))
 
     def natural(self, mean: Values, prior: FieldPrior | None = None) -> Values:
-        """The parameters with these means: the convex min A(theta) - <theta, mean> (most entropy).
-
-        With a prior, the mode of the posterior after one case.
-        """
+        """The convex min A(theta) - <theta, mean> (most entropy); with a prior, the mode."""
         target = {name: jnp.asarray(mean[name], float) for name in self._zero}
         weight = 1.0 + (prior.count if prior else 0.0)
         if prior:

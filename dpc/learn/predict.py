@@ -194,10 +194,7 @@ def names_of(cases: Cases) -> tuple[str, ...]:
 
 
 def same_model(graph: Graph, fit: Any) -> tuple[Graph, Learned]:
-    """Raises NotApplicable for a fit whose draws, or labels and their order, are others.
-
-    Tables of constants are parameters where a fit has learned them.
-    """
+    """The graph with learned tables as parameters; NotApplicable for a fit of another model."""
     known = learned(fit)
     if not all(name in graph.by_name for name in known.params):
         graph = tables_as_parameters(graph)

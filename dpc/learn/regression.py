@@ -25,7 +25,7 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 from dpc.inference.families.links import LINKS, Link
 
-from .cases import CASE, shape_of
+from .cases import CASE, first_dim, shape_of
 from .counts import as_variables
 from .likelihood import Likelihood
 from .roles import Degree
@@ -93,17 +93,14 @@ class Design:
         needed = self.graph.ancestors(set(nodes_read(predictor)))
         found = [node for node in self.graph.of_kind(Kind.FUNCTION) if node.name in needed]
         for node in found:
-            if (
-                len(node.pieces) != 1
-                or not is_plain(node)
-                or not isinstance(node.pieces[0].body, c.Core)
-            ):
+            plain = len(node.pieces) == 1 and is_plain(node)
+            if not plain or not isinstance(node.pieces[0].body, c.Core):
                 raise NeedsJax(node.name)
         return found
 
     def _row_dim(self, predictor: c.Core) -> str:
         """The dim along which rows can be cut; empty if an expression reads several of them."""
-        dim = str(next(iter(self.draw.type.shape), ""))
+        dim = first_dim(self.draw)
         own = {node.name for node in self.graph.nodes if dim in map(str, node.type.shape)}
         late = any(dim in map(str, self.graph[name].type.shape[1:]) for name in own)
         if not dim or late or own & self.units.keys():
@@ -143,7 +140,10 @@ class Design:
         sizes = {**group.sizes, WAY: self.ways, CASE: group.count}
         if self.dim:
             sizes[self.dim] = count
-        shared = {name: self._cut(name, array, rows) for name, array in group.shared.items()}
+        shared = {}
+        for name, array in group.shared.items():
+            own = self.graph.by_name.get(name)
+            shared[name] = array[rows] if own and first_dim(own) == self.dim else array
         columns = self.units | {name: array[rows][None] for name, array in group.stacked.items()}
         evaluator = Evaluator(shared, Sizes(sizes), {})
         lead: tuple[c.Bind, ...] = (_axis(WAY, self.ways),)
@@ -162,11 +162,6 @@ class Design:
         eta = evaluate(self.predictor, self.draw)
         full = (self.ways, count, *eta.shape[2:]) if group.stacked else (self.ways, *eta.shape[1:])
         return np.broadcast_to(eta, full).reshape(self.ways, -1)
-
-    def _cut(self, name: str, array: Array, rows: slice) -> Array:
-        node = self.graph.by_name.get(name)
-        along = node is not None and str(next(iter(node.type.shape), "")) == self.dim
-        return array[rows] if along else array
 
 
 def is_plain(node: Node) -> bool:
@@ -279,25 +274,21 @@ def find_regression(likelihood: Likelihood) -> Regression | None:
     if link is None:
         return None
     (_, predictor), *rest = law.arguments
-    scale = _scale(rest, roles.unknowns)
-    if bool(rest) != (scale is not None):
-        return None
-    if scale is not None and scale.name in graph.ancestors(set(nodes_read(predictor))):
-        return None
+    scale = None
+    if rest:
+        core = rest[0][1]
+        named = [n for n in roles.unknowns if isinstance(core, c.Ref) and n.name == core.name]
+        if not named or named[0].type.shape or named[0].type.bounds != (0, np.inf):
+            return None
+        scale = named[0]
+        if scale.name in graph.ancestors(set(nodes_read(predictor))):
+            return None
     weights = tuple(node for node in roles.unknowns if node is not scale)
     free = all(n.type.bounds == (-np.inf, np.inf) and not n.type.constraint for n in weights)
     if not free or Degree(graph, {node.name for node in weights}).of(predictor) != 1:
         return None
     names = tuple(node.name for node in roles.unknowns)
     return Regression(draw, link, predictor, weights, scale, names)
-
-
-def _scale(rest: list[tuple[str, c.Core]], unknowns: tuple[Node, ...]) -> Node | None:
-    core = rest[0][1] if rest else None
-    found = [node for node in unknowns if isinstance(core, c.Ref) and node.name == core.name]
-    if found and not found[0].type.shape and found[0].type.bounds == (0, np.inf):
-        return found[0]
-    return None
 
 
 def estimate(

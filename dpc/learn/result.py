@@ -62,9 +62,7 @@ BDEU = "bdeu:"
 
 
 def read_smoothing(value: float | str | None, shape: tuple[int, ...] = ()) -> float:
-    """What is added to each cell of a table, by `0.5`, or `bdeu:10`, which is spread over all of
-    them; raises ValueError for other values.
-    """
+    """What each cell gets by `0.5`, or by `bdeu:10`, spread over all; else a ValueError."""
     is_spread = isinstance(value, str) and value.startswith(BDEU)
     try:
         amount = float(str(value).removeprefix(BDEU)) if value is not None else 0.0

@@ -65,13 +65,14 @@ def initial_nodes(
     data: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
 ) -> Values:
-    """The file's values; others near zero in unconstrained space, at zero without a key.
-
-    `compute` gives the values that the data have a part in.
-    """
+    """The file's values, by `compute` where data have a part; others near zero, unconstrained."""
     nodes = tuple(nodes)
     found: Values = {}
-    verify_given(nodes, data)
+    for node in nodes:
+        missing = [name for name in nodes_read(node.default) if name not in data]
+        if missing:
+            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
+            raise UsageError(f"{what}: give it as data")
     shapes = {n.name: tuple(_size(axis, data, n) for axis in n.type.shape) for n in nodes}
     for node in nodes:
         if node.default is not None:
@@ -96,14 +97,6 @@ def initial_nodes(
     if len(found) < len(nodes):
         found |= jax.jit(near_zero)(key)  # one program is compiled faster than many
     return {node.name: found[node.name] for node in nodes}
-
-
-def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
-    for node in nodes:
-        missing = [name for name in nodes_read(node.default) if name not in data]
-        if missing:
-            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
-            raise UsageError(f"{what}: give it as data")
 
 
 def verify_start(node: Node, value: Any) -> None:

@@ -113,26 +113,19 @@ class Functions:
         return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
 
     def sample(
-        self,
-        key: Any,
-        params: Values,
-        data: Mapping[str, Any],
-        n: int | None,
-        given: Values,
+        self, key: Any, params: Values, data: Mapping[str, Any], n: int | None, given: Values
     ) -> Values:
         """Draws of all random variables that are not given, parents before children (DI27)."""
         arrays, sizes = split_data(data, self.dims)
-        draw = self._sampler(frozenset(given))
-        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
-        return found
-
-    def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
-        if ("sample", given) not in self._compiled:
-            functions = self.load(draws_given(self.graph, given)) if given else self.defined
+        names = frozenset(given)
+        if ("sample", names) not in self._compiled:
+            functions = self.load(draws_given(self.graph, names)) if given else self.defined
             if "sample" not in functions:
                 raise UsageError("nothing in this model is random")
-            self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
-        return self._compiled["sample", given]
+            self._compiled["sample", names] = compiled(many(functions["sample"]), n=None)
+        draw = self._compiled["sample", names]
+        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
+        return found
 
     def sizes(self, data: Mapping[str, Any]) -> Sizes:
         """The size of every dim, from the file, from the data or from the arrays that have it."""
@@ -154,7 +147,6 @@ class Functions:
 # ---- programs to take away: a readable Python file, or one function as a jaxpr or as StableHLO
 
 
-FUNCTIONS = ("log_prob", "evaluate", "objective", "sample")
 FORMS = ("python", "jaxpr", "stablehlo")
 
 
@@ -163,13 +155,10 @@ def build(model: Model, emit: str, function: str, params: Any, data: Any, seed: 
         raise UsageError(f"`emit=` takes {', '.join(FORMS)}, not {emit}")
     if emit == "python":
         return model.program.encode()
-    import jax
-
     traced, arguments = _traced(model, function, params, data, seed)
     if emit == "jaxpr":
         return f"{jax.make_jaxpr(traced)(*arguments)}\n".encode()
-    # A serialized jax.export.Exported: `jax.export.deserialize(content).call(...)` runs it
-    # without dpc.
+    # A serialized Exported: `jax.export.deserialize(content).call(...)` runs it without dpc.
     from jax import export
 
     return bytes(export.export(jax.jit(traced))(*arguments).serialize())
@@ -179,8 +168,6 @@ def _traced(
     model: Model, name: str, params: Any, data: Any, seed: int
 ) -> tuple[Any, tuple[Any, ...]]:
     """The function as one of arrays alone, and arguments of the shapes that it will get."""
-    import jax
-
     sources = model._sources(data)
     params, data = known_inputs(model, params or {}, sources, seed, partial=True)
     key = jax.random.key_data(jax.random.key(seed))
@@ -190,7 +177,13 @@ def _traced(
 
     if name == "sample":
         return draw, (key, params)
-    values = _example_values(model, data, lambda: draw(key, params))
+    # Only the shapes matter: a draw where there is an order to draw in, zeros for a field.
+    values: Values = {}
+    if fields := [node for node in model.graph.nodes if node.undirected]:
+        shapes = {n.name: [data.sizes[str(axis)] for axis in n.type.shape] for n in fields}
+        values = {name: jnp.zeros(shape, int) for name, shape in shapes.items()}
+    elif any(node.random for node in model.graph.nodes):
+        values = draw(key, params)
     seen = {k: v for k, v in values.items() if model.graph[k].observed and k not in data.arrays}
 
     def function(params: Any, values: Any, arrays: Any) -> Any:
@@ -201,14 +194,3 @@ def _traced(
         return ask(params, whole, values)
 
     return function, (params, values, {**data.arrays, **seen})
-
-
-def _example_values(model: Model, data: Any, draw: Any) -> dict[str, Any]:
-    """Only the shapes matter: a draw where there is an order to draw in, zeros for a field."""
-    import jax.numpy as jnp
-
-    fields = [node for node in model.graph.nodes if node.undirected]
-    if fields:
-        shapes = {n.name: [data.sizes[str(axis)] for axis in n.type.shape] for n in fields}
-        return {name: jnp.zeros(shape, int) for name, shape in shapes.items()}
-    return draw() if any(node.random for node in model.graph.nodes) else {}

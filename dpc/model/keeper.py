@@ -51,15 +51,12 @@ class Keeper:
         if self.wanted and self.path.exists() and not resume:
             what = "`resume=` continues it, another folder starts anew"
             raise UsageError(f"{self.path} is there already: {what}")
-        if self.wanted:
-            self._make_folder()
-
-    def _make_folder(self) -> None:
-        folder = self.path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if self.wanted:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"cannot write {folder}: {error.strerror or error}") from None
+            where = self.path.parent
+            raise UsageError(f"cannot write {where}: {error.strerror or error}") from None
 
     def keep(self, step: int, tree: Any, now: bool = False) -> None:
         if self.wanted and step > self.kept and (now or self.is_due):
@@ -77,7 +74,6 @@ class Keeper:
 
     def load(self, like: Any) -> Any:
         """The tree that was kept last, which has the structure of `like`."""
-        # What was saved, whose structure `like` has.
         try:
             with np.load(self.path) as arrays:
                 found = {name: arrays[name] for name in arrays.files}

@@ -198,10 +198,7 @@ class Model:
         return build(self, emit, function, params, data, seed)
 
     def save(self, path: str, data: Any = None, params: Given = None, fit: Any = None) -> Saved:
-        """Writes the finite part as a network: .dp, .bif, .xmlbif or .uai.
-
-        With a `fit`, its tables are those that were learned.
-        """
+        """Writes the finite part, with the tables of a `fit`, as .dp, .bif, .xmlbif or .uai."""
         from ..finite.convert import learned_network, network_of_model, write_network
 
         if fit is not None:
@@ -416,17 +413,8 @@ class Model:
         from ..finite.answers import How
         from ..finite.query import Asked, query, read_memory
 
-        asked = Asked(
-            ask=_texts(ask),
-            joint=_joints(joint),
-            logz=logz,
-            entropy=entropy,
-            kl=kl,
-            map=map,
-            kbest=kbest,
-            samples=samples,
-            evidence=evidence,
-        )
+        questions = (_texts(ask), _joints(joint), logz, entropy, kl, map, kbest, samples, evidence)
+        asked = Asked(*questions)
         known = {"data": self._sources(data), "params": params or {}}
         how = How(method, read_memory(memory), seed)
         return query(self, asked, given or {}, known, how, plot)
@@ -642,17 +630,9 @@ class Model:
         }
         from ..learn.run import FitRequest, fit
 
-        request = FitRequest(
-            sources=sources,
-            by=by,
-            start=start or {},
-            test=tuple(test) if isinstance(test, list | tuple) else (test,) if test else (),
-            stream=stream,
-            checkpoint=checkpoint,
-            resume=resume,
-            watch=watch,
-            mesh=mesh,
-        )
+        held_out = tuple(test) if isinstance(test, list | tuple) else (test,) if test else ()
+        about_run = (stream, checkpoint, resume, watch, mesh)
+        request = FitRequest(sources, by, start or {}, held_out, *about_run)
         return fit(self, method, request, options)
 
     def predict(

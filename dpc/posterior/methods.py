@@ -25,7 +25,6 @@ from ..model.keeper import Keeper, WrongCheckpoint, digest
 from .numpyro_model import NumpyroModel, numpyro_text
 
 if TYPE_CHECKING:
-    from ..model.model import Model
     from .posteriors import PosteriorOptions
 
 
@@ -37,9 +36,7 @@ OVERSAMPLING = 4
 class Request(NamedTuple):
     model: Any
     data: Data
-    plan: NutsPlan
-    draws: int
-    steps: int
+    options: PosteriorOptions
 
     @property
     def target(self) -> TargetDensity:
@@ -48,7 +45,7 @@ class Request(NamedTuple):
 
     @property
     def keys(self) -> Any:
-        return jax.random.split(key_for("fit", self.plan.seed), 3)
+        return jax.random.split(key_for("fit", self.options.plan.seed), 3)
 
 
 class PosteriorDraws(NamedTuple):
@@ -86,8 +83,8 @@ def _laplace(request: Request) -> PosteriorDraws:
 def _svi(request: Request) -> PosteriorDraws:
     if request.model.graph.guide is not None:
         # The guide at the parameters that maximise the file's own bound.
-        model, data, count = request.model, request.data, request.draws
-        steps = OptimisePlan(request.steps, seed=request.plan.seed)
+        model, data, count = request.model, request.data, request.options.draws
+        steps = OptimisePlan(request.options.steps, seed=request.options.plan.seed)
         state = start(model, model.init(request.keys[0], data), data, steps)
         for after in optimise(model, data, steps, state):
             state = after
@@ -103,7 +100,7 @@ def _svi(request: Request) -> PosteriorDraws:
         elbo = -float(np.mean(state.losses[-100:]))
         return PosteriorDraws(values, {}, {"method": "svi", "elbo": elbo})
     flat = gaussians.flatten(request.target, request.keys[0])
-    gaussian, losses = gaussians.fit_svi(flat, request.keys[2], request.steps)
+    gaussian, losses = gaussians.fit_svi(flat, request.keys[2], request.options.steps)
     tail = losses[-max(1, len(losses) // 100) :]
     return _as_drawn(request, flat, gaussian, {"method": "svi", "elbo": -float(np.mean(tail))})
 
@@ -112,7 +109,7 @@ def _as_drawn(
     request: Request, flat: gaussians.FlatTarget, gaussian: gaussians.Gaussian, attributes: Values
 ) -> PosteriorDraws:
     """Draws of the Gaussian as they are; their weights tell how near it is."""
-    drawn = gaussians.draw_gaussian(flat, gaussian, request.keys[1], request.draws)
+    drawn = gaussians.draw_gaussian(flat, gaussian, request.keys[1], request.options.draws)
     about = {**attributes, "pareto_k": smooth_weights(drawn.log_ratios).k}
     return PosteriorDraws(_constrained(request, flat, drawn.points), {}, about)
 
@@ -121,11 +118,13 @@ def _importance(request: Request) -> PosteriorDraws:
     """Proposals from a Student's t at the mode, resampled by their smoothed weights."""
     flat = gaussians.flatten(request.target, request.keys[0])
     first, second = jax.random.split(request.keys[1])
-    mode, count = gaussians.fit_laplace(flat), OVERSAMPLING * request.draws
+    mode, count = gaussians.fit_laplace(flat), OVERSAMPLING * request.options.draws
     drawn = gaussians.draw_student(flat, mode, first, count)
     smoothed = smooth_weights(drawn.log_ratios)
     # Each point is taken count * weight times, rounded up or down.
-    steps = (np.arange(request.draws) + float(jax.random.uniform(second))) / request.draws
+    steps = (
+        np.arange(request.options.draws) + float(jax.random.uniform(second))
+    ) / request.options.draws
     edges = np.cumsum(np.exp(smoothed.log_weights))
     order = np.searchsorted(edges / edges[-1], steps)
     chosen = np.random.default_rng(0).permutation(order)
@@ -138,13 +137,6 @@ def _constrained(request: Request, flat: gaussians.FlatTarget, points: Any) -> V
     constrain = TargetDensity(request.model.to_numpyro(request.data)).constrain
     found = jax.jit(jax.vmap(lambda point: constrain(flat.unravel(point))))(points)
     return {name: np.asarray(value)[None] for name, value in found.items()}
-
-
-METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
-    "svi": _svi,
-    "laplace": _laplace,
-    "importance": _importance,
-}
 
 
 # ---- NUTS in stretches of about half a second, shown and kept as they come
@@ -167,7 +159,8 @@ class NoProgress:
         pass
 
 
-def draw_by_nuts(model: Model, data: Any, options: PosteriorOptions) -> PosteriorDraws:
+def _nuts(request: Request) -> PosteriorDraws:
+    model, data, options = request
     plan = options.plan
     # What a run depends on, but for its number of draws: program, data and plan.
     text = numpyro_text(model.posteriors.decentred.graph)
@@ -276,3 +269,11 @@ def load_draws(path: Path) -> Draws:
         why = "cannot be read, and the checkpoint beside it goes on after it"
         raise WrongCheckpoint(f"{path} {why}: {error}") from None
     return Draws(**found)
+
+
+METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
+    "nuts": _nuts,
+    "svi": _svi,
+    "laplace": _laplace,
+    "importance": _importance,
+}

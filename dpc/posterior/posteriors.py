@@ -56,12 +56,7 @@ class Posteriors:
         from .methods import METHODS, Request, verify_continuous
 
         verify_continuous(self.decentred)
-        if method == "nuts":
-            from .methods import draw_by_nuts
-
-            return draw_by_nuts(self.model, data, options)
-        request = Request(self.model, data, options.plan, options.draws, options.steps)
-        return METHODS[method](request)
+        return METHODS[method](Request(self.model, data, options))
 
     def run(self, data: Data, plan: NutsPlan) -> NutsRun:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
@@ -113,9 +108,8 @@ def read_options(
 
     from .methods import METHODS
 
-    methods = ("nuts", *METHODS)
-    if method not in methods:
-        raise UsageError(f"there is no method {method!r}: {', '.join(methods)}")
+    if method not in METHODS:
+        raise UsageError(f"there is no method {method!r}: {', '.join(METHODS)}")
     known = {name: value for name, value in said.items() if value is not None}
     if resume:
         known["resume"] = True

@@ -195,10 +195,7 @@ class ModelWriter:
     # ---- sites with a density and a draw of their own
 
     def group(self, group: Recurrence) -> list[Statement]:
-        """Draws of a recurrence are sites one after the other; then computed members follow.
-
-        What is observed comes last, so that it can be predicted given the others.
-        """
+        """Draws of a recurrence, observed ones last: they are predicted given the others."""
         members = [self.graph[name] for name in group.members]
         draws = sorted(
             (node for node in members if node.kind is Kind.DRAW), key=lambda node: node.observed

@@ -115,9 +115,9 @@ class Answer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts: what `--json` prints."""
 
-    @abstractmethod
     def tables(self) -> list[AnswerTable]:
-        """All that it says, in rows."""
+        """All that it says in rows."""
+        return []
 
     def before(self) -> list[str]:
         return []
@@ -169,15 +169,10 @@ def _paragraphs(lines: list[str]) -> str:
     return "".join(f"<p>{escape(line)}</p>" for line in lines if line)
 
 
-# ---- entries of arrays by name
-
-
 def entry_names(
     name: str, node_type: Any, shape: tuple[int, ...], labels: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
-    """`W[O, 0]` for every entry: by the labels of dims where they have some, by position where
-    not.
-    """
+    """`W[O, 0]` for every entry: by the labels of dims where they have some, else by position."""
     if not shape:
         return [name]
     axes = [

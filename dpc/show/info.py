@@ -21,9 +21,6 @@ class Info(Answer):
         self.graph = graph
         self.kind = classify(graph)
 
-    def tables(self) -> list[AnswerTable]:
-        return []
-
     def before(self) -> list[str]:
         graph = self.graph
         lines = [f"{graph.name or graph.source.path}: {self.kind.name}"]
@@ -108,9 +105,6 @@ class EliminationPlan(Answer):
 
     def __init__(self, plan: Plan):
         self.plan = plan
-
-    def tables(self) -> list[AnswerTable]:
-        return []
 
     def before(self) -> list[str]:
         return str(self.plan).split("\n")

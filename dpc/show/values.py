@@ -75,22 +75,13 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
         )
     values = model.sample(jax.random.key(seed), params, data) if draws else {}
     given = {**values, **{name: data[name] for name in data}}
-    found = {
-        name: readable(value, model.graph[name].type, data.labels)
-        for name, value in _functions(model, params, given, values).items()
-    }
+    nodes = model.graph.of_kind(Kind.FUNCTION)
+    computed = model.evaluate(params, given, values) if nodes else {}
+    found = {n.name: readable(computed[n.name], n.type, data.labels) for n in nodes}
     found |= _objective(model, params, given, values, grad)
     if not found:
         raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
     return Computed(found)
-
-
-def _functions(model: Model, params: Values, given: Values, values: Values) -> Values:
-    nodes = model.graph.of_kind(Kind.FUNCTION)
-    if not nodes:
-        return {}
-    found = model.evaluate(params, given, values)
-    return {node.name: found[node.name] for node in nodes}
 
 
 def _objective(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:

@@ -45,10 +45,7 @@ def picture_of(graph: Graph) -> Picture:
 
 
 def _plates(node: Node) -> tuple[str, ...]:
-    """Parameters and matrices are one box; what binders repeat stands in plates.
-
-    A dim used twice is primed.
-    """
+    """Parameters and matrices are one box; what binders repeat is in plates, primed if twice."""
     is_matrix = node.kind is Kind.INPUT and len(node.plates) != 1
     if is_matrix or node.kind is Kind.PARAMETER:
         return ()

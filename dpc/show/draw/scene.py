@@ -1,7 +1,4 @@
-"""One drawing: shapes in painting order, grouped by what they stand for, and written as SVG.
-
-The text stands alone: a title and description for readers, a name on every group.
-"""
+"""One drawing, as SVG that stands alone: shapes in painting order, a name on every group."""
 
 from collections.abc import Iterator
 from typing import Literal

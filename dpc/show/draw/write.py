@@ -247,8 +247,8 @@ def png_of_svg(svg: str) -> bytes:
     assert size, "an SVG of ours says its size"
     width, height = map(float, size.groups())
     zoom = min(SCALE, sqrt(MOST_PIXELS / (width * height)))
-    fonts = {"font_dirs": [str(folder)], "sans_serif_family": FAMILY}
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, **fonts))
+    where = [str(folder)]
+    return bytes(resvg_py.svg_to_bytes(svg, zoom=zoom, font_dirs=where, sans_serif_family=FAMILY))
 
 
 def _missing(what: str) -> str:
