@@ -1,7 +1,5 @@
 """dpc: a small language for probabilistic models, and its compiler to fast JAX programs."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

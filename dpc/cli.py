@@ -1,7 +1,5 @@
 """The command line. Each command is a module of dpc.commands, imported when it is asked for."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -119,9 +119,8 @@ def _verify_name(name: str) -> None:
         raise ValueError(f"there is a distribution or function `{name}` already")
     taken = name in helpers() or name in TAKEN or name in keywords()
     if taken or not name.isidentifier() or iskeyword(name):
-        raise ValueError(
-            f"nothing can be called `{name}`, which has a meaning: choose another name"
-        )
+        what = f"nothing can be called `{name}`, which has a meaning"
+        raise ValueError(f"{what}: choose another name")
 
 
 def _verify_arguments(what: str, said: Iterable[str], names: list[str]) -> None:
@@ -197,15 +196,11 @@ def _verify_claims(constructor: Any, domain: str, reparametrised: bool) -> None:
     if not isinstance(own, bool):
         own = {*constructor.reparametrized_params} == {*constructor.arg_constraints}
     if reparametrised != own:
-        raise ValueError(
-            f"`reparametrised` says whether draws of {constructor.__name__} are a differentiable "
-            "function of the arguments: its class says otherwise"
-        )
+        what = f"`reparametrised` says whether draws of {constructor.__name__} are a differentiable"
+        raise ValueError(f"{what} function of the arguments: its class says otherwise")
     if domain in ("bool", "index") and not constructor.has_enumerate_support:
-        raise ValueError(
-            f"draws of {constructor.__name__} have values that can be listed: its class needs "
-            "`has_enumerate_support = True` and `enumerate_support`"
-        )
+        what = f"draws of {constructor.__name__} have values that can be listed: its class needs"
+        raise ValueError(f"{what} `has_enumerate_support = True` and `enumerate_support`")
 
 
 def _register(

@@ -48,10 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     inputs.verify_picture(args.plot)
     if args.out and not args.out.endswith(ENDINGS):
-        raise UsageError(
-            "-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not "
-            f"{args.out}"
-        )
+        what = "-o writes .json, or a network with learned tables"
+        raise UsageError(f"{what}: .dp, .bif, .xmlbif or .uai; not {args.out}")
     for path in filter(None, (args.out, args.plot)):
         inputs.verify_folder(path)
     model = inputs.load_model(args.path, args.set)

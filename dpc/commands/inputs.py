@@ -92,9 +92,6 @@ def add_paths_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="FILE", help=words)
 
 
-# ---- models: files, folders, or `-` for standard input
-
-
 def expand_paths(paths: Iterable[str]) -> list[str]:
     """Folders stand for the .dp files below them, in a stable order."""
     found: list[str] = []
@@ -147,14 +144,9 @@ def load_model(path: str, written: Sequence[str] = ()) -> Model:
     model = open_model(path, read_annotations(written))
     missing = [f.name for f in model.graph.functions if f.body is None]
     if missing:
-        raise UsageError(
-            f"{path} needs the Python function `{missing[0]}`: run it from Python, dpc.load(path, "
-            f"{missing[0]}=...)"
-        )
+        what = f"{path} needs the Python function `{missing[0]}`"
+        raise UsageError(f"{what}: run it from Python, dpc.load(path, {missing[0]}=...)")
     return model
-
-
-# ---- --set
 
 
 def read_annotations(written: Sequence[str]) -> dict[str, str]:
@@ -221,9 +213,6 @@ def read_value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
-
-
-# ---- --given a=yes,z[3]=rain
 
 
 def read_given(written: Sequence[str]) -> dict[str, Any]:

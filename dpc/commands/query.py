@@ -47,9 +47,8 @@ def run(args: argparse.Namespace) -> int:
     inputs.verify_picture(args.plot)
     model = inputs.open_model(args.path, inputs.read_annotations(args.set))
     if model.network is not None and (args.data or args.set):
-        raise UsageError(
-            f"{args.path} has all its numbers in it: --data and --set are for .dp models"
-        )
+        what = f"{args.path} has all its numbers in it"
+        raise UsageError(f"{what}: --data and --set are for .dp models")
     known = inputs.Known(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
     answers = model.query(

@@ -15,9 +15,6 @@ from .errors import did_you_mean_label, problem, quoted
 from .kinds import typed_values
 from .raw import Array, Mask, Origin, RawVariable, first_true, show_sizes
 
-# ---- what constrained arrays must satisfy, within a tolerance: one row for each constraint
-
-
 TOLERANCE = 1e-6
 
 
@@ -73,9 +70,6 @@ CONSTRAINTS: dict[str, tuple[str, Callable[[Array], Mask]]] = {
     "covariance": ("symmetric and positive definite", _is_positive_definite),
     "correlation": ("symmetric and positive definite with ones on the diagonal", _is_correlation),
 }
-
-
-# ---- values of constant expressions in declarations: `data x[D] : real = [1, 2, 3]`
 
 
 def is_plain(core: c.Core) -> bool:

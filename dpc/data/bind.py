@@ -22,8 +22,6 @@ from .errors import Report, problem
 from .raw import Array, Mask, Origin, Raw, RawVariable
 from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray
 
-# ---- python objects as data: a row for each kind; a library is asked only if it is loaded already
-
 
 def as_raw(source: object) -> Raw:
     """What a source holds: a path, a mapping, a DataFrame, a Dataset, or what was read before."""
@@ -74,6 +72,7 @@ def _raw_from_arrow_stream(table: Any) -> Raw:
     return raw_from_arrow(pyarrow.table(table), f"the {kind}")
 
 
+# A row for each kind; a library is asked only if it is loaded already.
 SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
     (lambda source: isinstance(source, Raw), lambda source: source),
     (lambda source: isinstance(source, str | os.PathLike), read_data),

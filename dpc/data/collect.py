@@ -65,9 +65,6 @@ def _report_unknown(
     report.add(name, message, help, variable.origin.whole())
 
 
-# ---- arrays that are spread over columns
-
-
 def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, RawVariable]:
     """In a table, columns `x.a`, `x.b` are one variable `x` with two axes."""
     if not source.table:
@@ -120,9 +117,6 @@ def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
         levels=parts[0].levels if len({part.levels for part in parts}) == 1 else (),
         written=parts[0].written,
     )
-
-
-# ---- axes in the order of the declaration
 
 
 def fit_axes(variable: RawVariable, node: Node) -> RawVariable:

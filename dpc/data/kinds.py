@@ -173,9 +173,6 @@ def _reads(cell: str) -> bool:
     return "_" not in cell
 
 
-# ---- numbers, text and nested lists to arrays; unlike NumPy's, mixed lists do not become text
-
-
 WORDS = {
     int: "whole numbers",
     float: "numbers",
@@ -253,7 +250,7 @@ def variable_from_array(array: Array, origin: Origin) -> RawVariable:
 
 
 def variable_from_items(items: list[Any], shape: tuple[int, ...], origin: Origin) -> RawVariable:
-    """Items are of one kind; None and NaN are missing."""
+    """Items are of one kind, mixed ones do not become text; None and NaN are missing."""
     items = [item.item() if isinstance(item, np.generic) else item for item in items]
     missing = [item is None or (isinstance(item, float) and item != item) for item in items]
     kinds = {type(item) for item, gone in zip(items, missing, strict=True) if not gone}

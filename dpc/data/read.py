@@ -24,14 +24,12 @@ from .errors import DataError, counted, problem, quoted
 from .kinds import raw_of, variable_from_array, variable_from_items, variable_from_nested
 from .raw import ColumnOrigin, Origin, Raw, RawVariable, repeated, verify_size
 
-# ---- CSV and TSV: a header and rows of cells as long as it. Cells stay text until a type is known
-
-
 Row = list[str]
 TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
 
 
 def read_table(path: Path, separator: str) -> Raw:
+    """A header and rows of cells as long as it, which stay text until a type is known."""
     where = path.name
     # The rows, and the line that each starts on; empty lines at the end are no rows.
     text = read_text(path)
@@ -165,10 +163,8 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
         raise problem("", message, place=str(file)) from error
 
 
-# ---- JSON in Stan's layout: one object, whose values are scalars and nested lists
-
-
 def read_json(path: Path) -> Raw:
+    """Stan's layout: one object, whose values are scalars and nested lists."""
     where = path.name
     try:
         entries = json.loads(read_text(path), object_pairs_hook=_Object)
@@ -192,10 +188,8 @@ class _Object:
         self.pairs = pairs
 
 
-# ---- NPZ: named arrays in a zip file; no object is ever unpickled
-
-
 def read_npz(path: Path) -> Raw:
+    """Named arrays in a zip file; no object is ever unpickled."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         verify_size(sum(member.file_size for member in members), path.name)
@@ -222,10 +216,8 @@ def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Ori
         return variable_from_array(npy.read_array(file, allow_pickle=False), origin)
 
 
-# ---- netCDF and xarray: variables with named axes and their labels
-
-
 def read_netcdf(path: Path) -> Raw:
+    """Variables with named axes and their labels."""
     variables: dict[str, RawVariable] = {}
     for dataset in _datasets(path):
         with dataset:
@@ -279,9 +271,6 @@ def _labels(coordinate: Any) -> tuple[str, ...]:
     if coordinate.dtype.kind in "iu" and np.array_equal(coordinate, np.arange(len(coordinate))):
         return ()
     return tuple(map(str, coordinate.tolist() if coordinate.dtype.kind != "M" else coordinate))
-
-
-# ---- Parquet and whatever offers itself as Arrow
 
 
 def read_parquet(path: Path) -> Raw:

@@ -1,7 +1,5 @@
 """Answers about finite variables: labelled, as data and as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -18,9 +16,6 @@ from dpc.inference.planning.plan import default_memory_limit
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable
 from .discrete import Discrete
-
-# ---- how questions are answered: exactly where that fits, else by an approximation that says so
-
 
 ANSWERED_BY = {name: tuple(row.methods) for name, row in QUESTIONS.items()}
 """The approximate methods of each question, besides `auto` and `exact`, which answer all."""
@@ -102,9 +97,8 @@ def verify_method(question: str, method: str) -> None:
     known = ("auto", "exact", *ANSWERED_BY.get(question, ()))
     if method not in known:
         use = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise UsageError(
-            f"`method={method}` does not give {TOLD.get(question, question)}: use {use}"
-        )
+        what = f"`method={method}` does not give {TOLD.get(question, question)}"
+        raise UsageError(f"{what}: use {use}")
 
 
 PROBABILITY = {"probability": ".6f", "standard error": ".2g"}

@@ -46,10 +46,8 @@ def learned_network(model: Model, fit: Any, path: str) -> Network:
     graph = tables_as_parameters(model.graph)
     learned = {node.name for node in graph.of_kind(Kind.PARAMETER)}
     if fit.params.keys() != learned or graph is model.graph:
-        raise UsageError(
-            f"{path} would be a network with learned tables, and tables are not all that was "
-            "learned here"
-        )
+        what = f"{path} would be a network with learned tables"
+        raise UsageError(f"{what}, and tables are not all that was learned here")
     own = type(model)(graph, externs=model.externs)
     return network_of(tabulate(own, params=fit.params).discrete, model.graph.source)
 
@@ -135,9 +133,6 @@ def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
     return name, properties
 
 
-# ---- a network as a .dp program: a dim for each set of states, a statement for each variable
-
-
 LONGEST_TEXT = MAX_SOURCE // 4
 SMALL_TABLE = 64
 
@@ -159,6 +154,8 @@ def program_of(network: Network) -> Converted:
 
 
 class _ProgramWriter:
+    """A dim for each set of states, a statement for each variable."""
+
     def __init__(self, network: Network):
         self.network = network
         # YesNo for yes | no; a longer list is called after the first variable that has it.

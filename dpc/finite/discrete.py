@@ -208,10 +208,8 @@ def tabulate(
     """The tables of a model, given data, parameters and the values of continuous draws."""
     if model.network is not None:
         if data or params or values:
-            raise UsageError(
-                f"{model.network.name} has all its numbers in it: `data=` and `params=` are for "
-                ".dp models"
-            )
+            what = f"{model.network.name} has all its numbers in it"
+            raise UsageError(f"{what}: `data=` and `params=` are for .dp models")
         states = {variable.name: variable.states for variable in model.network.variables}
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
         return Tabulated(Discrete(states, factors, directed))

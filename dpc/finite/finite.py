@@ -35,8 +35,6 @@ from .given import WrongEvidence, state_of
 from .ground import FiniteTerm, tables_of
 from .slots import TRUTH, value_dim
 
-# ---- tables of terms by the compiled program, for what NumPy alone does not evaluate
-
 
 def table_name(number: int) -> str:
     """No name of a model has a newline in it."""
@@ -235,8 +233,6 @@ class Finite(Record):
             lowest = int(self.grounded.finite[name].type.bounds[0])
             parts.append(jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest))
         return jnp.concatenate(parts)
-
-    # ---- answers in the shapes of the model
 
     def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
         """[..., variables(, states)] to arrays by node [..., shape(, states)]."""

@@ -79,9 +79,6 @@ def state_of(name: str, states: Sequence[str], value: Any) -> int:
     raise WrongEvidence(f"`{name}` is one of {shown}, not `{text}`{hint and f'; {hint}'}")
 
 
-# ---- files of cases: every row is evidence, and all are answered at once
-
-
 def answer_cases(
     discrete: Discrete, path: str, names: list[str], memory: int | None
 ) -> FiniteAnswer:

@@ -226,9 +226,6 @@ def read_memory(size: int | str | None) -> int | None:
     return int(float(found[1]) * 1024**unit)
 
 
-# ---- expressions: the probability that one holds, or its mean and sd
-
-
 ASKED = "asked"
 
 
@@ -254,9 +251,8 @@ def _with_statement(model: Model, statement: str) -> Model:
     from ..model.check import check_model
 
     if model.own_data:
-        raise UsageError(
-            "this network is too large to ask expressions of: ask for `joint=` of the variables"
-        )
+        what = "this network is too large to ask expressions of"
+        raise UsageError(f"{what}: ask for `joint=` of the variables")
     source = model.graph.source
     checked = check_model(Source(source.path, f"{source.text.rstrip()}\n{statement}\n"))
     if checked.graph is None:

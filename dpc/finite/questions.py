@@ -86,21 +86,16 @@ def verify_number(graph: Graph, name: str, given: set[str]) -> None:
     functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
     if name not in functions:
         hint = did_you_mean(name, functions)
-        raise UsageError(
-            f"the model computes no `{name}`{hint and f'; {hint}'}: moments are of nodes with a "
-            "`=` or `:=`"
-        )
+        what = f"the model computes no `{name}`{hint and f'; {hint}'}"
+        raise UsageError(f"{what}: moments are of nodes with a `=` or `:=`")
     if functions[name].type.shape:
-        raise UsageError(
-            f"`{name}` is an array: ask for a node that is one of its elements, or a sum of them"
-        )
+        message = f"`{name}` is an array"
+        raise UsageError(f"{message}: ask for a node that is one of its elements, or a sum of them")
     known = given | {node.name for node in finite_draws(graph)}
     unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
     if unknown:
-        raise UsageError(
-            f"`{name}` depends on `{unknown[0]}`, which is not finite and not given: give it a "
-            "value"
-        )
+        what = f"`{name}` depends on `{unknown[0]}`, which is not finite and not given"
+        raise UsageError(f"{what}: give it a value")
 
 
 class Questions:

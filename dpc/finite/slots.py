@@ -18,11 +18,6 @@ from dpc.dsl.library.functions import functions_by_name
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-# ---- computed nodes and functions that depend on finite variables, replaced by their definitions
-#
-# After this an expression mentions the finite variables themselves, and can be tabulated over them.
-
-
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Bindings = Mapping[str, c.Core]
 
@@ -32,6 +27,8 @@ class NotTabular(ValueError):
 
 
 class Expander:
+    """Writes out what depends on finite variables: then a tree mentions these themselves."""
+
     def __init__(self, graph: Graph, finite: frozenset[str]):
         self.nodes = graph.by_name
         self.functions = {function.name: function for function in graph.functions}
@@ -138,16 +135,12 @@ _RULES: dict[type, Callable[..., Any]] = {
 
 def _only_piece(node: Node) -> Piece:
     if len(node.pieces) > 1 or node.name in node.parents:
-        raise NotTabular(
-            f"`{node.name}` is computed step by step from finite variables: make it a variable of "
-            "its own, drawn given its past, or write it in one statement"
-        )
+        what = f"`{node.name}` is computed step by step from finite variables: make it a variable"
+        raise NotTabular(f"{what} of its own, drawn given its past, or write it in one statement")
     piece = node.pieces[0]
     if any(setting.name in ("soft", "smooth") for setting in piece.settings):
-        raise NotTabular(
-            f"`{node.name}` is smoothed, and depends on finite variables: ask for it without "
-            "`with soft`"
-        )
+        what = f"`{node.name}` is smoothed, and depends on finite variables"
+        raise NotTabular(f"{what}: ask for it without `with soft`")
     return piece
 
 
@@ -241,8 +234,6 @@ class Slotter:
             number = index.replace(type=Type(Int(0)))
             return c.Apply(span, Type(domain), "add", pair(number, low))
         return index
-
-    # ---- reductions and arrays over elements
 
     def _ranges(self, core: c.Reduce | c.Build) -> bool:
         """Whether the elements that the body mentions depend on the binders."""

@@ -178,9 +178,6 @@ def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> 
     return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers))
 
 
-# ---- a list of cases, bound one by one, or all at once where they differ in length alone
-
-
 def bind_one_by_one(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
 ) -> Cases:

@@ -121,10 +121,8 @@ def choose_for_loss(loss: str, likelihood: Likelihood) -> MethodChoice:
         )
     if not likelihood.is_complete:
         hidden = [*(node.name for node in likelihood.roles.summed), *sorted(likelihood.open)]
-        raise NotApplicable(
-            f"the loss {loss!r} needs complete data, and `{hidden[0]}` is hidden or has missing "
-            "entries"
-        )
+        what = f"the loss {loss!r} needs complete data"
+        raise NotApplicable(f"{what}, and `{hidden[0]}` is hidden or has missing entries")
     found = FIELD_LOSSES[loss]
     return MethodChoice("stochastic" if found.draws else "lbfgs", found.about, loss)
 
@@ -143,23 +141,16 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
     if method == "counts" and not (likelihood.is_complete and table_uses(roles)):
         raise NotApplicable("`counts` needs complete data and tables as the only unknowns")
     if method == "closed form" and not _all_closed(likelihood):
-        raise NotApplicable(
-            "`closed form` needs complete data, a directed model and unknowns that enter laws "
-            "directly"
-        )
+        what = "`closed form` needs complete data"
+        raise NotApplicable(f"{what}, a directed model and unknowns that enter laws directly")
     if method == "natural" and (reason := why_not_natural(likelihood)):
         raise NotApplicable(reason)
     if method == "em" and roles.integrated:
-        raise NotApplicable(
-            "`em` sums over finite variables, and those hidden here are integrated out: use lbfgs"
-        )
+        message = "`em` sums over finite variables, and those hidden here are integrated out"
+        raise NotApplicable(f"{message}: use lbfgs")
     if method == "em" and likelihood.is_complete:
-        raise NotApplicable(
-            "`em` is for hidden variables, and the data are complete: use newton or lbfgs"
-        )
-
-
-# ---- the methods that look for the maximum one after the other, and the functions they work on
+        message = "`em` is for hidden variables, and the data are complete"
+        raise NotApplicable(f"{message}: use newton or lbfgs")
 
 
 Values = dict[str, Any]
@@ -168,7 +159,7 @@ Values = dict[str, Any]
 def stages(
     likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
 ) -> list[Minimiser]:
-    """Methods that ask again when they see NaN compile the scaled likelihood alone."""
+    """The methods in turn; those that ask again when they see NaN compile the scaled one alone."""
     loss, tolerance = loss_of(likelihood, choice), options.tolerance
     if choice.method == "newton":
         return [Newton(loss, data, tolerance)]

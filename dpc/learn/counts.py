@@ -265,9 +265,6 @@ def fit_tables(
     )
 
 
-# ---- a CSV, a part at a time: counts of parts add up
-
-
 PART = 100_000
 
 
@@ -281,9 +278,8 @@ def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
     for node in graph.of_kind(Kind.DRAW):
         domain = node.type.domain
         if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
-            raise NotApplicable(
-                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
-            )
+            what = f"name the labels of `{domain.dim}` in the model"
+            raise NotApplicable(f"{what}: a part of the data may lack some")
     parts = (read_cases(graph, part) for part in read_csv_parts(Path(path), PART))
     first = next(parts, None)
     if first is None:

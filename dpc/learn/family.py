@@ -285,9 +285,6 @@ def _places(piece: Any) -> Any:
     return tuple(found)
 
 
-# ---- Fenchel-Young losses of classifiers
-
-
 SPARSE_LOSSES: dict[str, tuple[float, str]] = {
     "sparsemax": (2.0, "sparsemax: Gini's entropy in place of Shannon's"),
     "entmax": (1.5, "1.5-entmax: Tsallis' entropy in place of Shannon's"),

@@ -193,14 +193,11 @@ def about_data(likelihood: Likelihood) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# ---- why the data have no density: entries where a term of log p is not finite, infinite inputs
-
-
 Place = tuple[int, ...]
 
 
 def blame(likelihood: Likelihood, params: Values) -> str:
-    """What is wrong, in words, with the first entry of each draw and input; empty if nothing."""
+    """Why the data have no density: the first bad entry of each draw and input, in words."""
     first = 0
     said: dict[str, str] = {}
     for group, arrays in zip(likelihood.cases.groups, likelihood.arrays, strict=True):

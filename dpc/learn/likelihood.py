@@ -37,9 +37,6 @@ from ..model.model import Model
 from .cases import CaseGroup, Cases, shape_of
 from .roles import Blocks, Roles, block_dim, find_roles, log_integral, verify_block
 
-# ---- losses of a random field in place of its likelihood: cheaper, or of another kind
-
-
 Score = Callable[[Finite, list[Any], Any, Any], Any]
 
 

@@ -128,9 +128,6 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
     return Cases((group,), bound.labels, given_draws, numbers=tuple(range(count)))
 
 
-# ---- one case for each value of a column
-
-
 def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] | None) -> Cases:
     """The table is read as one long case, and cut where it says."""
     tables = [raw for raw in raws if raw.table and by in raw.variables]

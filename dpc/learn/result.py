@@ -15,8 +15,6 @@ from dpc.dsl.record import NOTHING, Record
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable, entry_names
 
-# ---- what can be asked of a fit, and which method has a use for it
-
 
 class NotApplicable(ValueError):
     """A method or option that was asked for, on a model it does not suit."""

@@ -47,10 +47,8 @@ def verify_bound(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None:
     for function in graph.functions:
         if function.body is None and function.name not in bound:
             name = function.name
-            raise UnboundFunction(
-                f"the model needs the Python function `{name}`: load it from Python, with "
-                f"dpc.load(path, {name}=...)"
-            )
+            what = f"the model needs the Python function `{name}`"
+            raise UnboundFunction(f"{what}: load it from Python, with dpc.load(path, {name}=...)")
 
 
 def check_externs(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None:
@@ -74,9 +72,8 @@ def _check_shape(function: Function, bound: Callable[..., Any]) -> None:
         result = jax.eval_shape(bound, *arguments)
     except Exception as error:
         shapes = ", ".join(f"{name}{_shape(type_)}" for name, type_ in function.parameters)
-        raise TypeError(
-            f"`{function.name}` fails on arguments of the declared shapes ({shapes}): {error}"
-        ) from error
+        what = f"`{function.name}` fails on arguments of the declared shapes ({shapes})"
+        raise TypeError(f"{what}: {error}") from error
     found = getattr(result, "shape", None)
     if found != _shape(function.result):
         declared = f"{function.result}, of shape {_shape(function.result)}"

@@ -144,13 +144,11 @@ class Functions:
         return {**arrays, **dict(self.sizes(data))}
 
 
-# ---- programs to take away: a readable Python file, or one function as a jaxpr or as StableHLO
-
-
 FORMS = ("python", "jaxpr", "stablehlo")
 
 
 def build(model: Model, emit: str, function: str, params: Any, data: Any, seed: int) -> bytes:
+    """A program to take away: a Python file, or one function as a jaxpr or as StableHLO."""
     if emit not in FORMS:
         raise UsageError(f"`emit=` takes {', '.join(FORMS)}, not {emit}")
     if emit == "python":

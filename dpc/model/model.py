@@ -654,9 +654,8 @@ class Model:
         if not log_likelihood:
             return own.predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)
         if ask:
-            raise UsageError(
-                "`ask=` and `log_likelihood=True` are two questions: ask one at a time"
-            )
+            what = "`ask=` and `log_likelihood=True` are two questions"
+            raise UsageError(f"{what}: ask one at a time")
         found = own.log_likelihoods(self.graph, fit, *sources, by=by, externs=self.externs)
         return own.CaseLikelihoods(*found)
 

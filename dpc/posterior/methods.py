@@ -64,15 +64,11 @@ def verify_continuous(model: NumpyroModel) -> None:
         if node.type.whole:
             why = "it cannot be summed over, and has no gradient"
             bound = "Bound it (`Binomial` with a constant `n`, a dim)"
-            raise UsageError(
-                f"`{node.name}` is a whole number without bounds: {why}. {bound}, or approximate "
-                "it by a continuous draw"
-            )
+            what = f"`{node.name}` is a whole number without bounds"
+            raise UsageError(f"{what}: {why}. {bound}, or approximate it by a continuous draw")
     if not latent and not model.graph.of_kind(Kind.PARAMETER):
-        raise UsageError(
-            "nothing in this model is continuous and unknown: its marginals and its mode are exact "
-            "(`dpc query`, `m.marginals`, `m.mode`)"
-        )
+        what = "nothing in this model is continuous and unknown: its marginals and its mode are"
+        raise UsageError(f"{what} exact (`dpc query`, `m.marginals`, `m.mode`)")
 
 
 def _laplace(request: Request) -> PosteriorDraws:
@@ -139,9 +135,7 @@ def _constrained(request: Request, flat: gaussians.FlatTarget, points: Any) -> V
     return {name: np.asarray(value)[None] for name, value in found.items()}
 
 
-# ---- NUTS in stretches of about half a second, shown and kept as they come
-
-
+# NUTS runs in stretches of about half a second, shown and kept as they come.
 FIRST_STRETCH = 10
 SECONDS = 0.5
 

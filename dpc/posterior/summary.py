@@ -185,9 +185,6 @@ def _headline(summary: dict[str, Any]) -> str:
     return f"{method}: {', '.join(notes)}"
 
 
-# ---- pictures of a posterior, by ArviZ: trace, ranks, pairs, forest, predictions, energy
-
-
 MOST = 12
 MOST_PAIRED = 5
 MOST_VARIABLES = 60

@@ -165,8 +165,6 @@ class ModelWriter:
     def shape(self, node: Node, start: int = 0, stop: int | None = None) -> Code:
         return py.pack(size_code(axis, self.names) for axis in node.type.shape[start:stop])
 
-    # ---- sites that NumPyro has a distribution for
-
     def plain(self, node: Node) -> list[Statement]:
         (piece,) = node.pieces
         inside = lowered.piece_scope(node, piece, self.scope)
@@ -191,8 +189,6 @@ class ModelWriter:
     def assign(self, node: Node, law: Code) -> Statement:
         drawn = site("sample", node.name, law, **self.given(node))
         return py.assign(self.names[node.name], lowered.as_domain(drawn, node.type))
-
-    # ---- sites with a density and a draw of their own
 
     def group(self, group: Recurrence) -> list[Statement]:
         """Draws of a recurrence, observed ones last: they are predicted given the others."""

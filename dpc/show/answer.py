@@ -15,9 +15,6 @@ from dpc.dsl.record import Record
 
 from ..exits import UsageError
 
-# ---- tables: typed cells, and how they look in a terminal, in a CSV file and in a notebook
-
-
 BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 

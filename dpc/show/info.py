@@ -97,9 +97,6 @@ def _node_dict(node: Node) -> dict[str, Any]:
     }
 
 
-# ---- plans: how a question would be answered, and what it would cost
-
-
 class EliminationPlan(Answer):
     """The order in which finite variables are summed out, its operations and its bytes."""
 

@@ -70,9 +70,8 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
 
     draws = model.graph.of_kind(Kind.DRAW)
     if any(node.undirected for node in draws):
-        raise UsageError(
-            "the values of a random field depend on its latent variables: ask `dpc query`"
-        )
+        what = "the values of a random field depend on its latent variables"
+        raise UsageError(f"{what}: ask `dpc query`")
     values = model.sample(jax.random.key(seed), params, data) if draws else {}
     given = {**values, **{name: data[name] for name in data}}
     nodes = model.graph.of_kind(Kind.FUNCTION)

@@ -85,10 +85,8 @@ def picture_of_marginals(
 ) -> Picture:
     """One chart for every variable, arrows from parents to children."""
     if len(marginals) > MOST_MARGINALS:
-        raise UsageError(
-            f"a picture of {len(marginals):,} variables cannot be read: ask for fewer, at most "
-            f"{MOST_MARGINALS}"
-        )
+        what = f"a picture of {len(marginals):,} variables cannot be read"
+        raise UsageError(f"{what}: ask for fewer, at most {MOST_MARGINALS}")
     kind = BoxKind.DRAW if discrete.directed else BoxKind.LATENT
     boxes = []
     for name, table in marginals.items():

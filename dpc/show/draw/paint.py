@@ -142,9 +142,6 @@ def _chart(node: PlacedBox) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-# ---- the whole drawing: title above, the graph, and a legend of the kinds present below
-
-
 MARGIN = 24.0
 TITLE_SIZE = 17.0
 TITLE_ROOM = 40.0
@@ -160,6 +157,7 @@ Entry = tuple[str, BoxKind, bool]
 
 
 def compose_scene(picture: Picture) -> Scene:
+    """Title above, the graph, and a legend of the kinds present below."""
     layout = infer_layout(picture)
     graph = extent(layout)
     title = measure.printable(picture.title)

@@ -245,9 +245,6 @@ def _stops(
     return stops
 
 
-# ---- where the words on recurrences go
-
-
 def _with_lags(routes: Sequence[Route], rooms: Sequence[Rect]) -> tuple[Route, ...]:
     """On their arrow or beside it, where it is least crowded; a loop's have their own room."""
     if not any(route.lag for route in routes):

@@ -16,9 +16,6 @@ PLATE_SPAN_COST = 1.25
 ROUNDS = 24
 
 
-# ---- every arrow that shapes the page, pointing down it
-
-
 def oriented_edges(picture: Picture) -> list[Edge]:
     """An acyclic set of edges between box numbers, each from the higher box to the lower one."""
     number = picture.numbers
@@ -190,9 +187,6 @@ class _Ranking:
             top = min(self.rows[box] for box in others or boxes)
             for place, box in enumerate(boxes):
                 self.rows[box] = top + place // across
-
-
-# ---- the page as rows of vertices: boxes, bends of long arrows, and both borders of every plate
 
 
 class Role(Enum):

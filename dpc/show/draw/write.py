@@ -20,9 +20,6 @@ from .picture import Box, BoxKind, Picture, PlatePath
 from .rows import pointing_down
 from .scene import emit_svg
 
-# ---- the graph as text that other programs draw, Graphviz DOT and Mermaid: shapes by kind, plates
-
-
 DOT_SHAPES = {
     BoxKind.INPUT: "shape=box",
     BoxKind.PARAM: 'shape=box, style="rounded,filled"',
@@ -208,9 +205,8 @@ def render_picture(picture: Picture, format_name: str, engine: Engine = "auto") 
 def format_of(path: str | os.PathLike[str]) -> str:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise UnknownFormat(
-            f"cannot tell the format of {os.fspath(path)!r}; endings are {', '.join(ENDINGS)}"
-        )
+        what = f"cannot tell the format of {os.fspath(path)!r}"
+        raise UnknownFormat(f"{what}; endings are {', '.join(ENDINGS)}")
     return ENDINGS[ending]
 
 
@@ -222,9 +218,6 @@ def write_picture(
 ) -> None:
     """The file appears whole or not at all."""
     write_whole(path, render_picture(picture, format_name or format_of(path), engine))
-
-
-# ---- PNG: our SVG, rendered by resvg, which is an extra of the package
 
 
 def png_of_svg(svg: str) -> bytes:
@@ -253,9 +246,6 @@ def png_of_svg(svg: str) -> bytes:
 
 def _missing(what: str) -> str:
     return f"PNG needs {what}: `pip install 'dpc[png]'`, or write SVG"
-
-
-# ---- Graphviz, where it is installed
 
 
 def _run_graphviz(dot_text: str, format_name: str) -> bytes:
