@@ -96,11 +96,7 @@ class _Claims:
     """What is said about one dim; `entry` is that with its name, `indices` hold its members."""
 
     def __init__(
-        self,
-        dim: Dim,
-        given: dict[str, GivenVariable],
-        entry: RawVariable | None,
-        report: Report,
+        self, dim: Dim, given: dict[str, GivenVariable], entry: RawVariable | None, report: Report
     ):
         self.dim, self.given, self.entry, self.report = dim, given, entry, report
         self.indices = {n: own for n, own in given.items() if indexed_dim(own.node) == dim.name}

@@ -102,11 +102,7 @@ def _what_is_left(state: OptimiseState) -> str:
 
 
 def fit_objective(
-    model: Model,
-    params: Mapping[str, Any],
-    data: Any,
-    plan: OptimisePlan,
-    request: FitRequest,
+    model: Model, params: Mapping[str, Any], data: Any, plan: OptimisePlan, request: FitRequest
 ) -> ObjectiveFit:
     """On the way, and whatever stops it, the state is kept where `checkpoint` says."""
     if not model.graph.of_kind(Kind.PARAMETER):

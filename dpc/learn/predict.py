@@ -152,11 +152,7 @@ def predict(
 
 
 def log_likelihoods(
-    graph: Graph,
-    fit: Any,
-    *sources: Any,
-    by: str | None = None,
-    externs: Externs | None = None,
+    graph: Graph, fit: Any, *sources: Any, by: str | None = None, externs: Externs | None = None
 ) -> tuple[tuple[str, ...], Array]:
     """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
     graph, known = same_model(graph, fit)

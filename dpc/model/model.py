@@ -455,12 +455,7 @@ class Model:
         return Samples(self, found, bound.labels)
 
     def run(
-        self,
-        params: Given = None,
-        data: Any = None,
-        *,
-        grad: bool = False,
-        seed: int = 0,
+        self, params: Given = None, data: Any = None, *, grad: bool = False, seed: int = 0
     ) -> Computed:
         """The values of all computed nodes, and of the objective; what is random is drawn once."""
         from ..show.values import compute

@@ -202,11 +202,7 @@ def _bowed(one: Outline, other: Outline, shift: float) -> Curve:
 
 
 def _swaying(
-    page: Page,
-    upper: int,
-    lower: int,
-    shift: float,
-    bands: Sequence[tuple[float, float]] | None,
+    page: Page, upper: int, lower: int, shift: float, bands: Sequence[tuple[float, float]] | None
 ) -> Curve:
     """Upright beside boxes and bends, swaying over only between these bands, if any are given."""
     stops = _stops(page, upper, lower, bands or page.bands)
