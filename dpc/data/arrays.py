@@ -9,8 +9,7 @@ from dpc.dsl.graph.evaluate import Evaluator, NeedsJax, Sizes
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Int, Real
 
-from .collect import declaration
-from .dims import GivenVariable, Resolved, indexed_dim
+from .dims import GivenVariable, Resolved, declaration, indexed_dim
 from .errors import did_you_mean_label, problem, quoted
 from .kinds import typed_values
 from .raw import Array, Mask, Origin, RawVariable, first_true, show_sizes

@@ -16,8 +16,15 @@ from dpc.dsl.record import Record
 
 from . import kinds
 from .arrays import checked_array
-from .collect import collect_variables, declaration, fit_axes, given_nodes
-from .dims import GivenVariable, indexed_dim, resolve_dims
+from .dims import (
+    GivenVariable,
+    collect_variables,
+    declaration,
+    fit_axes,
+    given_nodes,
+    indexed_dim,
+    resolve_dims,
+)
 from .errors import Report, problem
 from .raw import Array, Mask, Origin, Raw, RawVariable
 from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray

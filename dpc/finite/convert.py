@@ -75,11 +75,11 @@ def write_network(network: Network, path: str) -> Saved:
 def _contents(network: Network, path: str) -> dict[str, bytes]:
     if path.endswith(".dp"):
         # Tables too large for a text go to an array file beside it.
-        converted = program_of(network)
-        files = {path: converted.text.encode()}
-        if converted.arrays:
+        text, arrays = program_of(network)
+        files = {path: text.encode()}
+        if arrays:
             buffer = BytesIO()
-            np.savez_compressed(buffer, allow_pickle=False, **converted.arrays)
+            np.savez_compressed(buffer, allow_pickle=False, **arrays)
             files[str(Path(path).with_suffix(".npz"))] = buffer.getvalue()
         return files
     found = format_of(path)
@@ -137,20 +137,14 @@ LONGEST_TEXT = MAX_SOURCE // 4
 SMALL_TABLE = 64
 
 
-class Converted(Record):
-    """`text` reads `arrays` as data, where the tables are too many to be written out."""
-
-    text: str
-    arrays: dict[str, np.ndarray]
-
-
-def program_of(network: Network) -> Converted:
+def program_of(network: Network) -> tuple[str, dict[str, np.ndarray]]:
+    """A text, and the arrays that it reads as data where tables are too many to be written out."""
     writer = _ProgramWriter(network)
     inline = writer.text(apart=False)
     if len(inline) <= LONGEST_TEXT:
-        return Converted(format_source(Source("<network>", inline)), {})
+        return format_source(Source("<network>", inline)), {}
     text = writer.text(apart=True)
-    return Converted(format_source(Source("<network>", text)), writer.arrays)
+    return format_source(Source("<network>", text)), writer.arrays
 
 
 class _ProgramWriter:

@@ -30,8 +30,8 @@ from dpc.inference.engines.path.domains import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 from ..exits import UsageError
+from .answers import WrongEvidence, state_of
 from .discrete import Grounded, KnownArrays, ground_model
-from .given import WrongEvidence, state_of
 from .ground import FiniteTerm, tables_of
 from .slots import TRUTH, value_dim
 

@@ -15,12 +15,11 @@ from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
 from ..exits import UsageError
-from ..model.given import as_numbers
+from ..model.check import as_numbers
 from ..show.info import EliminationPlan
 from . import answers as by
-from .answers import Answers, Finding, FiniteAnswer, How
+from .answers import Answers, Finding, FiniteAnswer, How, answer_cases, check_given
 from .discrete import Tabulated, tabulate
-from .given import answer_cases, check_given
 from .ground import Ground, Tabulator, each_table
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ class _Query(Record):
 
     def plot(self, path: str) -> None:
         """The network with the marginals in its nodes."""
-        from ..show.draw.from_graph import picture_of_marginals
+        from ..show.draw.picture import picture_of_marginals
         from ..show.draw.write import write_picture
 
         found = self.find("marginals")

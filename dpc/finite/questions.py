@@ -18,11 +18,11 @@ from dpc.inference.engines.path.domains import Domain
 from dpc.inference.queries import infer_kbest
 
 from ..exits import UsageError
+from ..model.check import random_ancestors
 from ..model.functions import split_data
-from ..model.given import random_ancestors
+from .answers import check_given
 from .discrete import Discrete, KnownArrays, discrete_model
 from .finite import Finite, build_finite, digest, tables_once
-from .given import check_given
 
 Values = dict[str, Any]
 Given = Mapping[str, Any] | None

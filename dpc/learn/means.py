@@ -17,8 +17,8 @@ from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
 
+from ..model.check import random_ancestors
 from ..model.functions import split_data
-from ..model.given import random_ancestors
 from ..model.model import Model
 
 Values = dict[str, Any]

@@ -17,7 +17,7 @@ from dpc.dsl.record import Record
 
 from ..data.errors import problem
 from ..finite.discrete import KnownArrays, states_of
-from ..model.given import random_ancestors
+from ..model.check import random_ancestors
 from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim
 from .likelihood import Likelihood

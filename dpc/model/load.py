@@ -76,4 +76,4 @@ def load_network(path: str) -> Model:
 def graph_of_network(network: Network) -> Graph:
     from ..finite.convert import program_of
 
-    return load_graph(Source(network.name, program_of(network).text))
+    return load_graph(Source(network.name, program_of(network)[0]))

@@ -16,8 +16,7 @@ from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
 
 from ..exits import UsageError
-from .check import verify_bound
-from .given import check_values, is_upstream
+from .check import check_values, is_upstream, verify_bound
 
 if TYPE_CHECKING:
     import jax
@@ -99,7 +98,7 @@ class Model:
         """The tables of a network that are too large for a text."""
         from ..finite.convert import program_of
 
-        return program_of(self.network).arrays if self.network else {}
+        return program_of(self.network)[1] if self.network else {}
 
     @property
     def title(self) -> str:
@@ -173,7 +172,7 @@ class Model:
         guide: bool = False,
     ) -> bytes:
         """The graph as SVG, PNG, DOT or Mermaid, written to `path` where one is given."""
-        from ..show.draw.from_graph import picture_of
+        from ..show.draw.picture import picture_of
         from ..show.draw.write import render_picture, write_picture
 
         if guide and not self.graph.guide:
@@ -447,7 +446,7 @@ class Model:
         import jax
 
         from ..show.values import Samples
-        from .given import positions
+        from .check import positions
 
         known, bound = self._known(params, data, seed, partial=True)
         evidence = positions(self.graph, given or {}, bound.labels)

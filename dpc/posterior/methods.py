@@ -15,14 +15,14 @@ from dpc.dsl.files import write_whole
 from dpc.dsl.graph.graph import Kind
 from dpc.inference.mcmc import gaussian as gaussians
 from dpc.inference.mcmc.container import smooth_weights
-from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsState, join, key_for
+from dpc.inference.mcmc.run import CHUNK, Draws, NutsState, join, key_for
 from dpc.inference.mcmc.target import TargetDensity
 
 from ..data.bound import Data
 from ..exits import UsageError
 from ..gradient.optimise import OptimisePlan, optimise, start
 from ..model.keeper import Keeper, WrongCheckpoint, digest
-from .numpyro_model import NumpyroModel, numpyro_text
+from .posteriors import NumpyroModel, numpyro_text
 
 if TYPE_CHECKING:
     from .posteriors import PosteriorOptions
@@ -140,19 +140,6 @@ FIRST_STRETCH = 10
 SECONDS = 0.5
 
 
-class NoProgress:
-    """Sees the draws of every chain, and says nothing of them."""
-
-    def begin(self, step: int, plan: NutsPlan, draws: int) -> None:
-        pass
-
-    def see(self, chain: int, draws: Draws) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-
 def _nuts(request: Request) -> PosteriorDraws:
     model, data, options = request
     plan = options.plan
@@ -169,16 +156,18 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
     """All draws. Whatever stops it, those that were made are kept where `checkpoint` says."""
     end = run.plan.warmup + options.draws
     steps = FIRST_STRETCH
-    progress = options.progress or NoProgress()
+    progress = options.progress
+    seen = [progress.see] if progress else []
     state = kept.load(run.blank()) if options.resume else run.start()
-    progress.begin(state.step, run.plan, options.draws)
+    if progress:
+        progress.begin(state.step, run.plan, options.draws)
     kept.add(state, None)
     try:
         while state.step < end:
             began = time.monotonic()
             # So many steps, but not beyond the warm-up or the end.
             stop = run.plan.warmup if state.step < run.plan.warmup else end
-            state, draws = run.advance(state, min(steps, stop - state.step), progress.see)
+            state, draws = run.advance(state, min(steps, stop - state.step), *seen)
             seconds = time.monotonic() - began
             # More when the last ones were quick, fewer when slow: the draws stay the same.
             if seconds < SECONDS / 2:
@@ -189,7 +178,8 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(kept.where()) from None
     finally:
-        progress.end()
+        if progress:
+            progress.end()
         kept.write()
     return join(kept.draws)
 
