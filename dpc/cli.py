@@ -55,16 +55,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        # Errors in models, data and arguments are the user's; everything else is ours.
-        code = exit_of(error)
-        if code == BUG and isinstance(error, OSError) and error.filename is not None:
-            print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
-            return USAGE
-        if code == BUG:
-            return _report_bug(error)
-        own_words = type(error).__name__ in ("DpError", "DataError")
-        print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
-        return code
+        return _report(error, options)
+
+
+def _report(error: Exception, options: list[str]) -> int:
+    """Errors in models, data and arguments are the user's; everything else is ours."""
+    code = exit_of(error)
+    if code == BUG and isinstance(error, OSError) and error.filename is not None:
+        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        return USAGE
+    if code == BUG:
+        if os.environ.get("DPC_TRACEBACK"):
+            raise error
+        print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
+        print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
+        return BUG
+    own_words = type(error).__name__ in ("DpError", "DataError")
+    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
+    return code
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -85,15 +94,6 @@ def _as_options(text: str, options: list[str]) -> str:
     from .commands.inputs import as_options
 
     return as_options(text, options)
-
-
-def _report_bug(error: Exception) -> int:
-    if os.environ.get("DPC_TRACEBACK"):
-        raise error
-    print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-    print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
-    print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
-    return BUG
 
 
 class _Version(argparse.Action):

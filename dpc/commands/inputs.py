@@ -263,10 +263,7 @@ def verify_picture(path: str | None) -> None:
 
 
 def as_options(text: str, options: Collection[str]) -> str:
-    """Messages name keywords, `target_accept=0.95`; the shell spells it `--target-accept 0.95`.
-
-    `options` are those of the command; other keywords stay as they are.
-    """
+    """Messages name keywords, `target_accept=0.95`; those of `options` as the shell has them."""
 
     def spelled(found: re.Match[str]) -> str:
         keyword, value = found[1], found[2].strip(QUOTES)

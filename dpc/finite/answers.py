@@ -277,26 +277,18 @@ def check_given(discrete: Discrete, given: Mapping[str, Any]) -> dict[str, Any]:
         if name in discrete.states:
             found[name] = _value(name, discrete.states[name], value)
         else:
-            found |= _elements(discrete, name, value)
+            own = [element for element in discrete.states if element.startswith(f"{name}[")]
+            if not own:
+                known = [*discrete.states, *{e.partition("[")[0] for e in discrete.states}]
+                hint = did_you_mean(name, known)
+                raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
+            items = np.asarray(value, dtype=object).reshape(-1).tolist()
+            if len(items) != len(own):
+                raise WrongEvidence(f"`{name}` has {len(own)} elements, the evidence {len(items)}")
+            for element, item in zip(own, items, strict=True):
+                if item is not None:
+                    found[element] = _value(element, discrete.states[element], item)
     return found
-
-
-def _elements(discrete: Discrete, name: str, value: Any) -> dict[str, Any]:
-    own = [element for element in discrete.states if element.startswith(f"{name}[")]
-    if not own:
-        hint = did_you_mean(
-            name, [*discrete.states, *{e.partition("[")[0] for e in discrete.states}]
-        )
-        raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
-    items = np.asarray(value, dtype=object).reshape(-1).tolist()
-    if len(items) != len(own):
-        raise WrongEvidence(f"`{name}` has {len(own)} elements, the evidence {len(items)}")
-    pairs = zip(own, items, strict=True)
-    return {
-        element: _value(element, discrete.states[element], item)
-        for element, item in pairs
-        if item is not None
-    }
 
 
 def _value(name: str, states: tuple[str, ...], value: Any) -> Any:

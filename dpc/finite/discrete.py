@@ -69,7 +69,14 @@ class Grounded(Record):
 def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> Grounded:
     """Only indices are evaluated: the data that index variables must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
-    _verify_known(graph, known, relevant)
+    names = {n.name for n in finite_draws(graph)}
+    for node in graph.of_kind(Kind.DRAW):
+        if node.name in relevant - names and node.name not in known.arrays:
+            what = f"`{node.name}` is not finite and not given"
+            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
+    for dim in graph.dims:
+        if dim.size is None and dim.name not in known.sizes:
+            raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
     tabulator = Tabulator(graph, finite, known.sizes)
     evaluator = _evaluator(graph, known)
@@ -81,9 +88,8 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
     groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
     states: dict[str, tuple[str, ...]] = {}
     for node in finite:
-        states |= dict.fromkeys(
-            element_names(node, ground.shapes[node.name], known.labels), states_of(node, known)
-        )
+        own = element_names(node, ground.shapes[node.name], known.labels)
+        states |= dict.fromkeys(own, states_of(node, known))
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
     asked_terms = len(terms) - len(densities)
     return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
@@ -134,17 +140,6 @@ def _used(name: str, graph: Graph, kept: set[str]) -> bool:
                     return True
                 reached |= {node.name} if node.kind is Kind.FUNCTION else set()
     return False
-
-
-def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) -> None:
-    finite = {n.name for n in finite_draws(graph)}
-    for node in graph.of_kind(Kind.DRAW):
-        if node.name in relevant - finite and node.name not in known.arrays:
-            what = f"`{node.name}` is not finite and not given"
-            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
-    for dim in graph.dims:
-        if dim.size is None and dim.name not in known.sizes:
-            raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
 
 
 def element_names(

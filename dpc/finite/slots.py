@@ -4,7 +4,7 @@ A slot stands for one element of a variable, at indices that are known once data
 expression ranges over many elements, as in sum[i in D] x[i], it is written out, one slot for each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
@@ -43,28 +43,36 @@ class Expander:
 
     def expand(self, tree: Tree, bindings: Bindings) -> Tree:
         """The tree with variables replaced by their bindings and definitions written out."""
-        rule = _RULES.get(type(tree))
-        if rule:
-            found: Tree = rule(self, tree, bindings)
-            return found
-        return c.map_parts(tree, lambda part: self.expand(part, bindings))
+        core: Any = tree
+        match core:
+            case c.Var():
+                core = bindings.get(core.name, core)
+            case c.Ref() if core.name in self.affected:
+                core = self._definition(self.nodes[core.name], (), core.type)
+            case c.At():
+                indices = tuple(self.expand(index, bindings) for index in core.indices)
+                if isinstance(core.base, c.Ref) and core.base.name in self.affected:
+                    core = self._definition(self.nodes[core.base.name], indices, core.type)
+                else:
+                    core = core.replace(base=self.expand(core.base, bindings), indices=indices)
+            case c.CallFn():
+                core = self._call(core, bindings)
+            case c.Reduce():
+                binders, inside = self._renamed(core.binders, bindings)
+                where = None if core.where is None else self.expand(core.where, inside)
+                body = self.expand(core.body, inside)
+                core = core.replace(binders=binders, where=where, body=body)
+            case c.Build():
+                core = self._build(core.binders, core.body, core.type, bindings)
+            case c.Loop():
+                core = self._loop(core, bindings)
+            case _:
+                core = c.map_parts(core, lambda part: self.expand(part, bindings))
+        found: Tree = core
+        return found
 
     def depends(self, core: c.Core | c.Law) -> bool:
         return reads_any(core, self.mentioned)
-
-    def _var(self, core: c.Var, bindings: Bindings) -> c.Core:
-        return bindings.get(core.name, core)
-
-    def _ref(self, core: c.Ref, bindings: Bindings) -> c.Core:
-        if core.name not in self.affected:
-            return core
-        return self._definition(self.nodes[core.name], (), core.type)
-
-    def _at(self, core: c.At, bindings: Bindings) -> c.Core:
-        indices = tuple(self.expand(index, bindings) for index in core.indices)
-        if isinstance(core.base, c.Ref) and core.base.name in self.affected:
-            return self._definition(self.nodes[core.base.name], indices, core.type)
-        return core.replace(base=self.expand(core.base, bindings), indices=indices)
 
     def _definition(self, node: Node, indices: tuple[c.Core, ...], type_: Type) -> c.Core:
         """The body of a computed node at these indices."""
@@ -106,31 +114,12 @@ class Expander:
         self._fresh += 1
         return f"{name.partition('.')[0]}.{self._fresh}"
 
-    def _reduce(self, core: c.Reduce, bindings: Bindings) -> c.Core:
-        binders, inside = self._renamed(core.binders, bindings)
-        where = None if core.where is None else self.expand(core.where, inside)
-        return core.replace(binders=binders, where=where, body=self.expand(core.body, inside))
-
-    def _build_form(self, core: c.Build, bindings: Bindings) -> c.Core:
-        return self._build(core.binders, core.body, core.type, bindings)
-
     def _loop(self, core: c.Loop, bindings: Bindings) -> c.Core:
         name = self._fresh_name(core.variable)
         inside = {**bindings, core.variable: c.Var(core.span, core.type, name)}
         start = self.expand(core.start, bindings)
         condition, body = self.expand(core.condition, inside), self.expand(core.body, inside)
         return core.replace(variable=name, start=start, condition=condition, body=body)
-
-
-_RULES: dict[type, Callable[..., Any]] = {
-    c.Var: Expander._var,
-    c.Ref: Expander._ref,
-    c.At: Expander._at,
-    c.CallFn: Expander._call,
-    c.Reduce: Expander._reduce,
-    c.Build: Expander._build_form,
-    c.Loop: Expander._loop,
-}
 
 
 def _only_piece(node: Node) -> Piece:

@@ -181,20 +181,17 @@ def stages(
 
 def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, list[Arrays]], Any]:
     """Of unconstrained parameters and arrays; the same function whenever it is asked for."""
-    if choice.loss not in likelihood.losses:
-        likelihood.losses[choice.loss] = new_loss(likelihood, choice.loss)
-    return likelihood.losses[choice.loss]
+    name = choice.loss
+    if name not in likelihood.losses and name in SPARSE_LOSSES:
+        likelihood.losses[name] = sparse_loss(likelihood, name)
+    elif name not in likelihood.losses:
+        whole = likelihood.loss if name == "likelihood" else partial(likelihood.field_loss, name)
 
+        def loss(raw: Values, arrays: list[Arrays]) -> Any:
+            return whole(likelihood.constrain(raw), arrays)
 
-def new_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
-    if name in SPARSE_LOSSES:
-        return sparse_loss(likelihood, name)
-    whole = likelihood.loss if name == "likelihood" else partial(likelihood.field_loss, name)
-
-    def loss(raw: Values, arrays: list[Arrays]) -> Any:
-        return whole(likelihood.constrain(raw), arrays)
-
-    return loss
+        likelihood.losses[name] = loss
+    return likelihood.losses[name]
 
 
 def batch_loss(
@@ -233,14 +230,9 @@ def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
 
 
 def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two halves of EM; the same functions whenever they are asked for."""
-    if "maximise" not in likelihood.losses:
-        likelihood.losses["expect"], likelihood.losses["maximise"] = new_halves(likelihood)
-    return likelihood.losses["expect"], likelihood.losses["maximise"]
-
-
-def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """With complete data the first has nothing to expect."""
+    """The two halves of EM, the same functions always; complete data leave nothing to expect."""
+    if "maximise" in likelihood.losses:
+        return likelihood.losses["expect"], likelihood.losses["maximise"]
     nodes = {node.name: node for node in likelihood.roles.unknowns}
     updates = find_updates(likelihood.roles)
 
@@ -259,6 +251,7 @@ def new_halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[...
 
         return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
 
+    likelihood.losses |= {"expect": expect, "maximise": maximise}
     return expect, maximise
 
 

@@ -303,10 +303,7 @@ def why_not_sparse(likelihood: Likelihood) -> str:
 
 
 def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arrays]], Any]:
-    """L(theta, y) = Omega*(theta) + Omega(y) - <theta, y>, summed, less the prior (DU07, DU08).
-
-    Regularisers other than Shannon's entropy give predictions that may be exactly zero.
-    """
+    """L = Omega*(theta) + Omega(y) - <theta, y>, less the prior (DU07, DU08); it predicts zeros."""
     regulariser = tsallis(SPARSE_LOSSES[name][0])
     natural = Natural(likelihood)
 

@@ -89,7 +89,9 @@ class Means:
 
         self.mean, self.variance = sampler("mean"), sampler("variance")
 
-    def __call__(self, params: Values, data: Mapping[str, Any], values: Values) -> tuple[Any, Any]:
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], values: Values, _: Mapping[str, int]
+    ) -> tuple[Any, Any]:
         arrays, sizes = split_data(data, self.dims)
         known = {**arrays, **values, **dict(sizes)}
         key = jax.random.key(0)

@@ -108,7 +108,10 @@ def fit_objective(
     if not model.graph.of_kind(Kind.PARAMETER):
         raise UsageError(f"{model.title} has no `param` to fit")
     state = opt.start(model, params, data, plan)
-    run = fingerprint(model, params, data, plan)
+    # What a run depends on, but for its number of steps.
+    objective = model.objective(data)
+    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
+    run = digest(words, sorted([*params.items(), *data.items()]))
     keeper = Keeper(request.checkpoint, request.resume, run)
     if request.resume:
         state = OptimiseState(*keeper.load(tuple(state)))
@@ -122,10 +125,3 @@ def fit_objective(
     finally:
         keeper.keep(state.step, tuple(state), now=True)
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))
-
-
-def fingerprint(model: Model, params: Mapping[str, Any], data: Any, plan: OptimisePlan) -> str:
-    """What a run depends on, but for its number of steps."""
-    objective = model.objective(data)
-    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
-    return digest(words, sorted([*params.items(), *data.items()]))

@@ -1,6 +1,6 @@
 """What new data do not say, by case: P(z | data) and its mode, E[y] and sd[y]."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -283,7 +283,15 @@ def finite_predictions(
 
 def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: str) -> Predicted:
     """Where the data have a value it is that, with an sd of zero."""
-    moments = moments_of(graph, likelihood, name)
+    # By the distribution where its parents are known, else summed over hidden draws.
+    hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
+    moments: Means | HiddenMeans
+    if hidden & {*random_ancestors(graph, name)}:
+        joined = likelihood.cases.joined
+        node = (join_cases(graph, joined) if joined else graph)[name]
+        moments = HiddenMeans(likelihood.model.graph, node, likelihood.externs)
+    else:
+        moments = Means(graph, name, likelihood.externs)
 
     def answers(known: Values, sizes: Mapping[str, int]) -> Any:
         mean, sd = moments(*likelihood.known(params, known, sizes), sizes)
@@ -296,35 +304,17 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
     return Predicted(graph[name].type.shape, (), means, sds)
 
 
-def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[..., tuple[Any, Any]]:
-    """By the distribution where its parents are known, else summed over hidden draws."""
-    hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
-    if not hidden & {*random_ancestors(graph, name)}:
-        means = Means(graph, name, likelihood.externs)
-        return lambda params, data, given, sizes: means(params, data, given)
-    joined = likelihood.cases.joined
-    node = (join_cases(graph, joined) if joined else graph)[name]
-    return HiddenMeans(likelihood.model.graph, node, likelihood.externs)
-
-
 def by_case(likelihood: Likelihood, answers: Callable[..., Any]) -> list[Any]:
     """The answers for each case, in the order of the sources."""
-    found: list[Any] = []
-    for number in range(len(likelihood.cases.groups)):
-        found += _of_group(likelihood, number, answers)
-    return [found[k] for k in np.argsort(likelihood.cases.numbers)]
-
-
-def _of_group(likelihood: Likelihood, number: int, answers: Callable[..., Any]) -> Iterator[Any]:
-    cases, arrays = likelihood.cases, likelihood.arrays[number]
-    group = cases.groups[number]
-    run = jax.jit(lambda own: likelihood.map_cases(group, own, answers))
-    found = jax.tree.map(np.asarray, run(arrays))
-    cuts: list[Any] = [...]
-    if cases.joined:
-        starts = np.flatnonzero(group.shared[place_name(cases.joined)] == 0)
-        cuts = np.split(np.arange(group.sizes[cases.joined]), starts[1:])
-    elif arrays.stacked:
-        cuts = list(range(group.count))
-    for cut in cuts:
-        yield jax.tree.map(lambda array, cut=cut: array[cut], found)
+    cases, found = likelihood.cases, []
+    for group, arrays in zip(cases.groups, likelihood.arrays, strict=True):
+        run = jax.jit(lambda own, group=group: likelihood.map_cases(group, own, answers))
+        whole = jax.tree.map(np.asarray, run(arrays))
+        cuts: list[Any] = [...]
+        if cases.joined:
+            starts = np.flatnonzero(group.shared[place_name(cases.joined)] == 0)
+            cuts = np.split(np.arange(group.sizes[cases.joined]), starts[1:])
+        elif arrays.stacked:
+            cuts = list(range(group.count))
+        found += [jax.tree.map(lambda array, cut=cut: array[cut], whole) for cut in cuts]
+    return [found[k] for k in np.argsort(cases.numbers)]

@@ -333,10 +333,7 @@ def probe(value: Any, update: Update, number: int) -> Any:
 
 
 def best(update: Update, value: Any, first: Any, second: Any) -> Any:
-    """From the derivatives at the two points; where the data say nothing, the value stays.
-
-    No probability is quite zero, so that the density of a flat prior is there a number too.
-    """
+    """From two derivatives; without data the value stays. No probability is quite zero."""
     if update is Update.PROBABILITIES:
         counts = jnp.maximum(first, np.finfo(first.dtype).tiny ** 0.5)
         total = jnp.sum(counts, axis=-1, keepdims=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpc.dsl.diagnostics import Diagnostic, DpError, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
@@ -14,9 +14,6 @@ from dpc.dsl.pipeline import Checked, check_source
 from dpc.dsl.source import Source
 
 from ..exits import UsageError
-
-if TYPE_CHECKING:
-    import jax
 
 
 def check_model(source: Source, settings: Mapping[str, object] | None = None) -> Checked:
@@ -70,7 +67,13 @@ def check_externs(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None
 def _check_shape(function: Function, bound: Callable[..., Any]) -> None:
     import jax
 
-    arguments = [_example(type_) for _, type_ in function.parameters]
+    arguments = []
+    for _, type_ in function.parameters:
+        dtype: type = bool if isinstance(type_.domain, Bool) else int
+        if isinstance(type_.domain, Real):
+            dtype = float
+        exact = jax.dtypes.canonicalize_dtype(dtype)
+        arguments.append(jax.ShapeDtypeStruct(_shape(type_), exact))
     try:
         result = jax.eval_shape(bound, *arguments)
     except Exception as error:
@@ -85,15 +88,6 @@ def _check_shape(function: Function, bound: Callable[..., Any]) -> None:
 
 def _shape(type_: Type) -> tuple[int, ...]:
     return tuple(int(axis.size or 0) for axis in type_.shape)
-
-
-def _example(type_: Type) -> jax.ShapeDtypeStruct:
-    import jax
-
-    dtype: type = bool if isinstance(type_.domain, Bool) else int
-    if isinstance(type_.domain, Real):
-        dtype = float
-    return jax.ShapeDtypeStruct(_shape(type_), jax.dtypes.canonicalize_dtype(dtype))
 
 
 def is_upstream(graph: Graph, given: frozenset[str]) -> bool:

@@ -699,7 +699,7 @@ class Model:
         this `format`. `progress` sees the draws as they come; `show` gets their summary before what
         takes more time.
         """
-        from ..posterior.posteriors import read_options, write_posterior
+        from ..posterior.posteriors import read_options
 
         said = {
             "warmup": warmup,
@@ -721,7 +721,14 @@ class Model:
             show(model.summarise(found, bound, options.plan.max_tree_depth))
         if show is None or any(wanted.values()):
             found = model.inference_data(drawn.values, bound, **about, **wanted)
-        write_posterior(model, bound, found, out, plots, format)
+        if out:
+            from dpc.inference.mcmc.container import write_netcdf
+
+            write_netcdf(found, out)
+        if plots:
+            from ..posterior.summary import write_plots
+
+            write_plots(model, bound, found, plots, format)
         return found
 
     def summarise(self, found: Any, data: Any, max_tree_depth: int = 10) -> PosteriorSummary:
@@ -757,8 +764,7 @@ class Model:
         return all_groups(model, values, bound, seed, stats or {}, about, *wanted)
 
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
-        """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a
-        joint sample.
+        """Of every posterior draw, the marginals, mode or a joint sample of the finite variables.
 
         `found` is what `posterior` gave, or a dictionary of draws [chain, draw, ...].
         """
@@ -776,8 +782,7 @@ class Model:
         return diagnose(found, centred_draws(self.graph), max_tree_depth)
 
     def with_missing(self, *sources: Any, **sizes: int) -> tuple[Model, Data]:
-        """A model that takes these data although entries of observed draws are missing, and the
-        data for it.
+        """A model that takes these data although observed draws lack entries, and the data for it.
 
         Missing entries are left out where nothing depends on them, summed over where they are
         finite, and else drawn: `x.missing`. With complete data it is the model itself.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -143,20 +142,6 @@ def read_options(
     plan = NutsPlan(**{name: known[name] for name in NutsPlan._fields if name in known}, seed=seed)
     steps, folder = known.get("steps", 10_000), known.get("checkpoint")
     return PosteriorOptions(plan, draws, steps, folder, resume, progress)
-
-
-def write_posterior(
-    model: Model, data: Data, found: Any, out: str | None, plots: str | None, ending: str
-) -> None:
-    """As netCDF where `out` says so, as pictures in the folder `plots`."""
-    if out:
-        from dpc.inference.mcmc.container import write_netcdf
-
-        write_netcdf(found, out)
-    if plots:
-        from .summary import write_plots
-
-        write_plots(model, data, found, Path(plots), ending)
 
 
 def numpyro_text(graph: Graph) -> str:

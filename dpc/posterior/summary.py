@@ -125,7 +125,22 @@ class PosteriorSummary(Answer, Record):
         return self.content
 
     def before(self) -> list[str]:
-        return [_headline(self.content)]
+        summary = self.content
+        method, draws = summary["method"], summary["draws"]
+        if method == "nuts":
+            count = summary["divergences"]
+            diverged = f"{count} divergence{'s' * (count != 1)}"
+            chains = f"{summary['chains']} chain{'s' * (summary['chains'] != 1)}"
+            shown = f"{chains} of {draws} draws after {summary['warmup']} of warm-up"
+            return [f"nuts: {shown}, {diverged}"]
+        notes = [f"{draws} draws"]
+        if summary.get("elbo") is not None:
+            notes.append(f"ELBO {summary['elbo']:.6g}")
+        if summary.get("effective_draws") is not None:
+            notes.append(f"of {summary['effective_draws']:.0f} effective proposals")
+        if summary.get("pareto_k") is not None:
+            notes.append(f"Pareto k {summary['pareto_k']:.2f}")
+        return [f"{method}: {', '.join(notes)}"]
 
     def tables(self) -> list[AnswerTable]:
         real, finite = self.content["variables"], self.content["finite"]
@@ -168,23 +183,6 @@ class EntryTable(AnswerTable):
         return [tuple(cell or "-" for cell in row) for row in super().text_rows(rows)]
 
 
-def _headline(summary: dict[str, Any]) -> str:
-    method, draws = summary["method"], summary["draws"]
-    if method == "nuts":
-        count = summary["divergences"]
-        diverged = f"{count} divergence{'s' * (count != 1)}"
-        chains = f"{summary['chains']} chain{'s' * (summary['chains'] != 1)}"
-        return f"nuts: {chains} of {draws} draws after {summary['warmup']} of warm-up, {diverged}"
-    notes = [f"{draws} draws"]
-    if summary.get("elbo") is not None:
-        notes.append(f"ELBO {summary['elbo']:.6g}")
-    if summary.get("effective_draws") is not None:
-        notes.append(f"of {summary['effective_draws']:.0f} effective proposals")
-    if summary.get("pareto_k") is not None:
-        notes.append(f"Pareto k {summary['pareto_k']:.2f}")
-    return f"{method}: {', '.join(notes)}"
-
-
 MOST = 12
 MOST_PAIRED = 5
 MOST_VARIABLES = 60
@@ -196,21 +194,22 @@ IS_OLD_ARVIZ = az.__version__.startswith("0.")
 Drawing = Callable[[], Any]
 
 
-def write_plots(model: Any, data: Any, found: Any, folder: Path, ending: str) -> None:
+def write_plots(model: Any, data: Any, found: Any, path: str, ending: str) -> None:
     """Those with something to show: ranks and energy need chains, predictions data."""
     import matplotlib.pyplot as plt
 
+    folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings(), plt.rc_context(STYLE):
         warnings.simplefilter("ignore")  # of constant variables and tight layouts
         for title, draw in _drawings(model, data, found):
-            drawn, path = draw(), folder / f"{title}.{ending}"
+            drawn, file = draw(), folder / f"{title}.{ending}"
             # ArviZ 1.x gives a collection that saves itself, 0.x the axes of a figure.
             if hasattr(drawn, "savefig"):
-                drawn.savefig(path)
+                drawn.savefig(file)
             else:
                 figure = np.ravel(drawn)[0].get_figure()
-                figure.savefig(path, bbox_inches="tight")
+                figure.savefig(file, bbox_inches="tight")
                 plt.close(figure)
 
 

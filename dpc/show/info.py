@@ -63,10 +63,6 @@ def _dim_text(dim: Dim, graph: Graph) -> str:
 
 def _row(node: Node) -> tuple[str, ...]:
     parents = ", ".join(node.parents)
-    return node.name, str(node.type), _what(node), f"from {parents}" if parents else ""
-
-
-def _what(node: Node) -> str:
     words = ["observed"] if node.observed else []
     words += ["undirected"] if node.undirected else [node.kind.value]
     if node.laws:
@@ -74,7 +70,7 @@ def _what(node: Node) -> str:
     elif node.random and not node.undirected:
         words.append("(random)")
     words += [_setting(setting.name, setting.method) for setting in node.settings]
-    return " ".join(words)
+    return node.name, str(node.type), " ".join(words), f"from {parents}" if parents else ""
 
 
 def _setting(name: str, method: str) -> str:

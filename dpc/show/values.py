@@ -77,20 +77,12 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
     nodes = model.graph.of_kind(Kind.FUNCTION)
     computed = model.evaluate(params, given, values) if nodes else {}
     found = {n.name: readable(computed[n.name], n.type, data.labels) for n in nodes}
-    found |= _objective(model, params, given, values, grad)
+    for cost in model.graph.of_kind(Kind.COST)[:1]:
+        if cost.random and grad:
+            raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
+        found[cost.name] = float(model.value(params, given, values))
+        gradient = model.gradient(params, given, values) if grad else {}
+        found |= {f"d/d {name}": value.tolist() for name, value in gradient.items()}
     if not found:
         raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
     return Computed(found)
-
-
-def _objective(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:
-    costs = model.graph.of_kind(Kind.COST)
-    if not costs:
-        return {}
-    if costs[0].random and grad:
-        raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
-    found: Values = {costs[0].name: float(model.value(params, given, values))}
-    if grad:
-        gradient = model.gradient(params, given, values)
-        found |= {f"d/d {name}": value.tolist() for name, value in gradient.items()}
-    return found

@@ -45,7 +45,8 @@ def infer_places(
     placing = _Placing(skeleton, order, sizes, plate_widths, variable)
     step = FIRST_STEP
     for _ in range(max(60, min(400, 120_000 // len(placing.x)))) if placing.x else ():
-        if placing.swing(step) < STILL * step:
+        before, placing.x = placing.x, placing.swung(step)
+        if max(abs(new - old) for new, old in zip(placing.x, before, strict=True)) < STILL * step:
             break
         step *= SHRINK
     placing.straighten()
@@ -143,13 +144,11 @@ class _Placing:
                 high[one] = min(high[one], high[other] - gap)
         return [(one + other) / 2 for one, other in zip(low, high, strict=True)]
 
-    def swing(self, step: float) -> float:
-        """One round; the largest move."""
+    def swung(self, step: float) -> list[float]:
+        """The places after one round."""
         x = self._apart(self._wanted(step))
         self._tighten(x)
-        largest = max(abs(new - old) for new, old in zip(x, self.x, strict=True))
-        self.x = x
-        return largest
+        return x
 
     def _wanted(self, step: float) -> list[float]:
         """A step towards what springs, plate and page ask for; borders hug what they hold."""

@@ -221,10 +221,7 @@ def write_picture(
 
 
 def png_of_svg(svg: str) -> bytes:
-    """resvg leaves out text for which it has no font, without a word.
-
-    So the font is a file that we name; fonts of the system stand in for letters that it lacks.
-    """
+    """By resvg, an extra of the package: it leaves out text without a font, so we name a file."""
     try:
         import resvg_py
     except ImportError as error:
