@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["add_distribution", "add_estimator", "add_function", "remove"]
 
 FACTS = (
-    "reparametrised",
-    "edges",
-    "kinked",
-    "location_scale",
-    "symmetric",
-    "on_the_line",
-    "cdf",
-    "quantile",
-    "moments",
-    "highest",
+    *("reparametrised", "edges", "kinked", "location_scale", "symmetric", "on_the_line"),
+    *("cdf", "quantile", "moments", "highest"),
 )
 """What can be said of a distribution in data; the rest needs code, and has its own argument."""
 

@@ -34,9 +34,8 @@ OPTION_NAMES = {"params": "set", "start": "set"}
 
 
 def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
-    """Each row: names and metavar, kind, help, and a default where it is not None.
-
-    The kind is a type, a tuple of choices, `list` for what may be said again, None for a flag.
+    """Each row: names and metavar, kind, help, and a default where it is not None. The kind is a
+    type, a tuple of choices, `list` for what may be said again, None for a flag.
     """
     for spelled, kind, words, *default in rows:
         names, _, metavar = spelled.partition(" ")
@@ -56,11 +55,8 @@ def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
 
 JSON: OptionRow = ("--json", None, "print as JSON")
 MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
-NETWORK: OptionRow = (
-    "path FILE",
-    str,
-    "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz",
-)
+_NETWORK = "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
+NETWORK: OptionRow = ("path FILE", str, _NETWORK)
 DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
 BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
 GIVEN: OptionRow = (

@@ -160,10 +160,9 @@ def bind_data(
     partial: bool = False,
     missing: bool = False,
 ) -> BoundData:
-    """Arrays for the graph from files and Python objects, or a DataError with every problem.
-
-    With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays
-    that are already as they should be are not copied.
+    """Arrays for the graph from files and Python objects, or a DataError with every problem. With
+    `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays that
+    are already as they should be are not copied.
     """
     report = Report()
     sizes = sizes or {}

@@ -120,7 +120,6 @@ class FiniteAnswer(Record):
 
 class Answers(Answer, Mapping[str, Any]):
     """The answers to all that was asked at once, by the name of the question.
-
     `answers["marginals"]["rain"]["yes"]` is a probability. `methods` say how each was found,
     `errors` are standard errors of those that are estimates.
     """
@@ -266,11 +265,9 @@ class WrongEvidence(ValueError):
 
 
 def check_given(discrete: Discrete, given: Mapping[str, Any]) -> dict[str, Any]:
-    """States, sets of states and likelihood vectors by variable.
-
-    A value is a label or a position, a set of them, or a sequence of likelihoods, one for each
-    state. For a variable with indices, `z`, a sequence gives all its elements and `z[3]` one of
-    them; None leaves an element open.
+    """States, sets of states and likelihood vectors by variable. A value is a label or a position,
+    a set of them, or a sequence of likelihoods, one for each state. For a variable with indices,
+    `z`, a sequence gives all its elements and `z[3]` one of them; None leaves an element open.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():

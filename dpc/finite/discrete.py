@@ -52,7 +52,6 @@ class KnownArrays(Record):
 
 class Grounded(Record):
     """The finite part of a model for given sizes: which variables each table of a term is about.
-
     Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
     `asked` terms are no densities: they add up to a computed number that is asked about.
     """

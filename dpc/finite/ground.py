@@ -183,7 +183,6 @@ def _linear_parts(core: c.Apply, depends: Callable[[c.Core], bool]) -> list[Part
 
 class TermGroup(Record):
     """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
-
     `places` are the rows of the term's table, flattened over its binders, that the group takes;
     `diagonal` is the group's axis of each slot, when two slots can be one variable.
     """

@@ -99,11 +99,9 @@ def verify_number(graph: Graph, name: str, given: set[str]) -> None:
 
 
 class Questions:
-    """What can be asked of the finite variables of a model.
-
-    `given` holds evidence on finite variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or
-    elements (`{"z[3]": "rain"}`), as labels, positions, sets of them or likelihoods; and the values
-    of continuous draws.
+    """What can be asked of the finite variables of a model. `given` holds evidence on finite
+    variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or elements (`{"z[3]": "rain"}`),
+    as labels, positions, sets of them or likelihoods; and the values of continuous draws.
     """
 
     def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]], domain: Domain):

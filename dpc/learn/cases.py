@@ -30,10 +30,9 @@ class CaseGroup(Record):
 
 
 class Cases(Record):
-    """`given` are the draws that the data have values for, in some case at least.
-
-    `joined` names the dim along which one group holds all cases, one after the other. `numbers` say
-    which case of the sources each is, group by group; `names` are theirs, as the sources have them.
+    """`given` are the draws that the data have values for, in some case at least. `joined` names
+    the dim along which one group holds all cases, one after the other. `numbers` say which case of
+    the sources each is, group by group; `names` are theirs, as the sources have them.
     """
 
     groups: tuple[CaseGroup, ...]

@@ -45,7 +45,6 @@ def fit_likelihood(
     at_once: bool = True,
 ) -> Fit:
     """`watch` sees the number, name and states of each stage; `load` gives back where to go on.
-
     With a mesh, cases are spread over its devices. What is found `at_once` has no states to see.
     """
     if at_once and mesh is None and (found := fit_by_regression(likelihood, options, start)):
@@ -104,19 +103,10 @@ def fit_by_regression(
     found = estimate(model, likelihood, start or {}, steps, options.tolerance)
     if found is None:
         return None
-    return Fit(
-        params=found.params,
-        errors=found.errors if options.errors and not found.exactly else None,
-        value=found.value,
-        method="newton",
-        why=choose_newton(count).why,
-        converged=not found.exactly,
-        reason=found.reason,
-        gradient_norm=found.gradient_norm,
-        steps=found.steps,
-        notes=about_data(likelihood),
-        **about_cases(likelihood.roles.unknowns, likelihood.cases),
-    )
+    # Without a maximum, where a regression leaves nothing, there are no errors.
+    errors = found.errors if options.errors and found.converged else None
+    why, notes = choose_newton(count).why, about_data(likelihood)
+    return found.replace(errors=errors, why=why, notes=notes)
 
 
 def start_of(

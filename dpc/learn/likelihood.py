@@ -326,7 +326,6 @@ class Likelihood:
         self, params: Values, arrays: list[Arrays] | None = None
     ) -> tuple[jax.Array, list[Any]]:
         """The log-likelihood, and how probable each entry of each table is, given the data (GM10).
-
         Its gradient is that of the expected log density, with what is expected held fast (Fisher's
         identity): the sums over hidden draws are never differentiated twice.
         """

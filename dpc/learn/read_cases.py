@@ -32,7 +32,6 @@ def read_cases(
     join: bool = True,
 ) -> Cases:
     """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
-
     `by` names a column whose equal values are a case. Cases of many lengths are joined where that
     is possible and wanted: one program is compiled faster than one for each length.
     """

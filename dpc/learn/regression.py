@@ -25,9 +25,10 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 from dpc.inference.families.links import LINKS, Link
 
-from .cases import CASE, first_dim, shape_of
+from .cases import CASE, about_cases, first_dim, shape_of
 from .counts import as_variables
 from .likelihood import Likelihood
+from .result import Fit
 from .roles import Degree
 
 # ---- eta = offset + X b, where eta is affine in the weights b: X a piece of the rows at a time
@@ -243,19 +244,6 @@ class Point(Record):
     steps: int = 0
 
 
-class RegressionFit(Record):
-    """At the maximum: unknowns, standard errors, log-likelihood, the largest of the gradient."""
-
-    params: dict[str, Array]
-    errors: dict[str, Array]
-    value: float
-    gradient_norm: float
-    steps: int
-    reason: str
-    exactly: bool
-    """Whether there is no maximum: a linear regression that leaves nothing."""
-
-
 def find_regression(likelihood: Likelihood) -> Regression | None:
     """The model as a regression: complete data of one draw with a known link."""
     roles, graph = likelihood.roles, likelihood.roles.graph
@@ -297,7 +285,7 @@ def estimate(
     start: Mapping[str, Any],
     steps: int,
     tolerance: float | None,
-) -> RegressionFit | None:
+) -> Fit | None:
     """None without a certificate: no maximum, flat directions, or too few steps."""
     sizes = likelihood.cases.groups[0].sizes
     shapes = {node.name: shape_of(node, sizes) for node in found.weights}
@@ -313,7 +301,7 @@ def estimate(
             last = _pass_through(found.link, design, b)
         else:
             last = _newton(found.link, design.pieces, b, steps, asked)
-        return _estimate(found, shapes, last, design, asked) if last else None
+        return _estimate(found, likelihood, shapes, last, design, asked) if last else None
     except (NeedsJax, TooLarge):
         return None
 
@@ -388,11 +376,12 @@ def _solve(gram: Array, gradient: Array) -> Array | None:
 
 def _estimate(
     found: Regression,
+    likelihood: Likelihood,
     shapes: Mapping[str, tuple[int, ...]],
     last: Point,
     design: Design,
     tolerance: float,
-) -> RegressionFit | None:
+) -> Fit | None:
     """With the sd of a linear regression, which is the root mean square of what is left."""
     b, y = last.b, design.y
     value, scale, exact = -last.value - float(np.sum(found.link.base(y))), 1.0, False
@@ -424,4 +413,6 @@ def _estimate(
             counts = f"{b.size + 1} unknown numbers and {y.size} of `{found.draw.name}`"
             reason = f"there are {counts}: {reason}"
         reason += ", and the likelihood grows for ever"
-    return RegressionFit(params, errors, value, norm, last.steps, reason, exact)
+    how = ("newton", "", not exact, reason, last.steps)
+    about = about_cases(likelihood.roles.unknowns, likelihood.cases)
+    return Fit(params, errors, value, *how, gradient_norm=norm, **about)

@@ -77,13 +77,12 @@ Values = dict[str, Any]
 
 
 class Fit(Answer, Record):
-    """Parameters at the maximum, and what is known about them.
-
-    `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the
-    prior there. `given` are the draws that the data had, `notes` what was done with the others.
-    `errors` are standard errors from the observed information, NaN where there is none. `reason`
-    says why it stopped. `table_names` are entries of learned tables in words, `curves` the losses
-    by method and step, `test` what held-out cases say.
+    """Parameters at the maximum, and what is known about them. `value` is the log-likelihood (of
+    another `loss`, minus its value), `log_prior` that of the prior there. `given` are the draws
+    that the data had, `notes` what was done with the others. `errors` are standard errors from the
+    observed information, NaN where there is none. `reason` says why it stopped. `table_names` are
+    entries of learned tables in words, `curves` the losses by method and step, `test` what held-out
+    cases say.
     """
 
     params: Values

@@ -252,10 +252,9 @@ def _as_estimated(node: Node) -> Node:
 
 
 def find_updates(roles: Roles) -> dict[str, Update]:
-    """The update of each unknown, by name: a closed form where it enters laws in one way only.
-
-    The rows of the library say which (`dpc.dsl.library.rows.Update`). All else takes a step of
-    Newton's method, exact where the log density is quadratic: in weights of linear regressions.
+    """The update of each unknown, by name: a closed form where it enters laws in one way only. The
+    rows of the library say which (`dpc.dsl.library.rows.Update`). All else takes a step of Newton's
+    method, exact where the log density is quadratic: in weights of linear regressions.
     """
     return {node.name: _update(node, roles.graph) for node in roles.unknowns}
 

@@ -185,9 +185,8 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
 
 
 class Kept:
-    """The draws so far and those in a folder: each file begins where the one before it ends.
-
-    The state is written after the draws that led to it. Draws beyond it are those of a run that was
+    """The draws so far and those in a folder: each file begins where the one before it ends. The
+    state is written after the draws that led to it. Draws beyond it are those of a run that was
     killed in between; they are made again, and are the same.
     """
 

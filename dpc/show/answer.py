@@ -21,9 +21,8 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 class AnswerTable(Record):
     """`head` names the columns, none for a table that needs no names; cells are as they are.
-
-    `formats` say how numbers of a column are written. The column `bars` is drawn beside the
-    others. With `grouped`, a first cell that repeats the one above it is left blank.
+    `formats` say how numbers of a column are written. The column `bars` is drawn beside the others.
+    With `grouped`, a first cell that repeats the one above it is left blank.
     """
 
     head: tuple[str, ...]
@@ -103,7 +102,6 @@ def bar(probability: float) -> str:
 
 class Answer(ABC):
     """An answer to a question. A kind of answer says what it is as plain data and as tables.
-
     `before` and `after` are lines around its tables. `warnings` are what has to be said of it; the
     shell says them on stderr.
     """

@@ -66,10 +66,9 @@ def awkwardness(skeleton: Skeleton, x: Sequence[float]) -> float:
 
 
 def _variables(skeleton: Skeleton, order: Sequence[Sequence[int]]) -> list[int]:
-    """The number of each vertex's variable: borders, and bends below bends, share one.
-
-    Rigid links between two rows never cross, so the order of rigid runs agrees in all the rows they
-    share and the gaps between them can all be kept.
+    """The number of each vertex's variable: borders, and bends below bends, share one. Rigid links
+    between two rows never cross, so the order of rigid runs agrees in all the rows they share and
+    the gaps between them can all be kept.
     """
     role = [vertex.role for vertex in skeleton.vertices]
     home = [vertex.home for vertex in skeleton.vertices]
@@ -215,9 +214,8 @@ class _Placing:
 
 
 def _springs(skeleton: Skeleton, variable: Sequence[int], count: int) -> Beside:
-    """Stiffer between two bends, whose run should be upright.
-
-    Weights are shares of the busier end's, so that one step suits all: none pulls with more than 1.
+    """Stiffer between two bends, whose run should be upright. Weights are shares of the busier
+    end's, so that one step suits all: none pulls with more than 1.
     """
     springs: Beside = [{} for _ in range(count)]
     for link in skeleton.links:

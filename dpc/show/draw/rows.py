@@ -38,10 +38,9 @@ def pointing_down(picture: Picture) -> list[Arrow]:
 
 
 def _undirected_levels(picture: Picture) -> list[int]:
-    """Factors hang between the latents they join; parameters and data stand above the factors.
-
-    A latent stands at twice its distance from the first latent of its component, so an unrolled
-    chain or grid fans out from one corner. A factor of equally distant latents is just above them.
+    """Factors hang between the latents they join; parameters and data stand above the factors. A
+    latent stands at twice its distance from the first latent of its component, so an unrolled chain
+    or grid fans out from one corner. A factor of equally distant latents is just above them.
     """
     kinds = [box.kind for box in picture.boxes]
     touching: list[list[int]] = [[] for _ in kinds]
@@ -204,9 +203,8 @@ class Vertex(NamedTuple):
 
 @dataclass(slots=True)
 class Skeleton:
-    """Vertices 0, 1, ... are the boxes. Links join vertices of neighbouring rows, upper first.
-
-    A plate that spans a row has a left and a right border vertex there, so that an order of the row
+    """Vertices 0, 1, ... are the boxes. Links join vertices of neighbouring rows, upper first. A
+    plate that spans a row has a left and a right border vertex there, so that an order of the row
     is a bracketing, and an arrow that runs through a foreign plate crosses two links.
     """
 
