@@ -24,7 +24,7 @@ import numpy as np
 
 import dpc
 from dpc.learn.fit import fit_likelihood
-from dpc.learn.options import FitOptions
+from dpc.learn.result import FitOptions
 
 GLM = """
 dim Obs

@@ -1,8 +1,4 @@
-"""dpc: a small language for probabilistic models, and a compiler that turns them into fast JAX
-programs.
-"""
-
-from __future__ import annotations
+"""dpc: a small language for probabilistic models, and its compiler to fast JAX programs."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +41,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Everything is imported when it is asked for: `dpc check` needs none of it, and jax takes a
-    second to load.
-    """
+    """Imported when asked for: `dpc check` needs none of it, and jax takes a second to load."""
     if name == "__version__":
         from importlib.metadata import version
 

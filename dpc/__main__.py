@@ -9,9 +9,7 @@ LIGHT = frozenset({"check", "fmt", "info", "graph", "explain"})
 
 
 def main() -> int:
-    """A light command makes many small objects and ends: collecting garbage would take a fifth of
-    its time.
-    """
+    """Light commands make small objects and end: collecting garbage takes a fifth of their time."""
     if LIGHT & set(sys.argv[1:2]):
         gc.disable()
     return cli.main()

@@ -1,7 +1,5 @@
 """The command line. Each command is a module of dpc.commands, imported when it is asked for."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -36,12 +34,19 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and turns whatever happens into an exit code, never into a traceback for a
-    user's mistake.
-    """
-    options: list[str] = []
+    """Runs one command; whatever happens is an exit code, a user's mistake never a traceback."""
+    options: list[str] = []  # the names of those that the command has
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv), options)
+        words = list(sys.argv[1:] if argv is None else argv)
+        name = next((word for word in words if not word.startswith("-")), None)
+        parser = _parser(name if name in COMMANDS else None)
+        args = parser.parse_args(words)
+        options += vars(args)
+        if args.command is None:
+            parser.print_help()
+            return USAGE
+        code: int = import_module(f"dpc.commands.{args.command}").run(args)
+        return code
     except KeyboardInterrupt as error:
         where = f": {_as_options(str(error), options)}" if str(error) else ""
         print(f"dpc: interrupted{where}", file=sys.stderr)
@@ -53,16 +58,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(error, options)
 
 
-def _run(argv: list[str], options: list[str]) -> int:
-    """`options` are filled with the names of those that the command has."""
-    name = next((word for word in argv if not word.startswith("-")), None)
-    parser = _parser(name if name in COMMANDS else None)
-    args = parser.parse_args(argv)
-    options += vars(args)
-    if args.command is None:
-        parser.print_help()
+def _report(error: Exception, options: list[str]) -> int:
+    """Errors in models, data and arguments are the user's; everything else is ours."""
+    code = exit_of(error)
+    if code == BUG and isinstance(error, OSError) and error.filename is not None:
+        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return USAGE
-    code: int = import_module(f"dpc.commands.{args.command}").run(args)
+    if code == BUG:
+        if os.environ.get("DPC_TRACEBACK"):
+            raise error
+        print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
+        print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
+        return BUG
+    own_words = type(error).__name__ in ("DpError", "DataError")
+    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
     return code
 
 
@@ -80,32 +90,10 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _report(error: Exception, options: list[str]) -> int:
-    """Errors in models, data and arguments are the user's; everything else is ours."""
-    code = exit_of(error)
-    if code == BUG and isinstance(error, OSError) and error.filename is not None:
-        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        return USAGE
-    if code == BUG:
-        return _report_bug(error)
-    own_words = type(error).__name__ in ("DpError", "DataError")
-    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
-    return code
-
-
 def _as_options(text: str, options: list[str]) -> str:
     from .commands.inputs import as_options
 
     return as_options(text, options)
-
-
-def _report_bug(error: Exception) -> int:
-    if os.environ.get("DPC_TRACEBACK"):
-        raise error
-    print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-    print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
-    print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
-    return BUG
 
 
 class _Version(argparse.Action):

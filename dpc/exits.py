@@ -1,7 +1,5 @@
 """Exit codes, as documented in the README, and which mistakes they are for."""
 
-from __future__ import annotations
-
 OK = 0
 WRONG_MODEL = 1
 USAGE = 2

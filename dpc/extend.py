@@ -1,7 +1,4 @@
-"""Rows from outside: a distribution, a function or an estimator of the user's is one of ours.
-
-Each lasts as long as the process. `remove` takes one away, which tests want.
-"""
+"""Rows from outside, while the process lasts: what a user adds is one of ours."""
 
 from __future__ import annotations
 
@@ -26,16 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["add_distribution", "add_estimator", "add_function", "remove"]
 
 FACTS = (
-    "reparametrised",
-    "edges",
-    "kinked",
-    "location_scale",
-    "symmetric",
-    "on_the_line",
-    "cdf",
-    "quantile",
-    "moments",
-    "highest",
+    *("reparametrised", "edges", "kinked", "location_scale", "symmetric", "on_the_line"),
+    *("cdf", "quantile", "moments", "highest"),
 )
 """What can be said of a distribution in data; the rest needs code, and has its own argument."""
 
@@ -63,8 +52,7 @@ def add_distribution(
     names = [param.name for param in parsed.params]
     _verify_name(parsed.name)
     _verify_facts(facts, names)
-    _verify_constructor(parsed.name, constructor, names)
-    _verify_claims(constructor, parsed.result.domain, facts.get("reparametrised", False))
+    _verify_constructor(parsed, constructor, facts.get("reparametrised", False))
     call = ", ".join(f"{name}={name}" for name in names)
     row = Distribution(
         signature,
@@ -111,9 +99,6 @@ def add_function(
     functions.add_row(row.replace(jumps=jumps, kinks=kinks))
 
 
-# ---- what is verified
-
-
 def _verify_name(name: str) -> None:
     from dpc.dsl.library.bodies.source import helpers
 
@@ -122,9 +107,8 @@ def _verify_name(name: str) -> None:
         raise ValueError(f"there is a distribution or function `{name}` already")
     taken = name in helpers() or name in TAKEN or name in keywords()
     if taken or not name.isidentifier() or iskeyword(name):
-        raise ValueError(
-            f"nothing can be called `{name}`, which has a meaning: choose another name"
-        )
+        what = f"nothing can be called `{name}`, which has a meaning"
+        raise ValueError(f"{what}: choose another name")
 
 
 def _verify_arguments(what: str, said: Iterable[str], names: list[str]) -> None:
@@ -180,38 +164,31 @@ def _verify_facts(facts: Mapping[str, Any], names: list[str]) -> None:
         raise ValueError("`symmetric` needs `location_scale`, which names the centre")
 
 
-def _verify_constructor(name: str, constructor: type, names: list[str]) -> None:
+def _verify_constructor(signature: Signature, constructor: Any, reparametrised: bool) -> None:
+    """It takes the arguments, and what the row says of draws is what the class says of them."""
     from numpyro.distributions import Distribution as NumpyroDistribution
 
-    if not (inspect.isclass(constructor) and issubclass(constructor, NumpyroDistribution)):
-        raise TypeError(f"`{name}` is made by a class of numpyro.distributions.Distribution")
+    is_law = inspect.isclass(constructor) and issubclass(constructor, NumpyroDistribution)
+    if not is_law:
+        made = "is made by a class of numpyro.distributions.Distribution"
+        raise TypeError(f"`{signature.name}` {made}")
     takes = inspect.signature(constructor).parameters
+    names = [param.name for param in signature.params]
     for argument in names:
         if argument not in takes:
             raise ValueError(f"{constructor.__name__} takes no argument `{argument}`")
     for argument, param in takes.items():
         if param.default is param.empty and argument not in names:
             raise ValueError(f"{constructor.__name__} needs `{argument}`, which is not an argument")
-
-
-def _verify_claims(constructor: Any, domain: str, reparametrised: bool) -> None:
-    """What the row says of draws is what the class says of them."""
     own = inspect.getattr_static(constructor, "has_rsample")
     if not isinstance(own, bool):
         own = {*constructor.reparametrized_params} == {*constructor.arg_constraints}
     if reparametrised != own:
-        raise ValueError(
-            f"`reparametrised` says whether draws of {constructor.__name__} are a differentiable "
-            "function of the arguments: its class says otherwise"
-        )
-    if domain in ("bool", "index") and not constructor.has_enumerate_support:
-        raise ValueError(
-            f"draws of {constructor.__name__} have values that can be listed: its class needs "
-            "`has_enumerate_support = True` and `enumerate_support`"
-        )
-
-
-# ---- where code for a fact goes
+        what = f"`reparametrised` says whether draws of {constructor.__name__} are a differentiable"
+        raise ValueError(f"{what} function of the arguments: its class says otherwise")
+    if signature.result.domain in ("bool", "index") and not constructor.has_enumerate_support:
+        what = f"draws of {constructor.__name__} have values that can be listed: its class needs"
+        raise ValueError(f"{what} `has_enumerate_support = True` and `enumerate_support`")
 
 
 def _register(

@@ -14,7 +14,7 @@ from dpc.dsl.graph.classify import classify
 from dpc.dsl.source import Source
 from dpc.dsl.text.format import format_source
 from dpc.model.check import check_model
-from dpc.show.draw.from_graph import picture_of
+from dpc.show.draw.picture import picture_of
 from dpc.show.draw.write import render_picture
 
 MODELS = sorted((Path(__file__).parent.parent / "models").rglob("*.dp"))

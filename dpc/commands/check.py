@@ -23,29 +23,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    results = {path: _check(path) for path in inputs.expand_paths(args.paths)}
+    results = {}
+    for path in inputs.expand_paths(args.paths):
+        try:
+            results[path] = check_model(inputs.read_model(path))
+        except DpError as error:
+            results[path] = Checked(None, None, error.diagnostics)
     found = [d for result in results.values() for d in result.diagnostics]
     if args.json:
         print(json.dumps([diagnostic_as_json(d) for d in found], indent=2))
     else:
         for path, result in results.items():
-            _print_result(path, result)
+            if result.diagnostics:
+                inputs.print_diagnostics(result.diagnostics)
+            if result.graph:
+                nodes = len(result.graph.nodes)
+                print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")
         if found:
             print(summary(found), file=sys.stderr)
     failed = bool(found) if args.strict else any(d.is_error for d in found)
     return WRONG_MODEL if failed else OK
-
-
-def _check(path: str) -> Checked:
-    try:
-        return check_model(inputs.read_model(path))
-    except DpError as error:
-        return Checked(None, None, error.diagnostics)
-
-
-def _print_result(path: str, result: Checked) -> None:
-    if result.diagnostics:
-        inputs.print_diagnostics(result.diagnostics)
-    if result.graph:
-        nodes = len(result.graph.nodes)
-        print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from typing import Any
 
 from dpc.commands import inputs
 from dpc.exits import UsageError
@@ -47,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dpc.show.progress import LossProgress
 
-    verify_arguments(args)
+    inputs.verify_picture(args.plot)
+    if args.out and not args.out.endswith(ENDINGS):
+        what = "-o writes .json, or a network with learned tables"
+        raise UsageError(f"{what}: .dp, .bif, .xmlbif or .uai; not {args.out}")
+    for path in filter(None, (args.out, args.plot)):
+        inputs.verify_folder(path)
     model = inputs.load_model(args.path, args.set)
     known = inputs.Known(model, args)
     with LossProgress() as progress:
@@ -59,27 +63,10 @@ def run(args: argparse.Namespace) -> int:
             watch=progress.see if is_watched else None,
             **{name: getattr(args, name) for name in OPTIONS},
         )
-    if args.out:
-        write(model, fit, args.out)
+    if args.out and args.out.endswith(".json"):
+        fit.save(args.out)
+    elif args.out:
+        model.save(args.out, fit=fit)  # a network with the learned tables
     if args.plot:
         fit.plot(args.plot)
     return inputs.print_answer(fit, args)
-
-
-def verify_arguments(args: argparse.Namespace) -> None:
-    inputs.verify_picture(args.plot)
-    if args.out and not args.out.endswith(ENDINGS):
-        raise UsageError(
-            "-o writes .json, or a network with learned tables: .dp, .bif, .xmlbif or .uai; not "
-            f"{args.out}"
-        )
-    for path in filter(None, (args.out, args.plot)):
-        inputs.verify_folder(path)
-
-
-def write(model: Any, fit: Any, path: str) -> None:
-    """A network with the learned tables where the ending is that of one; else all results."""
-    if path.endswith(".json"):
-        fit.save(path)
-    else:
-        model.save(path, fit=fit)

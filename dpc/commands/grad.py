@@ -22,8 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    verify_arguments(args)
-    args.set = [*args.set, *map(read_estimator, args.estimator)]
+    inputs.verify_picture(args.plot)
+    if args.compare and args.hessian:
+        raise UsageError("--compare is about gradients: ask for --hessian without it")
+    if args.plot and not args.compare:
+        raise UsageError("--plot draws a comparison: give --compare all, too")
+    for text in args.estimator:
+        name, equals, method = text.partition("=")
+        if not equals:
+            raise UsageError(f"--estimator takes DRAW=METHOD, not {text}")
+        args.set = [*args.set, f"{name}.grad={method}"]
     model = inputs.load_model(args.path, args.set)
     known = inputs.Known(model, args)
     known_inputs = (known.params, known.sources)
@@ -34,18 +42,3 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         compared.plot(args.plot)
     return inputs.print_answer(compared, args)
-
-
-def verify_arguments(args: argparse.Namespace) -> None:
-    inputs.verify_picture(args.plot)
-    if args.compare and args.hessian:
-        raise UsageError("--compare is about gradients: ask for --hessian without it")
-    if args.plot and not args.compare:
-        raise UsageError("--plot draws a comparison: give --compare all, too")
-
-
-def read_estimator(text: str) -> str:
-    name, equals, method = text.partition("=")
-    if not equals:
-        raise UsageError(f"--estimator takes DRAW=METHOD, not {text}")
-    return f"{name}.grad={method}"

@@ -33,13 +33,9 @@ QUOTES = "'\""
 OPTION_NAMES = {"params": "set", "start": "set"}
 
 
-# ---- options
-
-
 def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
-    """Each row: names and metavar, kind, help, and a default where it is not None.
-
-    The kind is a type, a tuple of choices, `list` for what may be said again, None for a flag.
+    """Each row: names and metavar, kind, help, and a default where it is not None. The kind is a
+    type, a tuple of choices, `list` for what may be said again, None for a flag.
     """
     for spelled, kind, words, *default in rows:
         names, _, metavar = spelled.partition(" ")
@@ -59,11 +55,8 @@ def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
 
 JSON: OptionRow = ("--json", None, "print as JSON")
 MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
-NETWORK: OptionRow = (
-    "path FILE",
-    str,
-    "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz",
-)
+_NETWORK = "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
+NETWORK: OptionRow = ("path FILE", str, _NETWORK)
 DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
 BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
 GIVEN: OptionRow = (
@@ -93,9 +86,6 @@ def add_network_argument(parser: argparse.ArgumentParser) -> None:
 def add_paths_argument(parser: argparse.ArgumentParser) -> None:
     words = "models, folders of models, or - for standard input"
     parser.add_argument("paths", nargs="+", metavar="FILE", help=words)
-
-
-# ---- models: files, folders, or `-` for standard input
 
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
@@ -150,14 +140,9 @@ def load_model(path: str, written: Sequence[str] = ()) -> Model:
     model = open_model(path, read_annotations(written))
     missing = [f.name for f in model.graph.functions if f.body is None]
     if missing:
-        raise UsageError(
-            f"{path} needs the Python function `{missing[0]}`: run it from Python, dpc.load(path, "
-            f"{missing[0]}=...)"
-        )
+        what = f"{path} needs the Python function `{missing[0]}`"
+        raise UsageError(f"{what}: run it from Python, dpc.load(path, {missing[0]}=...)")
     return model
-
-
-# ---- --set
 
 
 def read_annotations(written: Sequence[str]) -> dict[str, str]:
@@ -226,27 +211,19 @@ def read_value(text: str) -> Any:
         return text
 
 
-# ---- --given a=yes,z[3]=rain
-
-
 def read_given(written: Sequence[str]) -> dict[str, Any]:
     """Values by name: labels, sets of labels, or lists."""
     found: dict[str, Any] = {}
     for text in written:
         for part in EVIDENCE_PARTS.findall(text):
-            name, value = _pair(part)
+            pair = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
+            if not pair:
+                raise UsageError(f"--given takes NAME=VALUE, not {part}")
+            name = re.sub(r"\s*,\s*", ", ", pair[1].strip())
             if name in found:
                 raise UsageError(f"--given names `{name}` twice")
-            found[name] = value
+            found[name] = _value(pair[2])
     return found
-
-
-def _pair(part: str) -> tuple[str, Any]:
-    found = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
-    if not found:
-        raise UsageError(f"--given takes NAME=VALUE, not {part}")
-    name, value = found.groups()
-    return re.sub(r"\s*,\s*", ", ", name.strip()), _value(value)
 
 
 def _value(text: str) -> Any:
@@ -256,9 +233,6 @@ def _value(text: str) -> Any:
         except json.JSONDecodeError:
             return [item.strip() for item in text[1:-1].split(",")]
     return set(text.split("|")) if "|" in text else text
-
-
-# ---- answers
 
 
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:
@@ -285,22 +259,17 @@ def verify_picture(path: str | None) -> None:
 
 
 def as_options(text: str, options: Collection[str]) -> str:
-    """Messages name keywords, `target_accept=0.95`; the shell spells it `--target-accept 0.95`.
-
-    `options` are those of the command; other keywords stay as they are.
-    """
+    """Messages name keywords, `target_accept=0.95`; those of `options` as the shell has them."""
 
     def spelled(found: re.Match[str]) -> str:
-        known = OPTION_NAMES.get(found[1], found[1]) in options
-        return _option(found[1], found[2].strip(QUOTES)) if known else found[0]
+        keyword, value = found[1], found[2].strip(QUOTES)
+        if (known := OPTION_NAMES.get(keyword, keyword)) not in options:
+            return found[0]
+        name = f"--{known.replace('_', '-')}"
+        if keyword == "params" and value:
+            return f"`{name} {value}=...`"
+        if not value:
+            return name
+        return f"`{name}`" if value == "True" else f"`{name} {value}`"
 
     return KEYWORD.sub(spelled, text)
-
-
-def _option(keyword: str, value: str) -> str:
-    name = f"--{OPTION_NAMES.get(keyword, keyword).replace('_', '-')}"
-    if keyword == "params" and value:
-        return f"`{name} {value}=...`"
-    if not value:
-        return name
-    return f"`{name}`" if value == "True" else f"`{name} {value}`"

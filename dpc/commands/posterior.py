@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dpc.commands.inputs import (
-    Known,
-    add_input_arguments,
-    add_options,
-    as_options,
-    load_model,
-    print_answer,
-    verify_folder,
-)
+from dpc.commands import inputs
 from dpc.exits import OK, UsageError
 
 if TYPE_CHECKING:
@@ -29,8 +21,8 @@ PRIOR_DRAWS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    add_options(
+    inputs.add_input_arguments(parser)
+    inputs.add_options(
         parser,
         ("--method", METHODS, "how to draw (default nuts)", "nuts"),
         ("--draws N", int, "draws, of every chain (default 1000)", 1000),
@@ -41,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--plots DIR", str, "draw trace, ranks, pairs, forest, predictions and energy there"),
         ("--format", ("svg", "png"), "of the plots (default svg)"),
     )
-    add_options(
+    inputs.add_options(
         parser.add_argument_group("nuts"),
         ("--warmup N", int, "steps that adapt, before the draws (default 1000)"),
         ("--chains N", int, "runs from different starts, side by side (default 4)"),
@@ -52,17 +44,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--resume", None, "continue from what is in --checkpoint"),
     )
     svi = parser.add_argument_group("svi")
-    add_options(svi, ("--steps N", int, "steps of the optimiser (default 10000)"))
+    inputs.add_options(svi, ("--steps N", int, "steps of the optimiser (default 10000)"))
 
 
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
-    model = load_model(args.path, args.set)
-    known = Known(model, args)
+    model = inputs.load_model(args.path, args.set)
+    known = inputs.Known(model, args)
     if known.params:
         name = next(iter(known.params))
         raise UsageError(f"--set {name} would fix what is unknown: --set gives data and sizes here")
+    from dpc.show.progress import ChainProgress
+
     codes: list[int] = []
+
+    def show(summary: PosteriorSummary) -> None:
+        """Advice names keywords, which the shell spells as options."""
+        advice = [inputs.as_options(text, vars(args)) for text in summary["advice"]]
+        shown = type(summary)({**summary.to_dict(), "advice": advice})
+        codes.append(inputs.print_answer(shown, args))
+
     model.posterior(
         tuple(known.sources),
         args.method,
@@ -70,17 +71,11 @@ def run(args: argparse.Namespace) -> int:
         predictive=bool(args.out or args.plots) and not args.no_predictive,
         likelihood=bool(args.out),
         format=args.format or "svg",
-        progress=chain_progress() if args.method == "nuts" else None,
-        show=lambda summary: codes.append(print_answer(in_shell_words(summary, args), args)),
+        progress=ChainProgress() if args.method == "nuts" else None,
+        show=show,
         **{name: getattr(args, name) for name in OPTIONS},
     )
     return max(codes) if args.strict else OK
-
-
-def in_shell_words(summary: PosteriorSummary, args: argparse.Namespace) -> PosteriorSummary:
-    """Advice names keywords, which the shell spells as options."""
-    advice = [as_options(text, vars(args)) for text in summary["advice"]]
-    return type(summary)({**summary.to_dict(), "advice": advice})
 
 
 def verify_arguments(args: argparse.Namespace) -> None:
@@ -95,10 +90,4 @@ def verify_arguments(args: argparse.Namespace) -> None:
     if args.out and not args.out.endswith(".nc"):
         raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
     if args.out:
-        verify_folder(args.out)
-
-
-def chain_progress() -> Any:
-    from dpc.show.progress import ChainProgress
-
-    return ChainProgress()
+        inputs.verify_folder(args.out)

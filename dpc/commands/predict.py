@@ -23,7 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    verify_arguments(args)
+    if not args.data and not args.set:
+        raise UsageError("there are no --data to predict from")
+    if args.out and not args.out.endswith((".csv", ".json")):
+        raise UsageError(f"-o writes .csv or .json, not {args.out}")
     model = inputs.load_model(args.path, args.set)
     known = inputs.Known(model, args)
     for name in known.params:
@@ -38,10 +41,3 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         found.save(args.out)
     return OK if args.out and not args.json else inputs.print_answer(found, args)
-
-
-def verify_arguments(args: argparse.Namespace) -> None:
-    if not args.data and not args.set:
-        raise UsageError("there are no --data to predict from")
-    if args.out and not args.out.endswith((".csv", ".json")):
-        raise UsageError(f"-o writes .csv or .json, not {args.out}")

@@ -5,7 +5,7 @@ import sys
 
 from dpc.commands import inputs
 from dpc.exits import NOT_CONVERGED, OK, UsageError
-from dpc.finite.approximation import METHODS
+from dpc.finite.answers import METHODS
 
 # What is passed on to `Model.query` under the same name.
 OPTIONS = (
@@ -47,9 +47,8 @@ def run(args: argparse.Namespace) -> int:
     inputs.verify_picture(args.plot)
     model = inputs.open_model(args.path, inputs.read_annotations(args.set))
     if model.network is not None and (args.data or args.set):
-        raise UsageError(
-            f"{args.path} has all its numbers in it: --data and --set are for .dp models"
-        )
+        what = f"{args.path} has all its numbers in it"
+        raise UsageError(f"{what}: --data and --set are for .dp models")
     known = inputs.Known(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
     answers = model.query(

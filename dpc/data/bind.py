@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -10,20 +14,134 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.record import Record
 
+from . import kinds
 from .arrays import checked_array
-from .collect import collect_variables, declaration, fit_axes, given_nodes
-from .dims import GivenVariable, indexed_dim, resolve_dims
-from .errors import Report
-from .kinds import typed_values, typed_with_missing
-from .objects import as_raw
-from .raw import Array, Mask, Raw, RawVariable
+from .dims import (
+    GivenVariable,
+    collect_variables,
+    declaration,
+    fit_axes,
+    given_nodes,
+    indexed_dim,
+    resolve_dims,
+)
+from .errors import Report, problem
+from .raw import Array, Mask, Origin, Raw, RawVariable
+from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray
+
+
+def as_raw(source: object) -> Raw:
+    """What a source holds: a path, a mapping, a DataFrame, a Dataset, or what was read before."""
+    for accepts, read in SOURCES:
+        if accepts(source):
+            return read(source)
+    help = "give a path, a dict, a DataFrame or an xarray Dataset"
+    raise problem("", f"no data can be read from a {type(source).__name__}", help)
+
+
+def _is_loaded(library: str, *classes: str) -> Callable[[object], bool]:
+    """Is it an instance of these classes of a library?"""
+
+    def accepts(value: object) -> bool:
+        module = sys.modules.get(library)
+        kinds = tuple(getattr(module, name) for name in classes) if module is not None else ()
+        return isinstance(value, kinds)
+
+    return accepts
+
+
+def raw_from_mapping(entries: Any, where: str = "") -> Raw:
+    """A dictionary of values by name; `where` says in words where it was found."""
+    where = where or f"the {type(entries).__name__}"
+    for name in entries:
+        if not isinstance(name, str):
+            raise problem("", f"{name!r} is no name: names of data are text", place=where)
+    return kinds.raw_of(where, list(entries.items()), _variable)
+
+
+def _raw_from_pandas(frame: Any) -> Raw:
+    """Columns over rows; an index of text labels the rows, any other index is only a count."""
+    where = f"the {type(frame).__name__}"
+    if frame.index.nlevels > 1:
+        message = "the DataFrame has an index of several levels"
+        raise problem("", message, "use reset_index()", where)
+    columns = [(str(name), frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
+    return kinds.raw_of(where, columns, _variable_from_pandas, table=True)
+
+
+def _raw_from_arrow_stream(table: Any) -> Raw:
+    kind = type(table).__name__
+    try:
+        pyarrow = import_module("pyarrow")
+    except ImportError:
+        help = "pip install 'dpc[parquet]', or convert it to a dict or a pandas DataFrame"
+        raise problem("", f"a {kind} is read with pyarrow, which is missing", help) from None
+    return raw_from_arrow(pyarrow.table(table), f"the {kind}")
+
+
+# A row for each kind; a library is asked only if it is loaded already.
+SOURCES: tuple[tuple[Callable[[object], bool], Callable[[Any], Raw]], ...] = (
+    (lambda source: isinstance(source, Raw), lambda source: source),
+    (lambda source: isinstance(source, str | os.PathLike), read_data),
+    (_is_loaded("pandas", "DataFrame"), _raw_from_pandas),
+    (_is_loaded("xarray", "Dataset"), lambda source: raw_from_dataset(source, "the Dataset")),
+    (lambda source: isinstance(source, Mapping), raw_from_mapping),
+    (lambda source: hasattr(source, "__arrow_c_stream__"), _raw_from_arrow_stream),
+)
+
+
+def _variable(value: object, origin: Origin) -> RawVariable:
+    for accepts, read in VALUES:
+        if accepts(value):
+            return read(value, origin)
+    return kinds.variable_from_nested(value, origin)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays inside lists become lists."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value] if any(map(_has_shape, value)) else value
+    return np.asarray(value).tolist() if _has_shape(value) else value
+
+
+def _has_shape(item: object) -> bool:
+    return isinstance(item, list | tuple) or hasattr(item, "__array__")
+
+
+def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
+    pandas = import_module("pandas")
+    column = pandas.Series(column)
+    is_text = bool(len(column)) and all(isinstance(label, str) for label in column.index)
+    labels = (tuple(column.index) if is_text else (),)
+    if isinstance(column.dtype, pandas.CategoricalDtype):
+        levels = tuple(map(str, column.cat.categories))
+        codes = column.cat.codes.to_numpy()
+        texts = np.array([*levels, ""], dtype=object)[codes]
+        missing = codes < 0 if (codes < 0).any() else None
+        return RawVariable(texts, origin, missing, labels=labels, levels=levels)
+    array: Array = column.to_numpy()
+    if array.dtype.kind == "O":
+        array = array.copy()
+        array[column.isna().to_numpy()] = None
+    return kinds.variable_from_array(array, origin).replace(labels=labels)
+
+
+VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
+    (
+        lambda value: isinstance(value, list | tuple),
+        lambda value, origin: kinds.variable_from_nested(_plain(value), origin),
+    ),
+    (_is_loaded("pandas", "Series", "Categorical"), _variable_from_pandas),
+    (_is_loaded("xarray", "DataArray"), variable_from_dataarray),
+    (
+        lambda value: hasattr(value, "__array__"),
+        lambda value, origin: kinds.variable_from_array(np.asarray(value), origin),
+    ),
+)
 
 
 class BoundData(Record):
-    """Sizes of all dims, labels of those that have any, arrays of inputs and observed variables.
-
-    `missing` marks the entries that the data lack, of arrays that lack any.
-    """
+    """Sizes and labels of dims, and arrays; `missing` marks entries that the data lack."""
 
     sizes: dict[str, int]
     labels: dict[str, tuple[str, ...]]
@@ -42,15 +160,21 @@ def bind_data(
     partial: bool = False,
     missing: bool = False,
 ) -> BoundData:
-    """Arrays for the graph from files and Python objects, or a DataError with every problem.
-
-    With `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays
-    that are already as they should be are not copied.
+    """Arrays for the graph from files and Python objects, or a DataError with every problem. With
+    `partial`, observed variables may be absent; with `missing`, some of their entries. Arrays that
+    are already as they should be are not copied.
     """
     report = Report()
     sizes = sizes or {}
-    entries = collect_variables(graph, _read_sources(sources, report), report)
-    _verify_size_names(graph, sizes, report)
+    raws = []
+    for source in sources:
+        with report.collecting():
+            raws.append(as_raw(source))
+    report.verify_empty()
+    entries = collect_variables(graph, raws, report)
+    names = [dim.name for dim in graph.dims]
+    for name in (name for name in sizes if name not in names):
+        report.add(name, f"the model has no dim `{name}`", did_you_mean(name, names), "`sizes`")
     nodes = given_nodes(graph)
     settled = {name: _settle(node, entries, missing, report) for name, node in nodes.items()}
     given = {name: own for name, own in settled.items() if own is not None}
@@ -66,32 +190,13 @@ def bind_data(
             if array is not None:
                 arrays[name] = array
     report.verify_empty()
+    masks = {name: own.missing for name, own in given.items() if own.missing is not None}
     return BoundData(
         {name: found.size for name, found in dims.sizes.items()},
         {name: found.labels for name, found in dims.labels.items()},
         arrays,
-        {
-            n: own.missing
-            for n, own in given.items()
-            if own.missing is not None and own.missing.any()
-        },
+        {name: mask for name, mask in masks.items() if mask.any()},
     )
-
-
-def _read_sources(sources: tuple[object, ...], report: Report) -> list[Raw]:
-    found = []
-    for source in sources:
-        with report.collecting():
-            found.append(as_raw(source))
-    report.verify_empty()
-    return found
-
-
-def _verify_size_names(graph: Graph, sizes: Mapping[str, int], report: Report) -> None:
-    dims = [dim.name for dim in graph.dims]
-    for name in sizes:
-        if name not in dims:
-            report.add(name, f"the model has no dim `{name}`", did_you_mean(name, dims), "`sizes`")
 
 
 def _settle(
@@ -104,10 +209,10 @@ def _settle(
     with report.collecting():
         variable = fit_axes(entries[node.name], node)
         if missing and node.observed:
-            return GivenVariable(node, variable, *typed_with_missing(variable, node.type.domain))
-        return GivenVariable(
-            node, variable, typed_values(variable, node.type.domain, node.observed)
-        )
+            found = kinds.typed_with_missing(variable, node.type.domain)
+            return GivenVariable(node, variable, *found)
+        values = kinds.typed_values(variable, node.type.domain, node.observed)
+        return GivenVariable(node, variable, values)
     return GivenVariable(node, variable, None) if variable else None
 
 

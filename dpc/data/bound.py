@@ -17,10 +17,7 @@ class DataLayout(NamedTuple):
 
 @jax.tree_util.register_pytree_node_class
 class Data(Mapping[str, Any]):
-    """Arrays by name, and beside them the sizes and labels of dims, which are never traced.
-
-    A dim's name gives its size, so that programs can ask for either.
-    """
+    """Arrays by name, and sizes and labels of dims, never traced; a dim's name gives its size."""
 
     def __init__(
         self,

@@ -4,19 +4,155 @@ The first to speak decides, in the order: model, `sizes`, an entry with the dim'
 arrays, positions. Whoever disagrees is a problem that names both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Dim, IndexOf
 from dpc.dsl.limits import MAX_DIM
 from dpc.dsl.record import Record
 
-from .collect import declaration
 from .errors import Report, counted, did_you_mean_label, quoted
-from .raw import Array, Mask, RawVariable, repeated
+from .raw import Array, Mask, Raw, RawVariable, SpreadOrigin, repeated, show_sizes
+
+
+def given_nodes(graph: Graph) -> dict[str, Node]:
+    """What the data give: inputs and observed variables, by name."""
+    return {node.name: node for node in graph.nodes if node.kind is Kind.INPUT or node.observed}
+
+
+def collect_variables(
+    graph: Graph, sources: Iterable[Raw], report: Report
+) -> dict[str, RawVariable]:
+    """Entries for variables and for dims, by name."""
+    found: dict[str, RawVariable] = {}
+    known = [*given_nodes(graph), *(dim.name for dim in graph.dims)]
+    sources = list(sources)
+    for source in sources:
+        for name, variable in _entries(source, graph, report).items():
+            if name not in known:
+                sized = _sized_dim(variable, graph, sources)
+                _report_unknown(variable, known, graph, sized, report)
+            elif name in found:
+                places = f"{found[name].origin.whole()} and {variable.origin.whole()}"
+                report.add(name, f"`{name}` is given twice", "leave out one of them", places)
+            else:
+                found[name] = variable
+    return found
+
+
+def _sized_dim(variable: RawVariable, graph: Graph, sources: Iterable[Raw]) -> str:
+    """The dim that a count may be for, as `J` of a Stan file: some array has so many members."""
+    if variable.shape or variable.values.dtype.kind not in "iu":
+        return ""
+    for name, node in given_nodes(graph).items():
+        for array in (source.variables[name] for source in sources if name in source.variables):
+            for axis, size in zip(node.type.shape, array.shape, strict=False):
+                if isinstance(axis, Dim) and size == int(variable.values):
+                    return axis.name
+    return ""
+
+
+def _report_unknown(
+    variable: RawVariable, known: list[str], graph: Graph, sized: str, report: Report
+) -> None:
+    name = variable.name
+    message = f"the model has no data called `{name}`"
+    if name in graph.by_name:
+        message = f"`{name}` is a {graph[name].kind.value} of the model, and takes no data"
+        help = "only `data` and `observed` variables do"
+    elif sized:
+        members = f"the {int(variable.values)} members of `{sized}`"
+        help = f"if it counts {members}, call it `{sized}`, or leave it out: arrays tell sizes"
+    else:
+        help = did_you_mean(name, known) or "leave it out, or declare it in the model"
+    report.add(name, message, help, variable.origin.whole())
+
+
+def _entries(source: Raw, graph: Graph, report: Report) -> dict[str, RawVariable]:
+    """In a table, columns `x.a`, `x.b` are one variable `x` with two axes."""
+    if not source.table:
+        return source.variables
+    nodes = given_nodes(graph)
+    wide = [node.name for node in nodes.values() if len(node.type.shape) == 2]
+    found: dict[str, RawVariable] = {}
+    spread: dict[str, dict[str, RawVariable]] = {}
+    for name, column in source.variables.items():
+        owner = max((own for own in wide if name.startswith(f"{own}.")), key=len, default=None)
+        if name in nodes or owner is None:
+            found[name] = column
+        else:
+            spread.setdefault(owner, {})[name.removeprefix(f"{owner}.")] = column
+    for owner, columns in spread.items():
+        with report.collecting():
+            found[owner] = _join(nodes[owner], columns)
+    return found
+
+
+def _join(node: Node, columns: dict[str, RawVariable]) -> RawVariable:
+    """Columns in the order of their numbers, or as written with their suffixes for labels."""
+    counting = [str(k) for k in range(len(columns))]
+    is_counted = set(columns) == set(counting)
+    if is_counted:
+        columns = {suffix: columns[suffix] for suffix in counting}
+    parts = tuple(columns.values())
+    origin = SpreadOrigin(parts[0].origin.where, node.name, tuple(part.origin for part in parts))
+    joined = RawVariable(np.zeros(0), origin)
+    axis = node.type.shape[1]
+    if not is_counted and isinstance(axis, Dim) and axis.size is not None and not axis.labels:
+        # A dim whose size the model fixes without labels is counted from 0.
+        name, last = joined.name, axis.size - 1
+        spread = ", ".join(f"`{name}.{suffix}`" for suffix in list(columns)[:5])
+        help = f"`{axis}` has {axis.size} members: call the columns `{name}.0` to `{name}.{last}`"
+        raise joined.refuse(f"is spread over {spread}", help=help)
+    kinds = {part.values.dtype.kind for part in parts}
+    if len(kinds - {"i", "u", "f"}) + bool(kinds & {"i", "u", "f"}) > 1:
+        raise joined.refuse("has columns of different kinds")
+    missing = None
+    if any(part.missing is not None for part in parts):
+        none = np.zeros(parts[0].shape, dtype=bool)
+        masks = [none if part.missing is None else part.missing for part in parts]
+        missing = np.stack(masks, axis=1)
+    row_labels = parts[0].labels[0] if parts[0].labels else ()
+    return joined.replace(
+        values=np.stack([part.values for part in parts], axis=1),
+        missing=missing,
+        labels=() if is_counted else (row_labels, tuple(columns)),
+        levels=parts[0].levels if len({part.levels for part in parts}) == 1 else (),
+        written=parts[0].written,
+    )
+
+
+def fit_axes(variable: RawVariable, node: Node) -> RawVariable:
+    """With the declared number of axes, in the declared order where the axes have names."""
+    shape, declared = node.type.shape, [str(axis) for axis in node.type.shape]
+    if len(variable.shape) != len(shape):
+        message = f"has shape {show_sizes(variable.shape)}, but is declared `{declaration(node)}`"
+        help = "" if shape else "it is a single value"
+        if variable.written and len(shape) == 2 and not isinstance(variable.origin, SpreadOrigin):
+            help = f"in a table it is spread over columns: `{node.name}.a`, `{node.name}.b`, ..."
+        raise variable.refuse(message, help=help)
+    if set(variable.axes) == set(declared) and len(set(declared)) == len(declared):
+        order = [variable.axes.index(name) for name in declared]
+        return variable.replace(
+            values=variable.values.transpose(order),
+            missing=None if variable.missing is None else variable.missing.transpose(order),
+            axes=tuple(variable.axes[k] for k in order),
+            labels=tuple(variable.labels[k] for k in order) if variable.labels else (),
+        )
+    for k, name in enumerate(variable.axes):
+        if name in declared and declared[k] != name:
+            axes = ", ".join(variable.axes)
+            message = f"has the axes [{axes}], but is declared `{declaration(node)}`"
+            raise variable.refuse(message, help="give its axes the names of the dims")
+    return variable
+
+
+def declaration(node: Node) -> str:
+    return f"{node.name}[{', '.join(map(str, node.type.shape))}]" if node.type.shape else node.name
 
 
 class GivenVariable(Record):
@@ -81,7 +217,11 @@ def resolve_dims(
         size = claims.size(sizes, labels)
         if size:
             resolved.sizes[dim.name] = size
-            claims.verify_least(size, graph.least_sizes.get(dim.name, 0))
+            least = graph.least_sizes.get(dim.name, 0)
+            if size.size < least:
+                members = counted(size.size, "member")
+                message = f"`{dim}` has {members}, but the model needs at least {least}"
+                report.add(dim.name, message, f"its size comes from {size.why}")
         elif dim.name not in excused and len(report.problems) == before:
             help = f"give an array over it, or its size as an entry called `{dim}`"
             report.add(dim.name, f"nothing says how many members `{dim}` has", help)
@@ -92,22 +232,10 @@ class _Claims:
     """What is said about one dim; `entry` is that with its name, `indices` hold its members."""
 
     def __init__(
-        self,
-        dim: Dim,
-        given: dict[str, GivenVariable],
-        entry: RawVariable | None,
-        report: Report,
+        self, dim: Dim, given: dict[str, GivenVariable], entry: RawVariable | None, report: Report
     ):
         self.dim, self.given, self.entry, self.report = dim, given, entry, report
         self.indices = {n: own for n, own in given.items() if indexed_dim(own.node) == dim.name}
-
-    def verify_least(self, size: DimSize, least: int) -> None:
-        if size.size < least:
-            members = counted(size.size, "member")
-            message = f"`{self.dim}` has {members}, but the model needs at least {least}"
-            self.report.add(self.dim.name, message, f"its size comes from {size.why}")
-
-    # ---- labels
 
     def labels(self) -> DimLabels | None:
         claims = list(self._label_claims())
@@ -124,23 +252,19 @@ class _Claims:
     def _label_claims(self) -> Iterator[DimLabels]:
         if self.dim.labels:
             yield DimLabels(self.dim.labels, "the model")
-        if self.entry is not None and self.entry.shape:
-            yield from self._labels_of_entry(self.entry)
+        entry = self.entry
+        if entry is not None and entry.shape:
+            # A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count.
+            values, is_whole = entry.values.tolist(), entry.missing is None
+            is_list = entry.values.ndim == 1 and entry.values.dtype.kind in "iuO" and is_whole
+            if not is_list or "" in values:
+                self._refuse_entry(entry)
+            elif (labels := tuple(map(str, values))) != tuple(map(str, range(len(values)))):
+                yield DimLabels(labels, f"`{self.dim}` in {entry.origin.whole()}")
         for own in self.given.values():
             for k in own.axes_of(self.dim):
                 if own.variable.labels and own.variable.labels[k]:
                     yield DimLabels(own.variable.labels[k], own.where)
-
-    def _labels_of_entry(self, entry: RawVariable) -> Iterator[DimLabels]:
-        """A list with the dim's name holds its labels; 0, 1, 2, ... are no labels but a count."""
-        values = entry.values
-        is_list = values.ndim == 1 and values.dtype.kind in "iuO" and entry.missing is None
-        if not is_list or "" in values.tolist():
-            self._refuse_entry(entry)
-            return
-        labels = tuple(map(str, values.tolist()))
-        if labels != tuple(map(str, range(len(labels)))):
-            yield DimLabels(labels, f"`{self.dim}` in {entry.origin.whole()}")
 
     def _refuse_entry(self, entry: RawVariable) -> None:
         message = f"`{self.dim}` is a dim: its entry is its size or the list of its labels"
@@ -196,8 +320,6 @@ class _Claims:
         labels = sorted({label for values in texts.values() for label in values.flat})
         return DimLabels(tuple(labels), f"the labels of {_names(texts)}")
 
-    # ---- sizes
-
     def size(self, sizes: Mapping[str, int], labels: DimLabels | None) -> DimSize | None:
         claims = list(self._size_claims(sizes, labels))
         for claim in claims[1:]:
@@ -224,19 +346,16 @@ class _Claims:
                 message = f"the size of `{dim}` is {size!r}, which is no count of members"
                 self.report.add(dim.name, message, place="`sizes`")
         if self.entry is not None:
-            yield from self._size_of_entry(self.entry)
+            shape, value = self.entry.shape, self.entry.values
+            why = f"`{dim}` in {self.entry.origin.whole()}"
+            if len(shape) == 1:
+                yield DimSize(shape[0], why)
+            elif shape == () and value.dtype.kind in "iu" and 0 <= int(value) <= MAX_DIM:
+                yield DimSize(int(value), why)
+            elif shape == ():
+                self._refuse_entry(self.entry)
         if labels and not (dim.labels and labels.labels == dim.labels):
             yield DimSize(len(labels.labels), labels.why)
-
-    def _size_of_entry(self, entry: RawVariable) -> Iterator[DimSize]:
-        why = f"`{self.dim}` in {entry.origin.whole()}"
-        is_whole = entry.values.dtype.kind in "iu"
-        if len(entry.shape) == 1:
-            yield DimSize(entry.shape[0], why)
-        elif entry.shape == () and is_whole and 0 <= int(entry.values) <= MAX_DIM:
-            yield DimSize(int(entry.values), why)
-        elif entry.shape == ():
-            self._refuse_entry(entry)
 
     def _from_positions(self) -> DimSize | None:
         """Positions alone tell a size only if they are 0 to n-1 without a gap."""

@@ -55,12 +55,10 @@ class SpreadOrigin(Origin):
 
 
 class RawVariable(Record):
-    """An array as it was given.
-
-    `values` are of kind b, i, u or f, or objects that are text. `missing` marks entries without a
-    value. `axes` and `labels` say what each axis is, where that is known. `levels` are the labels
-    that text may take, in their order. `written`: cells of a text file, which mean what the
-    declared type says.
+    """An array as it was given. `values` are of kind b, i, u or f, or objects that are text.
+    `missing` marks entries without a value. `axes` and `labels` say what each axis is, where that
+    is known. `levels` are the labels that text may take, in their order. `written`: cells of a text
+    file, which mean what the declared type says.
     """
 
     values: Array

@@ -1,23 +1,139 @@
 """Reading data files: one row for each format. Sizes are checked before anything is unpacked."""
 
+import csv
+import gzip
+import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from dpc.dsl.record import Record
 
-from .errors import DataError, problem
-from .items import raw_of, variable_from_array, variable_from_items, variable_from_nested
-from .raw import Origin, Raw, RawVariable, verify_size
-from .read_text import read_csv, read_text, read_tsv
+from . import raw
+from .errors import DataError, counted, problem, quoted
+from .kinds import raw_of, variable_from_array, variable_from_items, variable_from_nested
+from .raw import ColumnOrigin, Origin, Raw, RawVariable, repeated, verify_size
+
+Row = list[str]
+TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
+
+
+def read_table(path: Path, separator: str) -> Raw:
+    """A header and rows of cells as long as it, which stay text until a type is known."""
+    where = path.name
+    # The rows, and the line that each starts on; empty lines at the end are no rows.
+    text = read_text(path)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise _malformed(error, reader, where) from None
+    lines: Sequence[int] = range(1, len(rows) + 1)
+    if reader.line_num != len(rows):  # a quoted cell may hold line breaks
+        again = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        lines = [line for line, _ in _with_lines(again)]
+    while rows and not rows[-1]:
+        rows.pop()
+    _verify_header(rows[0] if rows else [], where)
+    return _table(rows[0], rows[1:], lines[1 : len(rows)], where)
+
+
+def _table(header: Row, body: list[Row], lines: Sequence[int], where: str) -> Raw:
+    width = len(header)
+    if not set(map(len, body)) <= {width}:
+        k = next(k for k, row in enumerate(body) if len(row) != width)
+        found = f"has {counted(len(body[k]), 'cell')}" if body[k] else "is empty"
+        message = f"a row of {where} {found}, but the header has {counted(width, 'column')}"
+        raise problem("", message, place=f"{where}, line {lines[k]}")
+    columns = zip(*body, strict=True) if body else [()] * width
+    variables = {}
+    for k, (name, cells) in enumerate(zip(header, columns, strict=True), start=1):
+        values = np.fromiter(cells, dtype=object, count=len(body))
+        origin = ColumnOrigin(where, name, k, lines)
+        variables[name] = RawVariable(values, origin, written=True)
+    return Raw(where, variables, table=True)
+
+
+def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
+    """The table `count` rows at a time, for files of any size; each part is a table."""
+    where = path.name
+    is_packed = where.lower().endswith(".gz")
+    try:
+        with gzip.open(path, "rt", **TEXT) if is_packed else path.open(**TEXT) as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            _verify_header(header, where)
+            while part := list(islice(_with_lines(reader), count)):
+                while part and not part[-1][1]:
+                    part.pop()
+                if part:
+                    lines, rows = zip(*part, strict=True)
+                    yield _table(header, list(rows), lines, where)
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise problem("", f"cannot read {where}: {reason}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        message = f"{where} is not UTF-8 text: {error.reason}"
+        raise problem("", message, "save it as UTF-8", where) from None
+    except csv.Error as error:
+        raise _malformed(error, reader, where) from None
+
+
+def _malformed(error: csv.Error, reader: Any, where: str) -> DataError:
+    return problem("", f"{where} is malformed: {error}", place=f"{where}, line {reader.line_num}")
+
+
+def _with_lines(reader: Any) -> Iterator[tuple[int, Row]]:
+    """Each row, and the line that it starts on."""
+    start = reader.line_num + 1
+    for row in reader:
+        yield start, row
+        start = reader.line_num + 1
+
+
+def read_text(path: Path) -> str:
+    """The file as UTF-8, unpacked if its name ends in .gz."""
+    if path.name.lower().endswith(".gz"):
+        with gzip.open(path) as file:
+            content = file.read(raw.MAX_BYTES + 1)
+        verify_size(len(content), path.name)
+    else:
+        verify_size(path.stat().st_size, path.name)
+        content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"{path.name} is not UTF-8 text: it has the byte {content[error.start]:#04x}"
+        raise problem("", message, "save it as UTF-8", f"{path.name}, line {line}") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        message = f"{path.name} is not text: it has a zero byte"
+        raise problem("", message, place=f"{path.name}, line {line}")
+    return text
+
+
+def _verify_header(header: Row, where: str) -> None:
+    if not header:
+        help = "the first line holds the names of the columns"
+        raise problem("", f"{where} is empty", help, where)
+    twice = repeated(header)
+    if twice is not None:
+        raise problem(twice, f"the column {quoted(twice)} comes twice", place=f"{where}, line 1")
+    if "" in header:
+        help = "row numbers are left out by index=False in pandas, row.names=FALSE in R"
+        raise problem("", f"column {header.index('') + 1} has no name", help, f"{where}, line 1")
+
 
 # Of an InferenceData file, the groups that hold data.
 DATA_GROUPS = ("observed_data", "constant_data")
@@ -29,9 +145,13 @@ LARGEST_ENTRY = 8
 def read_data(path: str | os.PathLike[str]) -> Raw:
     """What a file holds, read by its ending; a file that cannot be read is a DataError."""
     file = Path(path)
-    row = _format_of(file)
+    rows = [row for row in FORMATS if file.name.lower().endswith(row.endings)]
+    if not rows:
+        endings = ", ".join(ending for row in FORMATS for ending in row.endings)
+        message = f"{file.name} has no ending that is known"
+        raise problem("", message, f"data are read from {endings}", str(file))
     try:
-        return row.read(file)
+        return rows[0].read(file)
     except DataError:
         raise
     except OSError as error:
@@ -39,16 +159,22 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
         raise problem("", message, place=str(file)) from error
     except Exception as error:  # libraries raise anything on a damaged file
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        message = f"{file.name} is not a {row.title} file: {reason}"
+        message = f"{file.name} is not a {rows[0].title} file: {reason}"
         raise problem("", message, place=str(file)) from error
 
 
-# ---- JSON in Stan's layout: one object, whose values are scalars and nested lists
-
-
 def read_json(path: Path) -> Raw:
+    """Stan's layout: one object, whose values are scalars and nested lists."""
     where = path.name
-    entries = _parse_json(read_text(path), where)
+    try:
+        entries = json.loads(read_text(path), object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}, column {error.colno}"
+        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
+    except RecursionError:
+        raise problem("", f"{where} is nested too deeply", place=where) from None
+    except ValueError:
+        raise problem("", f"{where} has a number with too many digits", place=where) from None
     if not isinstance(entries, _Object):
         help = 'as in {"N": 3, "y": [1.5, 2, 4]}'
         raise problem("", f"{where} holds no object of names and values", help, where)
@@ -62,22 +188,8 @@ class _Object:
         self.pairs = pairs
 
 
-def _parse_json(text: str, where: str) -> object:
-    try:
-        return json.loads(text, object_pairs_hook=_Object)
-    except json.JSONDecodeError as error:
-        place = f"{where}, line {error.lineno}, column {error.colno}"
-        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
-    except RecursionError:
-        raise problem("", f"{where} is nested too deeply", place=where) from None
-    except ValueError:
-        raise problem("", f"{where} has a number with too many digits", place=where) from None
-
-
-# ---- NPZ: named arrays in a zip file; no object is ever unpickled
-
-
 def read_npz(path: Path) -> Raw:
+    """Named arrays in a zip file; no object is ever unpickled."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         verify_size(sum(member.file_size for member in members), path.name)
@@ -88,7 +200,13 @@ def read_npz(path: Path) -> Raw:
 def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> RawVariable:
     where, place = origin.where, f"{origin.where}, {member.filename}"
     with archive.open(member) as file:
-        shape, dtype = _read_npy_header(file, place)
+        version = npy.read_magic(file)
+        if version not in NPY_HEADERS:
+            raise problem("", f"an array is in version {version} of its format", place=place)
+        shape, _, dtype = NPY_HEADERS[version](file)
+        if dtype.hasobject:
+            help = "save numbers, or text of dtype `U`; pickled objects are never read"
+            raise problem("", "an array holds Python objects", help, place)
         promised, held = prod(shape) * dtype.itemsize, member.file_size - file.tell()
         verify_size(promised, where)
         if promised != held:
@@ -98,21 +216,8 @@ def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Ori
         return variable_from_array(npy.read_array(file, allow_pickle=False), origin)
 
 
-def _read_npy_header(file: IO[bytes], place: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    version = npy.read_magic(file)
-    if version not in NPY_HEADERS:
-        raise problem("", f"an array is in version {version} of its format", place=place)
-    shape, _, dtype = NPY_HEADERS[version](file)
-    if dtype.hasobject:
-        help = "save numbers, or text of dtype `U`; pickled objects are never read"
-        raise problem("", "an array holds Python objects", help, place)
-    return shape, dtype
-
-
-# ---- netCDF and xarray: variables with named axes and their labels
-
-
 def read_netcdf(path: Path) -> Raw:
+    """Variables with named axes and their labels."""
     variables: dict[str, RawVariable] = {}
     for dataset in _datasets(path):
         with dataset:
@@ -133,12 +238,7 @@ def _datasets(path: Path) -> Iterator[Any]:
         verify_size(path.stat().st_size, path.name)
         yield xarray.open_dataset(path, engine="scipy")
         return
-    for group in _groups(path):
-        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
-
-
-def _groups(path: Path) -> list[str]:
-    """Sizes are read off here: xarray would load coordinates before it can be asked."""
+    # Sizes are read off here: xarray would load coordinates before it can be asked.
     h5py = import_module("h5py")
     with h5py.File(path) as content:
         groups = [name for name, item in content.items() if isinstance(item, h5py.Group)]
@@ -149,7 +249,8 @@ def _groups(path: Path) -> list[str]:
     if not used:
         message = f"{path.name} has groups, but neither {' nor '.join(DATA_GROUPS)}"
         raise problem("", message, f"its groups are {', '.join(sorted(groups))}", path.name)
-    return used
+    for group in used:
+        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
 
 
 def raw_from_dataset(dataset: Any, where: str) -> Raw:
@@ -170,9 +271,6 @@ def _labels(coordinate: Any) -> tuple[str, ...]:
     if coordinate.dtype.kind in "iu" and np.array_equal(coordinate, np.arange(len(coordinate))):
         return ()
     return tuple(map(str, coordinate.tolist() if coordinate.dtype.kind != "M" else coordinate))
-
-
-# ---- Parquet and whatever offers itself as Arrow
 
 
 def read_parquet(path: Path) -> Raw:
@@ -214,9 +312,6 @@ def _arrow_variable(column: Any, origin: Origin) -> RawVariable:
     raise RawVariable(np.zeros(0), origin).refuse(message)
 
 
-# ---- formats
-
-
 class FileFormat(Record):
     title: str
     endings: tuple[str, ...]
@@ -224,19 +319,10 @@ class FileFormat(Record):
 
 
 FORMATS = (
-    FileFormat("CSV", (".csv", ".csv.gz"), read_csv),
-    FileFormat("TSV", (".tsv", ".tsv.gz"), read_tsv),
+    FileFormat("CSV", (".csv", ".csv.gz"), partial(read_table, separator=",")),
+    FileFormat("TSV", (".tsv", ".tsv.gz"), partial(read_table, separator="\t")),
     FileFormat("JSON", (".json",), read_json),
     FileFormat("NPZ", (".npz",), read_npz),
     FileFormat("netCDF", (".nc",), read_netcdf),
     FileFormat("Parquet", (".parquet",), read_parquet),
 )
-
-
-def _format_of(file: Path) -> FileFormat:
-    for row in FORMATS:
-        if file.name.lower().endswith(row.endings):
-            return row
-    endings = ", ".join(ending for row in FORMATS for ending in row.endings)
-    message = f"{file.name} has no ending that is known"
-    raise problem("", message, f"data are read from {endings}", str(file))

@@ -1,27 +1,115 @@
 """Answers about finite variables: labelled, as data and as tables."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.record import Record
+from dpc.inference import queries as q
+from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
+from dpc.inference.engines.approximate.layout import plan_if_it_fits
+from dpc.inference.factors.factor_graph import FactorGraph
+from dpc.inference.planning.plan import default_memory_limit
+from dpc.inference.queries import infer_cases
 
-from ..show.answer import Answer
-from ..show.table import AnswerTable
-from .approximation import Finding
+from ..exits import UsageError
+from ..show.answer import Answer, AnswerTable
 from .discrete import Discrete
+
+ANSWERED_BY = {name: tuple(row.methods) for name, row in QUESTIONS.items()}
+"""The approximate methods of each question, besides `auto` and `exact`, which answer all."""
+
+ERRORS = {
+    "marginals": "errors",
+    "log_partition": "log_partition_error",
+    "joint": "joint_errors",
+    "moments": "mean_error",
+}
+METHODS = ("auto", "exact", "bp", "bp_residual", "mean_field", "gibbs", "perturb", "cut")
+
+
+class How(Record):
+    """How a question is to be answered: by which method, in how much memory, from which seed."""
+
+    method: str
+    memory: int | None
+    seed: int
+
+
+class Finding(Record):
+    """An answer, and what is to be said when it is not exact; `errors` are standard errors."""
+
+    value: Any
+    method: str = "exact"
+    report: str = ""
+    converged: bool = True
+    errors: Any = None
+
+
+def find(
+    question: str, graph: FactorGraph, given: dict[str, Any], how: How, *asked: Any
+) -> Finding:
+    """The answer to one question, exact or not, by the one choice that inference has."""
+    verify_method(question, how.method)
+    answer = infer_auto(
+        question, graph, given, *asked, method=how.method, memory=how.memory, seed=how.seed
+    )
+    value, errors = getattr(answer, question), getattr(answer, ERRORS.get(question, ""), None)
+    if question == "marginals" and answer.method != "exact":
+        names = list(graph.sizes) if not asked or asked[0] is None else asked[0]
+        errors = errors and {name: errors.get(name, 0 * value[name]) for name in names}
+        value = {name: value[name] for name in names}
+    report = "" if answer.is_exact else str(answer)
+    return Finding(value, answer.method, report, answer.converged, errors)
+
+
+def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], how: How) -> Finding:
+    """Exact where lists of k scores fit, else by a beam."""
+    verify_method("kbest", how.method)
+    limit = default_memory_limit() if how.memory is None else how.memory
+    make_plan = partial(q.plan_marginals, graph, given)
+    exact = how.method == "exact"
+    plan = make_plan() if exact else plan_if_it_fits(graph, given, make_plan, limit // k)[0]
+    if plan:
+        return Finding(q.infer_kbest(graph, k, given, plan=plan, memory=how.memory))
+    from dpc.inference.engines.approximate.beam import infer_kbest_by_beam
+
+    beam = infer_kbest_by_beam(graph, k, given)
+    return Finding(list(beam.configurations), "beam", "" if beam.is_proven else str(beam))
+
+
+TOLD = {
+    "log_partition": "the log-partition",
+    "mode": "a mode",
+    "marginal_mode": "the mode of some variables with the others summed out",
+    "kbest": "the k best",
+    "entropy": "the entropy",
+    "kl": "divergences",
+    "joint": "joint distributions",
+    "moments": "probabilities and means of expressions",
+    "cases": "answers to files of cases",
+}
+
+
+def verify_method(question: str, method: str) -> None:
+    """Raises for a method that does not answer the question, with those that do."""
+    known = ("auto", "exact", *ANSWERED_BY.get(question, ()))
+    if method not in known:
+        use = f"{', '.join(known[:-1])} or {known[-1]}"
+        what = f"`method={method}` does not give {TOLD.get(question, question)}"
+        raise UsageError(f"{what}: use {use}")
+
 
 PROBABILITY = {"probability": ".6f", "standard error": ".2g"}
 
 
 class FiniteAnswer(Record):
-    """The answer to one question: `content` for a program, `table` for a person.
-
-    `found` says how; `errors` are standard errors in the shape of the content.
-    """
+    """The answer to one question: `content` for programs, `table` for people; `found` says how."""
 
     question: str
     content: Any
@@ -32,7 +120,6 @@ class FiniteAnswer(Record):
 
 class Answers(Answer, Mapping[str, Any]):
     """The answers to all that was asked at once, by the name of the question.
-
     `answers["marginals"]["rain"]["yes"]` is a probability. `methods` say how each was found,
     `errors` are standard errors of those that are estimates.
     """
@@ -82,9 +169,6 @@ def _add(found: dict[str, Any], question: str, content: Any) -> None:
         found[question] = [*found[question], content]
     else:
         found[question] = [found[question], content]
-
-
-# ---- the kinds of answers
 
 
 def number_answer(question: str, name: str, found: Finding) -> FiniteAnswer:
@@ -174,3 +258,112 @@ def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnsw
     ]
     content = [dict(zip(states, row, strict=True)) for row in rows]
     return FiniteAnswer("samples", content, AnswerTable(tuple(states), rows), found)
+
+
+class WrongEvidence(ValueError):
+    """Evidence on a variable that is not there, or with a value that it cannot have."""
+
+
+def check_given(discrete: Discrete, given: Mapping[str, Any]) -> dict[str, Any]:
+    """States, sets of states and likelihood vectors by variable. A value is a label or a position,
+    a set of them, or a sequence of likelihoods, one for each state. For a variable with indices,
+    `z`, a sequence gives all its elements and `z[3]` one of them; None leaves an element open.
+    """
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in discrete.states:
+            found[name] = _value(name, discrete.states[name], value)
+        else:
+            own = [element for element in discrete.states if element.startswith(f"{name}[")]
+            if not own:
+                known = [*discrete.states, *{e.partition("[")[0] for e in discrete.states}]
+                hint = did_you_mean(name, known)
+                raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
+            items = np.asarray(value, dtype=object).reshape(-1).tolist()
+            if len(items) != len(own):
+                raise WrongEvidence(f"`{name}` has {len(own)} elements, the evidence {len(items)}")
+            for element, item in zip(own, items, strict=True):
+                if item is not None:
+                    found[element] = _value(element, discrete.states[element], item)
+    return found
+
+
+def _value(name: str, states: tuple[str, ...], value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return {state_of(name, states, item) for item in value}
+    if np.ndim(value) == 1:
+        likelihood = np.asarray(value, float)
+        if len(likelihood) != len(states):
+            raise WrongEvidence(
+                f"`{name}` has {len(states)} states, the likelihood {len(likelihood)} entries"
+            )
+        return likelihood
+    return state_of(name, states, value)
+
+
+def state_of(name: str, states: Sequence[str], value: Any) -> int:
+    """The position of a label, or of a number or truth value."""
+    text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
+    if text in states:
+        return list(states).index(text)
+    if text.isdigit() and int(text) < len(states) and not states[0].isdigit():
+        return int(text)
+    hint = did_you_mean(text, states)
+    shown = ", ".join(states[:12]) + (", ..." if len(states) > 12 else "")
+    raise WrongEvidence(f"`{name}` is one of {shown}, not `{text}`{hint and f'; {hint}'}")
+
+
+def answer_cases(
+    discrete: Discrete, path: str, names: list[str], memory: int | None
+) -> FiniteAnswer:
+    """The log-probability of every case, and marginals of `names`, or of all that none observes."""
+    observed = case_columns(discrete, read_cases(path))
+    names = names or [name for name in discrete.states if name not in observed]
+    answers = infer_cases(discrete.factors, observed, names, memory=memory)
+    marginals = {name: answers.marginals[name] for name in names}
+    states = [f"{name}={state}" for name in names for state in discrete.states[name]]
+    rows = []
+    for k, log_p in enumerate(answers.log_evidence.tolist()):
+        cells = [p for name in names for p in marginals[name][k].tolist()]
+        rows.append((k + 1, log_p, *cells))
+    head = ("case", "log p", *states)
+    content = {
+        "log_evidence": answers.log_evidence.tolist(),
+        "marginals": {name: table.tolist() for name, table in marginals.items()},
+    }
+    return FiniteAnswer("cases", content, AnswerTable(head, rows, dict.fromkeys(head, ".6f")))
+
+
+def read_cases(path: str) -> list[dict[str, str]]:
+    """A CSV file whose columns are variables: a case a row, empty cells are not observed."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text") from None
+    if not rows:
+        raise UsageError(f"{path} has no cases below its header")
+    for number, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise UsageError(f"{path}:{number}: this line has not as many cells as the header")
+    return [{name: cell.strip() for name, cell in row.items() if cell.strip()} for row in rows]
+
+
+def case_columns(discrete: Discrete, rows: list[dict[str, str]]) -> dict[Any, NDArray[np.intp]]:
+    """The states of every variable that some case observes, -1 where one does not."""
+    found: dict[Any, NDArray[np.intp]] = {}
+    for number, row in enumerate(rows):
+        for name, cell in row.items():
+            if name not in discrete.states:
+                hint = did_you_mean(name, discrete.states)
+                raise WrongEvidence(f"the column `{name}` is no variable{hint and f'; {hint}'}")
+            column = found.setdefault(name, np.full(len(rows), -1, np.intp))
+            try:
+                column[number] = state_of(name, discrete.states[name], cell)
+            except WrongEvidence as error:
+                raise WrongEvidence(f"case {number + 1}: {error}") from None
+    if not found:
+        raise WrongEvidence("no case observes anything")
+    return found

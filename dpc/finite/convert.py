@@ -46,10 +46,8 @@ def learned_network(model: Model, fit: Any, path: str) -> Network:
     graph = tables_as_parameters(model.graph)
     learned = {node.name for node in graph.of_kind(Kind.PARAMETER)}
     if fit.params.keys() != learned or graph is model.graph:
-        raise UsageError(
-            f"{path} would be a network with learned tables, and tables are not all that was "
-            "learned here"
-        )
+        what = f"{path} would be a network with learned tables"
+        raise UsageError(f"{what}, and tables are not all that was learned here")
     own = type(model)(graph, externs=model.externs)
     return network_of(tabulate(own, params=fit.params).discrete, model.graph.source)
 
@@ -76,7 +74,14 @@ def write_network(network: Network, path: str) -> Saved:
 
 def _contents(network: Network, path: str) -> dict[str, bytes]:
     if path.endswith(".dp"):
-        return _as_program(network, path)
+        # Tables too large for a text go to an array file beside it.
+        text, arrays = program_of(network)
+        files = {path: text.encode()}
+        if arrays:
+            buffer = BytesIO()
+            np.savez_compressed(buffer, allow_pickle=False, **arrays)
+            files[str(Path(path).with_suffix(".npz"))] = buffer.getvalue()
+        return files
     found = format_of(path)
     if found is None or path.endswith(".gz"):
         endings = ", ".join(row.ending for row in FORMATS)
@@ -85,20 +90,6 @@ def _contents(network: Network, path: str) -> dict[str, bytes]:
         what = f"{found.name} holds Bayesian networks only, and this is a Markov network"
         raise UsageError(f"{what}: write .uai or .dp")
     return {path: found.write(network).encode()}
-
-
-def _as_program(network: Network, path: str) -> dict[str, bytes]:
-    """Tables too large for a text go to an array file beside it."""
-    converted = program_of(network)
-    files = {path: converted.text.encode()}
-    if converted.arrays:
-        buffer = BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **converted.arrays)
-        files[str(Path(path).with_suffix(".npz"))] = buffer.getvalue()
-    return files
-
-
-# ---- a model as a network
 
 
 _PROPERTY = "# property "
@@ -127,7 +118,7 @@ def network_of(discrete: Discrete, source: Source) -> Network:
 def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
     """The model's name, and the properties in comments before statements; "" is the model."""
     program, _ = parse_program(source)
-    found: dict[str, tuple[str, ...]] = {}
+    properties: dict[str, tuple[str, ...]] = {}
     name = "unknown"
     after = 0
     for statement in program.statements:
@@ -136,82 +127,73 @@ def properties_of(source: Source) -> tuple[str, dict[str, tuple[str, ...]]]:
         after = statement.span.end
         if isinstance(statement, ModelStmt):
             name = statement.name.name
-            found[""] = texts
+            properties[""] = texts
         elif isinstance(statement, DrawStmt) and texts:
-            found[statement.target.name.name] = texts
-    return name, found
-
-
-# ---- a network as a .dp program: a dim for each set of states, a statement for each variable
+            properties[statement.target.name.name] = texts
+    return name, properties
 
 
 LONGEST_TEXT = MAX_SOURCE // 4
 SMALL_TABLE = 64
 
 
-class Converted(Record):
-    """`text` reads `arrays` as data, where the tables are too many to be written out."""
-
-    text: str
-    arrays: dict[str, np.ndarray]
-
-
-def program_of(network: Network) -> Converted:
+def program_of(network: Network) -> tuple[str, dict[str, np.ndarray]]:
+    """A text, and the arrays that it reads as data where tables are too many to be written out."""
     writer = _ProgramWriter(network)
     inline = writer.text(apart=False)
     if len(inline) <= LONGEST_TEXT:
-        return Converted(format_source(Source("<network>", inline)), {})
+        return format_source(Source("<network>", inline)), {}
     text = writer.text(apart=True)
-    return Converted(format_source(Source("<network>", text)), writer.arrays)
+    return format_source(Source("<network>", text)), writer.arrays
 
 
 class _ProgramWriter:
+    """A dim for each set of states, a statement for each variable."""
+
     def __init__(self, network: Network):
         self.network = network
-        self.dims = _dim_names(network)
+        # YesNo for yes | no; a longer list is called after the first variable that has it.
+        taken = {variable.name for variable in network.variables}
+        taken |= {*distributions_by_name(), *functions_by_name()}
+        found: dict[tuple[str, ...], str] = {}
+        for variable in network.variables:
+            if variable.states not in found:
+                name = _joined_states(variable.states) or f"{_capital(variable.name)}State"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                found[variable.states] = name
+        self.dims = found
         self.taken = {v.name for v in network.variables} | set(self.dims.values())
         self.arrays: dict[str, np.ndarray] = {}
 
     def text(self, apart: bool) -> str:
         self.arrays = {}
-        lines = [*self._head(), *self._dims(), ""]
-        statements = list(self._statements(apart))
-        lines += [f"data {quote_name(name)}{declared}" for name, declared in self._declared(apart)]
-        return "\n".join([*lines, *statements]) + "\n"
-
-    def _head(self) -> Iterator[str]:
-        yield from (f"# property {text}" for text in self.network.properties)
+        lines = [f"# property {text}" for text in self.network.properties]
         if self.network.name and "`" not in self.network.name:
-            yield f"model {quote_name(self.network.name)}"
-
-    def _dims(self) -> Iterator[str]:
+            lines.append(f"model {quote_name(self.network.name)}")
         for states, name in self.dims.items():
             counted = states == tuple(map(str, range(len(states))))
             values = str(len(states)) if counted else " | ".join(map(quote_name, states))
-            yield f"dim {quote_name(name)} = {values}"
-
-    def _dim(self, variable: str) -> str:
-        return quote_name(self.dims[self.network.by_name[variable].states])
-
-    # ---- tables as data
-
-    def _declared(self, apart: bool) -> Iterator[tuple[str, str]]:
+            lines.append(f"dim {quote_name(name)} = {values}")
+        lines.append("")
+        statements = list(self._statements(apart))
         for table in self.network.tables if apart else ():
             name = self._array_name(table)
             if name in self.arrays:
-                parents = ", ".join(map(self._dim, table.parents))
-                yield (
-                    name,
-                    (f"[{parents}]" if parents else "") + f" : simplex[{self._dim(table.child)}]",
-                )
+                shape = f"[{', '.join(map(self._dim, table.parents))}]" if table.parents else ""
+                kind = f"simplex[{self._dim(table.child)}]"
+                lines.append(f"data {quote_name(name)}{shape} : {kind}")
+        return "\n".join([*lines, *statements]) + "\n"
+
+    def _dim(self, variable: str) -> str:
+        return quote_name(self.dims[self.network.by_name[variable].states])
 
     def _array_name(self, table: NetworkTable) -> str:
         name = f"table of {table.child}"
         while name in self.taken:
             name += "_"
         return name
-
-    # ---- statements
 
     def _statements(self, apart: bool) -> Iterator[str]:
         if not self.network.is_bayesian:
@@ -220,10 +202,8 @@ class _ProgramWriter:
         for table in self.network.tables:
             variable = self.network.by_name[table.child]
             yield from (f"# property {text}" for text in (*variable.properties, *table.properties))
-            yield (
-                f"{quote_name(variable.name)} : {self._dim(variable.name)} ~ "
-                f"{self._law(table, variable, apart)}"
-            )
+            own, law = quote_name(variable.name), self._law(table, variable, apart)
+            yield f"{own} : {self._dim(variable.name)} ~ {law}"
 
     def _law(self, table: NetworkTable, variable: NetworkVariable, apart: bool) -> str:
         if apart and table.values.size > SMALL_TABLE:
@@ -238,10 +218,8 @@ class _ProgramWriter:
             pairs = zip(variable.states, numbers, strict=True)
             return f"Categorical({', '.join(f'{quote_name(state)}={p!r}' for state, p in pairs)})"
         columns = ", ".join(map(self._key, [variable.name] * len(variable.states), variable.states))
-        return (
-            f"table {', '.join(map(quote_name, table.parents))} => {columns} "
-            f"{{\n{self._rows(table, 1)}\n}}"
-        )
+        parents = ", ".join(map(quote_name, table.parents))
+        return f"table {parents} => {columns} {{\n{self._rows(table, 1)}\n}}"
 
     def _is_counted(self, name: str) -> bool:
         states = self.network.by_name[name].states
@@ -271,21 +249,6 @@ class _ProgramWriter:
                 yield f"factor {name} : log(table {scope} {{\n{self._rows(table, 0)}\n}})"
             else:
                 yield f"factor {name} : log({table.values.item()!r})"
-
-
-def _dim_names(network: Network) -> dict[tuple[str, ...], str]:
-    """YesNo for yes | no; a longer list is called after the first variable that has it."""
-    taken = {variable.name for variable in network.variables}
-    taken |= {*distributions_by_name(), *functions_by_name()}
-    found: dict[tuple[str, ...], str] = {}
-    for variable in network.variables:
-        if variable.states not in found:
-            name = _joined_states(variable.states) or f"{_capital(variable.name)}State"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            found[variable.states] = name
-    return found
 
 
 def _joined_states(states: tuple[str, ...]) -> str:

@@ -20,11 +20,10 @@ from dpc.dsl.record import NOTHING, Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
 from ..data import bind_data
-from ..data.defaults import evaluate_default, is_plain
+from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
-from .expand import NotTabular
-from .ground import Ground, TermGroup, check_size, each_table
-from .terms import FiniteTerm, Tabulator
+from .ground import FiniteTerm, Ground, Tabulator, TermGroup, check_size, each_table
+from .slots import NotTabular
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -53,7 +52,6 @@ class KnownArrays(Record):
 
 class Grounded(Record):
     """The finite part of a model for given sizes: which variables each table of a term is about.
-
     Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
     `asked` terms are no densities: they add up to a computed number that is asked about.
     """
@@ -70,7 +68,14 @@ class Grounded(Record):
 def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> Grounded:
     """Only indices are evaluated: the data that index variables must be numbers."""
     relevant = _relevant(graph, frozenset(known.arrays))
-    _verify_known(graph, known, relevant)
+    names = {n.name for n in finite_draws(graph)}
+    for node in graph.of_kind(Kind.DRAW):
+        if node.name in relevant - names and node.name not in known.arrays:
+            what = f"`{node.name}` is not finite and not given"
+            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
+    for dim in graph.dims:
+        if dim.size is None and dim.name not in known.sizes:
+            raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
     tabulator = Tabulator(graph, finite, known.sizes)
     evaluator = _evaluator(graph, known)
@@ -82,9 +87,8 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
     groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
     states: dict[str, tuple[str, ...]] = {}
     for node in finite:
-        states |= dict.fromkeys(
-            element_names(node, ground.shapes[node.name], known.labels), states_of(node, known)
-        )
+        own = element_names(node, ground.shapes[node.name], known.labels)
+        states |= dict.fromkeys(own, states_of(node, known))
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
     asked_terms = len(terms) - len(densities)
     return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
@@ -92,7 +96,17 @@ def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> 
 
 def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
     grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
-    tables = tables_of_terms(graph, grounded.terms, evaluator, grounded.finite, by_jax)
+    # By NumPy where that is enough; the others together by one compiled program.
+    by_numpy: list[Array | None] = []
+    for term in grounded.terms:
+        try:
+            by_numpy.append(term.table(evaluator))
+        except NeedsJax:
+            by_numpy.append(None)
+    pairs = zip(grounded.terms, by_numpy, strict=True)
+    left = tuple(term for term, table in pairs if table is None)
+    rest = iter(by_jax(graph, left, grounded.finite) if left else ())
+    tables = [next(rest) if table is None else table for table in by_numpy]
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
     return Discrete(grounded.states, factors, grounded.directed)
@@ -101,9 +115,6 @@ def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Dis
 def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
     functions = {function.name: function for function in graph.functions}
     return Evaluator(known.arrays, Sizes(known.sizes), functions)
-
-
-# ---- what matters
 
 
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
@@ -128,20 +139,6 @@ def _used(name: str, graph: Graph, kept: set[str]) -> bool:
                     return True
                 reached |= {node.name} if node.kind is Kind.FUNCTION else set()
     return False
-
-
-def _verify_known(graph: Graph, known: KnownArrays, relevant: frozenset[str]) -> None:
-    finite = {n.name for n in finite_draws(graph)}
-    for node in graph.of_kind(Kind.DRAW):
-        if node.name in relevant - finite and node.name not in known.arrays:
-            what = f"`{node.name}` is not finite and not given"
-            raise NotTabular(f"{what}: give it a value, sums are over finite variables")
-    for dim in graph.dims:
-        if dim.size is None and dim.name not in known.sizes:
-            raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
-
-
-# ---- names and labels
 
 
 def element_names(
@@ -170,28 +167,6 @@ def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
     return tuple(str(value) for value in range(int(low), int(high) + 1))
 
 
-# ---- tables
-
-
-def tables_of_terms(
-    graph: Graph,
-    terms: tuple[FiniteTerm, ...],
-    evaluator: Evaluator,
-    finite: Mapping[str, Node],
-    by_jax: TablesByJax,
-) -> list[Array]:
-    """By NumPy where that is enough; the others together by one compiled program."""
-    tables: list[Array | None] = []
-    for term in terms:
-        try:
-            tables.append(term.table(evaluator))
-        except NeedsJax:
-            tables.append(None)
-    left = tuple(term for term, table in zip(terms, tables, strict=True) if table is None)
-    rest = iter(by_jax(graph, left, finite) if left else ())
-    return [next(rest) if table is None else table for table in tables]
-
-
 def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
     names = list(grounded.states)
     factors = []
@@ -208,9 +183,6 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
     if constant:
         factors.append(Factor((), np.asarray(constant)))
     return factors
-
-
-# ---- ready for questions
 
 
 Values = Mapping[str, Any]
@@ -230,36 +202,30 @@ def tabulate(
     """The tables of a model, given data, parameters and the values of continuous draws."""
     if model.network is not None:
         if data or params or values:
-            raise UsageError(
-                f"{model.network.name} has all its numbers in it: `data=` and `params=` are for "
-                ".dp models"
-            )
+            what = f"{model.network.name} has all its numbers in it"
+            raise UsageError(f"{what}: `data=` and `params=` are for .dp models")
         states = {variable.name: variable.states for variable in model.network.variables}
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
         return Tabulated(Discrete(states, factors, directed))
-    known = known_values(model.graph, data, params, values)
+    # Data, parameters and whatever else was given, as arrays.
+    bound = bind_data(model.graph, *as_sources(data), partial=True)
+    arrays: dict[str, Any] = {
+        **bound.arrays,
+        **_parameters(model.graph, params, bound),
+        **{name: np.asarray(value) for name, value in values.items()},
+    }
+    known = KnownArrays(arrays, bound.sizes, bound.labels)
 
     def by_jax(*question: Any) -> Any:
         """Tables that NumPy alone does not evaluate are compiled, in double precision."""
         import jax
 
-        from .tables import tables_once
+        from .finite import tables_once
 
         with jax.enable_x64(True):
             return tables_once(known.arrays, known.sizes, model.externs)(*question)
 
     return Tabulated(discrete_model(model.graph, known, by_jax), model.graph, known)
-
-
-def known_values(graph: Graph, data: Any, params: Values, values: Values) -> KnownArrays:
-    """Data, parameters and whatever else was given, as arrays."""
-    bound = bind_data(graph, *as_sources(data), partial=True)
-    arrays: dict[str, Any] = {
-        **bound.arrays,
-        **_parameters(graph, params, bound),
-        **{name: np.asarray(value) for name, value in values.items()},
-    }
-    return KnownArrays(arrays, bound.sizes, bound.labels)
 
 
 def as_sources(data: Any) -> list[Any]:
@@ -275,20 +241,18 @@ def _parameters(graph: Graph, given: Values, bound: Any) -> dict[str, Any]:
     for name in given:
         if name not in parameters:
             raise UsageError(f"the model has no parameter `{name}`")
-    return {name: _parameter(node, given, bound) for name, node in parameters.items()}
-
-
-def _parameter(node: Any, given: Values, bound: Any) -> Any:
-    sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
-    if node.name in given:
-        shape = tuple(sizes[str(axis)] for axis in node.type.shape)
-        found = np.asarray(given[node.name], float)
-        if found.shape != shape:
-            raise UsageError(f"`{node.name}` has shape {shape}, but `params=` gives {found.shape}")
-        return found
-    if node.default is None or not is_plain(node.default):
-        raise UsageError(
-            f"the parameter `{node.name}` has no value in the file: give it with "
-            f"`params={node.name}`"
-        )
-    return evaluate_default(node, sizes)
+    values: dict[str, Any] = {}
+    for name, node in parameters.items():
+        sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
+        if name in given:
+            shape = tuple(sizes[str(axis)] for axis in node.type.shape)
+            values[name] = np.asarray(given[name], float)
+            if values[name].shape != shape:
+                both = f"{shape}, but `params=` gives {values[name].shape}"
+                raise UsageError(f"`{name}` has shape {both}")
+        elif node.default is not None and is_plain(node.default):
+            values[name] = evaluate_default(node, sizes)
+        else:
+            what = f"the parameter `{name}` has no value in the file"
+            raise UsageError(f"{what}: give it with `params={name}`")
+    return values

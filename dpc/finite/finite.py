@@ -15,9 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import NeedsJax
-from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.parts import compute_only
+from dpc.dsl.graph.typed import Piece
+from dpc.dsl.graph.types import REAL, Fixed, Type
+from dpc.dsl.lower.run import run_graph
 from dpc.dsl.record import Record
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
@@ -25,10 +30,74 @@ from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
 from ..exits import UsageError
+from .answers import WrongEvidence, state_of
 from .discrete import Grounded, KnownArrays, ground_model
-from .given import WrongEvidence, state_of
-from .ground import tables_of
-from .tables import Tables, load_tables
+from .ground import FiniteTerm, tables_of
+from .slots import TRUTH, value_dim
+
+
+def table_name(number: int) -> str:
+    """No name of a model has a newline in it."""
+    return f"table\n{number}"
+
+
+def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
+    """A table that serves all places of its term's binders is computed once, without their axes."""
+    origin, body = graph[term.name], term.body
+    if isinstance(body, c.Law):
+        assert term.value is not None
+        body = c.LogDensity(body.span, REAL, body, term.value)
+    if term.where is not None and not term.is_shared:
+        body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, 0.0))
+    axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
+    type_ = Type(REAL.domain, tuple(Fixed(None) for _ in axes))
+    pieces, place = (Piece(origin.span, axes, None, body),), (origin.span, origin.source)
+    return Node(table_name(number), Kind.FUNCTION, type_, *place, pieces, nodes_read(body))
+
+
+Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], list[Any]]
+
+
+def load_tables(
+    graph: Graph,
+    terms: tuple[FiniteTerm, ...],
+    finite: Mapping[str, Node],
+    externs: Mapping[str, Any],
+) -> Tables:
+    """One array for every term, traceable; axes of binders that a table ignores have length one."""
+    nodes = [_table_node(number, term, graph) for number, term in enumerate(terms)]
+    dims = [value_dim(node.type, name) for name, node in finite.items()]
+    evaluate = run_graph(compute_only(graph, nodes, [TRUTH, *dims]), externs)["evaluate"]
+
+    def tables(
+        params: Mapping[str, Any], values: Mapping[str, Any], data: Mapping[str, Any]
+    ) -> list[Any]:
+        found = evaluate(params, values, data)
+        whole = [found[table_name(number)] for number in range(len(terms))]
+        for number, term in enumerate(terms):
+            if term.is_shared:
+                shape = (1,) * len(term.binders) + whole[number].shape
+                whole[number] = whole[number].reshape(shape)
+        return whole
+
+    return tables
+
+
+def tables_once(
+    arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """What `discrete_model` asks for where NumPy is not enough: evaluates at once."""
+
+    def by_jax(
+        graph: Graph, terms: tuple[FiniteTerm, ...], finite: Mapping[str, Node]
+    ) -> list[Any]:
+        import jax.numpy as jnp
+
+        known = {name: jnp.asarray(array) for name, array in arrays.items()}
+        found = load_tables(graph, terms, finite, externs)(known, known, {**sizes, **known})
+        return [np.asarray(table) for table in found]
+
+    return by_jax
 
 
 class Finite(Record):
@@ -64,15 +133,15 @@ class Finite(Record):
 
     @cached_property
     def questions(self) -> dict[str, Callable[..., Any]]:
-        return {name: self._compiled(rule) for name, rule in RULES.items()}
+        def compiled(rule: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*known: Any, sizes: Any, **options: Any) -> Any:
+                params, values, arrays, evidence = known
+                tables = self.potentials(params, values, {**arrays, **dict(sizes)})
+                return rule(self.engine, tables, evidence, **options)
 
-    def _compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*known: Any, sizes: Any, **options: Any) -> Any:
-            params, values, arrays, evidence = known
-            tables = self.potentials(params, values, {**arrays, **dict(sizes)})
-            return rule(self.engine, tables, evidence, **options)
+            return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
 
-        return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+        return {name: compiled(rule) for name, rule in RULES.items()}
 
     def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
         """One array for each group, and the sum of all that mentions no finite variable."""
@@ -111,8 +180,6 @@ class Finite(Record):
             return jax.jvp(mean_at, (tables,), (asked,))
 
         return jax.jit(run, static_argnames="sizes", inline=True)
-
-    # ---- evidence
 
     def evidence(self, given: Mapping[str, Any]) -> Any:
         """Log-likelihoods [variables, most states] of evidence; values may be traced."""
@@ -167,8 +234,6 @@ class Finite(Record):
             parts.append(jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest))
         return jnp.concatenate(parts)
 
-    # ---- answers in the shapes of the model
-
     def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
         """[..., variables(, states)] to arrays by node [..., shape(, states)]."""
         answers = {}
@@ -213,7 +278,12 @@ def build_finite(
     scopes = [group.scopes for groups in grounded.groups for group in groups]
     structure = Structure(counts, tuple(map(FactorGroup, [*scopes, np.zeros((1, 0), np.intp)])))
     tables = load_tables(graph, grounded.terms, grounded.finite, externs)
-    indices = {name: digest(concrete[name]) for name in index_names(grounded) if name in concrete}
+    # The nodes that indices of finite variables, and conditions on tables, mention.
+    mentioned: set[str] = set()
+    for term in grounded.terms:
+        own = [index for slot in term.slots for index in slot.indices]
+        mentioned |= set(nodes_read(*own, term.where))
+    indices = {name: digest(concrete[name]) for name in mentioned if name in concrete}
     return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)
 
 
@@ -229,15 +299,6 @@ def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any
                 for name, own in axes.items()
             ]
             found.append(np.concatenate(steps))
-    return found
-
-
-def index_names(grounded: Grounded) -> set[str]:
-    """The nodes that indices of finite variables, and conditions on tables, mention."""
-    found: set[str] = set()
-    for term in grounded.terms:
-        indices = [index for slot in term.slots for index in slot.indices]
-        found |= set(nodes_read(*indices, term.where))
     return found
 
 

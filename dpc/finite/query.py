@@ -15,24 +15,12 @@ from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
 from ..exits import UsageError
-from ..model.given import as_numbers
-from ..show.plan import EliminationPlan
-from . import approximation as by
-from .answers import (
-    Answers,
-    FiniteAnswer,
-    configurations_answer,
-    joint_answer,
-    marginals_answer,
-    moments_answer,
-    number_answer,
-    samples_answer,
-)
-from .approximation import METHODS, Finding, How, find, verify_method
+from ..model.check import as_numbers
+from ..show.info import EliminationPlan
+from . import answers as by
+from .answers import Answers, Finding, FiniteAnswer, How, answer_cases, check_given
 from .discrete import Tabulated, tabulate
-from .given import answer_cases, check_given
-from .ground import Ground, each_table
-from .terms import Tabulator
+from .ground import Ground, Tabulator, each_table
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -63,7 +51,13 @@ def query(
     plot: str | None = None,
 ) -> Answers:
     """One answer for each question; without a question, all marginals."""
-    _verify(asked, how)
+    if how.method not in by.METHODS:
+        hint = did_you_mean(how.method, by.METHODS)
+        raise UsageError(f"there is no method `{how.method}`{hint and f'; {hint}'}")
+    for name in ("kbest", "samples"):
+        value = getattr(asked, name)
+        if value is not None and value < 1:
+            raise UsageError(f"`{name}=` takes a number from 1 up")
     evidence, values = _split_given(model, given)
     known = {**known, "values": {**known.get("values", {}), **values}}
     tabulated = tabulate(model, **known)
@@ -83,16 +77,6 @@ def plan_elimination(
     tabulated = tabulate(model, data, params, values)
     checked = check_given(tabulated.discrete, evidence)
     return EliminationPlan(q.plan_marginals(tabulated.discrete.factors, checked))
-
-
-def _verify(asked: Asked, how: How) -> None:
-    if how.method not in METHODS:
-        hint = did_you_mean(how.method, METHODS)
-        raise UsageError(f"there is no method `{how.method}`{hint and f'; {hint}'}")
-    for name in ("kbest", "samples"):
-        value = getattr(asked, name)
-        if value is not None and value < 1:
-            raise UsageError(f"`{name}=` takes a number from 1 up")
 
 
 def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -118,80 +102,65 @@ class _Query(Record):
     def factors(self) -> Any:
         return self.tabulated.discrete.factors
 
+    def find(self, question: str, *asked: Any) -> Finding:
+        return by.find(question, self.factors, self.given, self.how, *asked)
+
     def answers(self, asked: Asked) -> list[FiniteAnswer]:
         if asked.evidence:
             return [self.cases(asked)]
-        found = []
+        found, discrete = [], self.tabulated.discrete
         if asked.logz:
-            found.append(self.log_partition())
+            name = "log probability of the evidence" if discrete.directed else "log partition"
+            found.append(by.number_answer("logz", name, self.find("log_partition")))
         if asked.entropy:
-            found.append(self.entropy())
+            found.append(by.number_answer("entropy", "entropy (nats)", self.find("entropy")))
         if asked.kl is not None:
             found.append(self.divergence(asked.kl))
         if asked.map is not False and asked.map is not None:
-            found.append(self.mode(asked.map))
+            found.append(self.configurations("map", self.mode(asked.map)))
         if asked.kbest is not None:
-            found.append(self.kbest(asked.kbest))
+            best = by.find_kbest(self.factors, asked.kbest, self.given, self.how)
+            found.append(self.configurations("kbest", best))
         if asked.samples is not None:
-            found.append(self.samples(asked.samples))
+            drawn = self.find("samples", asked.samples)
+            found.append(by.samples_answer(discrete, drawn, asked.samples))
         found += [self.ask(text) for text in asked.ask]
-        found += [self.joint(self.names(text)) for text in asked.joint]
+        for text in asked.joint:
+            names = self.names(text)
+            found.append(by.joint_answer(names, discrete, self.find("joint", names)))
         return found or [self.marginals(None)]
-
-    def log_partition(self) -> FiniteAnswer:
-        directed = self.tabulated.discrete.directed
-        name = "log probability of the evidence" if directed else "log partition"
-        found = by.find("log_partition", self.factors, self.given, self.how)
-        return number_answer("logz", name, found)
-
-    def entropy(self) -> FiniteAnswer:
-        found = by.find("entropy", self.factors, self.given, self.how)
-        return number_answer("entropy", "entropy (nats)", found)
 
     def divergence(self, other: Any) -> FiniteAnswer:
         """KL(this, other), from a model or the path of one, with the same data."""
         from ..model.load import load
 
-        verify_method("kl", self.how.method)
+        by.verify_method("kl", self.how.method)
         second = load(other) if isinstance(other, str) else other
         its = tabulate(second, data=self.known.get("data", ())).discrete
         if its.states != self.tabulated.discrete.states:
             both = f"{self.model.title} and {second.title}"
             raise UsageError(f"{both} have not the same variables and states")
         value = q.infer_divergence(self.factors, its.factors, self.given, memory=self.how.memory)
-        return number_answer("kl", f"KL({self.model.title} || {second.title})", Finding(value))
+        return by.number_answer("kl", f"KL({self.model.title} || {second.title})", Finding(value))
 
-    def mode(self, names: Any) -> FiniteAnswer:
+    def mode(self, names: Any) -> Finding:
         """Of all variables together, or of some with the others summed out."""
         if names is True or not names:
-            found = by.find("mode", self.factors, self.given, self.how)
-        else:
-            verify_method("marginal_mode", self.how.method)
-            wanted = self.names(names)
-            mode = q.infer_marginal_mode(self.factors, wanted, self.given, memory=self.how.memory)
-            found = Finding(mode)
-        return configurations_answer("map", self.tabulated.discrete, found, self._log_z(found))
+            return self.find("mode")
+        by.verify_method("marginal_mode", self.how.method)
+        wanted = self.names(names)
+        memory = self.how.memory
+        return Finding(q.infer_marginal_mode(self.factors, wanted, self.given, memory=memory))
 
-    def kbest(self, k: int) -> FiniteAnswer:
-        found = by.find_kbest(self.factors, k, self.given, self.how)
-        return configurations_answer("kbest", self.tabulated.discrete, found, self._log_z(found))
-
-    def _log_z(self, found: Finding) -> float | None:
-        if found.method != "exact":
-            return None
-        return q.infer_log_partition(self.factors, self.given, memory=self.how.memory)
-
-    def samples(self, count: int) -> FiniteAnswer:
-        found = by.find("samples", self.factors, self.given, self.how, count)
-        return samples_answer(self.tabulated.discrete, found, count)
+    def configurations(self, question: str, found: Finding) -> FiniteAnswer:
+        log_z = None
+        if found.method == "exact":
+            log_z = q.infer_log_partition(self.factors, self.given, memory=self.how.memory)
+        return by.configurations_answer(question, self.tabulated.discrete, found, log_z)
 
     def marginals(self, names: list[str] | None) -> FiniteAnswer:
-        found = by.find("marginals", self.factors, self.given, self.how, names)
-        return marginals_answer(found, self.tabulated.discrete, self.given)
-
-    def joint(self, names: list[str]) -> FiniteAnswer:
-        found = by.find("joint", self.factors, self.given, self.how, names)
-        return joint_answer(names, self.tabulated.discrete, found)
+        found = self.find("marginals", names)
+        return by.marginals_answer(found, self.tabulated.discrete, self.given)
 
     def ask(self, text: str) -> FiniteAnswer:
         """Names are marginals; anything else is an expression of the language."""
@@ -206,22 +175,20 @@ class _Query(Record):
         if self.given or second:
             word = "given" if self.given else second[0]
             raise UsageError(f"`evidence=` answers marginals of cases, without `{word}=`")
-        verify_method("cases", self.how.method)
+        by.verify_method("cases", self.how.method)
         names = [name for text in asked.ask for name in self.names(text)]
         return answer_cases(self.tabulated.discrete, str(asked.evidence), names, self.how.memory)
 
     def plot(self, path: str) -> None:
         """The network with the marginals in its nodes."""
-        from ..show.draw.from_graph import picture_of_marginals
+        from ..show.draw.picture import picture_of_marginals
         from ..show.draw.write import write_picture
 
-        found = by.find("marginals", self.factors, self.given, self.how)
+        found = self.find("marginals")
         marginals = {str(name): table for name, table in found.value.items()}
         discrete, title = self.tabulated.discrete, self.model.title
         picture = picture_of_marginals(title, discrete, marginals, self.given)
         write_picture(picture, path, engine="builtin")
-
-    # ---- names
 
     def elements(self, word: str) -> list[str]:
         """The variable of this name, or all elements of one that has indices."""
@@ -258,9 +225,6 @@ def read_memory(size: int | str | None) -> int | None:
     return int(float(found[1]) * 1024**unit)
 
 
-# ---- expressions: the probability that one holds, or its mean and sd
-
-
 ASKED = "asked"
 
 
@@ -273,10 +237,10 @@ def ask_expression(
     if node.type.shape:
         raise UsageError(f"`{text}` is an array: ask for one of its elements")
     tabulated = tabulate(own, **known)
-    found = find("moments", tabulated.discrete.factors, given, how, _terms(tabulated))
+    found = by.find("moments", tabulated.discrete.factors, given, how, _terms(tabulated))
     if str(node.type.domain) == "bool":
-        return number_answer("probability", f"P({text})", found.replace(value=found.value.mean))
-    return moments_answer(text, found)
+        return by.number_answer("probability", f"P({text})", found.replace(value=found.value.mean))
+    return by.moments_answer(text, found)
 
 
 def _with_statement(model: Model, statement: str) -> Model:
@@ -286,9 +250,8 @@ def _with_statement(model: Model, statement: str) -> Model:
     from ..model.check import check_model
 
     if model.own_data:
-        raise UsageError(
-            "this network is too large to ask expressions of: ask for `joint=` of the variables"
-        )
+        what = "this network is too large to ask expressions of"
+        raise UsageError(f"{what}: ask for `joint=` of the variables")
     source = model.graph.source
     checked = check_model(Source(source.path, f"{source.text.rstrip()}\n{statement}\n"))
     if checked.graph is None:

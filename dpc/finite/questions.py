@@ -18,12 +18,11 @@ from dpc.inference.engines.path.layout import Domain
 from dpc.inference.queries import infer_kbest
 
 from ..exits import UsageError
+from ..model.check import random_ancestors
 from ..model.functions import split_data
-from ..model.given import random_ancestors
+from .answers import check_given
 from .discrete import Discrete, KnownArrays, discrete_model
-from .finite import Finite, build_finite, digest
-from .given import check_given
-from .tables import tables_once
+from .finite import Finite, build_finite, digest, tables_once
 
 Values = dict[str, Any]
 Given = Mapping[str, Any] | None
@@ -87,29 +86,22 @@ def verify_number(graph: Graph, name: str, given: set[str]) -> None:
     functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
     if name not in functions:
         hint = did_you_mean(name, functions)
-        raise UsageError(
-            f"the model computes no `{name}`{hint and f'; {hint}'}: moments are of nodes with a "
-            "`=` or `:=`"
-        )
+        what = f"the model computes no `{name}`{hint and f'; {hint}'}"
+        raise UsageError(f"{what}: moments are of nodes with a `=` or `:=`")
     if functions[name].type.shape:
-        raise UsageError(
-            f"`{name}` is an array: ask for a node that is one of its elements, or a sum of them"
-        )
+        message = f"`{name}` is an array"
+        raise UsageError(f"{message}: ask for a node that is one of its elements, or a sum of them")
     known = given | {node.name for node in finite_draws(graph)}
     unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
     if unknown:
-        raise UsageError(
-            f"`{name}` depends on `{unknown[0]}`, which is not finite and not given: give it a "
-            "value"
-        )
+        what = f"`{name}` depends on `{unknown[0]}`, which is not finite and not given"
+        raise UsageError(f"{what}: give it a value")
 
 
 class Questions:
-    """What can be asked of the finite variables of a model.
-
-    `given` holds evidence on finite variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or
-    elements (`{"z[3]": "rain"}`), as labels, positions, sets of them or likelihoods; and the values
-    of continuous draws.
+    """What can be asked of the finite variables of a model. `given` holds evidence on finite
+    variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or elements (`{"z[3]": "rain"}`),
+    as labels, positions, sets of them or likelihoods; and the values of continuous draws.
     """
 
     def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]], domain: Domain):
@@ -143,8 +135,6 @@ class Questions:
         known = {name: np.asarray(a) for name, a in arrays.items()}
         by_jax = tables_once(known, part.sizes, self.externs)
         return discrete_model(self.graph, KnownArrays(known, part.sizes, {}), by_jax)
-
-    # ---- what is known
 
     def known(
         self, params: Given, data: Given, given: Given, asked: str | None = None

@@ -8,18 +8,130 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import reads
+from dpc.dsl.graph.dependence import reads, reads_any
 from dpc.dsl.graph.evaluate import Sizes
-from dpc.dsl.graph.forms import compare, pair
-from dpc.dsl.graph.graph import Node
+from dpc.dsl.graph.forms import compare, index_of, pair
+from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import FIRST, LAST, Axis, Bool, Dim, Fixed, IndexOf, Int, Type
 from dpc.dsl.library.functions import functions_by_name
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
-from .expand import NotTabular
-
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
+Bindings = Mapping[str, c.Core]
+
+
+class NotTabular(ValueError):
+    """A use of finite variables for which no table is made; says what to write instead."""
+
+
+class Expander:
+    """Writes out what depends on finite variables: then a tree mentions these themselves."""
+
+    def __init__(self, graph: Graph, finite: frozenset[str]):
+        self.nodes = graph.by_name
+        self.functions = {function.name: function for function in graph.functions}
+        # The computed nodes that depend on a finite variable, directly or not.
+        found: set[str] = set()
+        for node in graph.of_kind(Kind.FUNCTION):
+            if any(parent in finite or parent in found for parent in node.parents):
+                found.add(node.name)
+        self.affected = frozenset(found)
+        self.mentioned = finite | self.affected
+        self._fresh = 0
+
+    def expand(self, tree: Tree, bindings: Bindings) -> Tree:
+        """The tree with variables replaced by their bindings and definitions written out."""
+        core: Any = tree
+        match core:
+            case c.Var():
+                core = bindings.get(core.name, core)
+            case c.Ref() if core.name in self.affected:
+                core = self._definition(self.nodes[core.name], (), core.type)
+            case c.At():
+                indices = tuple(self.expand(index, bindings) for index in core.indices)
+                if isinstance(core.base, c.Ref) and core.base.name in self.affected:
+                    core = self._definition(self.nodes[core.base.name], indices, core.type)
+                else:
+                    core = core.replace(base=self.expand(core.base, bindings), indices=indices)
+            case c.CallFn():
+                core = self._call(core, bindings)
+            case c.Reduce():
+                binders, inside = self._renamed(core.binders, bindings)
+                where = None if core.where is None else self.expand(core.where, inside)
+                body = self.expand(core.body, inside)
+                core = core.replace(binders=binders, where=where, body=body)
+            case c.Build():
+                core = self._build(core.binders, core.body, core.type, bindings)
+            case c.Loop():
+                core = self._loop(core, bindings)
+            case _:
+                core = c.map_parts(core, lambda part: self.expand(part, bindings))
+        found: Tree = core
+        return found
+
+    def depends(self, core: c.Core | c.Law) -> bool:
+        return reads_any(core, self.mentioned)
+
+    def _definition(self, node: Node, indices: tuple[c.Core, ...], type_: Type) -> c.Core:
+        """The body of a computed node at these indices."""
+        piece = _only_piece(node)
+        body = piece.body
+        assert isinstance(body, c.Core)
+        own = [index for index in piece.indices if isinstance(index, c.Bind)]
+        bindings = {bind.name: index for bind, index in zip(own, indices, strict=False)}
+        rest = tuple(own[len(indices) :])
+        if rest:
+            return self._build(rest, body, type_, bindings)
+        inner, left = self.expand(body, bindings), indices[len(own) :]
+        return c.At(inner.span, type_, inner, left) if left else inner
+
+    def _build(
+        self, binders: tuple[c.Bind, ...], body: c.Core, type_: Type, bindings: Bindings
+    ) -> c.Core:
+        renamed, inside = self._renamed(binders, bindings)
+        return c.Build(body.span, type_, renamed, self.expand(body, inside))
+
+    def _call(self, core: c.CallFn, bindings: Bindings) -> c.Core:
+        arguments = tuple(self.expand(argument, bindings) for argument in core.arguments)
+        function = self.functions[core.function]
+        if function.body is None or not any(map(self.depends, arguments)):
+            return core.replace(arguments=arguments)
+        names = (name for name, _ in function.parameters)
+        return self.expand(function.body, dict(zip(names, arguments, strict=True)))
+
+    # ---- forms that bind: their variables get names of their own, so that nothing is captured
+
+    def _renamed(
+        self, binders: tuple[c.Bind, ...], bindings: Bindings
+    ) -> tuple[tuple[c.Bind, ...], Bindings]:
+        renamed = tuple(bind.replace(name=self._fresh_name(bind.name)) for bind in binders)
+        names = (bind.name for bind in binders)
+        return renamed, {**bindings, **dict(zip(names, map(index_of, renamed), strict=True))}
+
+    def _fresh_name(self, name: str) -> str:
+        self._fresh += 1
+        return f"{name.partition('.')[0]}.{self._fresh}"
+
+    def _loop(self, core: c.Loop, bindings: Bindings) -> c.Core:
+        name = self._fresh_name(core.variable)
+        inside = {**bindings, core.variable: c.Var(core.span, core.type, name)}
+        start = self.expand(core.start, bindings)
+        condition, body = self.expand(core.condition, inside), self.expand(core.body, inside)
+        return core.replace(variable=name, start=start, condition=condition, body=body)
+
+
+def _only_piece(node: Node) -> Piece:
+    if len(node.pieces) > 1 or node.name in node.parents:
+        what = f"`{node.name}` is computed step by step from finite variables: make it a variable"
+        raise NotTabular(f"{what} of its own, drawn given its past, or write it in one statement")
+    piece = node.pieces[0]
+    if any(setting.name in ("soft", "smooth") for setting in piece.settings):
+        what = f"`{node.name}` is smoothed, and depends on finite variables"
+        raise NotTabular(f"{what}: ask for it without `with soft`")
+    return piece
+
 
 NOWHERE = Span(0, 0)
 TRUTH = Dim("Truth value", 2, ("false", "true"), NOWHERE)
@@ -66,8 +178,6 @@ class Slotter:
         result: Tree = found
         return result
 
-    # ---- slots
-
     def _elements(self, node: Node, indices: tuple[c.Core, ...]) -> c.Core:
         """One element as a slot; several, or one at a random index, as an array of slots."""
         shape = node.type.shape
@@ -103,9 +213,16 @@ class Slotter:
             name, dim = f"slot.{len(self.slots)}", value_dim(node.type, node.name)
             slot = Slot(node.name, indices, c.Bind(node.span, name, dim, FIRST, LAST))
             self.slots[node.name, indices] = slot
-        return _value_of(slot, node)
-
-    # ---- reductions and arrays over elements
+        # The slot's place on its axis as a value of the variable.
+        span, domain = node.span, node.type.domain
+        index = c.Var(span, Type(IndexOf(slot.bind.dim)), slot.bind.name)
+        if isinstance(domain, Bool):
+            return compare("equal", index, c.Const(span, index.type, 1))
+        if isinstance(domain, Int):
+            low = c.Const(span, Type(domain), int(node.type.bounds[0]))
+            number = index.replace(type=Type(Int(0)))
+            return c.Apply(span, Type(domain), "add", pair(number, low))
+        return index
 
     def _ranges(self, core: c.Reduce | c.Build) -> bool:
         """Whether the elements that the body mentions depend on the binders."""
@@ -146,33 +263,17 @@ class Slotter:
 
     def _joined(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
         if core.operator not in CHAIN:
-            return self._by_function(core, items)
+            if len(core.binders) > 1:
+                what = f"`{core.operator}` over finite variables along several dims has no table"
+                raise NotTabular(f"{what}: nest it")
+            texts = [row.text for row in functions_by_name()[core.operator]]
+            text = next(text for text in texts if "[" in text.partition(")")[0])
+            whole = (("x", self._stack(items, Fixed(len(items)))),)
+            return c.Apply(core.span, core.type, core.operator, whole, text)
         found = items[0] if items else c.Const(core.span, core.type, NEUTRAL[core.operator])
         for item in items[1:]:
             found = c.Apply(core.span, core.type, CHAIN[core.operator], pair(found, item))
         return found
-
-    def _by_function(self, core: c.Reduce, items: list[c.Core]) -> c.Core:
-        if len(core.binders) > 1:
-            what = f"`{core.operator}` over finite variables along several dims has no table"
-            raise NotTabular(f"{what}: nest it")
-        texts = [row.text for row in functions_by_name()[core.operator]]
-        text = next(text for text in texts if "[" in text.partition(")")[0])
-        whole = (("x", self._stack(items, Fixed(len(items)))),)
-        return c.Apply(core.span, core.type, core.operator, whole, text)
-
-
-def _value_of(slot: Slot, node: Node) -> c.Core:
-    """The slot's place on its axis as a value of the variable."""
-    span, domain = node.span, node.type.domain
-    index = c.Var(span, Type(IndexOf(slot.bind.dim)), slot.bind.name)
-    if isinstance(domain, Bool):
-        return compare("equal", index, c.Const(span, index.type, 1))
-    if isinstance(domain, Int):
-        low = c.Const(span, Type(domain), int(node.type.bounds[0]))
-        number = index.replace(type=Type(Int(0)))
-        return c.Apply(span, Type(domain), "add", pair(number, low))
-    return index
 
 
 def substitute(tree: Tree, name: str, value: c.Core) -> Tree:

@@ -18,7 +18,7 @@ from dpc.inference.planning.plan import plan_contraction
 
 from ..data import bind_data
 from ..exits import UsageError
-from ..show.plan import EstimatorPlan
+from ..show.info import EstimatorPlan
 from .costs import CostTerm, averages_weights
 from .follow import Followed, Lagged, element_axes, group_of, is_chain, is_path
 from .prepare import Prepared, prepare

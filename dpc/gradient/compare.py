@@ -14,8 +14,7 @@ from dpc.dsl.record import Record
 from dpc.estimators.methods.method import EstimatorError
 
 from ..exits import UsageError
-from ..show.answer import Answer
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable
 from .gradient import Estimates, Estimator, verify_objective, verify_samples
 from .reference import Reference, exact_reference
 

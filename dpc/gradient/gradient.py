@@ -13,9 +13,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.record import Record
 
 from ..exits import UsageError
-from ..show.answer import Answer
-from ..show.entries import entry_names
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable, entry_names
 from .choose import EstimatorChoice
 
 if TYPE_CHECKING:

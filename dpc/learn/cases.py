@@ -1,7 +1,4 @@
-"""Data to learn from: independent cases of one model, each with values for some of its draws.
-
-A case is a whole run of the model; cases of one size are stacked along a new first axis.
-"""
+"""Data to learn from: cases, whole runs of the model, stacked along a new first axis by size."""
 
 from __future__ import annotations
 
@@ -15,9 +12,8 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import mark_observed
 from dpc.dsl.record import Record
 
-from ..data.bind import BoundData, bind_data
+from ..data.bind import BoundData, bind_data, raw_from_mapping
 from ..data.errors import DataError, problem
-from ..data.objects import raw_from_mapping
 from ..data.raw import Array, Mask, Raw, RawVariable
 
 CASE = "case"
@@ -32,18 +28,11 @@ class CaseGroup(Record):
     missing: dict[str, Mask]
     count: int
 
-    def own(self) -> CaseGroup:
-        shared = {name: np.array(a) for name, a in self.shared.items()}
-        return self.replace(
-            shared=shared, stacked={name: np.array(a) for name, a in self.stacked.items()}
-        )
-
 
 class Cases(Record):
-    """`given` are the draws that the data have values for, in some case at least.
-
-    `joined` names the dim along which one group holds all cases, one after the other. `numbers` say
-    which case of the sources each is, group by group; `names` are theirs, as the sources have them.
+    """`given` are the draws that the data have values for, in some case at least. `joined` names
+    the dim along which one group holds all cases, one after the other. `numbers` say which case of
+    the sources each is, group by group; `names` are theirs, as the sources have them.
     """
 
     groups: tuple[CaseGroup, ...]
@@ -59,7 +48,12 @@ class Cases(Record):
 
     def own(self) -> Cases:
         """With arrays of its own: those of a caller may be written to later."""
-        return self.replace(groups=tuple(group.own() for group in self.groups))
+        groups = []
+        for group in self.groups:
+            shared = {name: np.array(a) for name, a in group.shared.items()}
+            stacked = {name: np.array(a) for name, a in group.stacked.items()}
+            groups.append(group.replace(shared=shared, stacked=stacked))
+        return self.replace(groups=tuple(groups))
 
 
 def about_cases(unknowns: Iterable[Node], cases: Cases) -> dict[str, Any]:
@@ -116,9 +110,6 @@ def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) 
     return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
 
 
-# ---- groups
-
-
 def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
     """Cases of the same sizes and entries, each group stacked; a single case needs no axis."""
     if not bounds:
@@ -127,23 +118,20 @@ def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
     seen: dict[str, Any] = {}
     for bound in bounds:
         seen |= {name: a.flat[0] for name, a in bound.arrays.items() if name in draws}
-    bounds = [_opened(graph, bound, seen) for bound in bounds]
     found: dict[Any, list[int]] = {}
+    opened: list[BoundData] = []
     for number, bound in enumerate(bounds):
-        found.setdefault((tuple(bound.sizes.items()), tuple(bound.arrays)), []).append(number)
-    groups = tuple(_group([bounds[number] for number in numbers]) for numbers in found.values())
+        # A draw that other cases have, `seen` with such a value, is missing here altogether.
+        arrays, missing = dict(bound.arrays), dict(bound.missing)
+        for name in seen:
+            if name not in arrays:
+                shape = shape_of(graph[name], bound.sizes)
+                arrays[name], missing[name] = np.full(shape, seen[name]), np.ones(shape, bool)
+        opened.append(bound.replace(arrays=arrays, missing=missing))
+        found.setdefault((tuple(bound.sizes.items()), tuple(arrays)), []).append(number)
+    groups = tuple(_group([opened[number] for number in numbers]) for numbers in found.values())
     order = tuple(chain.from_iterable(found.values()))
     return Cases(groups, _labels(bounds), frozenset(seen), numbers=order)
-
-
-def _opened(graph: Graph, bound: BoundData, seen: Mapping[str, Any]) -> BoundData:
-    """A draw that other cases have, `seen` with such a value, is missing here altogether."""
-    arrays, missing = dict(bound.arrays), dict(bound.missing)
-    for name in seen:
-        if name not in bound.arrays:
-            shape = shape_of(graph[name], bound.sizes)
-            arrays[name], missing[name] = np.full(shape, seen[name]), np.ones(shape, bool)
-    return bound.replace(arrays=arrays, missing=missing)
 
 
 def _group(bounds: list[BoundData]) -> CaseGroup:
@@ -152,12 +140,11 @@ def _group(bounds: list[BoundData]) -> CaseGroup:
         return CaseGroup(first.sizes, first.arrays, {}, first.missing, 1)
     stacked = {name: np.stack([bound.arrays[name] for bound in bounds]) for name in first.arrays}
     names = {name for bound in bounds for name in bound.missing}
-    missing = {name: np.stack([_mask(bound, name) for bound in bounds]) for name in names}
+    missing = {}
+    for name in names:
+        none = np.zeros(first.arrays[name].shape, bool)
+        missing[name] = np.stack([bound.missing.get(name, none) for bound in bounds])
     return CaseGroup(first.sizes, {}, stacked, missing, len(bounds))
-
-
-def _mask(bound: BoundData, name: str) -> Mask:
-    return bound.missing.get(name, np.zeros(bound.arrays[name].shape, bool))
 
 
 def _labels(bounds: list[BoundData]) -> dict[str, tuple[str, ...]]:
@@ -190,9 +177,6 @@ def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> 
     return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers))
 
 
-# ---- a list of cases, bound one by one, or all at once where they differ in length alone
-
-
 def bind_one_by_one(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
 ) -> Cases:
@@ -213,10 +197,7 @@ def placed(error: DataError, where: str) -> DataError:
 def bind_at_once(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
 ) -> Cases | None:
-    """Thousands of cases bound as one long case, and cut: all is checked once, not once for each.
-
-    None where they differ in more than the length of one dim, or one of them is wrong.
-    """
+    """Thousands of cases bound as one and cut; None if one is wrong or differs in more."""
     dim = _dim_of_cases(graph, cases, others, sizes or {})
     if not dim:
         return None

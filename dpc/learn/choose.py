@@ -1,17 +1,31 @@
 """Which method suits a likelihood, and why: counts where they are all, else exact derivatives."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
 from dpc.inference.errors import MemoryLimitError
+from dpc.inference.optimise.em import ExpectationMaximisation
+from dpc.inference.optimise.gauss_newton import GaussNewton
+from dpc.inference.optimise.lbfgs import Lbfgs
+from dpc.inference.optimise.method import Minimiser
+from dpc.inference.optimise.newton import Newton
+from dpc.inference.optimise.sharded import left_to_the_compiler, place, replicate, shard_rows
+from dpc.inference.optimise.stochastic import Stochastic
 
 from ..data.errors import problem
 from .counts import table_uses
-from .fields import FIELD_LOSSES
-from .likelihood import Likelihood
-from .natural import SPARSE_LOSSES, why_not_natural, why_not_sparse
-from .options import FitOptions, NotApplicable
-from .sweep import find_updates
+from .family import SPARSE_LOSSES, Natural, sparse_loss, why_not_natural, why_not_sparse
+from .likelihood import FIELD_LOSSES, Arrays, Likelihood
+from .result import RATE, FitOptions, NotApplicable
+from .roles import find_updates, sweep
 
 FEW = 60
 """Parameters up to which the exact Hessian pays."""
@@ -30,20 +44,16 @@ class MethodChoice(Record):
 
 def choose(likelihood: Likelihood, options: FitOptions) -> MethodChoice:
     """The method that suits, or the one that was asked for if it can be used."""
-    verify_draws(likelihood)
+    if not likelihood.cases.given:
+        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
+        message = "the data have no value of any draw, so there is nothing to learn from"
+        raise problem("", message, f"the model draws {draws or 'nothing'}")
     own_loss = options.loss != "likelihood"
     if options.method == "auto":
         return choose_for_loss(options.loss, likelihood) if own_loss else choose_method(likelihood)
     verify_method(options.method, likelihood)
     loss = choose_for_loss(options.loss, likelihood).loss if own_loss else "likelihood"
     return MethodChoice(options.method, "as asked", loss)
-
-
-def verify_draws(likelihood: Likelihood) -> None:
-    if not likelihood.cases.given:
-        draws = ", ".join(f"`{node.name}`" for node in likelihood.roles.graph.of_kind(Kind.DRAW))
-        message = "the data have no value of any draw, so there is nothing to learn from"
-        raise problem("", message, f"the model draws {draws or 'nothing'}")
 
 
 def choose_method(likelihood: Likelihood) -> MethodChoice:
@@ -111,10 +121,8 @@ def choose_for_loss(loss: str, likelihood: Likelihood) -> MethodChoice:
         )
     if not likelihood.is_complete:
         hidden = [*(node.name for node in likelihood.roles.summed), *sorted(likelihood.open)]
-        raise NotApplicable(
-            f"the loss {loss!r} needs complete data, and `{hidden[0]}` is hidden or has missing "
-            "entries"
-        )
+        what = f"the loss {loss!r} needs complete data"
+        raise NotApplicable(f"{what}, and `{hidden[0]}` is hidden or has missing entries")
     found = FIELD_LOSSES[loss]
     return MethodChoice("stochastic" if found.draws else "lbfgs", found.about, loss)
 
@@ -133,17 +141,136 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
     if method == "counts" and not (likelihood.is_complete and table_uses(roles)):
         raise NotApplicable("`counts` needs complete data and tables as the only unknowns")
     if method == "closed form" and not _all_closed(likelihood):
-        raise NotApplicable(
-            "`closed form` needs complete data, a directed model and unknowns that enter laws "
-            "directly"
-        )
+        what = "`closed form` needs complete data"
+        raise NotApplicable(f"{what}, a directed model and unknowns that enter laws directly")
     if method == "natural" and (reason := why_not_natural(likelihood)):
         raise NotApplicable(reason)
     if method == "em" and roles.integrated:
-        raise NotApplicable(
-            "`em` sums over finite variables, and those hidden here are integrated out: use lbfgs"
-        )
+        message = "`em` sums over finite variables, and those hidden here are integrated out"
+        raise NotApplicable(f"{message}: use lbfgs")
     if method == "em" and likelihood.is_complete:
-        raise NotApplicable(
-            "`em` is for hidden variables, and the data are complete: use newton or lbfgs"
-        )
+        message = "`em` is for hidden variables, and the data are complete"
+        raise NotApplicable(f"{message}: use newton or lbfgs")
+
+
+Values = dict[str, Any]
+
+
+def stages(
+    likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
+) -> list[Minimiser]:
+    """The methods in turn; those that ask again when they see NaN compile the scaled one alone."""
+    loss, tolerance = loss_of(likelihood, choice), options.tolerance
+    if choice.method == "newton":
+        return [Newton(loss, data, tolerance)]
+    if choice.method == "natural":
+        natural = Natural(likelihood)
+        return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
+    if choice.method == "stochastic":
+        estimate = batch_loss(likelihood, choice, options.batch)
+        rate = RATE if options.rate is None else options.rate
+        return [Stochastic(estimate, data, rate=rate, seed=options.seed)]
+    checked = loss_of(likelihood.checked, choice)
+    descent: list[Minimiser] = [Lbfgs(checked, data, tolerance, otherwise=loss)]
+    if choice.method == "lbfgs":
+        return descent
+    (expect, quick), (otherwise, safe) = halves(likelihood.checked), halves(likelihood)
+    maximise = quick if likelihood.roles.is_normalised else safe
+    return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
+
+
+def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, list[Arrays]], Any]:
+    """Of unconstrained parameters and arrays; the same function whenever it is asked for."""
+    name = choice.loss
+    if name not in likelihood.losses and name in SPARSE_LOSSES:
+        likelihood.losses[name] = sparse_loss(likelihood, name)
+    elif name not in likelihood.losses:
+        whole = likelihood.loss if name == "likelihood" else partial(likelihood.field_loss, name)
+
+        def loss(raw: Values, arrays: list[Arrays]) -> Any:
+            return whole(likelihood.constrain(raw), arrays)
+
+        likelihood.losses[name] = loss
+    return likelihood.losses[name]
+
+
+def batch_loss(
+    likelihood: Likelihood, choice: MethodChoice, batch: int | None
+) -> Callable[..., Any]:
+    """An unbiased estimate of the loss from `batch` cases, or all; groups give their share."""
+    count = likelihood.cases.count
+    if batch is not None and not all(own.stacked for own in likelihood.arrays):
+        what = "the data are one case, which cannot be drawn from"
+        raise NotApplicable(f"{what}: leave the batch out")
+    if batch is not None and batch > count:
+        what = f"a batch of {batch} cases cannot be drawn from {count}"
+        raise NotApplicable(f"{what}: ask for fewer, or leave it out")
+
+    def loss(raw: Values, arrays: list[Arrays], key: Any) -> Any:
+        params = likelihood.constrain(raw)
+        drawing, own = jax.random.split(key)
+        chosen = arrays if batch is None else draw_cases(arrays, batch / count, drawing)
+        if choice.loss == "likelihood":
+            return likelihood.loss(params, chosen)
+        return likelihood.field_loss(choice.loss, params, chosen, own)
+
+    return loss
+
+
+def draw_cases(arrays: list[Arrays], share: float, key: Any) -> list[Arrays]:
+    """This share of each group's cases, at least one, weighted so that sums are unbiased."""
+    found = []
+    for number, own in enumerate(arrays):
+        count = own.weights.shape[0]
+        few = max(1, round(share * count))
+        rows = jax.random.randint(jax.random.fold_in(key, number), (few,), 0, count)
+        stacked = jax.tree.map(lambda leaf, rows=rows: leaf[rows], own.stacked)
+        found.append(Arrays(own.shared, stacked, own.weights[rows] * (count / few)))
+    return found
+
+
+def halves(likelihood: Likelihood) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of EM, the same functions always; complete data leave nothing to expect."""
+    if "maximise" in likelihood.losses:
+        return likelihood.losses["expect"], likelihood.losses["maximise"]
+    nodes = {node.name: node for node in likelihood.roles.unknowns}
+    updates = find_updates(likelihood.roles)
+
+    def expect(raw: Values, arrays: list[Arrays]) -> tuple[Any, Any]:
+        params = likelihood.constrain(raw)
+        if likelihood.is_complete:
+            return -likelihood.loss(params, arrays), ()
+        value, expected = likelihood.expect(params, arrays)
+        return value + likelihood.log_prior(params), expected
+
+    def maximise(raw: Values, expected: Any, arrays: list[Arrays]) -> Values:
+        def score(params: Values) -> Any:
+            if likelihood.is_complete:
+                return -likelihood.loss(params, arrays)
+            return likelihood.expected_score(params, expected, arrays)
+
+        return likelihood.unconstrain(sweep(score, likelihood.constrain(raw), nodes, updates))
+
+    likelihood.losses |= {"expect": expect, "maximise": maximise}
+    return expect, maximise
+
+
+def spread_cases(groups: list[Arrays], mesh: Mesh) -> list[Arrays]:
+    """Arrays by case are cut along cases; of a single case along the first axis, if possible."""
+
+    def cut_evenly(leaf: Any) -> Any:
+        array = np.asarray(leaf)
+        if not array.ndim or array.shape[0] % mesh.devices.shape[0]:
+            return replicate(array, mesh)
+        spec = PartitionSpec(mesh.axis_names[0])
+        return place(array, NamedSharding(left_to_the_compiler(mesh), spec))
+
+    found = []
+    for own in groups:
+        if own.stacked:
+            stacked, weights = shard_rows(own.stacked, own.weights, mesh)
+            found.append(Arrays(replicate(own.shared, mesh), stacked, weights))
+        else:
+            shared = jax.tree.map(cut_evenly, own.shared)
+            found.append(Arrays(shared, {}, replicate(own.weights, mesh)))
+    return found

@@ -27,14 +27,12 @@ from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
 from ..data.errors import problem
-from ..data.read_text import read_csv_parts
+from ..data.read import read_csv_parts
 from ..model.model import Model
-from .cases import CASE, CaseGroup, Cases, about_cases
-from .options import FitOptions, NotApplicable, read_smoothing, verify_options
+from .cases import CASE, CaseGroup, Cases, about_cases, shape_of
 from .read_cases import read_cases
-from .result import Fit
-from .roles import Roles, find_roles
-from .sweep import entry_of, find_updates
+from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
+from .roles import Roles, entry_of, find_roles, find_updates
 
 Notes = tuple[str, ...]
 
@@ -57,17 +55,14 @@ def table_uses(roles: Roles) -> list[Use] | None:
         return None
     found = []
     for table in roles.unknowns:
-        if not all(_is_constant(piece.body) for piece in table.pieces):
+        parts = [part for piece in table.pieces for part in c.walk(piece.body)]
+        if any(isinstance(part, c.Ref | c.CallFn) for part in parts):
             return None
         own = list(_uses_of(table, roles.graph))
         if not all(use.piece.body.facts.finite for use in own):
             return None
         found += own
     return found
-
-
-def _is_constant(body: c.Core | c.Law) -> bool:
-    return not any(isinstance(part, c.Ref | c.CallFn) for part in c.walk(body))
 
 
 def _uses_of(table: Node, graph: Graph) -> Iterator[Use]:
@@ -91,11 +86,6 @@ def count_cases(
             counted = np.bincount(flat.ravel(), minlength=prod(shape))
             found[use.table.name] += counted.reshape(shape)
     return found
-
-
-def count_shape(node: Node, sizes: dict[str, int]) -> tuple[int, ...]:
-    shape = tuple(axis.size or sizes[str(axis)] for axis in node.type.shape)
-    return shape if node.type.constraint else (*shape, 2)
 
 
 def _places(use: Use, group: CaseGroup) -> list[Array]:
@@ -122,9 +112,6 @@ def as_variables(core: c.Core, names: Collection[str]) -> c.Core:
     if isinstance(core, c.Ref) and core.name in names:
         return c.Var(core.span, core.type, core.name)
     return c.map_parts(core, lambda part: as_variables(part, names))
-
-
-# ---- priors and estimates
 
 
 def prior_counts(node: Node, shape: tuple[int, ...], sizes: dict[str, int]) -> Array:
@@ -174,9 +161,6 @@ def log_prior_at(added: Array, p: Array, node: Node) -> float:
     return float(np.sum(normalisers)) + log_likelihood_at(added, p, node)
 
 
-# ---- learned tables in words
-
-
 def table_entries(graph: Graph) -> dict[str, list[str]]:
     """The entries of every table of constants with named states, in the order of `x.p`."""
     found = {}
@@ -213,33 +197,23 @@ def states_of(type_: Type) -> list[str]:
     return []
 
 
-# ---- what no table says
-
-
 def log_likelihood_of_rest(roles: Roles, uses: list[Use], cases: Cases) -> float:
     """Of all cases, what no unknown table says: minus infinity where logic is contradicted."""
-    rest = graph_of_rest(roles, uses)
-    return 0.0 if rest is None else sum(_log_prob(Model(rest), group) for group in cases.groups)
-
-
-def _log_prob(model: Model, group: CaseGroup) -> float:
-    known = {**group.sizes, **group.shared}
-    if not group.stacked:
-        return float(model.log_prob({}, {}, known))
-    each = jax.vmap(lambda own: model.log_prob({}, {}, {**known, **own}))(group.stacked)
-    return float(jnp.sum(each))
-
-
-def graph_of_rest(roles: Roles, uses: list[Use]) -> Graph | None:
-    """The draws whose laws are known, all others given; None where there are none."""
     counted: dict[str, list[Piece]] = {}
     for use in uses:
         counted.setdefault(use.child.name, []).append(use.piece)
     rest = without_pieces(roles.graph, {node.name for node in roles.unknowns}, counted)
-    return rest if rest.of_kind(Kind.DRAW) else None
+    if not rest.of_kind(Kind.DRAW):
+        return 0.0
+    model, total = Model(rest), 0.0
+    for group in cases.groups:
 
+        def log_prob(own: dict[str, Any], group: CaseGroup = group) -> Any:
+            return model.log_prob({}, {}, {**group.sizes, **group.shared, **own})
 
-# ---- from counts to a fit
+        each = jax.vmap(log_prob)(group.stacked) if group.stacked else log_prob({})
+        total += float(jnp.sum(each))
+    return total
 
 
 def fit_tables(
@@ -253,17 +227,17 @@ def fit_tables(
     count, rest = 0, 0.0
     for cases in chunks:
         sizes = cases.groups[0].sizes
-        shapes = {name: count_shape(node, sizes) for name, node in tables.items()}
+        shapes = {name: shape_of(node, sizes) for name, node in tables.items()}
+        shapes |= {n: (*s, 2) for n, s in shapes.items() if not tables[n].type.constraint}
         for name, counted in count_cases(uses, shapes, cases).items():
             seen[name] = seen[name] + counted if name in seen else counted
         rest += log_likelihood_of_rest(roles, uses, cases)
         count += cases.count
-    smooth = read_smoothing(smoothing)
     params, errors = {}, {}
     value, log_prior, unseen = rest, 0.0, 0
     for name, node in tables.items():
         shape = seen[name].shape
-        added = smooth.of(shape) + prior_counts(node, shape, sizes)
+        added = read_smoothing(smoothing, shape) + prior_counts(node, shape, sizes)
         counts = seen[name] + added
         params[name] = estimate(counts, node)
         errors[name] = standard_errors(counts, node)
@@ -282,18 +256,13 @@ def fit_tables(
         value=value,
         log_prior=log_prior,
         method="counts",
-        loss="likelihood",
         why=why,
         converged=True,
         reason="relative frequencies are the maximum",
-        gradient_norm=0.0,
         steps=1,
         notes=notes,
         **{**about_cases(roles.unknowns, cases), "cases": count},
     )
-
-
-# ---- a CSV, a part at a time: counts of parts add up
 
 
 PART = 100_000
@@ -305,7 +274,12 @@ def fit_csv(graph: Graph, path: str, options: FitOptions) -> Fit:
         raise NotApplicable(f"only a CSV is read a part at a time, and {path} has another ending")
     if options.method not in ("auto", "counts") or options.loss != "likelihood":
         raise NotApplicable("only tables are learned a part at a time, by `counts`")
-    verify_labels(graph)
+    # Parts of a file must agree on what the states are, so the model has to say.
+    for node in graph.of_kind(Kind.DRAW):
+        domain = node.type.domain
+        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
+            what = f"name the labels of `{domain.dim}` in the model"
+            raise NotApplicable(f"{what}: a part of the data may lack some")
     parts = (read_cases(graph, part) for part in read_csv_parts(Path(path), PART))
     first = next(parts, None)
     if first is None:
@@ -329,13 +303,3 @@ def complete(cases: Cases) -> Cases:
                 f"`{name}` has missing entries, which cannot be summed over a part at a time"
             )
     return cases
-
-
-def verify_labels(graph: Graph) -> None:
-    """Parts of a file must agree on what the states are, so the model has to say."""
-    for node in graph.of_kind(Kind.DRAW):
-        domain = node.type.domain
-        if isinstance(domain, IndexOf) and isinstance(domain.dim, Dim) and domain.dim.size is None:
-            raise NotApplicable(
-                f"name the labels of `{domain.dim}` in the model: a part of the data may lack some"
-            )

@@ -27,14 +27,80 @@ from dpc.dsl.graph.passes.parts import mark_observed, needed_for
 from dpc.dsl.record import NOTHING, Record
 from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.model import each_table
+from dpc.inference.losses import fields
+from dpc.inference.losses.structured import perceptron_loss, sparsemap_loss
 
 from ..data.errors import unfit_as_problem
+from ..finite.finite import Finite
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
 from .cases import CaseGroup, Cases, shape_of
-from .fields import FIELD_LOSSES
-from .linear import Blocks, block_dim, log_integral, verify_block
-from .roles import Roles, find_roles
+from .roles import Blocks, Roles, block_dim, find_roles, log_integral, verify_block
+
+Score = Callable[[Finite, list[Any], Any, Any], Any]
+
+
+class FieldLoss(Record):
+    """`needs_engine`: it finds exact modes. `draws`: every evaluation needs a key of its own."""
+
+    about: str
+    loss: Score
+    needs_engine: bool = False
+    draws: bool = False
+
+
+def _mode(finite: Finite) -> Callable[..., Any]:
+    def solve(tables: Any, evidence: Any = None) -> Any:
+        shape = len(finite.structure.sizes), finite.structure.most_states
+        return finite.engine.mode(
+            list(tables), jnp.zeros(shape) if evidence is None else evidence
+        ).states
+
+    return solve
+
+
+def _perturbed(finite: Finite, tables: list[Any], states: Any, key: Any) -> Any:
+    return fields.perturbed_loss(finite.structure, _mode(finite), tables, states, key)
+
+
+FIELD_LOSSES: dict[str, FieldLoss] = {
+    "pseudo": FieldLoss(
+        "the pseudo-likelihood: each variable given all others",
+        lambda finite, tables, states, key: fields.pseudo_likelihood(
+            finite.structure, tables, states
+        ),
+    ),
+    "bethe": FieldLoss(
+        "Bethe's log-partition by loopy belief propagation",
+        lambda finite, tables, states, key: fields.bethe_loss(finite.structure, tables, states),
+    ),
+    "contrastive": FieldLoss(
+        "contrastive divergence: one Gibbs sweep from the data",
+        lambda finite, tables, states, key: fields.contrastive_loss(
+            finite.structure, tables, states, key
+        ),
+        draws=True,
+    ),
+    "perturbed": FieldLoss(
+        "perturb-and-MAP: the mean of perturbed maxima", _perturbed, needs_engine=True, draws=True
+    ),
+    "perceptron": FieldLoss(
+        "the structured perceptron: the best score less that of the data",
+        lambda finite, tables, states, key: perceptron_loss(
+            finite.structure, _mode(finite), tables, states
+        ),
+        needs_engine=True,
+        draws=True,
+    ),
+    "sparsemap": FieldLoss(
+        "SparseMAP: the nearest mixture of few configurations",
+        lambda finite, tables, states, key: sparsemap_loss(
+            finite.structure, _mode(finite), tables, states
+        ),
+        needs_engine=True,
+    ),
+}
+
 
 Values = dict[str, Any]
 
@@ -116,8 +182,6 @@ class Likelihood:
             found: Arrays = jax.tree.map(jnp.asarray, Arrays(shared, stacked, np.ones(count)))
         return found
 
-    # ---- parameters
-
     def start(self, key: Any = None, own: Mapping[str, Any] = NOTHING) -> Values:
         """The caller's own values, then the file's; others near zero in unconstrained space."""
         group = self.cases.groups[0]
@@ -139,8 +203,6 @@ class Likelihood:
     @cached_property
     def unconstrain(self) -> Callable[[Values], Values]:
         return jax.jit(partial(unconstrain_nodes, self.roles.unknowns), inline=True)
-
-    # ---- the loss
 
     def loss(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
         """Minus the log-likelihood of all cases, minus the log density of the prior."""
@@ -225,8 +287,6 @@ class Likelihood:
     def _inputs(self) -> set[str]:
         return {node.name for node in self.roles.graph.of_kind(Kind.INPUT)}
 
-    # ---- other losses
-
     def field_loss(
         self, name: str, params: Values, arrays: list[Arrays] | None = None, key: Any = None
     ) -> jax.Array:
@@ -262,13 +322,10 @@ class Likelihood:
                 first = {**self._fixed(group), **own.shared, **stacked}
                 assert free.finite(*self._known_of_field(self.start(), first, group.sizes)).engine
 
-    # ---- expectation and maximisation
-
     def expect(
         self, params: Values, arrays: list[Arrays] | None = None
     ) -> tuple[jax.Array, list[Any]]:
         """The log-likelihood, and how probable each entry of each table is, given the data (GM10).
-
         Its gradient is that of the expected log density, with what is expected held fast (Fisher's
         identity): the sums over hidden draws are never differentiated twice.
         """
@@ -312,8 +369,6 @@ class Likelihood:
             return function({**shared, **own}, group.sizes, *rest)
 
         return jax.vmap(run)(arrays.stacked, *by_case)
-
-    # ---- the prior
 
     def log_prior(self, params: Values) -> jax.Array:
         """The log density of estimated draws, and the factors that speak about nothing else."""

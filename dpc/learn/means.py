@@ -17,8 +17,8 @@ from dpc.dsl.library.rows import why_not
 from dpc.dsl.lower.program import lower_program
 from dpc.dsl.lower.run import run_program
 
+from ..model.check import random_ancestors
 from ..model.functions import split_data
-from ..model.given import random_ancestors
 from ..model.model import Model
 
 Values = dict[str, Any]
@@ -89,7 +89,9 @@ class Means:
 
         self.mean, self.variance = sampler("mean"), sampler("variance")
 
-    def __call__(self, params: Values, data: Mapping[str, Any], values: Values) -> tuple[Any, Any]:
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], values: Values, _: Mapping[str, int]
+    ) -> tuple[Any, Any]:
         arrays, sizes = split_data(data, self.dims)
         known = {**arrays, **values, **dict(sizes)}
         key = jax.random.key(0)

@@ -14,19 +14,10 @@ from dpc.dsl.graph.graph import Kind
 from dpc.inference.optimise.stochastic import CHUNK, LEAST_STEPS
 
 from ..exits import UsageError
-from ..gradient.optimise import (
-    OptimisePlan,
-    OptimiseState,
-    has_converged,
-    optimise,
-    progress,
-    smoothed,
-    start,
-)
+from ..gradient import optimise as opt
+from ..gradient.optimise import OptimisePlan, OptimiseState
 from ..model.keeper import Keeper, digest
-from ..show.answer import Answer
-from ..show.entries import entry_names
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable, entry_names
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -47,7 +38,7 @@ class ObjectiveFit(Answer):
         self.value = float(last.mean())
         self.error = float(np.std(last, ddof=1) / len(last) ** 0.5) if len(last) > 1 else 0.0
         self.steps = state.step
-        self.converged = has_converged(state.losses)
+        self.converged = opt.has_converged(state.losses)
         self.seed = seed
         self.types = {name: model.graph[name].type for name in self.params}
         self.labels = labels
@@ -91,7 +82,7 @@ class ObjectiveFit(Answer):
         curves = []
         for name, losses in (
             ("every step", self.losses),
-            (f"mean of {CHUNK}", smoothed(self.losses)),
+            (f"mean of {CHUNK}", opt.smoothed(self.losses)),
         ):
             points = tuple((k + 1.0, float(x)) for k, x in enumerate(losses))
             curves.append(Series(name, points, pale=losses is self.losses))
@@ -103,7 +94,7 @@ def _what_is_left(state: OptimiseState) -> str:
     if len(state.losses) < LEAST_STEPS:
         told = f"whether it converged can be told from {LEAST_STEPS} on"
         return f"stopped after {state.step} steps; {told}"
-    left = progress(state.losses)
+    left = opt.progress(state.losses)
     word = "fell" if left.fall > 0 else "rose"
     change = f"the loss still {word} by {abs(left.fall):.3g} ± {left.error:.2g}"
     help = "more `steps=`, or another `rate=`, may help"
@@ -111,23 +102,22 @@ def _what_is_left(state: OptimiseState) -> str:
 
 
 def fit_objective(
-    model: Model,
-    params: Mapping[str, Any],
-    data: Any,
-    plan: OptimisePlan,
-    request: FitRequest,
+    model: Model, params: Mapping[str, Any], data: Any, plan: OptimisePlan, request: FitRequest
 ) -> ObjectiveFit:
     """On the way, and whatever stops it, the state is kept where `checkpoint` says."""
     if not model.graph.of_kind(Kind.PARAMETER):
         raise UsageError(f"{model.title} has no `param` to fit")
-    state = start(model, params, data, plan)
-    run = fingerprint(model, params, data, plan)
+    state = opt.start(model, params, data, plan)
+    # What a run depends on, but for its number of steps.
+    objective = model.objective(data)
+    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
+    run = digest(words, sorted([*params.items(), *data.items()]))
     keeper = Keeper(request.checkpoint, request.resume, run)
     if request.resume:
         state = OptimiseState(*keeper.load(tuple(state)))
         state = state._replace(step=int(state.step))
     try:
-        for reached in optimise(model, data, plan, state):
+        for reached in opt.optimise(model, data, plan, state):
             state = reached
             keeper.keep(state.step, tuple(state))
             if request.watch is not None:
@@ -135,10 +125,3 @@ def fit_objective(
     finally:
         keeper.keep(state.step, tuple(state), now=True)
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))
-
-
-def fingerprint(model: Model, params: Mapping[str, Any], data: Any, plan: OptimisePlan) -> str:
-    """What a run depends on, but for its number of steps."""
-    objective = model.objective(data)
-    words = [objective.text, repr(list(objective.choices.values())), repr(plan._replace(steps=0))]
-    return digest(words, sorted([*params.items(), *data.items()]))

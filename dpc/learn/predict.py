@@ -1,6 +1,6 @@
 """What new data do not say, by case: P(z | data) and its mode, E[y] and sd[y]."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -17,15 +17,13 @@ from dpc.dsl.record import Record
 
 from ..data.errors import problem
 from ..finite.discrete import KnownArrays, states_of
-from ..model.given import random_ancestors
-from ..show.answer import Answer
-from ..show.table import AnswerTable
+from ..model.check import random_ancestors
+from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim
 from .likelihood import Likelihood
 from .means import HiddenMeans, Means, why_no_mean
-from .options import NotApplicable
 from .read_cases import read_cases
-from .result import Learned, learned, plain
+from .result import Learned, NotApplicable, learned, plain
 
 Values = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -85,16 +83,16 @@ class Predictions(Answer, Record):
             states = self.draws[name].states
             own = [f"{name}={state}" for state in states] if states else [f"{name}.sd"]
             head += [name, *own]
-        return AnswerTable(tuple(head), list(self._rows(axes, names)), most=MOST_ROWS, more=MORE)
-
-    def _rows(self, axes: tuple[str, ...], names: list[str]) -> Iterator[tuple[Any, ...]]:
+        rows = []
         for number, case in enumerate(self.cases):
             for place in np.ndindex(np.shape(self.draws[names[0]].best[number])):
-                start: list[Any] = [case] if len(self.cases) > 1 else []
+                row: list[Any] = [case] if len(self.cases) > 1 else []
                 for axis, k in zip(axes, place, strict=True):
-                    start.append(self.labels[axis][k] if axis in self.labels else k)
-                cells = [cell for name in names for cell in self.draws[name].cells(number, place)]
-                yield (*start, *cells)
+                    row.append(self.labels[axis][k] if axis in self.labels else k)
+                for name in names:
+                    row += self.draws[name].cells(number, place)
+                rows.append(tuple(row))
+        return AnswerTable(tuple(head), rows, most=MOST_ROWS, more=MORE)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -154,11 +152,7 @@ def predict(
 
 
 def log_likelihoods(
-    graph: Graph,
-    fit: Any,
-    *sources: Any,
-    by: str | None = None,
-    externs: Externs | None = None,
+    graph: Graph, fit: Any, *sources: Any, by: str | None = None, externs: Externs | None = None
 ) -> tuple[tuple[str, ...], Array]:
     """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
     graph, known = same_model(graph, fit)
@@ -179,7 +173,15 @@ def likelihood_of(
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}
     unseen = draws - finite - cases.given - known.params.keys()
     likelihood = Likelihood(without(graph, unseen), cases, externs)
-    verify_parameters(likelihood, known.params)
+    for name, value in likelihood.start().items():
+        if name not in known.params:
+            what = f"the fit has no `{name}`"
+            raise NotApplicable(f"{what}: it is of another model, or of other data")
+        here, there = np.shape(value), np.shape(known.params[name])
+        if here != there:
+            raise NotApplicable(f"`{name}` has shape {here} here, and {there} in the fit")
+        if np.isnan(known.params[name]).any():
+            raise NotApplicable(f"`{name}` in the fit is not a number")
     return likelihood
 
 
@@ -188,10 +190,7 @@ def names_of(cases: Cases) -> tuple[str, ...]:
 
 
 def same_model(graph: Graph, fit: Any) -> tuple[Graph, Learned]:
-    """Raises NotApplicable for a fit whose draws, or labels and their order, are others.
-
-    Tables of constants are parameters where a fit has learned them.
-    """
+    """The graph with learned tables as parameters; NotApplicable for a fit of another model."""
     known = learned(fit)
     if not all(name in graph.by_name for name in known.params):
         graph = tables_as_parameters(graph)
@@ -262,21 +261,6 @@ def verify_asked(
             raise NotApplicable(f"`{name}` cannot be predicted: {why}")
 
 
-def verify_parameters(likelihood: Likelihood, params: Values) -> None:
-    for name, value in likelihood.start().items():
-        if name not in params:
-            what = f"the fit has no `{name}`"
-            raise NotApplicable(f"{what}: it is of another model, or of other data")
-        here, there = np.shape(value), np.shape(params[name])
-        if here != there:
-            raise NotApplicable(f"`{name}` has shape {here} here, and {there} in the fit")
-        if np.isnan(params[name]).any():
-            raise NotApplicable(f"`{name}` in the fit is not a number")
-
-
-# ---- finite draws
-
-
 def finite_predictions(
     likelihood: Likelihood, params: Values, names: list[str]
 ) -> dict[str, Predicted]:
@@ -297,12 +281,17 @@ def finite_predictions(
     return predicted
 
 
-# ---- other draws
-
-
 def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: str) -> Predicted:
     """Where the data have a value it is that, with an sd of zero."""
-    moments = moments_of(graph, likelihood, name)
+    # By the distribution where its parents are known, else summed over hidden draws.
+    hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
+    moments: Means | HiddenMeans
+    if hidden & {*random_ancestors(graph, name)}:
+        joined = likelihood.cases.joined
+        node = (join_cases(graph, joined) if joined else graph)[name]
+        moments = HiddenMeans(likelihood.model.graph, node, likelihood.externs)
+    else:
+        moments = Means(graph, name, likelihood.externs)
 
     def answers(known: Values, sizes: Mapping[str, int]) -> Any:
         mean, sd = moments(*likelihood.known(params, known, sizes), sizes)
@@ -315,38 +304,17 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
     return Predicted(graph[name].type.shape, (), means, sds)
 
 
-def moments_of(graph: Graph, likelihood: Likelihood, name: str) -> Callable[..., tuple[Any, Any]]:
-    """By the distribution where its parents are known, else summed over hidden draws."""
-    hidden = {*likelihood.open, *(node.name for node in likelihood.roles.summed)}
-    if not hidden & {*random_ancestors(graph, name)}:
-        means = Means(graph, name, likelihood.externs)
-        return lambda params, data, given, sizes: means(params, data, given)
-    joined = likelihood.cases.joined
-    node = (join_cases(graph, joined) if joined else graph)[name]
-    return HiddenMeans(likelihood.model.graph, node, likelihood.externs)
-
-
-# ---- cases
-
-
 def by_case(likelihood: Likelihood, answers: Callable[..., Any]) -> list[Any]:
     """The answers for each case, in the order of the sources."""
-    found: list[Any] = []
-    for number in range(len(likelihood.cases.groups)):
-        found += _of_group(likelihood, number, answers)
-    return [found[k] for k in np.argsort(likelihood.cases.numbers)]
-
-
-def _of_group(likelihood: Likelihood, number: int, answers: Callable[..., Any]) -> Iterator[Any]:
-    cases, arrays = likelihood.cases, likelihood.arrays[number]
-    group = cases.groups[number]
-    run = jax.jit(lambda own: likelihood.map_cases(group, own, answers))
-    found = jax.tree.map(np.asarray, run(arrays))
-    cuts: list[Any] = [...]
-    if cases.joined:
-        starts = np.flatnonzero(group.shared[place_name(cases.joined)] == 0)
-        cuts = np.split(np.arange(group.sizes[cases.joined]), starts[1:])
-    elif arrays.stacked:
-        cuts = list(range(group.count))
-    for cut in cuts:
-        yield jax.tree.map(lambda array, cut=cut: array[cut], found)
+    cases, found = likelihood.cases, []
+    for group, arrays in zip(cases.groups, likelihood.arrays, strict=True):
+        run = jax.jit(lambda own, group=group: likelihood.map_cases(group, own, answers))
+        whole = jax.tree.map(np.asarray, run(arrays))
+        cuts: list[Any] = [...]
+        if cases.joined:
+            starts = np.flatnonzero(group.shared[place_name(cases.joined)] == 0)
+            cuts = np.split(np.arange(group.sizes[cases.joined]), starts[1:])
+        elif arrays.stacked:
+            cuts = list(range(group.count))
+        found += [jax.tree.map(lambda array, cut=cut: array[cut], whole) for cut in cuts]
+    return [found[k] for k in np.argsort(cases.numbers)]

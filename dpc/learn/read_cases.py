@@ -6,7 +6,7 @@ rows, the table is one case, or as many as a column says.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,11 @@ from dpc.dsl.graph.passes.joined import can_join, place_name
 from dpc.dsl.graph.types import Dim
 from dpc.dsl.source import Span
 
+from ..data.bind import as_raw, raw_from_mapping
 from ..data.errors import DataError, problem
-from ..data.objects import as_raw, raw_from_mapping
 from ..data.raw import Array, Mask, Raw
-from .cases import (
-    CASE,
-    CaseGroup,
-    Cases,
-    bind_at_once,
-    bind_case,
-    bind_one_by_one,
-    bind_partly,
-    cut_cases,
-    draws_of,
-    first_dim,
-    given_by,
-    placed,
-    stack_cases,
-    with_given_observed,
-)
+from . import cases as own
+from .cases import CaseGroup, Cases
 
 
 def read_cases(
@@ -46,16 +32,15 @@ def read_cases(
     join: bool = True,
 ) -> Cases:
     """All cases of these sources: files, tables and mappings, or one list of mappings, a case each.
-
     `by` names a column whose equal values are a case. Cases of many lengths are joined where that
     is possible and wanted: one program is compiled faster than one for each length.
     """
     lists = [_listed(source) for source in sources]
-    raws = [as_raw(own) for own, cases in zip(sources, lists, strict=True) if cases is None]
+    raws = [as_raw(source) for source, cases in zip(sources, lists, strict=True) if cases is None]
     if len(raws) < len(sources):
         listed = [_raw_case(where, case) for cases in lists for where, case in cases or ()]
-        found = bind_at_once(graph, listed, raws, sizes)
-        found = found or bind_one_by_one(graph, listed, raws, sizes)
+        found = own.bind_at_once(graph, listed, raws, sizes)
+        found = found or own.bind_one_by_one(graph, listed, raws, sizes)
         return join_lengths(graph, found) if join else found
     for raw in raws:
         empty = all(len(column.values) == 0 for column in raw.variables.values())
@@ -66,10 +51,7 @@ def read_cases(
         return join_lengths(graph, found) if join else found
     if any(_rows_are_cases(raw, graph) for raw in raws):
         return _from_rows(graph, raws, sizes)
-    return stack_cases(graph, [bind_case(graph, raws, sizes)])
-
-
-# ---- lists
+    return own.stack_cases(graph, [own.bind_case(graph, raws, sizes)])
 
 
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
@@ -102,10 +84,7 @@ def _raw_case(where: str, case: Any) -> Raw:
     try:
         return raw_from_mapping(case, where) if isinstance(case, Mapping) else as_raw(case)
     except DataError as error:
-        raise placed(error, where) from None
-
-
-# ---- one case for each row
+        raise own.placed(error, where) from None
 
 
 def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
@@ -115,42 +94,37 @@ def _rows_are_cases(raw: Raw, graph: Graph) -> bool:
 
 
 def _excesses(raw: Raw, graph: Graph, kind: Kind) -> set[int]:
-    return {
-        excess for name in raw.variables if (excess := _excess(raw, name, graph, kind)) is not None
-    }
-
-
-def _excess(raw: Raw, name: str, graph: Graph, kind: Kind) -> int | None:
-    """How many axes the entry has beyond those of its node; columns `x.a`, `x.b` are one array."""
-    node = graph.by_name.get(name)
-    spread = node is None and raw.table
-    if spread:
-        node = graph.by_name.get(name.rpartition(".")[0])
-    if node is None or node.kind is not kind:
-        return None
-    return raw.variables[name].values.ndim + spread - len(node.type.shape)
+    """How many axes entries have beyond their nodes' own; columns `x.a`, `x.b` are one array."""
+    found = set()
+    for name, variable in raw.variables.items():
+        node = graph.by_name.get(name)
+        spread = node is None and raw.table
+        if spread:
+            node = graph.by_name.get(name.rpartition(".")[0])
+        if node is not None and node.kind is kind:
+            found.add(variable.values.ndim + spread - len(node.type.shape))
+    return found
 
 
 def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> Cases:
-    dim = Dim(CASE, None, (), Span(0, 0))
-    names = {name for raw in raws if _rows_are_cases(raw, graph) for name in given_by(graph, [raw])}
+    dim = Dim(own.CASE, None, (), Span(0, 0))
+    names = {
+        name for raw in raws if _rows_are_cases(raw, graph) for name in own.given_by(graph, [raw])
+    }
 
     def with_axis(node: Node) -> Node:
         shape = (dim, *node.type.shape) if node.name in names else node.type.shape
         return node.replace(type=node.type.replace(shape=shape))
 
-    given = given_by(graph, raws)
-    rows = with_given_observed(graph, given).replace(dims=(*graph.dims, dim))
-    bound = bind_partly(rows.map_nodes(with_axis), raws, sizes)
-    count = bound.sizes.pop(CASE)
+    given = own.given_by(graph, raws)
+    rows = own.with_given_observed(graph, given).replace(dims=(*graph.dims, dim))
+    bound = own.bind_partly(rows.map_nodes(with_axis), raws, sizes)
+    count = bound.sizes.pop(own.CASE)
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}
     group = CaseGroup(bound.sizes, shared, stacked, bound.missing, count)
-    given_draws = frozenset(given & draws_of(graph))
+    given_draws = frozenset(given & own.draws_of(graph))
     return Cases((group,), bound.labels, given_draws, numbers=tuple(range(count)))
-
-
-# ---- one case for each value of a column
 
 
 def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] | None) -> Cases:
@@ -163,31 +137,19 @@ def _split_by(graph: Graph, raws: list[Raw], by: str, sizes: Mapping[str, int] |
     kept = {name: column for name, column in tables[0].variables.items() if name != by}
     others = [raw for raw in raws if raw is not tables[0]]
     rows = tables[0].replace(variables=kept)
-    bound = bind_case(graph, [rows, *others], sizes)
-    dim = _row_dim(graph, given_by(graph, [rows]), by)
-    names, places = _places(tables[0].variables[by].values)
-    given = frozenset(given_by(graph, raws) & draws_of(graph))
-    return cut_cases(graph, bound, dim, places).replace(given=given, names=names)
-
-
-def _row_dim(graph: Graph, names: Iterable[str], by: str) -> str:
-    """The dim along which the rows of a table lie."""
-    firsts = {first_dim(graph[name]) for name in names} - {""}
+    bound = own.bind_case(graph, [rows, *others], sizes)
+    firsts = {own.first_dim(graph[name]) for name in own.given_by(graph, [rows])} - {""}
     if len(firsts) != 1:
         why = "but the columns have no dim of rows in common"
         raise problem(by, f"`{by}` tells cases apart, {why}")
-    return firsts.pop()
-
-
-def _places(values: Array) -> tuple[tuple[str, ...], list[Array]]:
-    """The values of the column in the order in which they come, and where each stands."""
-    names, first, numbers = np.unique(values.astype(str), return_index=True, return_inverse=True)
+    # The values of the column in the order in which they come, and where each stands.
+    column = tables[0].variables[by].values.astype(str)
+    values, first, numbers = np.unique(column, return_index=True, return_inverse=True)
     cuts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
     order = np.argsort(first)
-    return tuple(str(names[k]) for k in order), [cuts[k] for k in order]
-
-
-# ---- joining
+    names, places = tuple(str(values[k]) for k in order), [cuts[k] for k in order]
+    given = frozenset(own.given_by(graph, raws) & own.draws_of(graph))
+    return own.cut_cases(graph, bound, firsts.pop(), places).replace(given=given, names=names)
 
 
 def join_lengths(graph: Graph, cases: Cases) -> Cases:
@@ -196,7 +158,9 @@ def join_lengths(graph: Graph, cases: Cases) -> Cases:
     differ = [n for n, size in first.sizes.items() if any(g.sizes[n] != size for g in groups)]
     if len(differ) != 1 or not can_join(graph, dim := differ[0]):
         return cases
-    along = [name for name in {**first.shared, **first.stacked} if first_dim(graph[name]) == dim]
+    along = [
+        name for name in {**first.shared, **first.stacked} if own.first_dim(graph[name]) == dim
+    ]
     others = {name: array for name, array in first.shared.items() if name not in along}
     if not all(_differ_along(group, along, others) for group in groups):
         return cases

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +13,95 @@ from dpc.dsl.graph.types import Dim, Type
 from dpc.dsl.record import NOTHING, Record
 
 from ..exits import UsageError
-from ..show.answer import Answer
-from ..show.entries import entry_names
-from ..show.table import AnswerTable
+from ..show.answer import Answer, AnswerTable, entry_names
+
+
+class NotApplicable(ValueError):
+    """A method or option that was asked for, on a model it does not suit."""
+
+
+class FitOptions(Record):
+    """`smoothing` is added to every count, or with "bdeu:N" shared out over each table; `tolerance`
+    is of the gradient, relative to the value; at most 1000 `steps`; `rate` (0.01) and `batch`, the
+    cases of a step (all), are for stochastic gradients.
+    """
+
+    method: str = "auto"
+    loss: str = "likelihood"
+    rate: float | None = None
+    batch: int | None = None
+    steps: int | None = None
+    tolerance: float | None = None
+    smoothing: float | str | None = None
+    seed: int = 0
+    errors: bool = True
+
+
+STEPS, RATE = 1000, 0.01
+USED = {"counts": {"smoothing"}, "stochastic": {"rate", "batch", "steps"}}
+UNUSED = {
+    "smoothing": "is added to counts, and `{method}` counts nothing: write a prior in the file",
+    "rate": "is for stochastic gradients, and this is `{method}`",
+    "batch": "is for stochastic gradients, and this is `{method}`",
+    "tolerance": "has no meaning for `{method}`, which has no gradient to judge by",
+    "steps": "has no meaning for `{method}`, which takes one",
+}
+
+
+def verify_options(options: FitOptions, method: str) -> None:
+    """Raises NotApplicable for an option that the method would ignore."""
+    used = USED.get(method, {"tolerance", "steps"})
+    for name, why in UNUSED.items():
+        if getattr(options, name) is not None and name not in used:
+            raise NotApplicable(f"`{name}` {why.format(method=method)}")
+
+
+BDEU = "bdeu:"
+
+
+def read_smoothing(value: float | str | None, shape: tuple[int, ...] = ()) -> float:
+    """What each cell gets by `0.5`, or by `bdeu:10`, spread over all; else a ValueError."""
+    is_spread = isinstance(value, str) and value.startswith(BDEU)
+    try:
+        amount = float(str(value).removeprefix(BDEU)) if value is not None else 0.0
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < inf:
+        takes = "a number from 0 up, or `bdeu:N` with the equivalent sample size N"
+        raise ValueError(f"`smoothing=` is {takes}, not {value}")
+    return amount / prod(shape) if is_spread else amount
+
 
 MOST_ROWS = 40
 Values = dict[str, Any]
 
 
 class Fit(Answer, Record):
-    """Parameters at the maximum, and what is known about them.
-
-    `value` is the log-likelihood (of another `loss`, minus its value), `log_prior` that of the
-    prior there. `given` are the draws that the data had, `notes` what was done with the others.
-    `errors` are standard errors from the observed information, NaN where there is none. `reason`
-    says why it stopped. `table_names` are entries of learned tables in words, `curves` the losses
-    by method and step, `test` what held-out cases say.
+    """Parameters at the maximum, and what is known about them. `value` is the log-likelihood (of
+    another `loss`, minus its value), `log_prior` that of the prior there. `given` are the draws
+    that the data had, `notes` what was done with the others. `errors` are standard errors from the
+    observed information, NaN where there is none. `reason` says why it stopped. `table_names` are
+    entries of learned tables in words, `curves` the losses by method and step, `test` what held-out
+    cases say.
     """
 
     params: Values
     errors: Values | None
     value: float
-    log_prior: float
     method: str
-    loss: str
     why: str
     converged: bool
     reason: str
-    gradient_norm: float
     steps: int
     cases: int
-    notes: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
     types: dict[str, Type]
     sizes: dict[str, int]
     given: tuple[str, ...]
+    log_prior: float = 0.0
+    loss: str = "likelihood"
+    gradient_norm: float = 0.0
+    notes: tuple[str, ...] = ()
     table_names: Mapping[str, list[str]] = NOTHING
     curves: Mapping[str, list[tuple[float, float]]] = NOTHING
     test: dict[str, Any] | None = None
@@ -92,26 +147,19 @@ class Fit(Answer, Record):
         return [f"{self.method}: {self.why}"]
 
     def tables(self) -> list[AnswerTable]:
-        head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
-        formats = {"std. error": ".2g"}
-        return [
-            AnswerTable(
-                head, self._rows(), formats, most=MOST_ROWS, more="-o fit.json has them all"
-            )
-        ]
-
-    def _rows(self) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
         for name, value in self.params.items():
             array = np.asarray(value)
-            names = self.table_names.get(name) or entry_names(
-                name, self.types[name], array.shape, self.labels
-            )
-            cells = [array.ravel().tolist()]
+            names = self.table_names.get(name)
+            names = names or entry_names(name, self.types[name], array.shape, self.labels)
+            cells: list[list[Any]] = [array.ravel().tolist()]
             if self.errors is not None:
-                cells.append([_error(e) for e in np.asarray(self.errors[name]).ravel().tolist()])
+                errors = np.asarray(self.errors[name]).ravel().tolist()
+                cells.append([error if np.isfinite(error) else "-" for error in errors])
             rows += zip(names, *cells, strict=True)
-        return rows
+        head = ("parameter", "value", *(["std. error"] if self.errors is not None else []))
+        more = "-o fit.json has them all"
+        return [AnswerTable(head, rows, {"std. error": ".2g"}, most=MOST_ROWS, more=more)]
 
     def after(self) -> list[str]:
         what = "log-likelihood" if self.loss == "likelihood" else f"minus the loss ({self.loss})"
@@ -125,8 +173,11 @@ class Fit(Answer, Record):
             shown = "" if self.method == "counts" else steps
             lines.append(f"converged{shown}: {self.reason}")
         if self.test:
-            value = self.test["log_likelihood"]
-            lines.append(f"held-out log-likelihood {value:.8g}{_mean_of(self.test)}")
+            lines.append(f"held-out log-likelihood {self.test['log_likelihood']:.8g}")
+            if self.test["cases"] > 1:
+                error = self.test["standard_error"]
+                mean = f"{self.test['mean']:.6g}{f' ± {error:.2g}' if np.isfinite(error) else ''}"
+                lines[-1] += f" ({mean} for each of {self.test['cases']} cases)"
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
     @property
@@ -139,18 +190,6 @@ class Fit(Answer, Record):
 
         series = [Series(name, tuple(points)) for name, points in self.curves.items()]
         write_chart(curve_chart(f"{self.title}: learning curve", "step", "loss", series), path)
-
-
-def _error(value: float) -> float | str:
-    return value if np.isfinite(value) else "-"
-
-
-def _mean_of(test: Mapping[str, Any]) -> str:
-    if test["cases"] == 1:
-        return ""
-    error = test["standard_error"]
-    spread = f" ± {error:.2g}" if np.isfinite(error) else ""
-    return f" ({test['mean']:.6g}{spread} for each of {test['cases']} cases)"
 
 
 def plain(value: Any) -> Any:

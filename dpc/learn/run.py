@@ -22,10 +22,9 @@ from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
 from .likelihood import Likelihood
-from .options import FitOptions, NotApplicable, read_smoothing, verify_options
 from .predict import log_likelihoods
 from .read_cases import read_cases
-from .result import Fit
+from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -80,10 +79,8 @@ def _fit_objective(model: Model, request: FitRequest, options: Mapping[str, Any]
     unused = [name for name in options if name not in OptimisePlan._fields]
     unused += [name for name in ("by", "test", "stream", "mesh") if getattr(request, name)]
     if unused:
-        raise UsageError(
-            f"`{unused[0]}=` is not for a file with an objective; `method=auto` leaves that, and "
-            "fits the data"
-        )
+        what = f"`{unused[0]}=` is not for a file with an objective"
+        raise UsageError(f"{what}; `method=auto` leaves that, and fits the data")
     plan = OptimisePlan(**options)
     if plan.optimizer not in OPTIMIZERS:
         raise UsageError(f"`optimizer=` takes {' or '.join(OPTIMIZERS)}, not {plan.optimizer}")
@@ -110,9 +107,6 @@ def _fit_data(
     return found.replace(test=held_out(model, found, request)) if request.test else found
 
 
-# ---- where a fit begins
-
-
 WORDS = {
     "simplex": "positive numbers that sum to one",
     "ordered": "numbers that increase",
@@ -135,9 +129,8 @@ def verify_start(likelihood: Likelihood, start: Mapping[str, Any]) -> None:
     for name, value in start.items():
         if name not in nodes:
             hint = did_you_mean(name, list(nodes)) or f"the unknowns are {', '.join(nodes)}"
-            raise WrongStart(
-                f"`start=` gives `{name}`, which is not an unknown of this fit; {hint}"
-            )
+            what = f"`start=` gives `{name}`, which is not an unknown of this fit"
+            raise WrongStart(f"{what}; {hint}")
         shape = shape_of(nodes[name], likelihood.cases.groups[0].sizes)
         _verify_value(name, nodes[name].type, shape, value)
 
@@ -156,9 +149,6 @@ def _verify_value(name: str, type_: Type, shape: tuple[int, ...], value: Any) ->
     stuck = word == "simplex" and not np.all(array > 0)
     if word and (stuck or not np.all(constraint_of(type_)(array.astype(float)))):
         raise WrongStart(f"`{name}` is {word}, {WORDS[word]}, but {said} gives {value}")
-
-
-# ---- from data
 
 
 LARGE = 1 << 28
@@ -229,10 +219,8 @@ def fit_stream(model: Model, request: FitRequest, options: FitOptions) -> Fit:
     if len(request.sources) != 1 or not isinstance(request.sources[0], str | Path):
         raise UsageError("`stream=True` reads one CSV, and a column has the data")
     if request.start:
-        raise UsageError(
-            f"a value of `{next(iter(request.start))}` does not go with `stream=True`: a column "
-            "has the data"
-        )
+        what = f"a value of `{next(iter(request.start))}` does not go with `stream=True`"
+        raise UsageError(f"{what}: a column has the data")
     for name in ("by", "checkpoint"):
         if getattr(request, name) is not None:
             raise UsageError(f"`{name}=` does not go with `stream=True`")

@@ -1,19 +1,19 @@
-"""Checking a model: what the language says of it, and what the estimators of its objective say."""
+"""Checks of a model, by the language and by the estimators, and of values that are given to it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpc.dsl.diagnostics import Diagnostic, DpError, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Function
-from dpc.dsl.graph.types import Bool, Real, Type
+from dpc.dsl.graph.types import Bool, IndexOf, Real, Type
 from dpc.dsl.pipeline import Checked, check_source
 from dpc.dsl.source import Source
 
-if TYPE_CHECKING:
-    import jax
+from ..exits import UsageError
 
 
 def check_model(source: Source, settings: Mapping[str, object] | None = None) -> Checked:
@@ -39,9 +39,6 @@ def _check_objective(graph: Graph) -> list[Diagnostic]:
     return check_estimators(graph)
 
 
-# ---- functions that the caller binds
-
-
 class UnboundFunction(TypeError):
     """A function that the model calls, and that only Python can bind."""
 
@@ -50,10 +47,8 @@ def verify_bound(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None:
     for function in graph.functions:
         if function.body is None and function.name not in bound:
             name = function.name
-            raise UnboundFunction(
-                f"the model needs the Python function `{name}`: load it from Python, with "
-                f"dpc.load(path, {name}=...)"
-            )
+            what = f"the model needs the Python function `{name}`"
+            raise UnboundFunction(f"{what}: load it from Python, with dpc.load(path, {name}=...)")
 
 
 def check_externs(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None:
@@ -72,14 +67,19 @@ def check_externs(graph: Graph, bound: Mapping[str, Callable[..., Any]]) -> None
 def _check_shape(function: Function, bound: Callable[..., Any]) -> None:
     import jax
 
-    arguments = [_example(type_) for _, type_ in function.parameters]
+    arguments = []
+    for _, type_ in function.parameters:
+        dtype: type = bool if isinstance(type_.domain, Bool) else int
+        if isinstance(type_.domain, Real):
+            dtype = float
+        exact = jax.dtypes.canonicalize_dtype(dtype)
+        arguments.append(jax.ShapeDtypeStruct(_shape(type_), exact))
     try:
         result = jax.eval_shape(bound, *arguments)
     except Exception as error:
         shapes = ", ".join(f"{name}{_shape(type_)}" for name, type_ in function.parameters)
-        raise TypeError(
-            f"`{function.name}` fails on arguments of the declared shapes ({shapes}): {error}"
-        ) from error
+        what = f"`{function.name}` fails on arguments of the declared shapes ({shapes})"
+        raise TypeError(f"{what}: {error}") from error
     found = getattr(result, "shape", None)
     if found != _shape(function.result):
         declared = f"{function.result}, of shape {_shape(function.result)}"
@@ -90,10 +90,86 @@ def _shape(type_: Type) -> tuple[int, ...]:
     return tuple(int(axis.size or 0) for axis in type_.shape)
 
 
-def _example(type_: Type) -> jax.ShapeDtypeStruct:
-    import jax
+def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
+    """Whether nothing given depends on an open draw; raises for a name that is no draw."""
+    draws = [node.name for node in graph.of_kind(Kind.DRAW)]
+    for name in sorted(given):
+        if name.partition("[")[0] not in draws:
+            hint = did_you_mean(name, draws)
+            raise UsageError(
+                f"`{name}` is not a random variable of the model{hint and f'; {hint}'}"
+            )
+    named = [name for name in given if name in graph.by_name]
+    return len(named) == len(given) and all(
+        set(random_ancestors(graph, name)) <= given for name in named
+    )
 
-    dtype: type = bool if isinstance(type_.domain, Bool) else int
-    if isinstance(type_.domain, Real):
-        dtype = float
-    return jax.ShapeDtypeStruct(_shape(type_), jax.dtypes.canonicalize_dtype(dtype))
+
+def random_ancestors(graph: Graph, name: str) -> list[str]:
+    """The draws that a node depends on, directly or through functions."""
+    waiting, seen = list(graph[name].parents), dict[str, None]()
+    while waiting:
+        parent = waiting.pop()
+        if parent not in seen:
+            seen[parent] = None
+            waiting += graph[parent].parents if graph[parent].kind is not Kind.DRAW else ()
+    return [parent for parent in seen if graph[parent].kind is Kind.DRAW]
+
+
+def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
+    """Raises ValueError for a draw that is missing, unknown, or of the wrong number of axes."""
+    wanted = {node.name: node for node in graph.of_kind(Kind.DRAW)}
+    missing = [name for name, node in wanted.items() if not node.observed and name not in values]
+    if missing:
+        every = f"give one for each of {', '.join(missing)}"
+        raise UsageError(f"no value for the draw `{missing[0]}`: {every}")
+    for name, value in values.items():
+        if name not in wanted:
+            hint = did_you_mean(name, wanted)
+            raise UsageError(f"the model draws no `{name}`{hint and f'; {hint}'}")
+        declared, shape = wanted[name].type, getattr(value, "shape", None)
+        if shape is not None and len(declared.shape) != len(shape):
+            what = f"`{name}` is {declared}, but its value has shape {shape}"
+            raise UsageError(f"{what}; use jax.vmap for many")
+
+
+def positions(
+    graph: Graph, given: Mapping[str, Any], labels: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """Labels of draws as positions; what else evidence can be stays as it is."""
+    found = dict(given)
+    for name, value in given.items():
+        if name not in graph.by_name:
+            continue
+        domain = graph[name].type.domain
+        if isinstance(domain, Real):
+            found[name] = as_numbers(name, value)
+        if not isinstance(value, str) or isinstance(domain, Real):
+            continue
+        dim = domain.dim if isinstance(domain, IndexOf) else None
+        own = getattr(dim, "labels", ()) or labels.get(str(dim), ())
+        if own and value not in own:
+            raise UsageError(f"`{name}` has the labels {', '.join(own)}, not {value}")
+        found[name] = own.index(value) if own else _number(name, value)
+    return found
+
+
+def as_numbers(name: str, value: Any) -> Any:
+    """The value of a continuous draw: a number or an array of them, also as the shell has it."""
+    import numpy as np  # not for `dpc info`, which has no values
+
+    value = _number(name, value) if isinstance(value, str) else value
+    if not isinstance(value, list | tuple | set):
+        return value
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"`{name}` takes numbers, not {value}") from None
+
+
+def _number(name: str, text: str) -> Any:
+    """A number or truth value that the command line gave."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise UsageError(f"`{name}` takes a number or truth value, not {text}") from None

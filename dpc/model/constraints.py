@@ -16,8 +16,8 @@ from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Type
 
+from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
-from ..data.defaults import evaluate_default, is_plain
 from ..exits import UsageError
 
 if TYPE_CHECKING:
@@ -65,13 +65,14 @@ def initial_nodes(
     data: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
 ) -> Values:
-    """The file's values; others near zero in unconstrained space, at zero without a key.
-
-    `compute` gives the values that the data have a part in.
-    """
+    """The file's values, by `compute` where data have a part; others near zero, unconstrained."""
     nodes = tuple(nodes)
     found: Values = {}
-    verify_given(nodes, data)
+    for node in nodes:
+        missing = [name for name in nodes_read(node.default) if name not in data]
+        if missing:
+            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
+            raise UsageError(f"{what}: give it as data")
     shapes = {n.name: tuple(_size(axis, data, n) for axis in n.type.shape) for n in nodes}
     for node in nodes:
         if node.default is not None:
@@ -98,14 +99,6 @@ def initial_nodes(
     return {node.name: found[node.name] for node in nodes}
 
 
-def verify_given(nodes: Iterable[Node], data: Mapping[str, Any]) -> None:
-    for node in nodes:
-        missing = [name for name in nodes_read(node.default) if name not in data]
-        if missing:
-            what = f"the starting value of `{node.name}` is computed from `{missing[0]}`"
-            raise UsageError(f"{what}: give it as data")
-
-
 def verify_start(node: Node, value: Any) -> None:
     """A starting value outside its constraint has no place in unconstrained space."""
     if isinstance(value, jax.core.Tracer):
@@ -120,9 +113,6 @@ def _size(axis: Any, data: Mapping[str, Any], node: Node) -> int:
         what = f"the size of `{axis}` is needed for the parameter `{node.name}`"
         raise UsageError(f"{what}: pass the bound data")
     return int(size)
-
-
-# ---- parameters and data for a question
 
 
 def known_inputs(

@@ -1,8 +1,10 @@
 """The functions of a model's program, compiled when they are first asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +15,11 @@ from dpc.dsl.lower.run import run_graph
 
 from ..data.bound import Data
 from ..exits import UsageError
+from .constraints import known_inputs
+
+if TYPE_CHECKING:
+    from .model import Model
+
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -34,9 +41,6 @@ def split_data(data: Mapping[str, Any], dims: frozenset[str]) -> tuple[dict[str,
     static = {name for name in data if name in dims and not isinstance(data[name], jax.core.Tracer)}
     sizes = tuple((name, int(data[name])) for name in data if name in static)
     return {name: data[name] for name in data if name not in static}, sizes
-
-
-# ---- transforms of the program's functions
 
 
 def many(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,26 +113,19 @@ class Functions:
         return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
 
     def sample(
-        self,
-        key: Any,
-        params: Values,
-        data: Mapping[str, Any],
-        n: int | None,
-        given: Values,
+        self, key: Any, params: Values, data: Mapping[str, Any], n: int | None, given: Values
     ) -> Values:
         """Draws of all random variables that are not given, parents before children (DI27)."""
         arrays, sizes = split_data(data, self.dims)
-        draw = self._sampler(frozenset(given))
-        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
-        return found
-
-    def _sampler(self, given: frozenset[str]) -> Callable[..., Any]:
-        if ("sample", given) not in self._compiled:
-            functions = self.load(draws_given(self.graph, given)) if given else self.defined
+        names = frozenset(given)
+        if ("sample", names) not in self._compiled:
+            functions = self.load(draws_given(self.graph, names)) if given else self.defined
             if "sample" not in functions:
                 raise UsageError("nothing in this model is random")
-            self._compiled["sample", given] = compiled(many(functions["sample"]), n=None)
-        return self._compiled["sample", given]
+            self._compiled["sample", names] = compiled(many(functions["sample"]), n=None)
+        draw = self._compiled["sample", names]
+        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
+        return found
 
     def sizes(self, data: Mapping[str, Any]) -> Sizes:
         """The size of every dim, from the file, from the data or from the arrays that have it."""
@@ -145,3 +142,53 @@ class Functions:
         """Arrays and sizes together, as programs take them."""
         arrays, _ = split_data(data, self.dims)
         return {**arrays, **dict(self.sizes(data))}
+
+
+FORMS = ("python", "jaxpr", "stablehlo")
+
+
+def build(model: Model, emit: str, function: str, params: Any, data: Any, seed: int) -> bytes:
+    """A program to take away: a Python file, or one function as a jaxpr or as StableHLO."""
+    if emit not in FORMS:
+        raise UsageError(f"`emit=` takes {', '.join(FORMS)}, not {emit}")
+    if emit == "python":
+        return model.program.encode()
+    traced, arguments = _traced(model, function, params, data, seed)
+    if emit == "jaxpr":
+        return f"{jax.make_jaxpr(traced)(*arguments)}\n".encode()
+    # A serialized Exported: `jax.export.deserialize(content).call(...)` runs it without dpc.
+    from jax import export
+
+    return bytes(export.export(jax.jit(traced))(*arguments).serialize())
+
+
+def _traced(
+    model: Model, name: str, params: Any, data: Any, seed: int
+) -> tuple[Any, tuple[Any, ...]]:
+    """The function as one of arrays alone, and arguments of the shapes that it will get."""
+    sources = model._sources(data)
+    params, data = known_inputs(model, params or {}, sources, seed, partial=True)
+    key = jax.random.key_data(jax.random.key(seed))
+
+    def draw(key: Any, params: Any) -> Any:
+        return model.sample(jax.random.wrap_key_data(key), params, data)
+
+    if name == "sample":
+        return draw, (key, params)
+    # Only the shapes matter: a draw where there is an order to draw in, zeros for a field.
+    values: Values = {}
+    if fields := [node for node in model.graph.nodes if node.undirected]:
+        shapes = {n.name: [data.sizes[str(axis)] for axis in n.type.shape] for n in fields}
+        values = {name: jnp.zeros(shape, int) for name, shape in shapes.items()}
+    elif any(node.random for node in model.graph.nodes):
+        values = draw(key, params)
+    seen = {k: v for k, v in values.items() if model.graph[k].observed and k not in data.arrays}
+
+    def function(params: Any, values: Any, arrays: Any) -> Any:
+        whole = {**data.sizes, **arrays}
+        if name == "log_prob":
+            return model.log_prob(params, values, whole)
+        ask = model.value if name == "objective" else model.evaluate
+        return ask(params, whole, values)
+
+    return function, (params, values, {**data.arrays, **seen})

@@ -31,37 +31,6 @@ def digest(words: Iterable[str], arrays: Iterable[tuple[str, Any]]) -> str:
     return found.hexdigest()
 
 
-def save_tree(path: Path, tree: Any, run: str) -> None:
-    arrays: dict[str, Any] = {
-        f"leaf {k}": np.asarray(leaf) for k, leaf in enumerate(jax.tree.leaves(tree))
-    }
-    content = io.BytesIO()
-    np.savez(content, run=np.array(run), **arrays)
-    write_whole(path, content.getvalue())
-
-
-def load_tree(path: Path, like: Any, run: str) -> Any:
-    """What was saved, whose structure `like` has."""
-    try:
-        with np.load(path) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        raise WrongCheckpoint(f"{path} is no checkpoint of dpc") from None
-    if str(found.get("run")) != run:
-        same = "model, data, start and options must be the same, but for the length of the run"
-        raise WrongCheckpoint(f"{path} is of another run: {same}")
-    old, structure = jax.tree.flatten(like)
-    leaves = []
-    for k, leaf in enumerate(old):
-        array = found[f"leaf {k}"]
-        is_plain = isinstance(leaf, np.ndarray | int)
-        leaves.append(array if is_plain else jax.numpy.asarray(array))
-    return jax.tree.unflatten(structure, leaves)
-
-
-# ---- the file
-
-
 SAVE_SECONDS = 1.0
 FILE = "checkpoint.npz"
 
@@ -82,19 +51,21 @@ class Keeper:
         if self.wanted and self.path.exists() and not resume:
             what = "`resume=` continues it, another folder starts anew"
             raise UsageError(f"{self.path} is there already: {what}")
-        if self.wanted:
-            self._make_folder()
-
-    def _make_folder(self) -> None:
-        folder = self.path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if self.wanted:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"cannot write {folder}: {error.strerror or error}") from None
+            where = self.path.parent
+            raise UsageError(f"cannot write {where}: {error.strerror or error}") from None
 
     def keep(self, step: int, tree: Any, now: bool = False) -> None:
         if self.wanted and step > self.kept and (now or self.is_due):
-            save_tree(self.path, tree, self.run)
+            arrays: dict[str, Any] = {
+                f"leaf {k}": np.asarray(leaf) for k, leaf in enumerate(jax.tree.leaves(tree))
+            }
+            content = io.BytesIO()
+            np.savez(content, run=np.array(self.run), **arrays)
+            write_whole(self.path, content.getvalue())
             self.kept, self.next = step, time.monotonic() + SAVE_SECONDS
 
     @property
@@ -103,4 +74,18 @@ class Keeper:
 
     def load(self, like: Any) -> Any:
         """The tree that was kept last, which has the structure of `like`."""
-        return load_tree(self.path, like, self.run)
+        try:
+            with np.load(self.path) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise WrongCheckpoint(f"{self.path} is no checkpoint of dpc") from None
+        if str(found.get("run")) != self.run:
+            same = "model, data, start and options must be the same, but for the length of the run"
+            raise WrongCheckpoint(f"{self.path} is of another run: {same}")
+        old, structure = jax.tree.flatten(like)
+        leaves = []
+        for k, leaf in enumerate(old):
+            array = found[f"leaf {k}"]
+            is_plain = isinstance(leaf, np.ndarray | int)
+            leaves.append(array if is_plain else jax.numpy.asarray(array))
+        return jax.tree.unflatten(structure, leaves)

@@ -61,9 +61,6 @@ def _bound(model: Model) -> Model:
     return model
 
 
-# ---- networks of other programs
-
-
 def is_network(path: str | os.PathLike[str]) -> bool:
     """By its ending, without loading the readers: most files are models."""
     name = os.fspath(path).removesuffix(".gz").lower()
@@ -79,4 +76,4 @@ def load_network(path: str) -> Model:
 def graph_of_network(network: Network) -> Graph:
     from ..finite.convert import program_of
 
-    return load_graph(Source(network.name, program_of(network).text))
+    return load_graph(Source(network.name, program_of(network)[0]))

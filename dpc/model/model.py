@@ -16,8 +16,7 @@ from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
 
 from ..exits import UsageError
-from .check import verify_bound
-from .given import check_values, is_upstream
+from .check import check_values, is_upstream, verify_bound
 
 if TYPE_CHECKING:
     import jax
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
     from ..learn.result import Fit
     from ..posterior.posteriors import Posteriors
     from ..posterior.summary import PosteriorSummary
-    from ..show.info import Info
-    from ..show.plan import EliminationPlan, EstimatorPlan
+    from ..show.info import EliminationPlan, EstimatorPlan, Info
     from ..show.values import Computed, Samples
     from .functions import Functions
 
@@ -100,7 +98,7 @@ class Model:
         """The tables of a network that are too large for a text."""
         from ..finite.convert import program_of
 
-        return program_of(self.network).arrays if self.network else {}
+        return program_of(self.network)[1] if self.network else {}
 
     @property
     def title(self) -> str:
@@ -174,7 +172,7 @@ class Model:
         guide: bool = False,
     ) -> bytes:
         """The graph as SVG, PNG, DOT or Mermaid, written to `path` where one is given."""
-        from ..show.draw.from_graph import picture_of
+        from ..show.draw.picture import picture_of
         from ..show.draw.write import render_picture, write_picture
 
         if guide and not self.graph.guide:
@@ -194,15 +192,12 @@ class Model:
         seed: int = 0,
     ) -> bytes:
         """The program as `python` text, or one function of it as a `jaxpr` or as `stablehlo`."""
-        from .build import build
+        from .functions import build
 
         return build(self, emit, function, params, data, seed)
 
     def save(self, path: str, data: Any = None, params: Given = None, fit: Any = None) -> Saved:
-        """Writes the finite part as a network: .dp, .bif, .xmlbif or .uai.
-
-        With a `fit`, its tables are those that were learned.
-        """
+        """Writes the finite part, with the tables of a `fit`, as .dp, .bif, .xmlbif or .uai."""
         from ..finite.convert import learned_network, network_of_model, write_network
 
         if fit is not None:
@@ -414,20 +409,11 @@ class Model:
         file of cases, `plot` a picture to write. `data` are files or mappings. The answer is exact
         where that fits, and says so where it does not.
         """
-        from ..finite.approximation import How
+        from ..finite.answers import How
         from ..finite.query import Asked, query, read_memory
 
-        asked = Asked(
-            ask=_texts(ask),
-            joint=_joints(joint),
-            logz=logz,
-            entropy=entropy,
-            kl=kl,
-            map=map,
-            kbest=kbest,
-            samples=samples,
-            evidence=evidence,
-        )
+        questions = (_texts(ask), _joints(joint), logz, entropy, kl, map, kbest, samples, evidence)
+        asked = Asked(*questions)
         known = {"data": self._sources(data), "params": params or {}}
         how = How(method, read_memory(memory), seed)
         return query(self, asked, given or {}, known, how, plot)
@@ -460,7 +446,7 @@ class Model:
         import jax
 
         from ..show.values import Samples
-        from .given import positions
+        from .check import positions
 
         known, bound = self._known(params, data, seed, partial=True)
         evidence = positions(self.graph, given or {}, bound.labels)
@@ -468,12 +454,7 @@ class Model:
         return Samples(self, found, bound.labels)
 
     def run(
-        self,
-        params: Given = None,
-        data: Any = None,
-        *,
-        grad: bool = False,
-        seed: int = 0,
+        self, params: Given = None, data: Any = None, *, grad: bool = False, seed: int = 0
     ) -> Computed:
         """The values of all computed nodes, and of the objective; what is random is drawn once."""
         from ..show.values import compute
@@ -643,17 +624,9 @@ class Model:
         }
         from ..learn.run import FitRequest, fit
 
-        request = FitRequest(
-            sources=sources,
-            by=by,
-            start=start or {},
-            test=tuple(test) if isinstance(test, list | tuple) else (test,) if test else (),
-            stream=stream,
-            checkpoint=checkpoint,
-            resume=resume,
-            watch=watch,
-            mesh=mesh,
-        )
+        held_out = tuple(test) if isinstance(test, list | tuple) else (test,) if test else ()
+        about_run = (stream, checkpoint, resume, watch, mesh)
+        request = FitRequest(sources, by, start or {}, held_out, *about_run)
         return fit(self, method, request, options)
 
     def predict(
@@ -675,9 +648,8 @@ class Model:
         if not log_likelihood:
             return own.predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)
         if ask:
-            raise UsageError(
-                "`ask=` and `log_likelihood=True` are two questions: ask one at a time"
-            )
+            what = "`ask=` and `log_likelihood=True` are two questions"
+            raise UsageError(f"{what}: ask one at a time")
         found = own.log_likelihoods(self.graph, fit, *sources, by=by, externs=self.externs)
         return own.CaseLikelihoods(*found)
 
@@ -727,7 +699,7 @@ class Model:
         this `format`. `progress` sees the draws as they come; `show` gets their summary before what
         takes more time.
         """
-        from ..posterior.posteriors import read_options, write_posterior
+        from ..posterior.posteriors import read_options
 
         said = {
             "warmup": warmup,
@@ -749,7 +721,14 @@ class Model:
             show(model.summarise(found, bound, options.plan.max_tree_depth))
         if show is None or any(wanted.values()):
             found = model.inference_data(drawn.values, bound, **about, **wanted)
-        write_posterior(model, bound, found, out, plots, format)
+        if out:
+            from dpc.inference.mcmc.container import write_netcdf
+
+            write_netcdf(found, out)
+        if plots:
+            from ..posterior.summary import write_plots
+
+            write_plots(model, bound, found, plots, format)
         return found
 
     def summarise(self, found: Any, data: Any, max_tree_depth: int = 10) -> PosteriorSummary:
@@ -777,16 +756,15 @@ class Model:
         **attributes: Any,
     ) -> Any:
         """Draws [chain, draw, ...] in ArviZ's layout, with likelihoods, predictions, the prior."""
-        from ..posterior.groups import WantedGroups, all_groups
+        from ..posterior.groups import all_groups
 
-        wanted = WantedGroups(prior, predictive, likelihood)
         model, bound = self.posteriors.opened(data)
         about = {**attributes, "notes": "; ".join(model.notes)} if model.notes else attributes
-        return all_groups(model, values, bound, seed, stats or {}, about, wanted)
+        wanted = prior, predictive, likelihood
+        return all_groups(model, values, bound, seed, stats or {}, about, *wanted)
 
     def recover(self, found: Any, data: Any, question: str = "marginals", seed: int = 0) -> Values:
-        """Of every posterior draw, the finite variables given the rest: their marginals, mode, or a
-        joint sample.
+        """Of every posterior draw, the marginals, mode or a joint sample of the finite variables.
 
         `found` is what `posterior` gave, or a dictionary of draws [chain, draw, ...].
         """
@@ -804,8 +782,7 @@ class Model:
         return diagnose(found, centred_draws(self.graph), max_tree_depth)
 
     def with_missing(self, *sources: Any, **sizes: int) -> tuple[Model, Data]:
-        """A model that takes these data although entries of observed draws are missing, and the
-        data for it.
+        """A model that takes these data although observed draws lack entries, and the data for it.
 
         Missing entries are left out where nothing depends on them, summed over where they are
         finite, and else drawn: `x.missing`. With complete data it is the model itself.

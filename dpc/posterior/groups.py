@@ -1,7 +1,8 @@
 """What belongs to a posterior besides its draws: likelihoods, predictions, prior, data."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,21 +30,9 @@ def posterior_values(found: Any) -> Values:
 
 
 GROUPS = (
-    "posterior",
-    "posterior_predictive",
-    "log_likelihood",
-    "sample_stats",
-    "prior",
-    "prior_predictive",
+    *("posterior", "posterior_predictive", "log_likelihood", "sample_stats"),
+    *("prior", "prior_predictive"),
 )
-
-
-class WantedGroups(NamedTuple):
-    """Groups that cost time; `prior` may be a number of draws, True as of the posterior."""
-
-    prior: int | bool = True
-    predictive: bool = True
-    likelihood: bool = True
 
 
 def all_groups(
@@ -53,8 +42,11 @@ def all_groups(
     seed: int,
     stats: Values,
     attributes: Values,
-    wanted: WantedGroups,
+    prior: int | bool,
+    predictive: bool,
+    likelihood: bool,
 ) -> Any:
+    """`prior` may be a number of draws, True for as many as of the posterior."""
     graph: Graph = model.graph
     keys = jax.random.split(key_for("groups", seed), 3)
     hidden = model.posteriors.as_written.sites.hidden
@@ -63,13 +55,15 @@ def all_groups(
         named |= _finite_values(model, named, data, keys[0])
     visible = {n: v for n, v in named.items() if _is_site(graph, n) and n not in hidden}
     groups: dict[str, Values] = {"posterior": named, "sample_stats": stats}
-    if wanted.predictive:
-        groups["posterior_predictive"] = _predictive(model, visible, data, keys[2])
-    if wanted.likelihood:
-        groups["log_likelihood"] = _log_likelihood(model, visible, data)
-    if wanted.prior:
+    known, program = model.functions.with_sizes(data), model.posteriors.as_written
+    if predictive and not any(node.undirected for node in graph.of_kind(Kind.DRAW)):
+        predicted = over_draws(partial(program.predict, known), visible, keys[2])
+        groups["posterior_predictive"] = predicted
+    if likelihood:
+        groups["log_likelihood"] = over_draws(partial(program.log_likelihood, known), visible)
+    if prior:
         chains, draws = next(iter(named.values())).shape[:2]
-        count = int(chains * draws) if wanted.prior is True else wanted.prior
+        count = int(chains * draws) if prior is True else prior
         groups["prior"], groups["prior_predictive"] = _prior(model, data, keys[1], count)
     inputs = {n.name: data[n.name] for n in graph.of_kind(Kind.INPUT) if "." not in n.name}
     observed = {n.name: _with_gaps(n.name, data) for n in graph.nodes if n.observed}
@@ -96,16 +90,13 @@ def _is_site(graph: Graph, name: str) -> bool:
     return name in graph.by_name and graph[name].kind in (Kind.DRAW, Kind.PARAMETER)
 
 
-def _split(model: Any, values: Values) -> tuple[Values, Values]:
-    """Parameters, and values of draws that are not summed over."""
+def _given(model: Any, values: Values, data: Data) -> tuple[Values, Data, Values]:
+    """Parameters, data, and values of draws that are not summed over."""
     graph: Graph = model.graph
     hidden = model.posteriors.as_written.sites.hidden
     params = {n.name: values[n.name] for n in graph.of_kind(Kind.PARAMETER)}
     latent = [n.name for n in graph.of_kind(Kind.DRAW) if not n.observed and n.name not in hidden]
-    return params, {name: values[name] for name in latent}
-
-
-# ---- finite variables
+    return params, data, {name: values[name] for name in latent}
 
 
 def recover(model: Any, values: Values, data: Data, question: str, seed: int) -> Values:
@@ -123,11 +114,6 @@ def recover(model: Any, values: Values, data: Data, question: str, seed: int) ->
     return found
 
 
-def _given(model: Any, values: Values, data: Data) -> tuple[Values, Data, Values]:
-    params, latent = _split(model, values)
-    return params, data, latent
-
-
 def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
     """Joint draws of what was summed over, and kept nodes that depend on them."""
     sites = model.posteriors.as_written.sites
@@ -135,31 +121,14 @@ def _finite_values(model: Any, values: Values, data: Data, key: Any) -> Values:
     kept = [n.name for n in model.graph.of_kind(Kind.FUNCTION) if n.kept and n.name in sites.veiled]
 
     def one(values: Values, key: Any) -> Values:
-        params, latent = _split(model, values)
-        drawn = model.questions.known(params, data, latent).sample(key, None)
+        params, _, latent = known = _given(model, values, data)
+        drawn = model.questions.known(*known).sample(key, None)
         if not kept:
             return dict(drawn)
         computed = model.evaluate(params, data, {**latent, **drawn})
         return {**drawn, **{name: computed[name] for name in kept}}
 
     found: Values = over_draws(one, known, key)
-    return found
-
-
-# ---- likelihood and predictions
-
-
-def _log_likelihood(model: Any, values: Values, data: Data) -> Values:
-    known, program = model.functions.with_sizes(data), model.posteriors.as_written
-    found: Values = over_draws(lambda v: program.log_likelihood(known, v), values)
-    return found
-
-
-def _predictive(model: Any, values: Values, data: Data, key: Any) -> Values:
-    if any(node.undirected for node in model.graph.of_kind(Kind.DRAW)):
-        return {}
-    known, program = model.functions.with_sizes(data), model.posteriors.as_written
-    found: Values = over_draws(lambda v, key: program.predict(known, v, key), values, key)
     return found
 
 
@@ -183,9 +152,6 @@ def _prior(model: Any, data: Data, key: Any, count: int) -> tuple[Values, Values
     latent = {name: value for name, value in drawn.items() if name not in seen}
     latent |= over_draws(computed, drawn) if kept else {}
     return latent, {name: drawn[name] for name in drawn if name in seen}
-
-
-# ---- dims and coordinates
 
 
 RESERVED = ("chain", "draw")

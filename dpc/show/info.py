@@ -1,22 +1,25 @@
 """What a model is: its class and why, its dims, its nodes."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.types import Dim
 
-from .answer import Answer
-from .table import AnswerTable, columns
+from .answer import Answer, AnswerTable, columns
+
+if TYPE_CHECKING:
+    from dpc.inference.planning.plan import Plan
+
+    from ..gradient.choose import EstimatorChoice
 
 
 class Info(Answer):
     def __init__(self, graph: Graph):
         self.graph = graph
         self.kind = classify(graph)
-
-    def tables(self) -> list[AnswerTable]:
-        return []
 
     def before(self) -> list[str]:
         graph = self.graph
@@ -60,10 +63,6 @@ def _dim_text(dim: Dim, graph: Graph) -> str:
 
 def _row(node: Node) -> tuple[str, ...]:
     parents = ", ".join(node.parents)
-    return node.name, str(node.type), _what(node), f"from {parents}" if parents else ""
-
-
-def _what(node: Node) -> str:
     words = ["observed"] if node.observed else []
     words += ["undirected"] if node.undirected else [node.kind.value]
     if node.laws:
@@ -71,7 +70,7 @@ def _what(node: Node) -> str:
     elif node.random and not node.undirected:
         words.append("(random)")
     words += [_setting(setting.name, setting.method) for setting in node.settings]
-    return " ".join(words)
+    return node.name, str(node.type), " ".join(words), f"from {parents}" if parents else ""
 
 
 def _setting(name: str, method: str) -> str:
@@ -92,3 +91,51 @@ def _node_dict(node: Node) -> dict[str, Any]:
         "kept": node.kept,
         "annotations": [_setting(s.name, s.method) for s in node.settings],
     }
+
+
+class EliminationPlan(Answer):
+    """The order in which finite variables are summed out, its operations and its bytes."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+
+    def before(self) -> list[str]:
+        return str(self.plan).split("\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        clique, entries = self.plan.largest_clique
+        return {
+            "order": list(self.plan.names),
+            "heuristic": self.plan.method,
+            "operations": self.plan.operations,
+            "bytes": self.plan.bytes,
+            "largest_clique": {"variables": list(clique), "entries": entries},
+        }
+
+
+class EstimatorPlan(Answer):
+    """The estimator of each draw of the objective, and why."""
+
+    def __init__(self, choices: list[EstimatorChoice]):
+        self.choices = choices
+
+    def before(self) -> list[str]:
+        exact = "the objective has no random part: its gradient is exact"
+        return [] if self.choices else [exact]
+
+    def tables(self) -> list[AnswerTable]:
+        rows = [(c.name, str(c), c.points, c.reason) for c in self.choices]
+        return [AnswerTable(("draw", "estimator", "points", "why"), rows)] if rows else []
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [
+            {
+                "draw": choice.name,
+                "method": choice.method,
+                "options": dict(choice.options),
+                "reason": choice.reason,
+                "points": choice.points,
+            }
+            for choice in self.choices
+        ]
+        return {"estimators": rows}

@@ -9,8 +9,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.types import Dim, IndexOf
 
 from ..exits import UsageError
-from .answer import Answer
-from .table import AnswerTable
+from .answer import Answer, AnswerTable
 
 if TYPE_CHECKING:
     from ..data.bound import Data
@@ -66,46 +65,24 @@ class Computed(Answer):
 
 
 def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> Computed:
-    values = _draws(model, params, data, seed)
-    given = {**values, **{name: data[name] for name in data}}
-    found = {
-        name: readable(value, model.graph[name].type, data.labels)
-        for name, value in _functions(model, params, given, values).items()
-    }
-    found |= _objective(model, params, given, values, grad)
-    if not found:
-        raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
-    return Computed(found)
-
-
-def _draws(model: Model, params: Values, data: Data, seed: int) -> Values:
-    """Random variables that the data do not give are drawn once."""
+    # Random variables that the data do not give are drawn once.
     import jax
 
     draws = model.graph.of_kind(Kind.DRAW)
     if any(node.undirected for node in draws):
-        raise UsageError(
-            "the values of a random field depend on its latent variables: ask `dpc query`"
-        )
-    return model.sample(jax.random.key(seed), params, data) if draws else {}
-
-
-def _functions(model: Model, params: Values, given: Values, values: Values) -> Values:
+        what = "the values of a random field depend on its latent variables"
+        raise UsageError(f"{what}: ask `dpc query`")
+    values = model.sample(jax.random.key(seed), params, data) if draws else {}
+    given = {**values, **{name: data[name] for name in data}}
     nodes = model.graph.of_kind(Kind.FUNCTION)
-    if not nodes:
-        return {}
-    found = model.evaluate(params, given, values)
-    return {node.name: found[node.name] for node in nodes}
-
-
-def _objective(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:
-    costs = model.graph.of_kind(Kind.COST)
-    if not costs:
-        return {}
-    if costs[0].random and grad:
-        raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
-    found: Values = {costs[0].name: float(model.value(params, given, values))}
-    if grad:
-        gradient = model.gradient(params, given, values)
+    computed = model.evaluate(params, given, values) if nodes else {}
+    found = {n.name: readable(computed[n.name], n.type, data.labels) for n in nodes}
+    for cost in model.graph.of_kind(Kind.COST)[:1]:
+        if cost.random and grad:
+            raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
+        found[cost.name] = float(model.value(params, given, values))
+        gradient = model.gradient(params, given, values) if grad else {}
         found |= {f"d/d {name}": value.tolist() for name, value in gradient.items()}
-    return found
+    if not found:
+        raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
+    return Computed(found)

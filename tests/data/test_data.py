@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpc.data import BoundData, bind_data
-from dpc.data.constraints import CONSTRAINTS
+from dpc.data.arrays import CONSTRAINTS
 from dpc.dsl.graph.types import CONSTRAINT_RANK
 
 

@@ -15,8 +15,8 @@ from marks import some_fast
 
 from dpc.dsl.graph.evaluate import NeedsJax
 from dpc.finite.discrete import Discrete, KnownArrays, discrete_model
-from dpc.finite.expand import NotTabular
-from dpc.finite.tables import tables_once
+from dpc.finite.finite import tables_once
+from dpc.finite.slots import NotTabular
 from dpc.inference.factors.factor_graph import log_score
 from dpc.model.model import Model
 

@@ -11,7 +11,7 @@ import pytest
 from approximations import grid, loopy, tree
 from brute import brute_log_partition
 
-from dpc.finite.approximation import ANSWERED_BY
+from dpc.finite.answers import ANSWERED_BY
 from dpc.inference.engines.approximate import auto
 from dpc.inference.engines.approximate.gibbs import (
     advance_to,

@@ -11,7 +11,7 @@ import pytest
 
 import dpc
 from dpc.data.errors import DataError
-from dpc.learn import read_cases as reading
+from dpc.learn import cases as reading
 from dpc.learn.cases import Cases
 from dpc.learn.read_cases import read_cases
 

@@ -18,7 +18,7 @@ import dpc
 from dpc.cli import main
 from dpc.inference.optimise.newton import standard_errors
 from dpc.learn import counts
-from dpc.model.given import random_ancestors
+from dpc.model.check import random_ancestors
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

@@ -14,9 +14,8 @@ import pytest
 import dpc
 from dpc.inference.optimise.gauss_newton import GaussNewton
 from dpc.inference.optimise.newton import Newton
-from dpc.learn.choose import MethodChoice, NotApplicable
-from dpc.learn.natural import Natural
-from dpc.learn.stages import loss_of
+from dpc.learn.choose import MethodChoice, NotApplicable, loss_of
+from dpc.learn.family import Natural
 
 MIXTURE = """
 dim N

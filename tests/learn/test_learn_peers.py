@@ -11,7 +11,7 @@ import pytest
 import dpc
 from dpc.finite.convert import network_of
 from dpc.finite.discrete import KnownArrays, discrete_model
-from dpc.finite.tables import tables_once
+from dpc.finite.finite import tables_once
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

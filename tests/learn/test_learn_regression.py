@@ -13,9 +13,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import dpc
-from dpc.learn import design
-from dpc.learn.design import Design
-from dpc.learn.regression import estimate, find_regression
+from dpc.learn import regression
+from dpc.learn.regression import Design, estimate, find_regression
 from dpc.learn.run import WrongStart
 
 PLAIN = """
@@ -103,7 +102,7 @@ def test_rows_are_looked_at_in_pieces_only_where_each_stands_alone(
     found = find_regression(likelihood)
     assert found is not None
     whole = estimate(found, likelihood, {}, 100, 1e-12)
-    monkeypatch.setattr(design, "PIECE", 3)
+    monkeypatch.setattr(regression, "PIECE", 3)
     assert (Design(likelihood, found.draw, found.predictor, found.weights).count == 20) == (
         name in DATA
     )

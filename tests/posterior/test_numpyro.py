@@ -23,7 +23,7 @@ from test_models_scipy import EXTERNS, GIVEN, OWN, SIZES, some_value
 import dpc
 from dpc.dsl.graph.graph import Graph, Kind, verify_graph
 from dpc.dsl.graph.passes.noncentered import decentre, is_noncentered
-from dpc.posterior.sites import find_sites
+from dpc.posterior.write import find_sites
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 

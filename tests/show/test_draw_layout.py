@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpc.show.draw.compose import compose_scene
 from dpc.show.draw.geometry import Outline, Point, Rect, sampled
 from dpc.show.draw.layout import PictureLayout, infer_layout
+from dpc.show.draw.paint import compose_scene
 from dpc.show.draw.picture import Arrow, Box, BoxKind, Picture, Plate, within
 from dpc.show.draw.rows import acyclic, infer_rows, oriented_edges
 

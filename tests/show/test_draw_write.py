@@ -12,9 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from dpc.show.draw import write
-from dpc.show.draw.compose import compose_scene
-from dpc.show.draw.markup import emit_dot, emit_mermaid
 from dpc.show.draw.measure import printable, shortened, text_width
+from dpc.show.draw.paint import compose_scene
 from dpc.show.draw.picture import Arrow, Box, BoxKind, Picture, Plate
 from dpc.show.draw.scene import FONTS, emit_svg
 from dpc.show.draw.write import (
@@ -22,6 +21,8 @@ from dpc.show.draw.write import (
     GraphvizError,
     PngUnavailable,
     UnknownFormat,
+    emit_dot,
+    emit_mermaid,
     format_of,
     png_of_svg,
     render_picture,

@@ -70,14 +70,9 @@ class BoxSize(Record):
 
 def printable(text: str) -> str:
     """One line that every writer can hold: no control characters, no surrogates."""
-    return "".join(_printable_character(character) for character in text)
-
-
-def _printable_character(character: str) -> str:
-    if character.isspace():
-        return " "
-    unsafe = unicodedata.category(character) in {"Cc", "Cs", "Cn"}
-    return "\N{REPLACEMENT CHARACTER}" if unsafe else character
+    spaced = (" " if character.isspace() else character for character in text)
+    unsafe, mark = {"Cc", "Cs", "Cn"}, "\N{REPLACEMENT CHARACTER}"
+    return "".join(mark if unicodedata.category(one) in unsafe else one for one in spaced)
 
 
 def shortened(text: str) -> str:
@@ -106,19 +101,20 @@ def box_size(box: Box, lag: str | None = None) -> BoxSize:
         beside = FACTOR_LABEL_GAP + max(label, detail) + _loop_room(lag)
         return BoxSize(FACTOR, FACTOR, beside, 14.0 if detail else 8.0)
     if box.bars:
-        return _chart(box, label)
-    half_width, half_height = (
-        _ellipse(label, detail) if box.is_round else _rectangle(box, label, detail)
-    )
-    return BoxSize(half_width, half_height, _loop_room(lag))
-
-
-def _chart(box: Box, label: float) -> BoxSize:
-    """A heading, and a row for each bar: its name, the bar, the number."""
-    return BoxSize(
-        max(label, row_width(box)) / 2 + CHART_INSET,
-        (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3,
-    )
+        # A heading, and a row for each bar: its name, the bar, the number.
+        return BoxSize(
+            max(label, row_width(box)) / 2 + CHART_INSET,
+            (CHART_HEAD + ROW_HEIGHT * len(box.bars)) / 2 + 3,
+        )
+    if box.is_round:
+        # x / sqrt(1 - (y / b)^2) is the half-width of an ellipse through a corner.
+        corners = ((label / 2, 12.5 if detail else 6.0), (detail / 2, 13.0))
+        wide = max(x / sqrt(1 - (y / CIRCLE) ** 2) for x, y in corners) + 6
+        return BoxSize(max(wide, CIRCLE), CIRCLE, _loop_room(lag))
+    border = 4.0 if box.kind is BoxKind.COST else 0.0
+    half_width = max(label, detail) / 2 + 11 + border
+    half_height = (20.0 if detail else 16.0) + border / 2
+    return BoxSize(max(half_width, 20.0), half_height, _loop_room(lag))
 
 
 def names_width(box: Box) -> float:
@@ -133,20 +129,3 @@ def _loop_room(lag: str | None) -> float:
     if lag is None:
         return 0.0
     return LOOP_REACH + (LOOP_LABEL_GAP + text_width(shortened(lag), LAG_SIZE) if lag else 0.0)
-
-
-def _ellipse(label: float, detail: float) -> tuple[float, float]:
-    label_corner = 12.5 if detail else 6.0
-    wide = max(_reach(label / 2, label_corner), _reach(detail / 2, 13.0)) + 6
-    return max(wide, CIRCLE), CIRCLE
-
-
-def _reach(half_width: float, half_height: float) -> float:
-    """The half-width of an ellipse of fixed height through a corner: x / sqrt(1 - (y / b)^2)."""
-    return half_width / sqrt(1 - (half_height / CIRCLE) ** 2)
-
-
-def _rectangle(box: Box, label: float, detail: float) -> tuple[float, float]:
-    border = 4.0 if box.kind is BoxKind.COST else 0.0
-    half_width = max(label, detail) / 2 + 11 + border
-    return max(half_width, 20.0), (20.0 if detail else 16.0) + border / 2

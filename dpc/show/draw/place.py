@@ -16,7 +16,7 @@ from math import inf
 
 from .measure import BoxSize
 from .picture import PlatePath
-from .skeleton import Role, Skeleton
+from .rows import Role, Skeleton
 
 BOX_GAP = 22.0
 BEND_GAP = 13.0
@@ -45,7 +45,8 @@ def infer_places(
     placing = _Placing(skeleton, order, sizes, plate_widths, variable)
     step = FIRST_STEP
     for _ in range(max(60, min(400, 120_000 // len(placing.x)))) if placing.x else ():
-        if placing.swing(step) < STILL * step:
+        before, placing.x = placing.x, placing.swung(step)
+        if max(abs(new - old) for new, old in zip(placing.x, before, strict=True)) < STILL * step:
             break
         step *= SHRINK
     placing.straighten()
@@ -65,10 +66,9 @@ def awkwardness(skeleton: Skeleton, x: Sequence[float]) -> float:
 
 
 def _variables(skeleton: Skeleton, order: Sequence[Sequence[int]]) -> list[int]:
-    """The number of each vertex's variable: borders, and bends below bends, share one.
-
-    Rigid links between two rows never cross, so the order of rigid runs agrees in all the rows they
-    share and the gaps between them can all be kept.
+    """The number of each vertex's variable: borders, and bends below bends, share one. Rigid links
+    between two rows never cross, so the order of rigid runs agrees in all the rows they share and
+    the gaps between them can all be kept.
     """
     role = [vertex.role for vertex in skeleton.vertices]
     home = [vertex.home for vertex in skeleton.vertices]
@@ -143,13 +143,11 @@ class _Placing:
                 high[one] = min(high[one], high[other] - gap)
         return [(one + other) / 2 for one, other in zip(low, high, strict=True)]
 
-    def swing(self, step: float) -> float:
-        """One round; the largest move."""
+    def swung(self, step: float) -> list[float]:
+        """The places after one round."""
         x = self._apart(self._wanted(step))
         self._tighten(x)
-        largest = max(abs(new - old) for new, old in zip(x, self.x, strict=True))
-        self.x = x
-        return largest
+        return x
 
     def _wanted(self, step: float) -> list[float]:
         """A step towards what springs, plate and page ask for; borders hug what they hold."""
@@ -216,9 +214,8 @@ class _Placing:
 
 
 def _springs(skeleton: Skeleton, variable: Sequence[int], count: int) -> Beside:
-    """Stiffer between two bends, whose run should be upright.
-
-    Weights are shares of the busier end's, so that one step suits all: none pulls with more than 1.
+    """Stiffer between two bends, whose run should be upright. Weights are shares of the busier
+    end's, so that one step suits all: none pulls with more than 1.
     """
     springs: Beside = [{} for _ in range(count)]
     for link in skeleton.links:

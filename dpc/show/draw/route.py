@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import hypot
 
 from dpc.dsl.record import Record
@@ -11,7 +11,7 @@ from dpc.dsl.record import Record
 from .geometry import Curve, Outline, Point, Rect, between, joined, line, meets, pieces, sampled
 from .measure import LAG_SIZE, LOOP_LABEL_GAP, LOOP_REACH, PLATE_SIZE, shortened, text_width
 from .picture import Arrow, Box, Picture, PlatePath, within
-from .skeleton import Skeleton
+from .rows import Skeleton
 
 CLEARANCE = 4.0
 FLATTEST = 0.3
@@ -129,15 +129,11 @@ def _loop(arrow: Arrow, outline: Outline, lag: str) -> Route:
 
 
 def _curve(page: Page, source: int, target: int, shift: float) -> Curve:
-    if page.row(source) == page.row(target):
-        return _arc(page, source, target, shift)
+    """Between rows, or under the row from one box to another that stands on it too."""
+    if page.row(source) > page.row(target):
+        return _descent(page, target, source, shift)[::-1]
     if page.row(source) < page.row(target):
         return _descent(page, source, target, shift)
-    return _descent(page, target, source, shift)[::-1]
-
-
-def _arc(page: Page, source: int, target: int, shift: float) -> Curve:
-    """Under the row, from one box to another that stands on it too."""
     one, other = page.nodes[source].outline, page.nodes[target].outline
     lean = 0.4 if one.x < other.x else -0.4
     start, end = one.below(lean * one.half_width), other.below(-lean * other.half_width)
@@ -147,17 +143,21 @@ def _arc(page: Page, source: int, target: int, shift: float) -> Curve:
 
 def _descent(page: Page, upper: int, lower: int, shift: float) -> Curve:
     """The first candidate that meets neither box nor foreign plate, else that meets no box."""
-    boxes = [
-        _beside(page, box) if box in (upper, lower) else room
-        for row in page.cleared[page.row(upper) : page.row(lower) + 1]
-        for box, room in row
-    ]
+    boxes = []
+    for box, room in chain.from_iterable(page.cleared[page.row(upper) : page.row(lower) + 1]):
+        node = page.nodes[box]
+        # What hangs out of a box's right side is in the way even of its own arrows.
+        beside = node.room.replace(left=node.outline.rect.right + 1)
+        boxes.append(beside if box in (upper, lower) else room)
+    # Whole plates that hold neither end, and the names of those that do.
+    homes = (page.skeleton.vertices[box].home for box in (upper, lower))
+    at_home = {path for home in homes for path in within(home)}
+    plates = [frame.label_rect if frame.path in at_home else frame.rect for frame in page.frames]
     clear = []
     for curve in _candidates(page, upper, lower, shift):
         last = curve
         if not any(meets(piece, boxes) for piece in pieces(curve)):
             clear.append(curve)
-            plates = _foreign_plates(page, upper, lower)
             if not any(meets(piece, plates) for piece in pieces(curve)):
                 return curve
     return clear[0] if clear else last
@@ -166,12 +166,22 @@ def _descent(page: Page, upper: int, lower: int, shift: float) -> Curve:
 def _candidates(page: Page, upper: int, lower: int, shift: float) -> Iterator[Curve]:
     """The most pleasing first; the last keeps to the gaps between rows and so meets no box."""
     one, other = page.nodes[upper].outline, page.nodes[lower].outline
-    for direct in (_bowed(one, other, shift), *([] if shift else _to_ports(one, other))):
+    directs = [_bowed(one, other, shift)]
+    if not shift:
+        # To the lower box's top middle, or from the upper's bottom: past a factor's name.
+        top, bottom = other.above(0.0), one.below(0.0)
+        directs += [line(one.towards(top), top), line(bottom, other.towards(bottom))]
+    for direct in directs:
         if direct[-1][1] - direct[0][1] >= FLATTEST * abs(direct[-1][0] - direct[0][0]):
             yield direct
     stops = [stop[0] for stop in _stops(page, upper, lower, page.bands)]
     for pull in PULLS if stops else ():
-        sweeping = _sweeping(one, other, stops[0], stops[-1], pull)
+        # A cubic that leans out to where the bends are; pull 1 passes through a bend halfway down.
+        third_across, third_down = (other.x - one.x) / 3, (other.y - one.y) / 3
+        middle, lean = (one.x + other.x) / 2, pull * 4 / 3
+        first = one.x + third_across + lean * (stops[0] - middle), one.y + third_down
+        second = other.x - third_across + lean * (stops[-1] - middle), other.y - third_down
+        sweeping = (one.towards(first), first, second, other.towards(second))
         across = (one.x, other.x, *stops)
         if all(min(across) - BULGE <= x <= max(across) + BULGE for x, _ in sweeping):
             yield sweeping
@@ -191,27 +201,8 @@ def _bowed(one: Outline, other: Outline, shift: float) -> Curve:
     return (start, first, second, end) if shift else line(start, end)
 
 
-def _to_ports(one: Outline, other: Outline) -> tuple[Curve, Curve]:
-    """Straight to the lower box's top middle, or from the upper's bottom: past a factor's name."""
-    top, bottom = other.above(0.0), one.below(0.0)
-    return line(one.towards(top), top), line(bottom, other.towards(bottom))
-
-
-def _sweeping(one: Outline, other: Outline, first_x: float, last_x: float, pull: float) -> Curve:
-    """A cubic that leans out to where the bends are; pull 1 passes through a bend halfway down."""
-    third_across, third_down = (other.x - one.x) / 3, (other.y - one.y) / 3
-    middle, lean = (one.x + other.x) / 2, pull * 4 / 3
-    first = one.x + third_across + lean * (first_x - middle), one.y + third_down
-    second = other.x - third_across + lean * (last_x - middle), other.y - third_down
-    return (one.towards(first), first, second, other.towards(second))
-
-
 def _swaying(
-    page: Page,
-    upper: int,
-    lower: int,
-    shift: float,
-    bands: Sequence[tuple[float, float]] | None,
+    page: Page, upper: int, lower: int, shift: float, bands: Sequence[tuple[float, float]] | None
 ) -> Curve:
     """Upright beside boxes and bends, swaying over only between these bands, if any are given."""
     stops = _stops(page, upper, lower, bands or page.bands)
@@ -250,28 +241,12 @@ def _stops(
     return stops
 
 
-def _foreign_plates(page: Page, upper: int, lower: int) -> list[Rect]:
-    """Whole plates that hold neither end, and the names of those that do."""
-    homes = (page.skeleton.vertices[box].home for box in (upper, lower))
-    at_home = {path for home in homes for path in within(home)}
-    return [frame.label_rect if frame.path in at_home else frame.rect for frame in page.frames]
-
-
-def _beside(page: Page, box: int) -> Rect:
-    """What hangs out of a box's right side is in the way even of its own arrows."""
-    node = page.nodes[box]
-    return node.room.replace(left=node.outline.rect.right + 1)
-
-
-# ---- where the words on recurrences go
-
-
 def _with_lags(routes: Sequence[Route], rooms: Sequence[Rect]) -> tuple[Route, ...]:
     """On their arrow or beside it, where it is least crowded; a loop's have their own room."""
     if not any(route.lag for route in routes):
         return tuple(routes)
     lines = [sampled(route.curve, CELL) for route in routes]
-    marks = [{(int(x // CELL), int(y // CELL)) for x, y in line} for line in lines]
+    marks = [{(int(x // CELL), int(y // CELL)) for x, y in points} for points in lines]
     crowd: Counter[tuple[int, int]] = Counter()
     loops = [route.label_rect for route in routes if route.arrow.source == route.arrow.target]
     for rect in (*rooms, *loops):
@@ -286,7 +261,11 @@ def _with_lags(routes: Sequence[Route], rooms: Sequence[Rect]) -> tuple[Route, .
     for number, route in enumerate(routes):
         if route.lag and route.arrow.source != route.arrow.target:
             crowd.subtract(marks[number])
-            spots = [route.replace(label_at=spot) for spot in _spots(route, lines[number])]
+            # On the line first, which its halo interrupts, then beside it.
+            width = text_width(shortened(route.lag), LAG_SIZE)
+            drawn, shifts = lines[number], (-width / 2, ASIDE, -ASIDE - width)
+            points = [drawn[round(share * (len(drawn) - 1))] for share in SHARES]
+            spots = [route.replace(label_at=(x + by, y)) for by in shifts for x, y in points]
             placed[number] = min(spots, key=crowding)
             crowd.update(marks[number])
             crowd.update(dict.fromkeys(_cells(placed[number].label_rect), OVERLAP))
@@ -297,12 +276,3 @@ def _cells(rect: Rect) -> list[tuple[int, int]]:
     across = range(int(rect.left // CELL), int(rect.right // CELL) + 1)
     down = range(int(rect.top // CELL), int(rect.bottom // CELL) + 1)
     return list(product(across, down))
-
-
-def _spots(route: Route, line: Sequence[Point]) -> Iterator[Point]:
-    """On the line first, which its halo interrupts, then beside it."""
-    width = text_width(shortened(route.lag), LAG_SIZE)
-    for shift in (-width / 2, ASIDE, -ASIDE - width):
-        for share in SHARES:
-            x, y = line[round(share * (len(line) - 1))]
-            yield x + shift, y

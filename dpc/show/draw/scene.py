@@ -1,7 +1,4 @@
-"""One drawing: shapes in painting order, grouped by what they stand for, and written as SVG.
-
-The text stands alone: a title and description for readers, a name on every group.
-"""
+"""One drawing, as SVG that stands alone: shapes in painting order, a name on every group."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -121,20 +118,13 @@ def _shape(shape: Shape) -> str:
             return f'<path d="M{_point(curve[0])}{"".join(steps)}"{_paint(shape.ink)}/>'
         case Polygon(points=points):
             return f'<polygon points="{" ".join(map(_point, points))}"{_paint(shape.ink)}/>'
-        case Text():
-            return _text(shape)
-
-
-def _text(text: Text) -> str:
-    x, y = text.at
-    places = {"x": x, "y": y + BASELINE * text.size, "font-size": text.size}
-    weight = ' font-weight="600"' if text.bold else ""
-    halo = ' stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
-    edge = f' stroke="{text.halo}"{halo}' if text.halo else ""
-    return (
-        f'<text{_numbers(places)} text-anchor="{text.anchor}" fill="{text.colour}"{weight}{edge}>'
-        f"{escape(text.text)}</text>"
-    )
+        case Text(at=(x, y), size=size):
+            places = {"x": x, "y": y + BASELINE * size, "font-size": size}
+            weight = ' font-weight="600"' if shape.bold else ""
+            halo = ' stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
+            edge = f' stroke="{shape.halo}"{halo}' if shape.halo else ""
+            how = f'text-anchor="{shape.anchor}" fill="{shape.colour}"{weight}{edge}'
+            return f"<text{_numbers(places)} {how}>{escape(shape.text)}</text>"
 
 
 def _paint(ink: Ink) -> str:
