@@ -15,7 +15,7 @@ from .limits import MAX_SOURCE
 from .record import Record
 from .source import Source, Span
 from .text.parser import parse_program
-from .text.syntax import Comment, Program
+from .text.syntax import Comment
 
 _IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
 
@@ -71,18 +71,14 @@ def check_source(
     found = _without_ignored(tuple(found), source, program.comments)
     found.sort(key=lambda d: (d.source.path != source.path, d.span))
     is_right = not any(diagnostic.is_error for diagnostic in found)
+    first = program.statements[0].span.start if program.statements else len(source.text)
+    comments = [comment for comment in program.comments if comment.span.start < first]
     return Checked(
         typed=result.typed if is_right else None,
         graph=graph if is_right else None,
         diagnostics=tuple(found),
-        introduction=_introduction(program, source),
+        introduction="\n".join(comment.text.lstrip("# ") for comment in comments),
     )
-
-
-def _introduction(program: Program, source: Source) -> str:
-    first = program.statements[0].span.start if program.statements else len(source.text)
-    comments = [comment for comment in program.comments if comment.span.start < first]
-    return "\n".join(comment.text.lstrip("# ") for comment in comments)
 
 
 def _without_ignored(

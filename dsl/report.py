@@ -21,7 +21,7 @@ def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
     position = d.source.position(d.span.start)
     places = [(d.span, d.label, "^"), *((also.span, also.text, "-") for also in d.also)]
     gutter = len(str(max(d.source.position(span.start).line for span, _, _ in places)))
-    paint = _painter(color)
+    paint = (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
     tone = RED if d.is_error else YELLOW
     bar = paint(BLUE, "|")
     lines = [
@@ -34,10 +34,6 @@ def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
     if d.help:
         lines.append(f"{' ' * gutter} {paint(BLUE, '=')} {paint(CYAN, 'help')}: {d.help}")
     return "\n".join(lines)
-
-
-def _painter(color: bool) -> Any:
-    return (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
 
 
 def _excerpt(

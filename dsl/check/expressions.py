@@ -15,7 +15,6 @@ from .context import Context
 from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
 from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary
-from .symbols import Symbol
 
 MAX_LOOP = 1_000_000
 
@@ -89,35 +88,31 @@ def _infer_name(expr: s.Name, ctx: Context, hint: t.Axis | None) -> c.Core:
         return label_constant(expr.name, hint, expr.span)
     symbol = ctx.symbol(expr.name)
     if symbol:
-        return _infer_symbol(expr, symbol, ctx)
+        if symbol.kind == "broken":
+            return unknown(expr.span)
+        if not symbol.is_node:
+            what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
+            help = f"its size is `size({expr.name})`" if symbol.dim else ""
+            help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
+            return refuse("E0207", f"`{expr.name}` is {what}, not a value", expr.span, ctx, help)
+        closed = ctx.closed if symbol.kind not in ctx.open else ""
+        if symbol.kind == "factor":
+            help = "give the expression a name with `=`"
+            return refuse("E0207", f"`{expr.name}` is a factor, not a value", expr.span, ctx, help)
+        help = ""
+        if not closed and ctx.guide and symbol.kind == "let" and not ctx.in_guide(symbol):
+            closed = "a guide sees no values of the model"
+            help = "compute it inside the guide, under another name"
+        if closed:
+            message = f"`{expr.name}` cannot be used here: {closed}"
+            return refuse("E0108", message, expr.span, ctx, help)
+        return c.Ref(expr.span, ctx.type_of(symbol) or t.UNKNOWN, symbol.name)
     return _infer_label(expr, ctx) or _report_unknown_name(expr, ctx)
 
 
 def label_constant(label: str, dim: t.Dim, span: Span) -> c.Const:
     position = dim.labels.index(label)
     return c.Const(span, t.Type(t.IndexOf(dim, t.Place(position), t.Place(position))), position)
-
-
-def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
-    if symbol.kind == "broken":
-        return unknown(expr.span)
-    if not symbol.is_node:
-        what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
-        help = f"its size is `size({expr.name})`" if symbol.dim else ""
-        help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
-        return refuse("E0207", f"`{expr.name}` is {what}, not a value", expr.span, ctx, help)
-    closed = ctx.closed if symbol.kind not in ctx.open else ""
-    if symbol.kind == "factor":
-        help = "give the expression a name with `=`"
-        return refuse("E0207", f"`{expr.name}` is a factor, not a value", expr.span, ctx, help)
-    help = ""
-    if not closed and ctx.guide and symbol.kind == "let" and not ctx.in_guide(symbol):
-        closed = "a guide sees no values of the model"
-        help = "compute it inside the guide, under another name"
-    if closed:
-        message = f"`{expr.name}` cannot be used here: {closed}"
-        return refuse("E0108", message, expr.span, ctx, help)
-    return c.Ref(expr.span, ctx.type_of(symbol) or t.UNKNOWN, symbol.name)
 
 
 def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
@@ -309,22 +304,18 @@ def _reduction_type(
         ctx.error("E0206", message, body.span, help=help)
         return t.UNKNOWN
     if operator in ("argmax", "argmin"):
-        return _argmax_type(operator, body, binders, ctx)
+        if len(binders) != 1 or body.type.shape:
+            message = f"`{operator}[...]` takes one binder and a number for each of its members"
+            help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
+            ctx.error("E0211", message, body.span, help)
+            return t.UNKNOWN
+        return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
     lower, upper = body.type.bounds
     if operator in ("max", "min", "mean"):
         return t.number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
     if operator == "logsumexp":
         return t.Type(t.Real(), body.type.shape)
     return t.number_type(body.type.whole, 0 if lower >= 0 else -inf, inf, body.type.shape)
-
-
-def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> t.Type:
-    if len(binders) != 1 or body.type.shape:
-        message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
-        ctx.error("E0211", message, body.span, help)
-        return t.UNKNOWN
-    return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
 
 def _infer_comprehension(expr: s.Comprehension, ctx: Context) -> c.Core:

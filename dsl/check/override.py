@@ -74,7 +74,14 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
         return None
     row = ROWS.get(word)
     if row and not row.methods:
-        return _read_flag(name, word, value, source, base, problems)
+        start = len(name) + 1
+        if value not in ("true", "false"):
+            span = Span(start + len(word) + 1, len(source.text))
+            problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
+            return None
+        span = Span(base + start, base + len(source.text))
+        flag = s.Annotation(span, word, None, None) if value == "true" else None
+        return Override(name, word, flag, source, base)
     parsed, errors = parse_program(Source(PATH, f"{BEFORE}{word}={value}\n"))
     shift = len(name) + 1 - len(BEFORE)
     lets = [each for each in parsed.statements if isinstance(each, s.LetStmt)]
@@ -88,19 +95,6 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
         return None
     annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
     return Override(name, word, _move(annotation, base + shift), source, base)
-
-
-def _read_flag(
-    name: str, word: str, value: str, source: Source, base: int, problems: list[Diagnostic]
-) -> Override | None:
-    start = len(name) + 1
-    if value not in ("true", "false"):
-        span = Span(start + len(word) + 1, len(source.text))
-        problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
-        return None
-    span = Span(base + start, base + len(source.text))
-    flag = s.Annotation(span, word, None, None) if value == "true" else None
-    return Override(name, word, flag, source, base)
 
 
 def _as_call(annotation: s.Annotation) -> s.Annotation:

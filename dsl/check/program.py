@@ -67,7 +67,18 @@ class _Checker:
         return Context(self.facts, module, {}, guide)
 
     def check(self, program: s.Program) -> Typed:
-        functions = self.check_functions()
+        owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
+        for symbol in owners.values():
+            self.declare_function(symbol)
+        edges = [e for s in owners.values() for e in self.function_edges(s) if e.used in owners]
+        _, cycles = find_recurrences(owners, edges)
+        for cycle in cycles:
+            path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
+            context = self.context(owners[cycle[0].user].module)
+            help = f"the circle is {path}; use `loop`"
+            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
+        order = [name for group in components(owners, edges) for name in group]
+        functions = [f for name in order if (f := self.check_function(owners[name]))]
         declarations = self.check_declarations(guide=False)
         guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
@@ -91,20 +102,6 @@ class _Checker:
         )
 
     # ---- functions
-
-    def check_functions(self) -> list[Function]:
-        owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
-        for symbol in owners.values():
-            self.declare_function(symbol)
-        edges = [e for s in owners.values() for e in self.function_edges(s) if e.used in owners]
-        _, cycles = find_recurrences(owners, edges)
-        for cycle in cycles:
-            path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
-            context = self.context(owners[cycle[0].user].module)
-            help = f"the circle is {path}; use `loop`"
-            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
-        order = [name for group in components(owners, edges) for name in group]
-        return [f for name in order if (f := self.check_function(owners[name]))]
 
     def function_edges(self, symbol: Symbol) -> list[Edge]:
         statement = symbol.declaration

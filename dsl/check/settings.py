@@ -59,19 +59,15 @@ def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Sett
             ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help)
         return Setting(row.name)
     if row.call != (annotation.value is None):
-        meant = _written_method(annotation) or row.methods[0].name
+        # The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this.
+        first = annotation.arguments[0].value if annotation.arguments else annotation.value
+        meant = (first.name if isinstance(first, s.Name) else "") or row.methods[0].name
         form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
         help = f"write `with {form}`"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
     split = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
     return _check_method(row, *split, annotation.span, ctx)
-
-
-def _written_method(annotation: s.Annotation) -> str:
-    """The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this."""
-    first = annotation.arguments[0].value if annotation.arguments else annotation.value
-    return first.name if isinstance(first, s.Name) else ""
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}

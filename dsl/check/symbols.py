@@ -112,13 +112,6 @@ class _Collector:
         if symbol.kind == "broken":
             space.setdefault(symbol.name, symbol)
             return
-        self.refuse_word(symbol)
-        if known and known.kind != "broken":
-            _report_duplicate(known, symbol, self.report)
-        else:
-            space[symbol.name] = symbol
-
-    def refuse_word(self, symbol: Symbol) -> None:
         local = symbol.name.removeprefix(symbol.module.prefix)
         is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
         if local in TYPE_WORDS or (local in keywords() and not is_quoted):
@@ -126,6 +119,10 @@ class _Collector:
             quoted = ", or put it between backquotes" if local not in TYPE_WORDS else ""
             help = f"choose another name{quoted}"
             symbol.module.error(self.report, "E0005", message, symbol.span, help)
+        if known and known.kind != "broken":
+            _report_duplicate(known, symbol, self.report)
+        else:
+            space[symbol.name] = symbol
 
     def model(self, flat: FlatStmt, statement: s.ModelStmt) -> None:
         if flat.module.prefix:

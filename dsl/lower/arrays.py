@@ -42,23 +42,16 @@ def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     body = full(body, axes, rank, inside, core.body.type.shape)
     mask = align(where, axes, rank).code if where else None
     if core.operator == "logsumexp":
-        return _lower_logsumexp(body, mask, outer, rank, scope)
+        # The helper sums over all axes of one array, so it is mapped over those that stay.
+        inner = _masked(body.code, mask, -inf)
+        if rank:
+            last, first = range(-rank, 0), range(len(outer), len(outer) + rank)
+            inner = call("jnp.moveaxis", inner, pack(map(const, last)), pack(map(const, first)))
+        kept = tuple(outer) + tuple(f"event\n{k}" for k in range(rank))  # no binder has a newline
+        helper = scope.needs.helper(functions_by_text()[LOGSUMEXP].body)
+        return Value(call(mapped(helper, [Value(inner, kept, len(own))], kept), inner), outer, rank)
     places = tuple(range(len(outer), len(axes)))
     return Value(_reduced(core, body, mask, places, scope), outer, rank)
-
-
-def _lower_logsumexp(
-    body: Value, mask: Code | None, outer: tuple[str, ...], rank: int, scope: Scope
-) -> Value:
-    """The helper sums over all axes of one array, so it is mapped over those that stay."""
-    own = len(body.axes) - len(outer)
-    inner = _masked(body.code, mask, -inf)
-    if rank:
-        last, first = range(-rank, 0), range(len(outer), len(outer) + rank)
-        inner = call("jnp.moveaxis", inner, pack(map(const, last)), pack(map(const, first)))
-    kept = tuple(outer) + tuple(f"event\n{k}" for k in range(rank))  # no binder has a newline
-    helper = scope.needs.helper(functions_by_text()[LOGSUMEXP].body)
-    return Value(call(mapped(helper, [Value(inner, kept, own)], kept), inner), outer, rank)
 
 
 def _masked(code: Code, mask: Code | None, identity: float) -> Code:
@@ -114,7 +107,15 @@ def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     sizes = [_parent_size(parent) for parent in core.parents]
     if any(row is None for row in numbers):
         entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
-        return _lower_computed_lookup(core, parents, entries, sizes, scope)
+        # Entries that are computed are stacked, and one is taken at every place of the binders.
+        axes = joint_axes([*parents, *entries], scope.order)
+        rank = len(core.type.shape)
+        rows = listing(full(entry, axes, rank, scope, core.type.shape).code for entry in entries)
+        flat, *others = [align(parent, axes, 0).code for parent in parents]
+        for size, other in zip(sizes[1:], others, strict=True):
+            flat = infix(infix(flat, "*", const(size)), "+", other)
+        places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
+        return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
     table = _array(_nested(numbers, sizes), core, scope)
     axes = joint_axes(parents, scope.order)
     places = [align(parent, axes, 0).code for parent in parents]
@@ -138,20 +139,6 @@ def _array(numbers: Numbers, core: c.Core, scope: Scope) -> Code:
     """Made an array where it is used: the precision is then that of the caller."""
     dtype = [name("float")] if isinstance(core.type.domain, Real) else []
     return call("jnp.array", scope.needs.constant(scope.owner, numbers), *dtype)
-
-
-def _lower_computed_lookup(
-    core: c.Lookup, parents: list[Value], entries: list[Value], sizes: list[int], scope: Scope
-) -> Value:
-    """Entries that are computed are stacked, and one is taken at every place of the binders."""
-    axes = joint_axes([*parents, *entries], scope.order)
-    rank = len(core.type.shape)
-    rows = listing(full(entry, axes, rank, scope, core.type.shape).code for entry in entries)
-    flat, *others = [align(parent, axes, 0).code for parent in parents]
-    for size, other in zip(sizes[1:], others, strict=True):
-        flat = infix(infix(flat, "*", const(size)), "+", other)
-    places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
-    return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
 
 
 def _position(value: Value, core: c.Core) -> Value:

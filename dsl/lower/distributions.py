@@ -47,7 +47,8 @@ def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
         value = lower(argument, scope)
         if params[key].domain not in WHOLE:
             value = as_number(value, argument.type, Type(Real()))
-        given[key] = _aligned(value, axes, len(params[key].axes))
+        # Axes of length one in front where the argument lacks a binder that another one has.
+        given[key] = align(value, axes, len(params[key].axes)).code if value.axes else value.code
     if law.facts.added:
         given[law.name] = name(scope.needs.helper(law.name))
     found: Code = _filled(constructor(law.row), given)
@@ -58,11 +59,6 @@ def expanded(code: Code, axes: tuple[str, ...], scope: Scope) -> Code:
     """A distribution for every place of the axes, independent of each other."""
     lengths = [length_code(scope.bind(axis), scope.names) for axis in axes]
     return method(code, "expand", pack(lengths)) if axes else code
-
-
-def _aligned(value: Value, axes: tuple[str, ...], rank: int) -> Code:
-    """Axes of length one in front where the argument lacks a binder that another one has."""
-    return align(value, axes, rank).code if value.axes else value.code
 
 
 def _filled(part: Any, given: dict[str, Code]) -> Any:

@@ -1,7 +1,5 @@
 """The printed program: a module as a person would write it, needing only jax and numpyro."""
 
-import ast
-from collections.abc import Iterable
 from textwrap import wrap
 
 from ..graph.graph import Graph, Kind, Node
@@ -35,7 +33,13 @@ def program_text(program: LoweredProgram) -> str:
 def emit_module(graph: Graph, introduction: str) -> str:
     """The whole file: what it is, its dims and parameters, its functions, and a run of them."""
     program = lower_program(graph)
-    examples = _examples(graph, program)
+    # Defaults of the data, and arrays of the right shape where there are none, to try it with.
+    given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
+    inputs = [n for n in given if n.kind is Kind.INPUT]
+    seen = {axis for n in inputs for axis in n.type.shape}
+    unseen = [d for d in graph.dims if d.size is None and d not in seen]
+    rows = [(n.name, _example(n, program)) for n in given]
+    examples = rows + [(dim.name, py.const(EXAMPLE_SIZE)) for dim in unseen]
     data = [py.assign("DATA", py.record(examples))] if examples else []
     top = [program.dims, _tables(program), [ARRAYS], data]
     stubs = [_stub(function, program) for function in graph.functions if function.body is None]
@@ -47,10 +51,14 @@ def emit_module(graph: Graph, introduction: str) -> str:
         helper_source(program.helpers).strip("\n") if program.helpers else "",
         print_statements([*program.functions, main]),
     ]
+    used = py.names_read(trees)
+    for helper in with_uses(program.helpers):
+        used |= helpers()[helper].reads if helper in helpers() else set()
+    groups = ([line for key, line in rows.items() if key in used] for rows in (STANDARD, OTHERS))
     head = [
         print_statements([_docstring(graph, introduction)]),
         "from __future__ import annotations",
-        _imports(trees, program),
+        "\n\n".join("\n".join(group) for group in groups if group),
     ]
     return "\n\n".join(head) + "\n\n" + "\n\n\n".join(filter(None, sections)) + "\n"
 
@@ -59,14 +67,6 @@ def _docstring(graph: Graph, introduction: str) -> py.Statement:
     lines = [part for line in introduction.splitlines() for part in wrap(line, WIDTH - 3)]
     lines = lines or [f"The model {graph.name}."]
     return py.do(py.const("\n".join([*lines, "", "Written by dpc; edit it as you like.\n"])))
-
-
-def _imports(trees: Iterable[ast.AST], program: LoweredProgram) -> str:
-    used = py.names_read(trees)
-    for helper in with_uses(program.helpers):
-        used |= helpers()[helper].reads if helper in helpers() else set()
-    groups = ([line for key, line in rows.items() if key in used] for rows in (STANDARD, OTHERS))
-    return "\n\n".join("\n".join(group) for group in groups if group)
 
 
 def _tables(program: LoweredProgram) -> list[py.Statement]:
@@ -89,16 +89,6 @@ def _stub(function: Function, program: LoweredProgram) -> py.Statement:
 
 
 # ---- values of the file
-
-
-def _examples(graph: Graph, program: LoweredProgram) -> list[tuple[str, py.Code]]:
-    """Defaults of the data, and arrays of the right shape where there are none, to try it with."""
-    given = [n for n in graph.nodes if n.kind is Kind.INPUT or n.observed]
-    inputs = [n for n in given if n.kind is Kind.INPUT]
-    seen = {axis for n in inputs for axis in n.type.shape}
-    unseen = [d for d in graph.dims if d.size is None and d not in seen]
-    rows = [(n.name, _example(n, program)) for n in given]
-    return rows + [(dim.name, py.const(EXAMPLE_SIZE)) for dim in unseen]
 
 
 def _example(node: Node, program: LoweredProgram) -> py.Code:

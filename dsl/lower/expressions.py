@@ -50,7 +50,12 @@ def _lower_var(core: c.Var, scope: Scope) -> Value:
 def _lower_apply(core: c.Apply, scope: Scope) -> Value:
     values = [argument for _, argument in core.arguments]
     if core.function in INFIX:
-        return _lower_infix(core, values, scope)
+        wanted = _operand_type(core, values)
+        left, right = (as_number(lower(v, scope), v.type, wanted) for v in values)
+        axes = joint_axes([left, right], scope.order)
+        rank = max(left.rank, right.rank)
+        left, right = align(left, axes, rank), align(right, axes, rank)
+        return Value(infix(left.code, INFIX[core.function], right.code), axes, rank)
     if core.function == "negate":
         operand = as_number(lower(values[0], scope), values[0].type, core.type)
         return operand.replace(code=negative(operand.code))
@@ -58,27 +63,18 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         operand = lower(values[0], scope)
         return operand.replace(code=inverted(operand.code))
     if core.function == "one_hot":
-        return _lower_one_hot(values[0], scope)
+        # The length is that of the dim that the index belongs to.
+        position = lower(values[0], scope)
+        assert isinstance(values[0].type.domain, IndexOf)
+        length = size_code(values[0].type.domain.dim, scope.names)
+        return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
     if core.function == "matmul":
         return _lower_mapped("jnp.matmul", core, values, scope)
-    return _lower_function(core, values, scope)
-
-
-def _lower_one_hot(index: c.Core, scope: Scope) -> Value:
-    """The length is that of the dim that the index belongs to."""
-    position = lower(index, scope)
-    assert isinstance(index.type.domain, IndexOf)
-    length = size_code(index.type.domain.dim, scope.names)
-    return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
-
-
-def _lower_infix(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
-    wanted = _operand_type(core, values)
-    left, right = (as_number(lower(v, scope), v.type, wanted) for v in values)
-    axes = joint_axes([left, right], scope.order)
-    rank = max(left.rank, right.rank)
-    left, right = align(left, axes, rank), align(right, axes, rank)
-    return Value(infix(left.code, INFIX[core.function], right.code), axes, rank)
+    signature = parse_signature(core.row)
+    path = scope.needs.helper(functions_by_text()[core.row].body)
+    if signature.elementwise:
+        return _lower_elementwise(path, core, values, signature, scope)
+    return _lower_mapped(path, core, values, scope)
 
 
 def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
@@ -93,14 +89,6 @@ def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
         mixed = {type(v.type.domain) for v in values}
         return Type(Int()) if len(mixed) > 1 else values[0].type
     return core.type
-
-
-def _lower_function(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
-    signature = parse_signature(core.row)
-    path = scope.needs.helper(functions_by_text()[core.row].body)
-    if signature.elementwise:
-        return _lower_elementwise(path, core, values, signature, scope)
-    return _lower_mapped(path, core, values, scope)
 
 
 _REALS = ["real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"]

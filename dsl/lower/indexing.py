@@ -20,8 +20,15 @@ def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
     if None not in slices and len(set(names)) == len(names):
         return _slice_all(base, [s for s in slices if s], rank)
     if base.axes:
-        return _gather_mapped(base, indices, rank, scope, lower)
-    return _gather(base, indices, rank, scope, lower)
+        # A base that itself depends on binders: those axes are indexed by their own places.
+        lowered = [_position(each, scope, lower) for each in indices]
+        axes = joint_axes([base, *lowered], scope.order)
+        own = [places_along(name, scope) for name in base.axes]
+        places = [align(value, axes, 0).code for value in (*own, *lowered)]
+        return Value(index(base.code, *places), axes, rank)
+    lowered = [_position(each, scope, lower) for each in indices]
+    axes = joint_axes(lowered, scope.order)
+    return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
 
 
 def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, ...]]:
@@ -61,14 +68,6 @@ def _slice_all(base: Value, slices: list[tuple[str, Code]], rank: int) -> Value:
     return Value(index(base.code, *places), axes, rank)
 
 
-def _gather(
-    base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower
-) -> Value:
-    lowered = [_position(each, scope, lower) for each in indices]
-    axes = joint_axes(lowered, scope.order)
-    return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
-
-
 def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """An index as a number, or as an array of places."""
     offset = offset_of(core)
@@ -80,17 +79,6 @@ def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
     value = lower(core, scope.replace(soft=None))
     is_truth = isinstance(core.type.domain, Bool)
     return Value(as_array(value.code, "int"), value.axes) if is_truth else value
-
-
-def _gather_mapped(
-    base: Value, indices: tuple[c.Core, ...], rank: int, scope: Scope, lower: Lower
-) -> Value:
-    """A base that itself depends on binders: those axes are indexed by their own places."""
-    lowered = [_position(each, scope, lower) for each in indices]
-    axes = joint_axes([base, *lowered], scope.order)
-    own = [places_along(name, scope) for name in base.axes]
-    places = [align(value, axes, 0).code for value in (*own, *lowered)]
-    return Value(index(base.code, *places), axes, rank)
 
 
 def places_along(axis: str, scope: Scope) -> Value:

@@ -43,12 +43,6 @@ def dim_key(name: str) -> str:
     return f"dim\n{name}"
 
 
-def _identifier(name: str) -> str:
-    """ASCII letters, digits, underscores; not two in front, which mean something to Python."""
-    text = "".join(map(_plain, unicodedata.normalize("NFKC", name)))
-    return f"_{text}" if text[:1].isdigit() or not text else re.sub("^__+", "_", text)
-
-
 def _plain(char: str) -> str:
     """Other letters by their Unicode names, as `alpha` or `e`."""
     if char.isascii():
@@ -62,7 +56,9 @@ def _plain(char: str) -> str:
 
 def free_name(name: str, used: Set[str]) -> str:
     """The name as Python writes it, with underscores after it until nothing else is called that."""
-    found = _identifier(name)
+    # ASCII letters, digits, underscores; not two in front, which mean something to Python.
+    text = "".join(map(_plain, unicodedata.normalize("NFKC", name)))
+    found = f"_{text}" if text[:1].isdigit() or not text else re.sub("^__+", "_", text)
     while found in used or found in TAKEN:
         found += "_"
     return found

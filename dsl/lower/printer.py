@@ -58,22 +58,18 @@ def _body(body: Sequence[ast.stmt], indent: str, space: int = 1) -> Iterator[str
         definitions = [x for x in (before, statement) if isinstance(x, ast.FunctionDef | ast.If)]
         if before is not None and definitions and not _is_doc(before):
             yield from [""] * space
-        yield from _statement(statement, indent)
+        if _is_doc(statement):
+            yield from _docstring(statement.value.value, indent)  # type: ignore[attr-defined]
+        elif isinstance(statement, ast.FunctionDef | ast.With | ast.If):
+            fields = dict(ast.iter_fields(statement)) | {"body": [ast.Pass()], "lineno": 1}
+            *headers, _ = _unparsed(type(statement)(**fields)).split("\n")
+            for header in headers:
+                yield from _lines(_words(header), indent)
+            yield from _body(statement.body, indent + INDENT)
+        else:
+            is_table = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict)
+            yield from _lines(_words(_simple(statement)), indent, opened=is_table and not indent)
         before = statement
-
-
-def _statement(statement: ast.stmt, indent: str) -> Iterator[str]:
-    if _is_doc(statement):
-        yield from _docstring(statement.value.value, indent)  # type: ignore[attr-defined]
-    elif isinstance(statement, ast.FunctionDef | ast.With | ast.If):
-        fields = dict(ast.iter_fields(statement)) | {"body": [ast.Pass()], "lineno": 1}
-        *headers, _ = _unparsed(type(statement)(**fields)).split("\n")
-        for header in headers:
-            yield from _lines(_words(header), indent)
-        yield from _body(statement.body, indent + INDENT)
-    else:
-        is_table = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict)
-        yield from _lines(_words(_simple(statement)), indent, opened=is_table and not indent)
 
 
 def _simple(statement: ast.stmt) -> str:
@@ -149,16 +145,12 @@ def _read(tokens: Iterator[str], closing: str) -> tuple[list[Words], bool]:
             items.append([])
         else:
             in_lambda = token == "lambda" or (in_lambda and token != ":")
-            items[-1].append(_quoted(token))
+            # Strings between double quotes, where that needs no other escapes.
+            plain = token.startswith("'") and '"' not in token and "\\'" not in token
+            items[-1].append(f'"{token[1:-1]}"' if plain else token)
     if closing and not items[-1]:
         return items[:-1], len(items) > 1
     return items, False
-
-
-def _quoted(token: str) -> str:
-    """Strings between double quotes, where that needs no other escapes."""
-    plain = token.startswith("'") and '"' not in token and "\\'" not in token
-    return f'"{token[1:-1]}"' if plain else token
 
 
 # ---- lines

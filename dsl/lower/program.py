@@ -220,18 +220,14 @@ def draw_keys(nodes: list[Node]) -> dict[str, list[py.Code]]:
     return found
 
 
-def _value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
-    """A plain number gets the node's type, because a scan keeps the types that it carries."""
-    code = lower_piece(piece, node, scope).code
-    return code if py.number(code) is None else as_array(code, dtype_of(node.type))
-
-
 def drawn_with(keys: dict[str, list[py.Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
     """Draws of each step have their own keys, the rest is computed; frozen ones no gradient."""
 
     def value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
         if node.kind is not Kind.DRAW:
-            return _value_of(node, piece, numbers, scope)
+            # A plain number gets the node's type, because a scan keeps the types that it carries.
+            code = lower_piece(piece, node, scope).code
+            return code if py.number(code) is None else as_array(code, dtype_of(node.type))
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for step in numbers:
             key = py.call("jax.random.fold_in", key, step)

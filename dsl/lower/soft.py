@@ -20,9 +20,12 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     if isinstance(core, c.Apply) and core.function in _APPLY:
         return _APPLY[core.function](core, scope, lower)
     if isinstance(core, c.If):
-        return _soft_if(core, scope, lower)
+        values = [lower(part, scope) for part in c.parts(core)]
+        return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
     if isinstance(core, c.Loop):
-        return _soft_loop(core, scope)
+        from .expressions import lower_loop
+
+        return lower_loop(core, scope, "soft_loop")
     if isinstance(core, c.At) and any(map(_is_soft_index, core.indices)):
         return _soft_at(core, scope, lower)
     if isinstance(core, c.Const) and isinstance(core.value, bool):
@@ -30,7 +33,14 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     if isinstance(core, c.Ref | c.At) and isinstance(core.type.domain, Bool):
         return _hard(core, scope, lower)
     if isinstance(core, c.Reduce) and core.operator in ("all", "any"):
-        return _soft_quantifier(core, scope, lower)
+        inside = scope.inside(*core.binders)
+        own = tuple(b.name for b in core.binders)
+        body = lower(core.body, inside)
+        outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
+        code = full(body, outer + own, 0, inside, ()).code
+        for _ in own:
+            code = call(scope.needs.helper(f"soft_{core.operator}_{_logic(scope)}"), code)
+        return Value(code, outer, 0)
     return None
 
 
@@ -112,11 +122,6 @@ def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     return Value(_one_less(operand.code), operand.axes, operand.rank)
 
 
-def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
-    values = [lower(part, scope) for part in c.parts(core)]
-    return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
-
-
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """Var = E[Var of the branch] + Var[mean of the branch]; 0 without branches (CF16, CF20)."""
     if isinstance(core, c.At) and _is_soft_index(core.indices[-1]):
@@ -134,23 +139,6 @@ def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
     axes = joint_axes([between, within], scope.order)
     parts = (align(value, axes, rank).code for value in (within, between))
     return Value(summed([*parts]), axes, rank)
-
-
-def _soft_loop(core: c.Loop, scope: Scope) -> Value:
-    from .expressions import lower_loop
-
-    return lower_loop(core, scope, "soft_loop")
-
-
-def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
-    inside = scope.inside(*core.binders)
-    own = tuple(b.name for b in core.binders)
-    body = lower(core.body, inside)
-    outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
-    code = full(body, outer + own, 0, inside, ()).code
-    for _ in own:
-        code = call(scope.needs.helper(f"soft_{core.operator}_{_logic(scope)}"), code)
-    return Value(code, outer, 0)
 
 
 # ---- soft indices

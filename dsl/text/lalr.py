@@ -108,8 +108,14 @@ class Reader:
             token, self.waiting = self.waiting, None
             return token
         while self.position < self.end:
-            token = self._scan(allowed)
-            type_ = token.type
+            found = self.lexicon.next(self.text, self.position, self.end, allowed)
+            if found is None:
+                character = Token("", self.text[self.position], self.position, self.position + 1)
+                terminals = frozenset(symbol for symbol in allowed if symbol.isupper())
+                raise Unexpected(character, terminals | self.always_allowed)
+            token, type_ = found, found.type
+            self.position = token.end
+            self._empty = False
             if type_ == "COMMENT":
                 self.comments.append(token)
             elif type_ == "NEWLINE":
@@ -117,16 +123,10 @@ class Reader:
                     return token
             elif type_ not in self.lexicon.ignored:
                 return self._bracket(token) if type_ in OPENING or type_ in CLOSING else token
-        return self._at_end()
-
-    def _scan(self, allowed: dict[str, int]) -> Token:
-        found = self.lexicon.next(self.text, self.position, self.end, allowed)
-        if found is None:
-            character = Token("", self.text[self.position], self.position, self.position + 1)
-            raise Unexpected(character, _terminals(allowed) | self.always_allowed)
-        self.position = found.end
-        self._empty = False
-        return found
+        if self._ended or self._empty:
+            return Token("$END", "", self.end, self.end)
+        self._ended = True
+        return Token("NEWLINE", "", self.end, self.end)
 
     def _bracket(self, token: Token) -> Token:
         if token.type in OPENING:
@@ -140,16 +140,6 @@ class Reader:
             return token
         self.waiting = token
         return Token("NEWLINE", "", token.start, token.start)
-
-    def _at_end(self) -> Token:
-        if self._ended or self._empty:
-            return Token("$END", "", self.end, self.end)
-        self._ended = True
-        return Token("NEWLINE", "", self.end, self.end)
-
-
-def _terminals(state: dict[str, int]) -> frozenset[str]:
-    return frozenset(symbol for symbol in state if symbol.isupper())
 
 
 # ---- the automaton

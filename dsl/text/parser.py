@@ -121,7 +121,8 @@ def split_statements(text: str) -> Iterator[Span]:
         if offset > start and (is_next or _starts_statement(line)):
             yield Span(start, offset)
             start, depth = offset, 0
-        depth += _bracket_balance(line)
+        code = _QUIET.sub("", line)
+        depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         offset += len(line)
         previous = line
     yield Span(start, offset)
@@ -137,8 +138,3 @@ def _continues(previous: str, line: str) -> bool:
     """An indented line continues a statement that visibly is not over: one mistake, one report."""
     is_open = _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
     return line[:1].isspace() and bool(is_open)
-
-
-def _bracket_balance(line: str) -> int:
-    code = _QUIET.sub("", line)
-    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))

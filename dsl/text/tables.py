@@ -84,7 +84,14 @@ def analyse(grammar: str) -> ParseTables:
 
     lark = Lark(grammar, **LARK_OPTIONS)
     automaton = lark.parse_interactive("").parser_state.parse_conf.parse_table
-    order = _numbered(automaton.states, automaton.start_states["start"])
+    # States numbered as reached from the start: Lark's own numbers change with the hash seed.
+    order = {automaton.start_states["start"]: 0}
+    waiting = [automaton.start_states["start"]]
+    for state in waiting:
+        for _, (_, following) in sorted(automaton.states[state].items(), key=_symbol):
+            if _is_state(following) and following not in order:
+                order[following] = len(order)
+                waiting.append(following)
     found = {arg for row in automaton.states.values() for _, arg in row.values()}
     rules = sorted((arg for arg in found if not _is_state(arg)), key=_rule_key)
     number = {rule: ~i for i, rule in enumerate(rules)}
@@ -104,18 +111,6 @@ def analyse(grammar: str) -> ParseTables:
         order[automaton.start_states["start"]],
         order[automaton.end_states["start"]],
     )
-
-
-def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """States numbered as reached from the start: Lark's own numbers change with the hash seed."""
-    order = {start: 0}
-    waiting = [start]
-    for state in waiting:
-        for _, (_, following) in sorted(states[state].items(), key=_symbol):
-            if _is_state(following) and following not in order:
-                order[following] = len(order)
-                waiting.append(following)
-    return order
 
 
 def _symbol(action: tuple[str, Any]) -> str:

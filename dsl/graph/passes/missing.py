@@ -49,7 +49,13 @@ def leave_out_missing(graph: Graph, names: Collection[str]) -> Graph:
         if node.name not in names:
             nodes.append(node)
             continue
-        _verify_childless(graph, node)
+        children = _children(graph, node)
+        if children:
+            message = f"`{node.name}` has missing entries, and `{children[0]}` depends on them"
+            raise Unfit(node.name, message, f"{LEAVE_OUT}, or use `dpc posterior`")
+        if any(len(piece.indices) != len(node.type.shape) for piece in node.pieces):
+            message = f"`{node.name}` has missing entries in rows that are drawn together"
+            raise Unfit(node.name, message, LEAVE_OUT)
         flags = flags_of(node)
         pieces = []
         for piece, density in zip(node.pieces, _densities(node), strict=True):
@@ -59,16 +65,6 @@ def leave_out_missing(graph: Graph, names: Collection[str]) -> Graph:
             pieces.append(density.replace(body=chosen))
         nodes += [flags, as_given(node), factor_like(node, "density", tuple(pieces))]
     return run_passes(graph.replace(nodes=tuple(nodes)))
-
-
-def _verify_childless(graph: Graph, node: Node) -> None:
-    children = _children(graph, node)
-    if children:
-        message = f"`{node.name}` has missing entries, and `{children[0]}` depends on them"
-        raise Unfit(node.name, message, f"{LEAVE_OUT}, or use `dpc posterior`")
-    if any(len(piece.indices) != len(node.type.shape) for piece in node.pieces):
-        message = f"`{node.name}` has missing entries in rows that are drawn together"
-        raise Unfit(node.name, message, LEAVE_OUT)
 
 
 def _children(graph: Graph, node: Node) -> list[str]:
@@ -96,7 +92,8 @@ def open_missing(graph: Graph, arrays: Mapping[str, Array], missing: Mapping[str
     for name, mask in missing.items():
         node = graph[name]
         if mask.all():
-            found = _never_seen(found, node)
+            note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
+            found = _changed(found, node, [node.replace(observed=False)], {}, note)
         elif not _children(graph, node) and not _is_torn(node, mask):
             found = _left_out(found, node, mask)
         else:
@@ -129,11 +126,6 @@ def _changed(
 
 
 # ---- draws that were never seen
-
-
-def _never_seen(found: Opened, node: Node) -> Opened:
-    note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
-    return _changed(found, node, [node.replace(observed=False)], {}, note)
 
 
 # ---- draws that nothing depends on

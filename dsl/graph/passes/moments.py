@@ -24,7 +24,10 @@ def tilt_moment(graph: Graph, node: Node, moment: str) -> Graph:
         assert isinstance(piece.body, c.Law)
         value = _mean(piece.body)
         if moment == "squared distance":
-            value = _squared_distance(piece.body, entry(centre, piece))
+            # E[(y - centre)^2] = Var[y] + (E[y] - centre)^2.
+            distance = arithmetic("subtract", _mean(piece.body), entry(centre, piece))
+            variance = c.Moment(piece.body.span, REAL, piece.body, "variance")
+            value = arithmetic("add", variance, arithmetic("multiply", distance, distance))
         body = arithmetic("multiply", entry(tilt, piece), value)
         pieces.append(for_every_place(piece, body))
     factor = factor_like(node, "tilted", tuple(pieces))
@@ -33,13 +36,6 @@ def tilt_moment(graph: Graph, node: Node, moment: str) -> Graph:
 
 def _mean(law: c.Law) -> c.Core:
     return c.Moment(law.span, REAL, law, "mean")
-
-
-def _squared_distance(law: c.Law, centre: c.Core) -> c.Core:
-    """E[(y - centre)^2] = Var[y] + (E[y] - centre)^2."""
-    distance = arithmetic("subtract", _mean(law), centre)
-    variance = c.Moment(law.span, REAL, law, "variance")
-    return arithmetic("add", variance, arithmetic("multiply", distance, distance))
 
 
 @rewrite

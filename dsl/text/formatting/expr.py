@@ -248,17 +248,14 @@ class ExprBuilder:
         for row in node.rows:
             end = self._row_notes(row.span.start, end, entries)
             blank = _has_lines(entries) and self.has_blank_line(end, row.span.start)
-            entries.append(TableRow([self._key(key) for key in row.keys], self._values(row), blank))
+            values: list[Parts] = [[] for _ in row.values]
+            for value, out in zip(row.values, values, strict=True):
+                self.expr(value, out)
+            entries.append(TableRow([self._key(key) for key in row.keys], values, blank))
             end = row.span.end
         self._row_notes(node.span.end, end, entries)
         header = (node.columns or node.parents)[-1].span
         return TableRows(entries, kept=not self.is_on_one_line(Span(header.end, node.span.end)))
-
-    def _values(self, row: s.Row) -> list[Parts]:
-        values: list[Parts] = [[] for _ in row.values]
-        for value, out in zip(row.values, values, strict=True):
-            self.expr(value, out)
-        return values
 
     def _row_notes(self, before: int, end: int, entries: list[TableRow | Note]) -> int:
         for comment in self.take_comments(before):

@@ -48,21 +48,18 @@ class BlockWriter(w.LineWriter):
         else:
             self.parts(_joined(element.cells))
         if element.body is not None:
-            self._body(element, element.body, indent)
+            self.text(" {")
+            if element.opening_note:
+                self.note(Note(element.opening_note, own_line=False), indent, self.new_group())
+            self.block(element.body, indent + w.INDENT)
+            if element.body:
+                self.newline(indent)
+            self.text("}")
         if element.annotations:
             self.text(" ")
             self.parts(element.annotations)
         if element.note:
             self.note(Note(element.note, own_line=False), indent, self.new_group())
-
-    def _body(self, element: Element, body: list[Element], indent: int) -> None:
-        self.text(" {")
-        if element.opening_note:
-            self.note(Note(element.opening_note, own_line=False), indent, self.new_group())
-        self.block(body, indent + w.INDENT)
-        if body:
-            self.newline(indent)
-        self.text("}")
 
 
 def _paragraphs(elements: list[Element], indent: int) -> Iterator[list[Element]]:

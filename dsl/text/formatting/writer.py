@@ -208,17 +208,15 @@ class LineWriter:
         if fits and not size.forced:
             self.text(flat(parts))
         elif levels and (has_notes or not fits):
-            self._segments(parts, min(levels), tail, step)
+            level = min(levels)
+            places = [i for i, part in enumerate(parts) if part == Break(level)]
+            indent = self.indent + step
+            for first, last in pairwise([-1, *places, len(parts)]):
+                if first >= 0:
+                    self.newline(indent)
+                self.parts(parts[first + 1 : last], tail if last == len(parts) else 0, step=0)
         else:
             self._broken(parts, tail, step)
-
-    def _segments(self, parts: Sequence[Part], level: int, tail: int, step: int) -> None:
-        places = [i for i, part in enumerate(parts) if part == Break(level)]
-        indent = self.indent + step
-        for first, last in pairwise([-1, *places, len(parts)]):
-            if first >= 0:
-                self.newline(indent)
-            self.parts(parts[first + 1 : last], tail if last == len(parts) else 0, step=0)
 
     def _broken(self, parts: Sequence[Part], tail: int, step: int) -> None:
         chosen = self._choose(parts, tail)
@@ -262,7 +260,10 @@ class LineWriter:
 
     def _bracket(self, bracket: BracketPart) -> None:
         outer, inner = self.indent, self.indent + INDENT
-        hugged = _only_bracket(bracket)
+        # A list inside a call needs no level of its own: Dirichlet([ ... ]).
+        is_one = bracket.opening == "(" and len(bracket.entries) == len(bracket.items) == 1
+        only = bracket.items[0][0] if is_one and len(bracket.items[0]) == 1 else None
+        hugged = only if isinstance(only, BracketPart) and only.entries else None
         self.text(bracket.opening)
         if hugged:
             self._bracket(hugged)
@@ -272,24 +273,26 @@ class LineWriter:
         self.text(bracket.closing)
 
     def _content(self, bracket: BracketPart, indent: int) -> None:
-        if _is_filled(bracket):
+        # A list of short items takes as few lines as it can; rows of an array keep a line each.
+        has_rows = any(isinstance(item[0], BracketPart) for item in bracket.items)
+        if _is_short_list(bracket) and not has_rows:
             self._fill(bracket, indent)
         elif matrix := _matrix_rows(bracket):
-            self._matrix(matrix, indent)
+            aligned = align_cells([_with_commas(row) for row in matrix], CELL_SHIFT)
+            for text in _with_commas([f"[{row}]" for row in aligned]):
+                self.newline(indent)
+                self.text(text)
         else:
-            self._entries(bracket, indent)
-
-    def _entries(self, bracket: BracketPart, indent: int) -> None:
-        left, group = len(bracket.items), self.new_group()
-        for i, entry in enumerate(bracket.entries):
-            if isinstance(entry, Note):
-                self.note(entry, indent, group if i else self.new_group())
-                continue
-            left -= 1
-            self.newline(indent)
-            step = 0 if len(bracket.items) == 1 else INDENT
-            self.parts(entry, tail=min(left, 1), splittable=True, step=step)
-            self.text("," if left else "")
+            left, group = len(bracket.items), self.new_group()
+            for i, entry in enumerate(bracket.entries):
+                if isinstance(entry, Note):
+                    self.note(entry, indent, group if i else self.new_group())
+                    continue
+                left -= 1
+                self.newline(indent)
+                step = 0 if len(bracket.items) == 1 else INDENT
+                self.parts(entry, tail=min(left, 1), splittable=True, step=step)
+                self.text("," if left else "")
 
     def _fill(self, bracket: BracketPart, indent: int) -> None:
         self.newline(indent)
@@ -297,12 +300,6 @@ class LineWriter:
             if self.column + 1 + len(text) > LIMIT:
                 self.newline(indent)
             self.text(f" {text}")
-
-    def _matrix(self, rows: list[list[str]], indent: int) -> None:
-        aligned = align_cells([_with_commas(row) for row in rows], CELL_SHIFT)
-        for text in _with_commas([f"[{row}]" for row in aligned]):
-            self.newline(indent)
-            self.text(text)
 
     def _rows(self, table: TableRows) -> None:
         outer, inner, group = self.indent, self.indent + INDENT, self.new_group()
@@ -326,19 +323,6 @@ def _with_note(line: _Line, columns: dict[int, int]) -> str:
     if not line.note:
         return line.code
     return line.code.ljust(max(columns[line.group], len(line.code) + COMMENT_GAP)) + line.note
-
-
-def _only_bracket(bracket: BracketPart) -> BracketPart | None:
-    """A list inside a call needs no level of its own: Dirichlet([ ... ])."""
-    is_one = bracket.opening == "(" and len(bracket.entries) == len(bracket.items) == 1
-    only = bracket.items[0][0] if is_one and len(bracket.items[0]) == 1 else None
-    return only if isinstance(only, BracketPart) and only.entries else None
-
-
-def _is_filled(bracket: BracketPart) -> bool:
-    """A list of short items takes as few lines as it can; rows of an array keep a line each."""
-    has_rows = any(isinstance(item[0], BracketPart) for item in bracket.items)
-    return _is_short_list(bracket) and not has_rows
 
 
 def _is_short_list(part: Part) -> TypeGuard[BracketPart]:
