@@ -12,7 +12,7 @@ from ..text import syntax as s
 from ..text.keywords import keywords
 from .calls import infer_function
 from .context import Context
-from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
+from .indexing import check_binder, check_index
 from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary
 
@@ -151,18 +151,15 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
 
 
 def _infer_binary(expr: s.Binary, ctx: Context) -> c.Core:
-    if expr.operator in ("==", "!=") and _may_be_label(expr.left, ctx):
+    name = expr.left.name if isinstance(expr.left, s.Name) else ""
+    may_be_label = name in ctx.facts.symbols.labels and name not in ctx.variables
+    if expr.operator in ("==", "!=") and may_be_label:
         right = infer(expr.right, ctx)
         left = infer(expr.left, ctx, _dim_of(right))
     else:
         left = infer(expr.left, ctx)
         right = infer(expr.right, ctx, _dim_of(left))
     return infer_binary(expr.operator, left, right, expr.span, ctx)
-
-
-def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
-    labels = ctx.facts.symbols.labels
-    return isinstance(expr, s.Name) and expr.name in labels and expr.name not in ctx.variables
 
 
 def _dim_of(core: c.Core) -> t.Axis | None:
@@ -176,11 +173,18 @@ def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
             infer(index, ctx)
         return unknown(expr.span)
     if len(expr.indices) > len(base.type.shape):
-        too_many_indices(base, len(expr.indices), expr.span, ctx)
-        return unknown(expr.span)
+        message = f"this is a single {base.type} and takes no index"
+        if base.type.shape:
+            axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
+            given = f"{len(expr.indices)} indices"
+            message = f"{given} for {axes} {t.show_shape(base.type.shape)}"
+        return refuse("E0305", message, expr.span, ctx)
     pairs = list(zip(expr.indices, base.type.shape, strict=False))
     indices = [check_index(infer(index, ctx, axis), axis, ctx) for index, axis in pairs]
-    return infer_at(base, indices, expr.span, ctx)
+    shape, constraint = base.type.shape[len(indices) :], base.type.constraint
+    keeps = constraint and len(shape) >= t.CONSTRAINT_RANK[constraint]
+    type_ = t.Type(base.type.domain, shape, constraint if keeps else "")
+    return c.At(expr.span, type_, base, tuple(indices))
 
 
 def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
@@ -236,16 +240,16 @@ def _infer_loop(expr: s.LoopExpr, ctx: Context) -> c.Core:
         help = "choose another loop variable"
         ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help)
     start = infer(expr.start, ctx)
-    inside = ctx.bind(**{name: _any_value(start.type)})
+    inside = ctx.bind(**{name: without_bounds(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
     require_condition(condition, inside)
-    first = start.replace(type=_any_value(start.type))
+    first = start.replace(type=without_bounds(start.type))
     type_ = join_types([first, body], "the start and the step of this `loop`", ctx)
     limit = infer(expr.limit, ctx)
     return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
 
 
-def _any_value(type_: t.Type) -> t.Type:
+def without_bounds(type_: t.Type) -> t.Type:
     """A loop starts at one number and may reach any other, so its variable has no bounds."""
     return t.Type(t.Real(), type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_
 
@@ -270,11 +274,12 @@ def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind,
         bind = check_binder(binder, ctx)
         if bind:
             found.append(bind)
-        ctx = ctx.bind(**(binder_variables([bind]) if bind else {binder.name.name: t.UNKNOWN}))
+        index = t.Type(t.IndexOf(bind.dim, bind.low, bind.high)) if bind else t.UNKNOWN
+        ctx = ctx.bind(**{binder.name.name: index})
     return tuple(found), ctx
 
 
-def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
+def infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
     if where is None:
         return None
     condition = infer(where, ctx)
@@ -284,7 +289,7 @@ def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
 
 def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
-    where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
+    where, body = infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
     type_ = _reduction_type(expr, body, binders, ctx)

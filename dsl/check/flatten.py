@@ -1,7 +1,6 @@
 """Blocks dissolve: every statement alone, with the binders, conditions and smoothing around it."""
 
 from collections.abc import Iterator
-from functools import reduce
 
 from ..diagnostics import Diagnostic
 from ..record import Record
@@ -81,15 +80,10 @@ def _bind_target(target: s.Target, around: _Around, report: list[Diagnostic]) ->
         message = f"`{own}` is defined for each `{name}`, but does not carry `{name}` as an index"
         help = f"write `{own}[{', '.join(by_name)}]`"
         around.module.error(report, "E0511", message, target.span, help)
-    where = _conjunction((*around.where, *filter(None, [target.where])))
+    where: s.Expr | None = None
+    for each in (*around.where, *filter(None, [target.where])):
+        where = s.Binary(where.span.to(each.span), "and", where, each) if where else each
     return target.replace(indices=missing + indices, where=where)
-
-
-def _conjunction(conditions: tuple[s.Expr, ...]) -> s.Expr | None:
-    def both(a: s.Expr, b: s.Expr) -> s.Expr:
-        return s.Binary(a.span.to(b.span), "and", a, b)
-
-    return reduce(both, conditions) if conditions else None
 
 
 def _word(statement: s.Statement) -> str:

@@ -97,12 +97,9 @@ def _shifted_index(operator: str, left: c.Core, right: c.Core) -> t.Type | None:
     return t.Type(t.IndexOf(domain.dim, domain.low.shift(by), domain.high.shift(by)))
 
 
-def _products(a: Interval, b: Interval) -> list[float]:
-    return [0 if 0 in (x, y) else x * y for x in a for y in b]
-
-
 def _multiply(a: Interval, b: Interval) -> Interval:
-    return min(_products(a, b)), max(_products(a, b))
+    products = [0 if 0 in (x, y) else x * y for x in a for y in b]
+    return min(products), max(products)
 
 
 def _divide(a: Interval, b: Interval) -> Interval:

@@ -54,7 +54,14 @@ def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     for key, value in settings.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         found = _read(key, text, base, problems)
-        if found and _verify_name(found, program, problems):
+        names = [_name(statement) for statement, _ in _annotated(program.statements)]
+        if found and found.name not in names:
+            help = did_you_mean(found.name, names)
+            help = help or f"annotations go with {', '.join(dict.fromkeys(names))}"
+            message = f"the file computes or draws no `{found.name}`"
+            span = Span(0, len(found.name))
+            problems.append(Diagnostic("E0104", message, found.source, span, help=help))
+        elif found:
             program = program.replace(statements=_replaced(program.statements, found))
             overrides.append(found)
             base += len(found.source.text) + 1
@@ -120,17 +127,6 @@ def _shifted(span: Span, by: int) -> Span:
 
 
 # ---- placing
-
-
-def _verify_name(found: Override, program: s.Program, problems: list[Diagnostic]) -> bool:
-    names = [_name(statement) for statement, _ in _annotated(program.statements)]
-    if found.name in names:
-        return True
-    help = did_you_mean(found.name, names)
-    help = help or f"annotations go with {', '.join(dict.fromkeys(names))}"
-    message = f"the file computes or draws no `{found.name}`"
-    problems.append(Diagnostic("E0104", message, found.source, Span(0, len(found.name)), help=help))
-    return False
 
 
 def _annotated(

@@ -48,7 +48,7 @@ def check_program(
     symbols = collect_symbols(flats, report)
     typed = None
     with suppress(TooManyErrors):
-        typed = _Checker(ProgramFacts(symbols, report), modules[0]).check(program)
+        typed = _Checker(ProgramFacts(symbols, report)).check(program)
     if typed and not any(d.is_error for d in report):
         report_smoothing(typed, report)
         warn_posterior(typed, report)
@@ -58,10 +58,9 @@ def check_program(
 
 
 class _Checker:
-    def __init__(self, facts: ProgramFacts, main: Module):
+    def __init__(self, facts: ProgramFacts):
         self.facts = facts
         self.symbols: Symbols = facts.symbols
-        self.main = main
 
     def context(self, module: Module, guide: bool = False) -> Context:
         return Context(self.facts, module, {}, guide)
@@ -144,9 +143,15 @@ class _Checker:
         symbols = self.symbols.space(guide).values()
         declared = [(own, d) for own in symbols if isinstance(d := own.declaration, s.DeclStmt)]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
-        pairs = zip(declared, types, strict=True)
-        found = [(own, self.check_declaration(*own, type_, guide)) for own, type_ in pairs]
-        return tuple(definition for (symbol, _), definition in found if not symbol.pieces)
+        found = []
+        for (symbol, statement), type_ in zip(declared, types, strict=True):
+            context = self.context(symbol.module, guide)
+            check_settings(statement.annotations, None, statement.role, context)
+            default = self.check_default(statement, type_, context)
+            own = symbol.name, statement.role, type_, symbol.span, symbol.module.source
+            if not symbol.pieces:
+                found.append(Definition(*own, default=default))
+        return tuple(found)
 
     def declare(self, symbol: Symbol, statement: s.DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
@@ -156,15 +161,6 @@ class _Checker:
             help = "only real numbers can be optimised; a fixed value is `data`"
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
         return type_
-
-    def check_declaration(
-        self, symbol: Symbol, statement: s.DeclStmt, type_: Type, guide: bool
-    ) -> Definition:
-        context = self.context(symbol.module, guide)
-        check_settings(statement.annotations, None, statement.role, context)
-        default = self.check_default(statement, type_, context)
-        own = symbol.name, statement.role, type_, symbol.span, symbol.module.source
-        return Definition(*own, default=default)
 
     def check_default(self, statement: s.DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:

@@ -50,26 +50,19 @@ def binder_names(indices: tuple[s.Binder | s.Expr, ...]) -> frozenset[str]:
     return frozenset(i.name.name for i in indices if isinstance(i, s.Binder))
 
 
-class Offset(Record):
-    """An index as binder plus a whole number, or a whole number alone."""
-
-    binder: str | None
-    value: int
-
-
-def read_offset(expr: s.Expr) -> Offset | None:
-    """`t`, `t - 1`, `t + 2` and `0` can be read; anything else is None."""
+def read_offset(expr: s.Expr) -> tuple[str | None, int] | None:
+    """A binder plus a whole number, or a whole number alone: `t`, `t - 1`, `0`; None for others."""
     if isinstance(expr, s.Group):
         return read_offset(expr.inner)
     if isinstance(expr, s.Name):
-        return Offset(expr.name, 0)
+        return expr.name, 0
     if isinstance(expr, s.Number) and isinstance(expr.value, int):
-        return Offset(None, expr.value)
+        return None, expr.value
     if isinstance(expr, s.Binary) and expr.operator in "+-" and isinstance(expr.right, s.Number):
         base = read_offset(expr.left)
         if base and isinstance(expr.right.value, int):
             sign = 1 if expr.operator == "+" else -1
-            return Offset(base.binder, base.value + sign * expr.right.value)
+            return base[0], base[1] + sign * expr.right.value
     return None
 
 
@@ -83,16 +76,16 @@ def lags_of(target: s.Target, mention: Mention) -> tuple[int | None, ...]:
     return tuple(_lag(index, read_offset(used)) for index, used in pairs)
 
 
-def _lag(index: s.Binder | s.Expr, used: Offset | None) -> int | None:
+def _lag(index: s.Binder | s.Expr, used: tuple[str | None, int] | None) -> int | None:
     if used is None:
         return None
+    binder, value = used
     if isinstance(index, s.Binder):
-        if used.binder == index.name.name:
-            return -used.value
+        if binder == index.name.name:
+            return -value
         low = index.range.low.value if index.range.low else 0
-        is_earlier = used.binder is None and isinstance(low, int) and low > used.value
-        return int(low) - used.value if is_earlier else None
+        is_earlier = binder is None and isinstance(low, int) and low > value
+        return int(low) - value if is_earlier else None
     fixed = read_offset(index)
-    if fixed is None or fixed.binder is not None or used.binder is not None:
-        return None
-    return fixed.value - used.value
+    is_fixed = fixed is not None and fixed[0] is None and binder is None
+    return fixed[1] - value if fixed and is_fixed else None

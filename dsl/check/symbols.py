@@ -1,7 +1,6 @@
 """Every name a program defines, once, with its kind and the statements that define it."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ..diagnostics import Diagnostic, Label
@@ -141,7 +140,13 @@ class _Collector:
             self.symbols.model[prefix + name] = same
             return
         labels = tuple(label.name for label in statement.labels)
-        self.check_labels(flat, statement)
+        seen: dict[str, Span] = {}
+        for own in statement.labels:
+            if own.name in seen:
+                also = (Label(seen[own.name], "first written here"),)
+                message = f"the label `{own.name}` stands twice in `{name}`"
+                flat.module.error(self.report, "E0102", message, own.span, also=also)
+            seen[own.name] = own.span
         dim = Dim(prefix + name, self.size(flat, statement), labels, statement.name.span)
         self.define(_symbol(flat, statement.name, "dim", dim=dim))
         for label in dict.fromkeys(labels):
@@ -169,15 +174,6 @@ class _Collector:
             message = "the size of a dim is a number, not a name"
             help = f"write `{own} = 10`, or `{own}` when it comes with the data"
             flat.module.error(self.report, "E0509", message, label.span, help)
-
-    def check_labels(self, flat: FlatStmt, statement: s.DimStmt) -> None:
-        seen: dict[str, Span] = {}
-        for label in statement.labels:
-            if label.name in seen:
-                also = (Label(seen[label.name], "first written here"),)
-                message = f"the label `{label.name}` stands twice in `{statement.name.name}`"
-                flat.module.error(self.report, "E0102", message, label.span, also=also)
-            seen[label.name] = label.span
 
     def declaration(self, flat: FlatStmt, statement: s.DeclStmt) -> None:
         symbol = _symbol(flat, statement.name, statement.role, declaration=statement)
@@ -213,10 +209,15 @@ class _Collector:
 
     def broken(self, flat: FlatStmt, statement: s.BrokenStmt) -> None:
         text = flat.module.source.text[statement.span.start : statement.span.end]
-        for name in _names_before_a_sign(text):
-            symbol = _symbol(flat, s.Name(statement.span, name), "broken")
-            self.symbols.broken.add(symbol.name)
-            self.define(symbol, flat.guide)
+        for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
+            # The names it may define: what stands left of `~`, `=` and `:`, and a dim's labels.
+            is_dim = part.lstrip().startswith("dim ")
+            plain = part if is_dim else re.sub(r"[\[(][^\])]*[\])]?", " ", part)
+            left = part if is_dim else re.split(r"[~=:]", plain)[0]
+            for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left):
+                symbol = _symbol(flat, s.Name(statement.span, name.strip("`")), "broken")
+                self.symbols.broken.add(symbol.name)
+                self.define(symbol, flat.guide)
 
 
 def _report_duplicate(known: Symbol, again: Symbol, report: list[Diagnostic]) -> None:
@@ -229,11 +230,3 @@ def _report_duplicate(known: Symbol, again: Symbol, report: list[Diagnostic]) ->
         help = DRAWN_TOO.get(known.kind, help).format(known.name)
     message = f"`{again.name}` is defined twice"
     again.module.error(report, "E0101", message, again.span, help, also)
-
-
-def _names_before_a_sign(text: str) -> Iterator[str]:
-    """The names a text may define: what stands left of `~`, `=` and `:`, and a dim's labels."""
-    for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
-        is_dim = part.lstrip().startswith("dim ")
-        left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]
-        yield from (name.strip("`") for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left))

@@ -45,7 +45,8 @@ def infer_table_distribution(
     parents, filled = _fill(table, len(table.columns), ctx)
     if domain is None or filled is None:
         return None
-    order = [_positions(table.columns, domain).index(k) for k in range(len(table.columns))]
+    columns = [key.text for key in table.columns]
+    order = [columns.index(label) for label in labels_of(domain)]
     rows = {id(row): _row_probabilities(row, order, domain, ctx) for row in table.rows}
     if any(not row.type.known for row in rows.values()):
         return None
@@ -122,11 +123,6 @@ def labels_of(domain: Axis | Bool) -> tuple[str, ...]:
     if isinstance(domain, Dim) and domain.labels:
         return domain.labels
     return tuple(map(str, range(min(domain.size or 0, MAX_TABLE))))
-
-
-def _positions(keys: tuple[s.Key, ...], domain: Axis | Bool) -> list[int]:
-    wanted = labels_of(domain)
-    return [wanted.index(key.text) for key in keys]
 
 
 def _report_label(key: s.Key, domain: Axis | Bool, wanted: tuple[str, ...], ctx: Context) -> None:

@@ -58,19 +58,12 @@ class Lexicon:
         self.patterns = dict(tables.terminals)
         self.ignored = frozenset(tables.ignored)
         self.words = tables.words
-        self._compiled: dict[str, re.Pattern[str]] = {}
 
     @cached_property
     def any(self) -> re.Pattern[str]:
         others = self.patterns.keys() - set(self.words.values())
         patterns = [(name, regexp) for name, regexp in self.patterns.items() if name in others]
         return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in patterns))
-
-    def only(self, name: str) -> re.Pattern[str]:
-        found = self._compiled.get(name)
-        if found is None:
-            found = self._compiled[name] = re.compile(self.patterns[name])
-        return found
 
     def next(self, text: str, start: int, end: int, allowed: Iterable[str]) -> Token | None:
         """The first terminal by priority among those allowed; any other when none matches."""
@@ -82,8 +75,8 @@ class Lexicon:
             type_ = self.words.get(content, type_)
         if type_ in allowed or type_ in self.ignored:
             return Token(type_, content, start, found.end())
-        for name in self.patterns:
-            if name in allowed and (found := self.only(name).match(text, start, end)):
+        for name, pattern in self.patterns.items():
+            if name in allowed and (found := re.compile(pattern).match(text, start, end)):
                 return Token(name, found[0], start, found.end())
         return Token(type_, content, start, start + len(content))
 

@@ -8,6 +8,7 @@ test keeps it fresh.
 import json
 import re
 from functools import cache, cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +54,12 @@ def tables() -> ParseTables:
     """As shipped; made anew, and not kept, where somebody has just changed the grammar."""
     grammar = grammar_text()
     content = json.loads(TABLES.read_text(encoding="utf-8"))
-    return _from_json(content) if content["grammar"] == grammar else analyse(grammar)
-
-
-def _from_json(content: dict[str, Any]) -> ParseTables:
-    """JSON has no tuples."""
-    return ParseTables(
-        [(name, regexp) for name, regexp in content["terminals"]],
-        content["ignored"],
-        content["states"],
-        [(name, callback, tuple(inlined)) for name, callback, inlined in content["rules"]],
-        content["start"],
-        content["end"],
-    )
+    if content.pop("grammar") != grammar:
+        return analyse(grammar)
+    # JSON has no tuples.
+    content["terminals"] = [(name, regexp) for name, regexp in content["terminals"]]
+    content["rules"] = [(name, make, tuple(inlined)) for name, make, inlined in content["rules"]]
+    return ParseTables(**content)
 
 
 def emit_json(grammar: str) -> str:
@@ -88,7 +82,7 @@ def analyse(grammar: str) -> ParseTables:
     order = {automaton.start_states["start"]: 0}
     waiting = [automaton.start_states["start"]]
     for state in waiting:
-        for _, (_, following) in sorted(automaton.states[state].items(), key=_symbol):
+        for _, (_, following) in sorted(automaton.states[state].items(), key=itemgetter(0)):
             if _is_state(following) and following not in order:
                 order[following] = len(order)
                 waiting.append(following)
@@ -98,7 +92,7 @@ def analyse(grammar: str) -> ParseTables:
     states = [
         {
             symbol: order[arg] if _is_state(arg) else number[arg]
-            for symbol, (_, arg) in sorted(automaton.states[state].items(), key=_symbol)
+            for symbol, (_, arg) in sorted(automaton.states[state].items(), key=itemgetter(0))
         }
         for state in order
     ]
@@ -111,10 +105,6 @@ def analyse(grammar: str) -> ParseTables:
         order[automaton.start_states["start"]],
         order[automaton.end_states["start"]],
     )
-
-
-def _symbol(action: tuple[str, Any]) -> str:
-    return action[0]
 
 
 def _rule_key(rule: Any) -> tuple[str, list[str], str]:
