@@ -62,9 +62,8 @@ from dpc.dsl.lower.nodes import (
     value_of,
 )
 from dpc.dsl.lower.program import ProgramWriter, split_keys
-from dpc.dsl.lower.scope import size_code
+from dpc.dsl.lower.scope import align, size_code
 from dpc.dsl.lower.shapes import as_array
-from dpc.dsl.lower.value import align
 
 from .sites import Sites, find_sites, is_plain
 

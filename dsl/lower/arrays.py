@@ -3,14 +3,25 @@
 from math import inf
 from typing import Any
 
+from ..diagnostics import InternalError
 from ..graph import core as c
+from ..graph.dependence import offset_of
 from ..graph.types import Bool, IndexOf, Real, Type
 from ..library.functions import functions_by_text
-from .code import Code, call, const, index, infix, listing, name, pack
-from .indexing import places_along
-from .scope import Scope, start_code, starts_at_zero
-from .shapes import Lower, as_number, cast, full, mapped
-from .value import Value, align, joint_axes
+from .code import ALL, Code, call, const, index, infix, listing, name, pack, without_tail
+from .scope import (
+    Carried,
+    Scope,
+    Value,
+    align,
+    joint_axes,
+    length_code,
+    range_code,
+    slice_code,
+    start_code,
+    starts_at_zero,
+)
+from .shapes import Lower, as_array, as_number, full, mapped
 
 LOGSUMEXP = "logsumexp(x: real[...]) -> real"
 
@@ -101,10 +112,10 @@ def lower_stack(core: c.Stack, scope: Scope, lower: Lower) -> Value:
 
 def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     """The entries as an array over the parents' values, indexed by them."""
-    hard = scope.replace(soft=None)
-    parents = [_position(lower(parent, hard), parent) for parent in core.parents]
+    parents = [_position(parent, scope, lower) for parent in core.parents]
     numbers = [_literal(entry) for entry in core.entries]
-    sizes = [_parent_size(parent) for parent in core.parents]
+    domains = [parent.type.domain for parent in core.parents]
+    sizes = [d.dim.size or 0 if isinstance(d, IndexOf) else 2 for d in domains]
     if any(row is None for row in numbers):
         entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
         # Entries that are computed are stacked, and one is taken at every place of the binders.
@@ -116,7 +127,9 @@ def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
             flat = infix(infix(flat, "*", const(size)), "+", other)
         places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
         return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
-    table = _array(_nested(numbers, sizes), core, scope)
+    for size in reversed(sizes):  # row-major entries as nested lists
+        numbers = [numbers[k : k + size] for k in range(0, len(numbers), size)]
+    table = _array(numbers[0], core, scope)
     axes = joint_axes(parents, scope.order)
     places = [align(parent, axes, 0).code for parent in parents]
     return Value(index(table, *places), axes, len(core.type.shape))
@@ -141,20 +154,72 @@ def _array(numbers: Numbers, core: c.Core, scope: Scope) -> Code:
     return call("jnp.array", scope.needs.constant(scope.owner, numbers), *dtype)
 
 
-def _position(value: Value, core: c.Core) -> Value:
-    return cast(value, "int") if isinstance(core.type.domain, Bool) else value
+# ---- indexing whole arrays at once: binders become slices, values become gathers
 
 
-def _parent_size(parent: c.Core) -> int:
-    domain = parent.type.domain
-    if isinstance(domain, Bool):
-        return 2
-    return domain.dim.size or 0 if isinstance(domain, IndexOf) else 0
+def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
+    base, indices = _base(core, scope, lower)
+    if not indices:
+        return base
+    rank = len(core.type.shape)
+    slices = [_slice(each, scope) for each in indices]
+    names = [*base.axes, *(name for name, _ in filter(None, slices) if name)]
+    if None not in slices and len(set(names)) == len(names):
+        taken = [s for s in slices if s]
+        places = without_tail([ALL] * len(base.axes) + [place for _, place in taken])
+        axes = base.axes + tuple(name for name, _ in taken if name)
+        return Value(index(base.code, *places), axes, rank)
+    # Axes of a base that itself depends on binders are indexed by their own places.
+    lowered = [places_along(name, scope) for name in base.axes]
+    lowered += [_position(each, scope, lower) for each in indices]
+    axes = joint_axes(lowered, scope.order)
+    return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
 
 
-def _nested(entries: list[Any], sizes: list[int]) -> Numbers:
-    """Row-major entries as nested lists."""
-    for size in reversed(sizes):
-        entries = [entries[k : k + size] for k in range(0, len(entries), size)]
-    found: Numbers = entries[0]
-    return found
+def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, ...]]:
+    """Inside the step of a recurrence, a member a few steps back is a variable of its own."""
+    indices = core.indices
+    if isinstance(core.base, c.Ref):
+        found: Code | Carried | None = scope.carried.get(core.base.name)
+        while isinstance(found, Carried):
+            below = found.at(offset_of(indices[found.axis]))
+            if below is None:
+                how = "in its own recurrence in a way that is not lowered"
+                raise InternalError(f"{core.base.name} is used {how}")
+            indices = indices[: found.axis] + indices[found.axis + 1 :]
+            found = below
+        if found is not None:
+            taken = len(core.indices) - len(indices)
+            return Value(found, (), len(core.base.type.shape) - taken), indices
+    return lower(core.base, scope), indices
+
+
+def _slice(core: c.Core, scope: Scope) -> tuple[str, Code] | None:
+    """The binder and its slice, or no binder and a fixed position; None for what is gathered."""
+    offset = offset_of(core)
+    if offset is None or (isinstance(core, c.Var) and core.name in scope.scalars):
+        return None
+    name, shift = offset
+    if name is None:
+        return "", const(shift)
+    if name in scope.scalars:
+        return None
+    return name, slice_code(scope.bind(name), shift)
+
+
+def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
+    """An index as a number, or as an array of places."""
+    offset = offset_of(core)
+    if offset and offset[0] and offset[0] not in scope.scalars:
+        places = range_code(scope.bind(offset[0]), scope.names)
+        if offset[1]:
+            places = infix(places, "+" if offset[1] > 0 else "-", const(abs(offset[1])))
+        return Value(places, (offset[0],))
+    value = lower(core, scope.replace(soft=None))
+    is_truth = isinstance(core.type.domain, Bool)
+    return Value(as_array(value.code, "int"), value.axes) if is_truth else value
+
+
+def places_along(axis: str, scope: Scope) -> Value:
+    """0, 1, ... along an axis of an array."""
+    return Value(call("jnp.arange", length_code(scope.bind(axis), scope.names)), (axis,))

@@ -13,9 +13,8 @@ from ..library.constructor import constructor
 from ..library.notation import parse_signature
 from .code import Code, attribute, call, const, method, name, pack, with_keyword
 from .expressions import lower
-from .scope import Scope, length_code, size_code
+from .scope import Scope, Value, align, joint_axes, length_code, size_code
 from .shapes import as_number, call_aligned, cast
-from .value import Value, align, joint_axes
 
 NUMPY_WORDS = {word: f"jnp.{word}" for word in ("exp", "sqrt", "log")}
 NUMPY_WORDS["cholesky"] = "jnp.linalg.cholesky"

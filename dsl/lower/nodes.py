@@ -10,10 +10,9 @@ from ..graph.types import Bool, IndexOf, Real, Type
 from . import code as py
 from .distributions import expanded, has_mass, lower_density, lower_distribution, lower_log_mass
 from .expressions import lower
-from .scope import Scope, length_code, size_code, slice_code
+from .scope import Scope, Value, align, length_code, size_code, slice_code
 from .shapes import as_array, as_number, full
 from .smooth import lower_smooth
-from .value import Value, align
 
 
 def piece_scope(node: Node, piece: Piece, scope: Scope) -> Scope:

@@ -23,9 +23,8 @@ from .nodes import (
     value_statements,
 )
 from .recurrences import ValueOf, recurrence_statements
-from .scope import Needs, Scope
+from .scope import Needs, Scope, Value
 from .shapes import as_array, as_number
-from .value import Value
 
 
 class LoweredProgram(Record):

@@ -1,17 +1,54 @@
-"""What names mean where an expression is lowered, and what the program needs because of it."""
+"""Values, what names mean where they are lowered, and what the program needs because of it."""
 
 from __future__ import annotations
 
 from ast import Name
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..graph import core as c
 from ..graph.typed import Setting
 from ..graph.types import Dim, Fixed, Place
 from ..record import NOTHING, Record
-from .code import ALL, Code, call, const, infix, name, nested, span
+from . import code as py
+from .code import ALL, NEW_AXIS, Code, call, const, index, infix, name, pack, without_tail
 from .names import dim_key, free_name
-from .value import Value
+
+
+class Value(Record):
+    """A Python expression on its way into the program: its code, and what its axes are.
+
+    A value computed inside `x[i in D, j in E] = ...` is an array for all i and j at once: `axes`
+    are the binders that it depends on, outermost first, and after them come the `rank` axes of the
+    value itself.
+    """
+
+    code: Code
+    axes: tuple[str, ...] = ()
+    rank: int = 0
+
+
+def joint_axes(values: Sequence[Value], order: tuple[str, ...]) -> tuple[str, ...]:
+    """All axes that any of the values has, in the order of the binders."""
+    used = {axis for value in values for axis in value.axes}
+    return tuple(axis for axis in order if axis in used)
+
+
+def align(value: Value, axes: tuple[str, ...], rank: int) -> Value:
+    """The value with an axis of length one for each axis that it lacks; plain numbers stay."""
+    is_number = not value.axes and not value.rank
+    if is_number or (value.axes == axes and value.rank == rank):
+        return value
+    wanted = tuple(axis for axis in axes if axis in value.axes)
+    if wanted != value.axes:  # in the order of the binders
+        places = [value.axes.index(axis) for axis in wanted]
+        places += range(len(value.axes), len(value.axes) + value.rank)
+        code = call("jnp.transpose", value.code, pack(map(const, places)))
+        value = Value(code, wanted, value.rank)
+    marks = [ALL if axis in value.axes else NEW_AXIS for axis in axes]
+    marks += [NEW_AXIS] * (rank - value.rank)
+    if NEW_AXIS not in marks:
+        return value
+    return Value(index(value.code, *without_tail(marks + [ALL] * value.rank)), axes, rank)
 
 
 class Carried(Record):
@@ -69,7 +106,7 @@ class Needs:
     def constant(self, owner: str, numbers: object) -> Code:
         """Numbers in nested lists: as they are when few, under a name of the owner's when many."""
         if len(repr(numbers)) <= INLINE or not owner:
-            return nested(numbers)
+            return py.nested(numbers)
         stem = free_name(f"{owner.upper()}_TABLE", frozenset())
         found, count = stem, 1
         while not _same(self.constants.get(found, numbers), numbers):
@@ -149,7 +186,7 @@ def slice_code(bind: c.Bind, shift: int = 0) -> Code:
     start = None if (low.offset == 0 and not low.from_end) else low.offset
     is_end = (high.from_end and high.offset == 0) or high.offset == bind.dim.size
     stop = None if is_end else high.offset
-    return ALL if start is None and stop is None else span(start, stop)
+    return ALL if start is None and stop is None else py.span(start, stop)
 
 
 def starts_at_zero(bind: c.Bind) -> bool:

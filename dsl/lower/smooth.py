@@ -9,9 +9,8 @@ from ..graph.typed import Setting
 from .code import Code, call, const, function, name, pack
 from .expressions import lower
 from .names import free_name
-from .scope import Scope
+from .scope import Scope, Value, joint_axes
 from .shapes import full
-from .value import Value, joint_axes
 
 PANELS = 16
 NOISE = {

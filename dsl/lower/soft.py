@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 from ..graph import core as c
 from ..graph.types import Bool, Real
+from .arrays import lower_at
 from .code import Code, call, const, function, infix, name, negative, number, summed
-from .indexing import lower_at
-from .scope import Scope
+from .scope import Scope, Value, align, joint_axes
 from .shapes import Lower, as_array, call_aligned, call_mapped, full, is_whole, mapped
-from .value import Value, align, joint_axes
 
 FLIPPED = {"less": "greater", "less_equal": "greater"}
 
