@@ -92,13 +92,9 @@ def _without_ignored(
             line = source.position(comment.span.start).line
             alone = source.line(line).lstrip().startswith("#")
             ignored |= {(line + alone, code.strip()) for code in found[1].split(",")}
-    return [
-        d for d in diagnostics if d.is_error or (_line(d.source, d.span), d.code) not in ignored
-    ]
-
-
-def _line(source: Source, span: Span) -> int:
-    return source.position(span.start).line
+    lines = [d.source.position(d.span.start).line for d in diagnostics]
+    pairs = zip(diagnostics, lines, strict=True)
+    return [d for d, line in pairs if d.is_error or (line, d.code) not in ignored]
 
 
 # ---- any stage can be printed

@@ -188,28 +188,22 @@ def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[p
 def starting_value(node: Node, scope: Scope) -> py.Code:
     sizes = [size_code(axis, scope.names) for axis in node.type.shape]
     shape = py.pack(sizes)
+    is_array = node.default is not None and bool(node.default.type.shape)
+    value = py.const(_inside(node.type))
     if node.default is not None:
         value = lower(node.default, scope.replace(owner=node.name)).code
-        return _filled(shape, value) if sizes and not node.default.type.shape else _real(value)
-    if node.type.constraint == "simplex":
+    elif node.type.constraint == "simplex":
         return py.call("jnp.full", shape, py.infix(py.const(1), "/", sizes[-1]))
-    if node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
+    elif node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
         return py.call("jnp.broadcast_to", py.call("jnp.eye", sizes[-1]), shape)
-    if "ordered" in node.type.constraint:
+    elif "ordered" in node.type.constraint:
         rising = py.infix(py.const(1.0), "+", py.call("jnp.arange", sizes[-1]))
         return py.call("jnp.broadcast_to", rising, shape)
-    if node.type.constraint == "unit_vector":
+    elif node.type.constraint == "unit_vector":
         return py.call("jnp.full", shape, py.infix(sizes[-1], "**", py.const(-0.5)))
-    value = py.const(_inside(node.type))
-    return _filled(shape, value) if sizes else _real(value)
-
-
-def _filled(shape: py.Code, value: py.Code) -> py.Code:
+    if is_array or not sizes:
+        return as_array(value, "float")
     return py.call("jnp.full", shape, value, py.name("float"))
-
-
-def _real(value: py.Code) -> py.Code:
-    return as_array(value, "float")
 
 
 def _inside(type_: Type) -> float:

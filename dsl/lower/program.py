@@ -49,7 +49,10 @@ class ProgramWriter:
         self.graph = graph
         self.needs = Needs(reserved)
         self.names = python_names(graph, reserved)
-        self.needs.vectorized |= {f.name for f in graph.functions if f.body and _is_scalar(f)}
+        for f in graph.functions:
+            shapes = [f.result.shape, *(type_.shape for _, type_ in f.parameters)]
+            if f.body and f.parameters and not any(shapes):
+                self.needs.vectorized.add(f.name)
         self.scope = Scope(self.names, self.needs)
 
     # ---- pieces of functions
@@ -198,11 +201,6 @@ class ProgramWriter:
         return self.finish("init", doc, given, [*reads, py.give_back(start)])
 
 
-def _is_scalar(function: Function) -> bool:
-    shapes = [function.result.shape, *(type_.shape for _, type_ in function.parameters)]
-    return bool(function.parameters) and not any(shapes)
-
-
 def split_keys(count: int) -> py.Statement:
     return py.assign("keys", py.call("jax.random.split", py.name("key"), py.const(max(1, count))))
 
@@ -279,12 +277,7 @@ def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
         parts.append(writer.evaluate())
     if graph.of_kind(Kind.DRAW) and not any(n.undirected for n in graph.nodes):
         parts.append(writer.sample())
-    if graph.of_kind(Kind.COST) and not _has_bound(graph):
+    costs = [part for node in graph.of_kind(Kind.COST) for part in c.walk(node.pieces[0].body)]
+    if costs and not any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in costs):
         parts.append(writer.objective())
     return [*parts, writer.init()]
-
-
-def _has_bound(graph: Graph) -> bool:
-    (cost,) = graph.of_kind(Kind.COST)
-    parts = c.walk(cost.pieces[0].body)
-    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)

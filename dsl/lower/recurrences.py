@@ -185,10 +185,10 @@ class _RecurrenceWriter:
         lines: list[py.Statement] = []
         scans = 0
         cuts = cut_axis((interval(p.indices[frame.axis]) for p in pieces), frame.along.size)
-        for low, high in reversed([*cuts]) if frame.reverse else cuts:
-            steps = StepRange(low, high)
-            scans += steps.place is None
+        ranges = [StepRange(low, high) for low, high in cuts]
+        for steps in reversed(ranges) if frame.reverse else ranges:
             if steps.place is None:
+                scans += 1
                 lines += self.scan(frame, steps, past, scans)
             else:
                 lines += self.one(frame, steps, past)

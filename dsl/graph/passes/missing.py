@@ -125,9 +125,6 @@ def _changed(
     return found.replace(graph=graph, arrays={**own, **arrays}, notes=(*found.notes, note))
 
 
-# ---- draws that were never seen
-
-
 # ---- draws that nothing depends on
 
 

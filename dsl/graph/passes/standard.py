@@ -25,13 +25,15 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def fold_constants(graph: Graph) -> Graph:
     """Every operation on numbers alone becomes a number; nothing else changes."""
+
+    def fold_node(node: Node) -> Node:
+        pieces = (
+            p.replace(body=fold(p.body), where=p.where and fold(p.where)) for p in node.pieces
+        )
+        return node.replace(pieces=tuple(pieces), default=node.default and fold(node.default))
+
     functions = tuple(f.replace(body=f.body and fold(f.body)) for f in graph.functions)
-    return graph.replace(functions=functions).map_nodes(_fold_node)
-
-
-def _fold_node(node: Node) -> Node:
-    folded = (p.replace(body=fold(p.body), where=p.where and fold(p.where)) for p in node.pieces)
-    return node.replace(pieces=tuple(folded), default=node.default and fold(node.default))
+    return graph.replace(functions=functions).map_nodes(fold_node)
 
 
 def fold(tree: Tree) -> Tree:
@@ -62,13 +64,14 @@ def _evaluate(apply: c.Apply) -> c.Const | None:
 def link_parents(graph: Graph) -> Graph:
     """Every node's parents are the nodes that its pieces mention; a bound mentions every draw."""
     draws = [node.name for node in graph.of_kind(Kind.DRAW)]
-    return graph.map_nodes(lambda node: node.replace(parents=_parents(node, draws)))
 
+    def link(node: Node) -> Node:
+        parts = (part for piece in node.pieces for part in c.walk(piece.body))
+        has_bound = any(isinstance(part, c.Apply) and part.function in c.BOUNDS for part in parts)
+        parents = dict.fromkeys([*nodes_read_by(node), *(draws if has_bound else ())])
+        return node.replace(parents=tuple(parents))
 
-def _parents(node: Node, draws: list[str]) -> tuple[str, ...]:
-    parts = (part for piece in node.pieces for part in c.walk(piece.body))
-    has_bound = any(isinstance(part, c.Apply) and part.function in c.BOUNDS for part in parts)
-    return tuple(dict.fromkeys([*nodes_read_by(node), *(draws if has_bound else ())]))
+    return graph.map_nodes(link)
 
 
 # ---- order
