@@ -44,7 +44,13 @@ def load_modules(program: Program, read: SourceReader, report: list[Diagnostic])
         modules.append(module)
         for statement in imports:
             path = str(PurePosixPath(program.source.path).parent / statement.path.value)
-            source = _read_import(read, path, importing, module, statement.path.span, report)
+            source = None
+            if path in importing:
+                chain = " -> ".join((*importing[importing.index(path) :], path))
+                own = "E0602", "this import closes a circle", statement.path.span
+                module.error(report, *own, chain)
+            else:
+                source = read_import(module, path, statement.path.span)
             if source is None:
                 aliases[statement.alias.name] = UNREAD
             else:
@@ -52,28 +58,16 @@ def load_modules(program: Program, read: SourceReader, report: list[Diagnostic])
                 report.extend(found)
                 load(imported, aliases[statement.alias.name], (*importing, path))
 
+    def read_import(importer: Module, path: str, span: Span) -> Source | None:
+        try:
+            return read(path)
+        except DpError as error:
+            reason = error.diagnostics[0].message
+        except OSError as error:
+            reason = error.strerror or str(error)
+        help = "paths are relative to the importing file"
+        importer.error(report, "E0601", f"cannot read `{path}`: {reason}", span, help)
+        return None
+
     load(program, "", (program.source.path,))
     return modules
-
-
-def _read_import(
-    read: SourceReader,
-    path: str,
-    importing: tuple[str, ...],
-    importer: Module,
-    span: Span,
-    report: list[Diagnostic],
-) -> Source | None:
-    if path in importing:
-        chain = " -> ".join((*importing[importing.index(path) :], path))
-        importer.error(report, "E0602", "this import closes a circle", span, chain)
-        return None
-    try:
-        return read(path)
-    except DpError as error:
-        reason = error.diagnostics[0].message
-    except OSError as error:
-        reason = error.strerror or str(error)
-    help = "paths are relative to the importing file"
-    importer.error(report, "E0601", f"cannot read `{path}`: {reason}", span, help)
-    return None

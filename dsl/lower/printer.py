@@ -117,11 +117,8 @@ def _docstring(text: str, indent: str) -> list[str]:
 
 
 def _shown(line: str) -> str:
-    return "".join(char if char.isprintable() and char != "\\" else _escape(char) for char in line)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode()
+    escaped = ((char, char.encode("unicode_escape").decode()) for char in line)
+    return "".join(c if c.isprintable() and c != "\\" else code for c, code in escaped)
 
 
 # ---- words and brackets

@@ -240,7 +240,7 @@ class _RecurrenceWriter:
         scanned = py.call("lax.scan", py.name(function), py.pack(first), numbers, **backwards)
         return [
             py.define(function, ["carry", frame.counter], body),
-            py.assign_second(list(rests.values()), scanned),
+            py.assign(["_", list(rests.values())], scanned),
         ]
 
     def step(

@@ -14,8 +14,7 @@ from ..forms import both, compare, index_of
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import FIRST, LAST, Dim, Int, Type
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 
 def place_name(dim: str) -> str:

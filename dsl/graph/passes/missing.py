@@ -20,8 +20,7 @@ from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import BOOL, FIRST, LAST, REAL, Dim, IndexOf, Type
 from .parts import as_given
-from .rewrite import Unfit, rewrite
-from .standard import run_passes
+from .standard import Unfit, rewrite, run_passes
 
 Array = np.ndarray[Any, Any]
 LEAVE_OUT = "leave these rows out"

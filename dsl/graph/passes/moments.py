@@ -6,8 +6,7 @@ from .. import core as c
 from ..forms import arithmetic, entry, factor_like, for_every_place, input_like
 from ..graph import Graph, Kind, Node
 from ..types import REAL
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 
 @rewrite

@@ -7,7 +7,7 @@ from ..dependence import nodes_read_by
 from ..forms import arithmetic, entry, number
 from ..graph import Graph, Kind, Node
 from ..types import REAL, Axis, Dim, Type
-from .rewrite import rewrite
+from .standard import rewrite
 
 NORMAL = "MultivariateNormal(mean: real[N], chol: cholesky[N, N]) -> real[N]"
 STUDENT = "MultivariateStudentT(df: positive, location: real[N], chol: cholesky[N, N]) -> real[N]"

@@ -7,8 +7,7 @@ from ..dependence import Recurrence
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import Dim, Real
-from .rewrite import rewrite
-from .standard import mark_random, run_passes, sort_nodes
+from .standard import mark_random, rewrite, run_passes, sort_nodes
 
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
 

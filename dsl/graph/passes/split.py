@@ -19,8 +19,7 @@ from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, renamed, substitute
 from ..typed import Function, Piece, Setting
 from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
-from .rewrite import rewrite
-from .standard import fold, run_passes
+from .standard import fold, rewrite, run_passes
 
 MASSES = "interval_masses(levels: real[K]) -> simplex[K+1]"
 LEVEL = "interval_level(levels: real[K], side: index[S], noise: unit) -> unit"

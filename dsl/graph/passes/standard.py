@@ -1,7 +1,11 @@
-"""The passes that make a graph whole: every builder and every other rewrite ends with them."""
+"""What a rewrite is: a pure function from graph to graph, whose result is verified.
+
+The passes here make a graph whole: every builder and every other rewrite ends with them.
+"""
 
 import operator
 from collections.abc import Callable, Iterator
+from functools import wraps
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar
 
@@ -10,6 +14,28 @@ from ..dependence import Edge, components, nodes_read_by
 from ..graph import Graph, Kind, Node, verify_graph
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
+Rewrite = TypeVar("Rewrite", bound=Callable[..., Any])
+
+
+class Unfit(Exception):
+    """A node for which a rewrite has no meaning: what is wrong, and what to do instead."""
+
+    def __init__(self, node: str, message: str, help: str):
+        super().__init__(message)
+        self.node, self.message, self.help = node, message, help
+
+
+def rewrite(change: Rewrite) -> Rewrite:
+    """The result, a graph or a record that has one, is verified before anybody sees it."""
+
+    @wraps(change)
+    def verified(*arguments: Any, **named: Any) -> Any:
+        found = change(*arguments, **named)
+        verify_graph(found if isinstance(found, Graph) else found.graph)
+        return found
+
+    return verified  # type: ignore[return-value]
+
 
 # ---- constants
 

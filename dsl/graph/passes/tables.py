@@ -4,8 +4,7 @@ from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import Axis, Bool, Fixed, IndexOf, Real, Type
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 TWO = Fixed(2)
 
