@@ -69,7 +69,7 @@ class _Checker:
         owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
         for symbol in owners.values():
             self.declare_function(symbol)
-        edges = [e for s in owners.values() for e in self.function_edges(s) if e.used in owners]
+        edges = [e for own in owners.values() for e in self.edges_of(own) if e.used in owners]
         _, cycles = find_recurrences(owners, edges)
         for cycle in cycles:
             path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
@@ -101,15 +101,6 @@ class _Checker:
         )
 
     # ---- functions
-
-    def function_edges(self, symbol: Symbol) -> list[Edge]:
-        statement = symbol.declaration
-        assert isinstance(statement, s.FnStmt)
-        bound = frozenset(p.name.name for p in statement.parameters)
-        context = self.context(symbol.module)
-        found = mentions(statement.body, bound) if statement.body else ()
-        pairs = [(m.span, used) for m in found if (used := context.symbol(m.name))]
-        return [Edge(symbol.name, used.name, span) for span, used in pairs]
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
@@ -216,16 +207,19 @@ class _Checker:
             found += [d for name in group if (d := self.check_one(owners[name], guide))]
         return tuple(found), tuple(recurrences)
 
-    def edges_of(self, symbol: Symbol, guide: bool) -> list[Edge]:
+    def edges_of(self, symbol: Symbol, guide: bool = False) -> list[Edge]:
+        """What a function or the pieces of a variable use."""
         context = self.context(symbol.module, guide)
-        found = []
+        found: list[tuple[Mention, tuple[int | None, ...]]] = []
+        function = symbol.declaration
+        if isinstance(function, s.FnStmt) and function.body:
+            bound = frozenset(p.name.name for p in function.parameters)
+            found = [(mention, ()) for mention in mentions(function.body, bound)]
         for flat in symbol.pieces:
-            for mention in _body_mentions(flat):
-                used = context.symbol(mention.name)
-                if used:
-                    lags = lags_of(flat.definition.target, mention)
-                    found.append(Edge(symbol.name, used.name, mention.span, lags))
-        return found
+            target = flat.definition.target
+            found += [(mention, lags_of(target, mention)) for mention in _body_mentions(flat)]
+        pairs = [(m, lags, used) for m, lags in found if (used := context.symbol(m.name))]
+        return [Edge(symbol.name, used.name, m.span, lags) for m, lags, used in pairs]
 
     def report_cycle(self, cycle: list[Edge], owners: dict[str, Symbol]) -> None:
         path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])

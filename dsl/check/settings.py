@@ -62,8 +62,12 @@ def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Sett
         help = f"write `with {form}`"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
-    split = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
-    return _check_method(row, *split, annotation.span, ctx)
+    method, options = _split_call(annotation.arguments or ())
+    if not row.call:  # grad=rloo(samples=16): the function is the method
+        call = annotation.value if isinstance(annotation.value, s.Call) else None
+        method = call.function if call else annotation.value
+        options = call.arguments if call else ()
+    return _check_method(row, method, options, annotation.span, ctx)
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
@@ -74,11 +78,6 @@ def _split_call(arguments: tuple[s.Argument, ...]) -> tuple[s.Expr | None, tuple
     if arguments and arguments[0].name is None:
         return arguments[0].value, arguments[1:]
     return None, arguments
-
-
-def _split_value(value: s.Expr | None) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
-    """grad=rloo(samples=16): the function is the method."""
-    return (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
 
 
 def _check_method(

@@ -129,17 +129,13 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
         if isinstance(v, c.DimRef):
             lowered.append(Value(size_code(v.dim, scope.names)))
         else:
-            value = lower(v, scope)
-            lowered.append(cast(value, "float") if _needs_float(core, v) else value)
+            is_whole = isinstance(v.type.domain, Int | Bool) and bool(v.type.shape)
+            is_cast = is_whole and isinstance(core.type.domain, Real)
+            lowered.append(cast(lower(v, scope), "float") if is_cast else lower(v, scope))
     rank = len(core.type.shape)
     if not joint_axes(lowered, scope.order):
         return Value(_call(path, core, lowered), (), rank)
     return call_mapped(path, lowered, rank, scope)
-
-
-def _needs_float(core: c.Apply, value: c.Core) -> bool:
-    is_whole = isinstance(value.type.domain, Int | Bool)
-    return is_whole and isinstance(core.type.domain, Real) and bool(value.type.shape)
 
 
 def _lower_call(core: c.CallFn, scope: Scope) -> Value:

@@ -67,16 +67,17 @@ def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
 def value_statements(node: Node, scope: Scope) -> list[py.Statement]:
     """One assignment, or one for each piece when there are several."""
     values = [lower_piece(piece, node, scope).code for piece in node.pieces]
-    return piece_statements(node, values, scope)
+    return piece_statements(scope.names[node.name], node.type, node.pieces, values, scope)
 
 
-def piece_statements(node: Node, values: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
+def piece_statements(
+    own: str, type_: Type, pieces: Sequence[Piece], values: Sequence[py.Code], scope: Scope
+) -> list[py.Statement]:
     """The variable, given the value of each of its pieces."""
-    own = scope.names[node.name]
     if len(values) == 1:
         return [py.assign(own, values[0])]
-    lines = [py.assign(own, empty_array(node.type, scope))]
-    for piece, value in zip(node.pieces, values, strict=True):
+    lines = [py.assign(own, empty_array(type_, scope))]
+    for piece, value in zip(pieces, values, strict=True):
         lines.append(py.set_at(own, places_of(piece), value))
     return lines
 
@@ -97,14 +98,14 @@ def dtype_of(type_: Type) -> str:
 
 def density_terms(node: Node, scope: Scope) -> list[py.Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    terms = {True: _draw_term, False: _factor_term}
-    return [terms[isinstance(p.body, c.Law)](node, p, scope) for p in node.pieces]
+    return [_density_term(node, piece, scope) for piece in node.pieces]
 
 
-def _draw_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
-    assert isinstance(piece.body, c.Law)
-    inside = piece_scope(node, piece, scope)
-    axes = own_axes(piece, scope)
+def _density_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
+    inside, axes = piece_scope(node, piece, scope), own_axes(piece, scope)
+    if not isinstance(piece.body, c.Law):
+        potential = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
+        return _masked_sum(full(potential, axes, 0, inside, ()).code, axes, piece, inside)
     if has_mass(piece):
         return _masked_sum(lower_log_mass(node, piece, inside).code, axes, piece, inside)
     value = value_of(node, piece, scope)
@@ -150,13 +151,6 @@ def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> py.Code:
     return align(lower(where, scope.replace(soft=None)), axes, 0).code
 
 
-def _factor_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
-    inside = piece_scope(node, piece, scope)
-    axes = own_axes(piece, scope)
-    value = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
-    return _masked_sum(full(value, axes, 0, inside, ()).code, axes, piece, inside)
-
-
 # ---- draws
 
 
@@ -179,7 +173,8 @@ def as_domain(code: py.Code, type_: Type) -> py.Code:
 
 def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
     pairs = zip(node.pieces, keys, strict=True)
-    return piece_statements(node, [drawn_value(node, *pair, scope) for pair in pairs], scope)
+    values = [drawn_value(node, *pair, scope) for pair in pairs]
+    return piece_statements(scope.names[node.name], node.type, node.pieces, values, scope)
 
 
 # ---- starting values of parameters: those of the file, which may use the data, or plain ones

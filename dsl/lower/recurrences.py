@@ -15,11 +15,11 @@ from ..graph.dependence import Edge, Recurrence, components, find_recurrences, l
 from ..graph.graph import Node
 from ..graph.substitute import bound_in
 from ..graph.typed import Cut, Piece, cut_axis, interval
-from ..graph.types import Axis, Place, anchored
+from ..graph.types import Axis, Place, Type, anchored
 from ..record import NOTHING, Record
 from . import code as py
 from .names import free_name
-from .nodes import dtype_of, places_of
+from .nodes import piece_statements
 from .scope import Carried, Scope, Value, size_code
 
 ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
@@ -288,14 +288,9 @@ class _RecurrenceWriter:
 
     def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
-        if len(values) == 1:
-            return [py.assign(part.variable, values[0])]
-        sizes = py.pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
-        zeros = py.call("jnp.zeros", sizes, py.name(dtype_of(part.node.type)))
-        lines = [py.assign(part.variable, zeros)]
-        for piece, value in zip(part.pieces, values, strict=True):
-            lines.append(py.set_at(part.variable, places_of(piece), value))
-        return lines
+        shape = tuple(part.node.type.shape[k] for k in part.axes)
+        type_ = Type(part.node.type.domain, shape)
+        return piece_statements(part.variable, type_, part.pieces, values, scope)
 
 
 def _deepen(around: Carried, inner: Carried) -> Carried:

@@ -105,20 +105,16 @@ class Needs:
 
     def constant(self, owner: str, numbers: object) -> Code:
         """Numbers in nested lists: as they are when few, under a name of the owner's when many."""
-        if len(repr(numbers)) <= INLINE or not owner:
+        text = repr(numbers)  # `1`, `1.0` and `True` are equal to Python, and make different arrays
+        if len(text) <= INLINE or not owner:
             return py.nested(numbers)
         stem = free_name(f"{owner.upper()}_TABLE", frozenset())
         found, count = stem, 1
-        while not _same(self.constants.get(found, numbers), numbers):
+        while found in self.constants and repr(self.constants[found]) != text:
             count += 1
             found = f"{stem}_{count}"
         self.constants[found] = numbers
         return name(found)
-
-
-def _same(one: object, other: object) -> bool:
-    """`1` and `1.0` and `True` are equal to Python, and make different arrays."""
-    return one is other or repr(one) == repr(other)
 
 
 class Scope(Record):
