@@ -97,8 +97,6 @@ def _without_ignored(
     return [d for d, line in pairs if d.is_error or (line, d.code) not in ignored]
 
 
-# ---- any stage can be printed
-
 STAGES = ("syntax", "typed", "graph", "code")
 
 

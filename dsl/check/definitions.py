@@ -13,10 +13,9 @@ from .calls import infer_distribution
 from .context import Context
 from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, infer_where, join_types, without_bounds
-from .flatten import FlatStmt
+from .flatten import FlatStmt, binder_names, mentions
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
-from .references import binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
@@ -37,9 +36,6 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
         check_coverage(symbol, type_.shape, pieces, ctx)
     own = symbol.name, symbol.kind, type_, symbol.span, symbol.module.source
     return Definition(*own, tuple(pieces), symbol.is_kept)
-
-
-# ---- shapes of targets
 
 
 def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t.Dim | None]:
@@ -127,9 +123,6 @@ def _is_known(name: str, axis: t.Dim | None, ctx: Context) -> bool:
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number or 'no'} {one if number == 1 else many}"
-
-
-# ---- pieces
 
 
 def _check_piece(
@@ -231,9 +224,6 @@ def agrees(given: t.Type, wanted: t.Type) -> bool:
     if isinstance(given.domain, t.IndexOf) and isinstance(wanted.domain, t.IndexOf):
         return t.same_axis(given.domain.dim, wanted.domain.dim)
     return type(given.domain) is type(wanted.domain)
-
-
-# ---- types
 
 
 def _type_of_pieces(

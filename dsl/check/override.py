@@ -68,9 +68,6 @@ def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     return Overridden(program, tuple(overrides), tuple(problems))
 
 
-# ---- reading
-
-
 def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Override | None:
     name, dot, word = key.rpartition(".")
     source = Source(PATH, f"{key}={value}")
@@ -124,9 +121,6 @@ def _move(tree: Any, by: int) -> Any:
 
 def _shifted(span: Span, by: int) -> Span:
     return Span(max(0, span.start + by), max(0, span.end + by))
-
-
-# ---- placing
 
 
 def _annotated(

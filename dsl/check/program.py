@@ -14,11 +14,10 @@ from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .expressions import infer
-from .flatten import FlatStmt, flatten_module
+from .flatten import FlatStmt, Mention, binder_names, flatten_module, lags_of, mentions
 from .indexing import check_index
 from .matching import show_kind
 from .modules import Module, SourceReader, load_modules
-from .references import Mention, binder_names, lags_of, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols

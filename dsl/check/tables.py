@@ -79,9 +79,6 @@ def _row_probabilities(
     return stack
 
 
-# ---- columns
-
-
 def _column_domain(
     table: s.Table, expected: Axis | Bool | None, ctx: Context
 ) -> Axis | Bool | None:
@@ -127,9 +124,6 @@ def _report_label(key: s.Key, domain: Axis | Bool, wanted: tuple[str, ...], ctx:
     shown = ", ".join(wanted[:8])
     help = did_you_mean(key.text, wanted) or f"its labels are {shown}"
     ctx.error("E0405", f"`{key.text}` is not a label of `{domain}`", key.span, help=help)
-
-
-# ---- rows
 
 
 def _fill(

@@ -1,7 +1,6 @@
 """Distributions as NumPyro constructors, their log densities, moments and divergences."""
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from ..graph import core as c
@@ -141,7 +140,30 @@ def _entry(row: c.Core, place: c.Core) -> c.Core:
 # ---- densities, moments and divergences as values among others
 
 
-def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
+Question = c.LogDensity | c.Cdf | c.Quantile | c.Moment | c.Divergence
+
+
+def lower_question(core: Question, scope: Scope) -> Value:
+    """One number for every position of the axes that the distribution, or either of two, has."""
+    if isinstance(core, c.LogDensity):
+        return _lower_log_density(core, scope)
+    if isinstance(core, c.Cdf | c.Quantile):
+        is_cdf = isinstance(core, c.Cdf)
+        value = lower(core.value if is_cdf else core.probability, scope)
+        axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
+        distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
+        if is_cdf:
+            return Value(call(scope.needs.helper("cdf_at"), distribution, place), axes)
+        return Value(method(distribution, "icdf", place), axes)
+    laws = (core.law, core.other) if isinstance(core, c.Divergence) else (core.law,)
+    axes = joint_axes([value for law in laws for value in _arguments(law, scope)], scope.order)
+    lowered = [lower_distribution(law, axes, scope) for law in laws]
+    if isinstance(core, c.Moment):
+        return Value(attribute(lowered[0], core.name), axes)
+    return Value(call("divergence", *lowered), axes)
+
+
+def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     mass = None if core.frozen else log_mass_at(core.law, core.value, scope)
     if mass is not None:
         return mass
@@ -156,37 +178,6 @@ def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     return Value(method(law, "log_prob", place.code), axes)
 
 
-def lower_moment(core: c.Moment, scope: Scope) -> Value:
-    axes = joint_axes(_arguments(core.law, scope), scope.order)
-    return Value(attribute(lower_distribution(core.law, axes, scope), core.name), axes)
-
-
-def lower_cdf(core: c.Cdf | c.Quantile, scope: Scope) -> Value:
-    is_cdf = isinstance(core, c.Cdf)
-    value = lower(core.value if is_cdf else core.probability, scope)
-    axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
-    law, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
-    if is_cdf:
-        return Value(call(scope.needs.helper("cdf_at"), law, place), axes)
-    return Value(method(law, "icdf", place), axes)
-
-
-def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
-    """KL(q, p), one number for every position of the axes that either distribution has."""
-    both = (core.law, core.other)
-    axes = joint_axes([value for law in both for value in _arguments(law, scope)], scope.order)
-    return Value(call("divergence", *(lower_distribution(law, axes, scope) for law in both)), axes)
-
-
 def _arguments(law: c.Law, scope: Scope) -> list[Value]:
     values = (argument for _, argument in law.arguments)
     return [lower(value, scope) for value in values if not isinstance(value, c.DimRef)]
-
-
-LOWERINGS: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
-    c.LogDensity: lower_log_density,
-    c.Moment: lower_moment,
-    c.Cdf: lower_cdf,
-    c.Quantile: lower_cdf,
-    c.Divergence: lower_divergence,
-}

@@ -88,9 +88,6 @@ def _stub(function: Function, program: LoweredProgram) -> py.Statement:
     )
 
 
-# ---- values of the file
-
-
 def _example(node: Node, program: LoweredProgram) -> py.Code:
     if node.default is not None:
         value = lower(node.default, Scope(program.names, Needs())).code
@@ -105,9 +102,6 @@ def _filled(type_: Type, value: py.Code, is_array: bool) -> py.Code:
         return py.call("jnp.asarray", value, dtype)
     shape = py.pack(py.const(axis.size or EXAMPLE_SIZE) for axis in type_.shape)
     return py.call("jnp.full", shape, value, dtype)
-
-
-# ---- a run
 
 
 def _main(graph: Graph, program: LoweredProgram, data: py.Code) -> py.Statement:

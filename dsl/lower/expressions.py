@@ -32,17 +32,11 @@ def lower(core: c.Core, scope: Scope) -> Value:
     return softened or _RULES[type(core)](core, scope)
 
 
-# ---- leaves
-
-
 def _lower_var(core: c.Var, scope: Scope) -> Value:
     """A binder alone is the array of its places."""
     if core.name in scope.scalars:
         return scope.scalars[core.name]
     return Value(range_code(scope.bind(core.name), scope.names), (core.name,))
-
-
-# ---- operators and functions
 
 
 def _lower_apply(core: c.Apply, scope: Scope) -> Value:
@@ -146,9 +140,6 @@ def _lower_call(core: c.CallFn, scope: Scope) -> Value:
     return call_mapped(path, lowered, len(core.type.shape), scope)
 
 
-# ---- control flow
-
-
 def _lower_if(core: c.If, scope: Scope) -> Value:
     both = (core.then, core.otherwise)
     branches = [as_number(lower(part, scope), part.type, core.type) for part in both]
@@ -176,10 +167,10 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     return Value(call(scope.needs.helper(helper), *given), axes, rank)
 
 
-def _lower_distribution(core: c.Core, scope: Scope) -> Value:
-    from .distributions import LOWERINGS  # which lower the arguments with this module
+def _lower_distribution(core: Any, scope: Scope) -> Value:
+    from .distributions import lower_question  # which lowers the arguments with this module
 
-    return LOWERINGS[type(core)](core, scope)
+    return lower_question(core, scope)
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
@@ -195,9 +186,7 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
-    c.LogDensity: _lower_distribution,
-    c.Moment: _lower_distribution,
-    c.Cdf: _lower_distribution,
-    c.Quantile: _lower_distribution,
-    c.Divergence: _lower_distribution,
+    **dict.fromkeys(
+        (c.LogDensity, c.Moment, c.Cdf, c.Quantile, c.Divergence), _lower_distribution
+    ),
 }

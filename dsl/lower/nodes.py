@@ -45,9 +45,6 @@ def place_along(piece: Piece, axis: int) -> py.Code:
     return py.const(int(found.value))
 
 
-# ---- values
-
-
 def lower_body(piece: Piece, inside: Scope) -> Value:
     """The value of a statement, or its mean over noise where it is `with smooth(...)`."""
     assert isinstance(piece.body, c.Core)
@@ -91,9 +88,6 @@ def dtype_of(type_: Type) -> str:
     if isinstance(type_.domain, Real):
         return "float"
     return "bool" if isinstance(type_.domain, Bool) else "int"
-
-
-# ---- densities
 
 
 def density_terms(node: Node, scope: Scope) -> list[py.Code]:
@@ -149,9 +143,6 @@ def masked(code: py.Code, axes: tuple[str, ...], piece: Piece, scope: Scope) -> 
 
 def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> py.Code:
     return align(lower(where, scope.replace(soft=None)), axes, 0).code
-
-
-# ---- draws
 
 
 def drawn_value(node: Node, piece: Piece, key: py.Code, scope: Scope) -> py.Code:

@@ -127,9 +127,6 @@ def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
     return Value(summed([*parts]), axes, rank)
 
 
-# ---- soft indices
-
-
 def _is_soft_index(index: c.Core) -> bool:
     """An index that is the best of several: softly, a distribution over all of them."""
     if isinstance(index, c.Reduce):

@@ -48,9 +48,6 @@ def format_source(source: Source) -> str:
     return text
 
 
-# ---- paragraphs
-
-
 class _BlockWriter(w.LineWriter):
     def block(self, elements: list[Element], indent: int) -> None:
         for paragraph in _paragraphs(elements, indent):

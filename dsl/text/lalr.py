@@ -135,9 +135,6 @@ class Reader:
         return Token("NEWLINE", "", token.start, token.start)
 
 
-# ---- the automaton
-
-
 class Automaton:
     """Calls what `maker` gives for a rule on all its children, tokens too, bottom up."""
 

@@ -70,9 +70,6 @@ def emit_json(grammar: str) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-# ---- the analysis, by Lark
-
-
 def analyse(grammar: str) -> ParseTables:
     from lark import Lark
 

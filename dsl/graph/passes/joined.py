@@ -51,9 +51,6 @@ def _has(type_: Type, dim: str) -> bool:
     return any(isinstance(axis, Dim) and axis.name == dim for axis in type_.shape)
 
 
-# ---- what can be joined
-
-
 def _node_fits(node: Node, dim: str, own: set[str]) -> bool:
     axes = [str(axis) for axis in node.type.shape]
     if dim in axes and (axes[0] != dim or axes.count(dim) != 1):
@@ -94,9 +91,6 @@ def _fits(core: c.Core | c.Law, name: str, dim: str, own: set[str]) -> bool:
     if isinstance(core, c.DimRef):
         return core.dim.name != dim
     return all(_fits(part, name, dim, own) for part in c.parts(core))
-
-
-# ---- joining
 
 
 def _joined(piece: Piece, node: Node, axis: Dim) -> Piece:

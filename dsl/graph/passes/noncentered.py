@@ -45,9 +45,6 @@ def _decentred(node: Node, graph: Graph) -> list[Node]:
     return [raw, value.replace(parents=nodes_read_by(value))]
 
 
-# ---- what is drawn
-
-
 def _standard(law: c.Law) -> c.Law:
     """The same distribution at location zero and scale one."""
     if law.type.shape:
@@ -81,9 +78,6 @@ def _identity(law: c.Law, axis: Axis) -> c.Core:
     line = Type(REAL.domain, (axis,))
     rows = ([number(law, float(i == j)) for j in range(count)] for i in range(count))
     return c.Stack(law.span, type_, tuple(c.Stack(law.span, line, tuple(row)) for row in rows))
-
-
-# ---- what is computed from it
 
 
 def _moved(law: c.Law, noise: c.Core) -> c.Core:

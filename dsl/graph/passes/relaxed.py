@@ -247,9 +247,6 @@ class _Relaxer:
         return self.expected(left, lambda place: self.weight(right, place))
 
 
-# ---- arithmetic
-
-
 def _relaxed_type(type_: Type) -> Type:
     if isinstance(type_.domain, IndexOf):
         return Type(UNIT, (*type_.shape, type_.domain.dim), "simplex")

@@ -37,8 +37,6 @@ def rewrite(change: Rewrite) -> Rewrite:
     return verified  # type: ignore[return-value]
 
 
-# ---- constants
-
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -84,9 +82,6 @@ def _evaluate(apply: c.Apply) -> c.Const | None:
     return c.Const(apply.span, apply.type, result) if is_finite else None
 
 
-# ---- parents
-
-
 def link_parents(graph: Graph) -> Graph:
     """Every node's parents are the nodes that its pieces mention; a bound mentions every draw."""
     draws = [node.name for node in graph.of_kind(Kind.DRAW)]
@@ -98,9 +93,6 @@ def link_parents(graph: Graph) -> Graph:
         return node.replace(parents=tuple(parents))
 
     return graph.map_nodes(link)
-
-
-# ---- order
 
 
 def sort_nodes(graph: Graph) -> Graph:
@@ -138,9 +130,6 @@ def _first_in_file(
 def _position(node: Node) -> tuple[bool, int]:
     """Where the node is defined; the cost comes last."""
     return node.kind is Kind.COST, (node.pieces[0].span if node.pieces else node.span).start
-
-
-# ---- randomness
 
 
 def mark_random(graph: Graph) -> Graph:
