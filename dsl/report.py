@@ -46,17 +46,14 @@ def _excerpt(
     width = max(1, end - span.start)
     shift = max(0, column - MAX_WIDTH // 2) if len(text) > MAX_WIDTH else 0
     shown = text[shift : shift + MAX_WIDTH]
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in shown)
     marks = " " * (column - 1 - shift) + mark * min(
         width, max(1, len(shown) - (column - 1 - shift))
     )
     return [
-        f"{paint(BLUE, f'{line:>{gutter}} |')} {_printable(shown)}".rstrip(),
+        f"{paint(BLUE, f'{line:>{gutter}} |')} {plain}".rstrip(),
         f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, f'{marks} {label}'.rstrip())}",
     ]
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def diagnostic_as_json(d: Diagnostic) -> dict[str, Any]:

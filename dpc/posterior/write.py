@@ -48,7 +48,6 @@ from dpc.dsl.lower.distributions import (
     lower_log_mass,
     unchecked,
 )
-from dpc.dsl.lower.names import dim_key, free_name
 from dpc.dsl.lower.nodes import (
     as_domain,
     density_terms,
@@ -62,7 +61,7 @@ from dpc.dsl.lower.nodes import (
     value_of,
 )
 from dpc.dsl.lower.program import ProgramWriter, split_keys
-from dpc.dsl.lower.scope import align, size_code
+from dpc.dsl.lower.scope import align, dim_key, free_name, size_code
 from dpc.dsl.lower.shapes import as_array
 
 from .sites import Sites, find_sites, is_plain

@@ -188,16 +188,15 @@ def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
 
 
 def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
-    return [CallArgument(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
-
-
-def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
     """An argument may also be the name of a dim, as in ones(K)."""
-    if isinstance(expr, s.Name) and expr.name not in ctx.variables:
-        dim = ctx.dim(expr.name)
-        if dim:
-            return c.DimRef(expr.span, t.UNKNOWN, dim)
-    return infer(expr, ctx)
+    found = []
+    for argument in arguments:
+        value = argument.value
+        name = value.name if isinstance(value, s.Name) else ""
+        dim = ctx.dim(name) if name and name not in ctx.variables else None
+        core = c.DimRef(value.span, t.UNKNOWN, dim) if dim else infer(value, ctx)
+        found.append(CallArgument(argument.name, core, argument.span))
+    return found
 
 
 # ---- control flow

@@ -129,20 +129,18 @@ _OPTION_VALUES = {
 
 def _option_values(value: s.Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
     if wanted in ("name", "names"):
-        return _option_names(value, ctx) if wanted == "names" or isinstance(value, s.Name) else []
+        if wanted == "name" and not isinstance(value, s.Name):
+            return []
+        # Each name as the whole program knows it; an unknown one is reported as in any expression.
+        items = value.items if isinstance(value, s.Array) else (value,)
+        for item in items:
+            infer(item, ctx)
+        symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
+        return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
     if isinstance(wanted, tuple):
         return [value.name] if isinstance(value, s.Name) and value.name in wanted else []
     found = _option_number(value, wanted, ctx)
     return [] if found is None else [found]
-
-
-def _option_names(value: s.Expr, ctx: Context) -> list[Scalar]:
-    """Each name as the whole program knows it; an unknown one is reported as in any expression."""
-    items = value.items if isinstance(value, s.Array) else (value,)
-    for item in items:
-        infer(item, ctx)
-    symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
-    return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
 
 
 def _option_number(value: s.Expr, word: str, ctx: Context) -> Scalar | None:

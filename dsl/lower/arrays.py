@@ -61,26 +61,20 @@ def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
         kept = tuple(outer) + tuple(f"event\n{k}" for k in range(rank))  # no binder has a newline
         helper = scope.needs.helper(functions_by_text()[LOGSUMEXP].body)
         return Value(call(mapped(helper, [Value(inner, kept, len(own))], kept), inner), outer, rank)
-    places = tuple(range(len(outer), len(axes)))
-    return Value(_reduced(core, body, mask, places, scope), outer, rank)
+    places = tuple(map(const, range(len(outer), len(axes))))
+    axis = places[0] if len(places) == 1 else pack(places)
+    if core.operator == "mean":
+        given = {"where": mask} if mask else {}
+        return Value(call("jnp.mean", body.code, axis=axis, **given), outer, rank)
+    inner = _masked(body.code, mask, _IDENTITIES[core.operator])
+    found = call(f"jnp.{core.operator}", inner, axis=axis)
+    if core.operator in ("argmax", "argmin") and not starts_at_zero(core.binders[0]):
+        found = infix(start_code(core.binders[0], scope.names), "+", found)
+    return Value(found, outer, rank)
 
 
 def _masked(code: Code, mask: Code | None, identity: float) -> Code:
     return call("jnp.where", mask, code, const(identity)) if mask else code
-
-
-def _reduced(
-    core: c.Reduce, body: Value, mask: Code | None, places: tuple[int, ...], scope: Scope
-) -> Code:
-    axis = const(places[0]) if len(places) == 1 else pack(map(const, places))
-    if core.operator == "mean":
-        given = {"where": mask} if mask else {}
-        return call("jnp.mean", body.code, axis=axis, **given)
-    inner = _masked(body.code, mask, _IDENTITIES[core.operator])
-    found = call(f"jnp.{core.operator}", inner, axis=axis)
-    if core.operator not in ("argmax", "argmin") or starts_at_zero(core.binders[0]):
-        return found
-    return infix(start_code(core.binders[0], scope.names), "+", found)
 
 
 def lower_build(core: c.Build, scope: Scope, lower: Lower) -> Value:

@@ -1,6 +1,6 @@
 """A tree of code: Python's own syntax tree, and a short way to build each of its nodes.
 
-Names, labels and paths of a model enter a tree as constants, or as identifiers made by `names.py`;
+Names, labels and paths of a model enter a tree as constants, or as identifiers made by `scope.py`;
 there is no text to break out of. Nodes are never changed, so they may stand in several places.
 """
 

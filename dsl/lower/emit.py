@@ -8,11 +8,10 @@ from ..graph.types import Bool, Real, Type
 from ..library.bodies.source import helper_source, helpers, with_uses
 from . import code as py
 from .expressions import lower
-from .names import parameter_names
 from .nodes import dtype_of
 from .printer import WIDTH, print_statements
 from .program import LoweredProgram, lower_program
-from .scope import Needs, Scope
+from .scope import Needs, Scope, parameter_names
 
 EXAMPLE_SIZE = 5
 STANDARD = {"Callable": "from collections.abc import Callable", "Any": "from typing import Any"}

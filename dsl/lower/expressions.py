@@ -9,8 +9,7 @@ from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
 from .arrays import lower_at, lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
-from .names import free_name
-from .scope import Scope, Value, align, joint_axes, range_code, size_code
+from .scope import Scope, Value, align, free_name, joint_axes, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
 

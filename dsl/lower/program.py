@@ -7,12 +7,10 @@ from ..graph import core as c
 from ..graph.dependence import Recurrence, find_recurrences, lagged_edges, nodes_read
 from ..graph.graph import Graph, Kind, Node
 from ..graph.typed import Function, Piece
-from ..graph.types import Dim
 from ..library.bodies.source import with_uses
 from ..record import Record
 from . import code as py
 from .expressions import lower
-from .names import dim_key, parameter_names, python_names
 from .nodes import (
     density_terms,
     draw_statements,
@@ -23,7 +21,7 @@ from .nodes import (
     value_statements,
 )
 from .recurrences import ValueOf, recurrence_statements
-from .scope import Needs, Scope, Value
+from .scope import Needs, Scope, Value, dim_key, parameter_names, python_names
 from .shapes import as_array, as_number
 
 
@@ -61,16 +59,14 @@ class ProgramWriter:
         """Every dim without a size in the file is read off the first array that has it."""
         for dim in self.graph.dims:
             if dim.size is None:
-                own = self.names[dim_key(dim.name)]
-                yield own, py.assign(own, self._size_source(dim, sources))
-
-    def _size_source(self, dim: Dim, sources: dict[str, str]) -> py.Code:
-        for kind in ("data", "params", "values"):
-            for node in self.graph.nodes:
-                if sources.get(node.name) == kind and dim in node.type.shape:
-                    shape = py.attribute(py.entry(kind, node.name), "shape")
-                    return py.index(shape, py.const(node.type.shape.index(dim)))
-        return py.entry("data", dim.name)
+                own, size = self.names[dim_key(dim.name)], py.entry("data", dim.name)
+                having = [n for n in self.graph.nodes if n.name in sources and dim in n.type.shape]
+                if having:
+                    kinds = ("data", "params", "values")
+                    node = min(having, key=lambda n: kinds.index(sources[n.name]))
+                    shape = py.attribute(py.entry(sources[node.name], node.name), "shape")
+                    size = py.index(shape, py.const(node.type.shape.index(dim)))
+                yield own, py.assign(own, size)
 
     def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[py.Statement]:
         for node in self.graph.nodes:

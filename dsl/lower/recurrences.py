@@ -18,9 +18,8 @@ from ..graph.typed import Cut, Piece, cut_axis, interval
 from ..graph.types import Axis, Place, Type, anchored
 from ..record import NOTHING, Record
 from . import code as py
-from .names import free_name
 from .nodes import piece_statements
-from .scope import Carried, Scope, Value, size_code
+from .scope import Carried, Scope, Value, free_name, size_code
 
 ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
 """The value of one piece of a node; the third argument are the step numbers, for random keys."""

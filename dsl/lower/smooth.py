@@ -9,8 +9,7 @@ from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from .code import Code, call, const, function, name, pack
 from .expressions import lower
-from .names import free_name
-from .scope import Scope, Value, joint_axes
+from .scope import Scope, Value, free_name, joint_axes
 from .shapes import full
 
 PANELS = 16

@@ -75,6 +75,9 @@ def _real(value: Value) -> Value:
 def _soft_apply(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     """Comparisons and logic; step(x) is x > 0, and sign(x) = 2 step(x) - 1."""
     word = core.function
+    if word == "not":
+        operand = lower(core.arguments[0][1], scope)
+        return operand.replace(code=_one_less(operand.code))
     is_equality = word in ("equal", "not_equal")
     if is_equality and not all(isinstance(a.type.domain, Real) for _, a in core.arguments):
         return _hard(core, scope, lower)
@@ -101,11 +104,6 @@ def _one_less(code: Code) -> Code:
 def _hard(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """Labels and truth values are equal or not: nothing to smooth."""
     return _real(lower(core, scope.replace(soft=None)))
-
-
-def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    operand = lower(core.arguments[0][1], scope)
-    return Value(_one_less(operand.code), operand.axes, operand.rank)
 
 
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
@@ -197,8 +195,7 @@ def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _soft_apply),
-    **dict.fromkeys(("equal", "not_equal", "and", "or", "step", "sign"), _soft_apply),
-    "not": _soft_not,
+    **dict.fromkeys(("equal", "not_equal", "and", "or", "not", "step", "sign"), _soft_apply),
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
 }

@@ -93,17 +93,15 @@ def open_missing(graph: Graph, arrays: Mapping[str, Array], missing: Mapping[str
         if mask.all():
             note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
             found = _changed(found, node, [node.replace(observed=False)], {}, note)
-        elif not _children(graph, node) and not _is_torn(node, mask):
+            continue
+        rows = mask.reshape(*mask.shape[: len(node.pieces[0].indices)], -1)
+        # Whether values that are drawn together are there in part.
+        is_torn = bool(np.any(rows.any(axis=-1) != rows.all(axis=-1)))
+        if not is_torn and not _children(graph, node):
             found = _left_out(found, node, mask)
         else:
             found = _held(found, node, mask) if name in finite else _imputed(found, node, mask)
     return found.replace(graph=run_passes(found.graph))
-
-
-def _is_torn(node: Node, mask: Array) -> bool:
-    """Whether values that are drawn together are there in part."""
-    rows = mask.reshape(*mask.shape[: len(node.pieces[0].indices)], -1)
-    return bool(np.any(rows.any(axis=-1) != rows.all(axis=-1)))
 
 
 def _told(node: Node, mask: Array, how: str) -> str:

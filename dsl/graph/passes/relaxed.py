@@ -121,7 +121,9 @@ class _Relaxer:
         """sum_k z[k] f(k) for a label z, and b f(true) + (1 - b) f(false) for a truth value b."""
         if self.is_label(value):
             bind, place = self.places(value)
-            return _sum(bind, _times(self.weight(value, place), of(place)))
+            body = _times(self.weight(value, place), of(place))
+            type_ = Type(Real(), body.type.shape)
+            return c.Reduce(body.span, type_, "sum", (bind,), None, body)
         cases = (c.Const(value.span, Type(Bool()), truth) for truth in (True, False))
         return _mixed(self.truth(value), *map(of, cases))
 
@@ -263,7 +265,3 @@ def _complement(a: c.Core) -> c.Core:
 
 def _mixed(weight: c.Core, then: c.Core, otherwise: c.Core) -> c.Core:
     return arithmetic("add", _times(weight, then), _times(_complement(weight), otherwise))
-
-
-def _sum(bind: c.Bind, body: c.Core) -> c.Core:
-    return c.Reduce(body.span, Type(Real(), body.type.shape), "sum", (bind,), None, body)

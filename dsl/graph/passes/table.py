@@ -1,7 +1,4 @@
-"""Every rewrite of graphs, in one list: its name and the first sentence of its docstring say all.
-
-Each is a pure function from graph to graph, and its result is verified.
-"""
+"""Every rewrite of graphs, in one list: a name and the first sentence of its docstring say all."""
 
 from collections.abc import Callable
 from typing import Any
