@@ -13,9 +13,9 @@ from .calls import infer_distribution
 from .context import Context
 from .declared import resolve_type
 from .expressions import bind_all, given_arguments, infer, infer_where, join_types, without_bounds
-from .flatten import FlatStmt, binder_names, mentions
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
+from .modules import FlatStmt, binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution

@@ -5,7 +5,7 @@ apart from one about the file, and shown where it was written.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from ..diagnostics import Diagnostic, did_you_mean
 from ..library.annotations import ANNOTATIONS
@@ -22,8 +22,6 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 class Override(Record):
     """`annotation` is None where a flag is removed; its spans start at `base`."""
-
-    not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
 
     name: str
     word: str

@@ -14,10 +14,9 @@ from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .expressions import infer
-from .flatten import FlatStmt, Mention, binder_names, flatten_module, lags_of, mentions
 from .indexing import check_index
 from .matching import show_kind
-from .modules import Module, SourceReader, load_modules
+from .modules import Mention, Module, SourceReader, flatten_module, lags_of, load_modules, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
 from .symbols import Symbol, Symbols, collect_symbols
@@ -216,7 +215,7 @@ class _Checker:
             found = [(mention, ()) for mention in mentions(function.body, bound)]
         for flat in symbol.pieces:
             target = flat.definition.target
-            found += [(mention, lags_of(target, mention)) for mention in _body_mentions(flat)]
+            found += [(mention, lags_of(target, mention)) for mention in flat.uses]
         pairs = [(m, lags, used) for m, lags in found if (used := context.symbol(m.name))]
         return [Edge(symbol.name, used.name, m.span, lags) for m, lags, used in pairs]
 
@@ -287,7 +286,7 @@ class _Checker:
             used.name
             for symbol in self.symbols.model.values()
             for flat in symbol.pieces
-            for mention in _body_mentions(flat)
+            for mention in flat.uses
             if (used := self.context(symbol.module).symbol(mention.name))
         }
         for symbol in self.symbols.model.values():
@@ -326,12 +325,3 @@ class _Checker:
                 help = f"add `{name} ~ ...` to the guide"
                 message = f"the guide does not draw `{name}`"
                 self.context(symbol.module).error("E0604", message, symbol.span, help)
-
-
-def _body_mentions(flat: FlatStmt) -> list[Mention]:
-    """What the right-hand side and the condition of a statement mention, its binders left out."""
-    statement = flat.definition
-    bound = binder_names(statement.target.indices)
-    body = statement.distribution if isinstance(statement, s.DrawStmt) else statement.value
-    where = [statement.target.where] if statement.target.where else []
-    return [m for part in (body, *where) for m in mentions(part, bound)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from textwrap import indent
 
 from ..record import Record
 
@@ -40,12 +41,9 @@ class Code(Record):
 
 
 def format_code(code: Code) -> str:
-    programs = f"This is wrong:\n\n{_indent(code.bad)}\n\nThis is right:\n\n{_indent(code.good)}"
+    bad, good = (indent(program, " " * 4).rstrip() for program in (code.bad, code.good))
+    programs = f"This is wrong:\n\n{bad}\n\nThis is right:\n\n{good}"
     return f"{code.head}\n\n{code.text}\n\n{programs}"
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
 CHAPTERS = {

@@ -9,18 +9,7 @@ from ..graph.dependence import offset_of
 from ..graph.types import Bool, IndexOf, Real, Type
 from ..library.functions import functions_by_text
 from .code import ALL, Code, call, const, index, infix, listing, name, pack, without_tail
-from .scope import (
-    Carried,
-    Scope,
-    Value,
-    align,
-    joint_axes,
-    length_code,
-    range_code,
-    slice_code,
-    start_code,
-    starts_at_zero,
-)
+from .scope import Carried, Scope, Value, align, from_start, joint_axes, range_code, slice_code
 from .shapes import Lower, as_array, as_number, full, mapped
 
 LOGSUMEXP = "logsumexp(x: real[...]) -> real"
@@ -68,8 +57,8 @@ def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
         return Value(call("jnp.mean", body.code, axis=axis, **given), outer, rank)
     inner = _masked(body.code, mask, _IDENTITIES[core.operator])
     found = call(f"jnp.{core.operator}", inner, axis=axis)
-    if core.operator in ("argmax", "argmin") and not starts_at_zero(core.binders[0]):
-        found = infix(start_code(core.binders[0], scope.names), "+", found)
+    if core.operator in ("argmax", "argmin"):
+        found = from_start(core.binders[0], found, scope.names)
     return Value(found, outer, rank)
 
 
@@ -119,7 +108,7 @@ def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
         flat, *others = [align(parent, axes, 0).code for parent in parents]
         for size, other in zip(sizes[1:], others, strict=True):
             flat = infix(infix(flat, "*", const(size)), "+", other)
-        places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
+        places = [align(scope.places(axis), axes, 0).code for axis in axes]
         return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
     for size in reversed(sizes):  # row-major entries as nested lists
         numbers = [numbers[k : k + size] for k in range(0, len(numbers), size)]
@@ -164,7 +153,7 @@ def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
         axes = base.axes + tuple(name for name, _ in taken if name)
         return Value(index(base.code, *places), axes, rank)
     # Axes of a base that itself depends on binders are indexed by their own places.
-    lowered = [places_along(name, scope) for name in base.axes]
+    lowered = [scope.places(name) for name in base.axes]
     lowered += [_position(each, scope, lower) for each in indices]
     axes = joint_axes(lowered, scope.order)
     return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
@@ -212,8 +201,3 @@ def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
     value = lower(core, scope.replace(soft=None))
     is_truth = isinstance(core.type.domain, Bool)
     return Value(as_array(value.code, "int"), value.axes) if is_truth else value
-
-
-def places_along(axis: str, scope: Scope) -> Value:
-    """0, 1, ... along an axis of an array."""
-    return Value(call("jnp.arange", length_code(scope.bind(axis), scope.names)), (axis,))

@@ -151,6 +151,10 @@ class Scope(Record):
     def inside(self, *binders: c.Bind) -> Scope:
         return self.replace(binders=self.binders + binders)
 
+    def places(self, axis: str) -> Value:
+        """0, 1, ... along an axis of an array."""
+        return Value(call("jnp.arange", length_code(self.bind(axis), self.names)), (axis,))
+
     def with_scalars(self, **values: Value) -> Scope:
         return self.replace(scalars={**self.scalars, **values})
 
@@ -189,21 +193,19 @@ def slice_code(bind: c.Bind, shift: int = 0) -> Code:
     return ALL if start is None and stop is None else py.span(start, stop)
 
 
-def starts_at_zero(bind: c.Bind) -> bool:
-    return not bind.low.from_end and bind.low.offset == 0
-
-
-def start_code(bind: c.Bind, names: dict[str, str]) -> Code:
-    """The first place of a binder."""
-    if not bind.low.from_end:
-        return const(bind.low.offset)
-    return infix(size_code(bind.dim, names), "-", const(-bind.low.offset))
+def from_start(bind: c.Bind, steps: Code, names: dict[str, str]) -> Code:
+    """The places that lie so many steps after the first one of a binder."""
+    if not bind.low.from_end and bind.low.offset == 0:
+        return steps
+    start = const(bind.low.offset)
+    if bind.low.from_end:
+        start = infix(size_code(bind.dim, names), "-", const(-bind.low.offset))
+    return infix(start, "+", steps)
 
 
 def range_code(bind: c.Bind, names: dict[str, str]) -> Code:
     """The places of a binder as an array of whole numbers."""
-    count = call("jnp.arange", length_code(bind, names))
-    return count if starts_at_zero(bind) else infix(start_code(bind, names), "+", count)
+    return from_start(bind, call("jnp.arange", length_code(bind, names)), names)
 
 
 # ---- names of the model as Python names: the same wherever Python allows it, always distinct
