@@ -69,9 +69,6 @@ def refuse(code: str, message: str, span: Span, ctx: Context, help: str = "") ->
     return unknown(span)
 
 
-# ---- literals and names
-
-
 def _infer_number(expr: s.Number, ctx: Context) -> c.Core:
     value = expr.value
     if isinf(value):
@@ -147,9 +144,6 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     return unknown(expr.span)
 
 
-# ---- parts
-
-
 def _infer_binary(expr: s.Binary, ctx: Context) -> c.Core:
     name = expr.left.name if isinstance(expr.left, s.Name) else ""
     may_be_label = name in ctx.facts.symbols.labels and name not in ctx.variables
@@ -197,9 +191,6 @@ def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[Cal
         core = c.DimRef(value.span, t.UNKNOWN, dim) if dim else infer(value, ctx)
         found.append(CallArgument(argument.name, core, argument.span))
     return found
-
-
-# ---- control flow
 
 
 def require_condition(core: c.Core, ctx: Context) -> None:
@@ -260,9 +251,6 @@ def _loop_limit(limit: c.Core, ctx: Context) -> int:
         message = f"`max` takes a whole number from 1 to {MAX_LOOP:,}"
         ctx.error("E0210", message, limit.span, help="write it as a number: `max 100`")
     return 1
-
-
-# ---- binders
 
 
 def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind, ...], Context]:

@@ -10,16 +10,8 @@ from ..graph.typed import Function, Piece
 from ..library.bodies.source import with_uses
 from ..record import Record
 from . import code as py
+from . import nodes as lowering
 from .expressions import lower
-from .nodes import (
-    density_terms,
-    draw_statements,
-    drawn_value,
-    dtype_of,
-    lower_piece,
-    starting_value,
-    value_statements,
-)
 from .recurrences import ValueOf, recurrence_statements
 from .scope import Needs, Scope, Value, dim_key, parameter_names, python_names
 from .shapes import as_array, as_number
@@ -52,8 +44,6 @@ class ProgramWriter:
             if f.body and f.parameters and not any(shapes):
                 self.needs.vectorized.add(f.name)
         self.scope = Scope(self.names, self.needs)
-
-    # ---- pieces of functions
 
     def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, py.Statement]]:
         """Every dim without a size in the file is read off the first array that has it."""
@@ -90,9 +80,9 @@ class ProgramWriter:
         for node in nodes:
             group = by_member.get(node.name)
             if group is None and node.kind is Kind.DRAW:
-                yield from draw_statements(node, keys[node.name], self.scope)
+                yield from lowering.draw_statements(node, keys[node.name], self.scope)
             elif group is None:
-                yield from value_statements(node, self.scope)
+                yield from lowering.value_statements(node, self.scope)
             elif node.name not in seen:
                 seen |= set(group.members)
                 value_of = drawn_with(keys)
@@ -101,8 +91,6 @@ class ProgramWriter:
     def groups(self, names: list[str]) -> list[Recurrence]:
         edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
         return find_recurrences(names, edges)[0]
-
-    # ---- functions
 
     def function(self, function: Function) -> FunctionDef:
         names = parameter_names(function, self.scope.taken)
@@ -156,7 +144,7 @@ class ProgramWriter:
         nodes = self.scored()
         tail = [py.assign("total", py.const(0.0))]
         for node in nodes:
-            tail += [py.add_to("total", term) for term in density_terms(node, self.scope)]
+            tail += [py.add_to("total", term) for term in lowering.density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
         more = " plus all log potentials, not normalised" if has_factors else ""
         doc = f"Log density of all draws{more}."
@@ -170,7 +158,7 @@ class ProgramWriter:
 
     def objective(self) -> FunctionDef:
         (node,) = self.graph.of_kind(Kind.COST)
-        value = lower_piece(node.pieces[0], node, self.scope)
+        value = lowering.lower_piece(node.pieces[0], node, self.scope)
         doc = f"What the model is to {node.name}, given the values of its draws."
         return self.definition("objective", doc, [node.name], [py.give_back(value.code)])
 
@@ -191,7 +179,7 @@ class ProgramWriter:
     def init(self) -> FunctionDef:
         nodes = self.graph.parameters
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
-        start = py.record((n.name, starting_value(n, self.scope)) for n in nodes)
+        start = py.record((n.name, lowering.starting_value(n, self.scope)) for n in nodes)
         reads = self.reads(given, {name for node in nodes for name in nodes_read(node.default)})
         doc = "Starting values of the parameters."
         return self.finish("init", doc, given, [*reads, py.give_back(start)])
@@ -219,12 +207,12 @@ def drawn_with(keys: dict[str, list[py.Code]], frozen: frozenset[str] = frozense
     def value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
         if node.kind is not Kind.DRAW:
             # A plain number gets the node's type, because a scan keeps the types that it carries.
-            code = lower_piece(piece, node, scope).code
-            return code if py.number(code) is None else as_array(code, dtype_of(node.type))
+            code = lowering.lower_piece(piece, node, scope).code
+            return code if py.number(code) is None else as_array(code, lowering.dtype_of(node.type))
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for step in numbers:
             key = py.call("jax.random.fold_in", key, step)
-        drawn = drawn_value(node, piece, key, scope)
+        drawn = lowering.drawn_value(node, piece, key, scope)
         return py.call("lax.stop_gradient", drawn) if node.name in frozen else drawn
 
     return value_of

@@ -72,8 +72,6 @@ class _Relaxer:
         help = "use `grad=enumerate`, `rloo` or `disarm`"
         raise DpError([Diagnostic("E0707", message, node.source, span, help=help)])
 
-    # ---- numbers
-
     def number(self, core: c.Core) -> c.Core:
         """The same value as a number or an array of numbers, with relaxed draws in it."""
         if not self.mentions(core):
@@ -211,8 +209,6 @@ class _Relaxer:
         body = renamed(function.body, lambda name: f"{name} {self.depth}")
         names = [name for name, _ in function.parameters]
         return self.number(substitute(body, dict(zip(names, core.arguments, strict=True))))
-
-    # ---- truth values
 
     def truth(self, core: c.Core) -> c.Core:
         """How true it is: products for `and`, as of independent events."""
