@@ -117,16 +117,8 @@ class _ScanFrame(Record):
     numbers: tuple[py.Code, ...] = ()
 
     @property
-    def axis(self) -> int:
-        return self.group.axis
-
-    @property
-    def reverse(self) -> bool:
-        return self.group.reverse
-
-    @property
     def along(self) -> Axis:
-        return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
+        return self.parts[0].node.type.shape[self.parts[0].axes[self.group.axis]]
 
     @property
     def size(self) -> py.Code:
@@ -138,7 +130,7 @@ class _ScanFrame(Record):
         own, others = "t", set(self.scope.scalars) | self.scope.taken
         for piece in (piece for part in self.parts for piece in part.pieces):
             for number, index in enumerate(piece.indices):
-                if isinstance(index, c.Bind) and number != self.axis:
+                if isinstance(index, c.Bind) and number != self.group.axis:
                     others.add(index.name)
                 elif isinstance(index, c.Bind):
                     own = index.name
@@ -183,18 +175,18 @@ class _RecurrenceWriter:
         pieces = [piece for part in frame.parts for piece in part.pieces]
         lines: list[py.Statement] = []
         scans = 0
-        cuts = cut_axis((interval(p.indices[frame.axis]) for p in pieces), frame.along.size)
+        cuts = cut_axis((interval(p.indices[frame.group.axis]) for p in pieces), frame.along.size)
         ranges = [StepRange(low, high) for low, high in cuts]
-        for steps in reversed(ranges) if frame.reverse else ranges:
+        for steps in reversed(ranges) if frame.group.reverse else ranges:
             if steps.place is None:
                 scans += 1
                 lines += self.scan(frame, steps, past, scans)
             else:
                 lines += self.one(frame, steps, past)
         for part in frame.parts:
-            whole = joined_code(past[part.name], frame.reverse)
-            if frame.axis:
-                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.axis))
+            whole = joined_code(past[part.name], frame.group.reverse)
+            if frame.group.axis:
+                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.group.axis))
             lines.append(py.assign(part.variable, whole))
         return lines
 
@@ -203,7 +195,9 @@ class _RecurrenceWriter:
         here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
         step = _step(frame, steps, here)
         seen = {
-            member: {lag: back_code(past[member], lag, frame.reverse) for lag in lags if lag > 0}
+            member: {
+                lag: back_code(past[member], lag, frame.group.reverse) for lag in lags if lag > 0
+            }
             for member, lags in step.lags.items()
         }
         lines = self.step(frame, step, past, seen)
@@ -228,12 +222,12 @@ class _RecurrenceWriter:
         following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
         pairs = [py.pack(map(py.name, names)) for names in (following, now.values())]
         body.append(py.give_back(py.pack(pairs)))
-        first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
+        first = [back_code(past[member], lag, frame.group.reverse) for member, lag in back]
         rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
         ends = [cut_code(cut, frame.along, frame.size) for cut in (steps.low, steps.high)]
         numbers = py.call("jnp.arange", *(ends[1:] if steps.low == (False, 0) else ends))
-        backwards = {"reverse": py.const(True)} if frame.reverse else {}
+        backwards = {"reverse": py.const(True)} if frame.group.reverse else {}
         for member, variable in rests.items():
             past[member] = [*past[member], Done(steps, py.name(variable))]
         scanned = py.call("lax.scan", py.name(function), py.pack(first), numbers, **backwards)
@@ -281,9 +275,11 @@ class _RecurrenceWriter:
         fixed = {}
         for value in step.fixed[part.name]:
             place = anchored(value, frame.along.size)
-            fixed[value] = fixed_code(past[part.name], place, frame.along, frame.reverse)
+            fixed[value] = fixed_code(past[part.name], place, frame.along, frame.group.reverse)
         back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
-        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.steps))
+        return Carried(
+            frame.group.axis, back, fixed, frame.group.reverse, frame.counter, _number(step.steps)
+        )
 
     def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
@@ -305,11 +301,11 @@ def _step(frame: _ScanFrame, steps: StepRange, here: dict[str, str]) -> _ScanSte
     parts = [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts]
     lags, fixed = ({part.name: set[int]() for part in parts} for _ in range(2))
     step = _ScanStep(steps, parts, lags, fixed)
-    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(steps))
+    view = Carried(frame.group.axis, {}, {}, frame.group.reverse, frame.counter, _number(steps))
     for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):
             for indices in _uses(piece, member, frame.outer.get(member)):
-                offset = offset_of(indices[frame.axis])
+                offset = offset_of(indices[frame.group.axis])
                 lag = view.lag(offset)
                 if lag is not None:
                     step.lags[member].add(lag)
@@ -356,7 +352,7 @@ def _edges(part: Part, frame: _ScanFrame, seen: dict[str, Carried]) -> Iterator[
 
 def _slice_part(part: Part, frame: _ScanFrame, steps: StepRange, variable: str) -> Part:
     """The pieces that hold at these steps, without their index; the step is called the counter."""
-    pieces, k = [], frame.axis
+    pieces, k = [], frame.group.axis
     for piece in part.pieces:
         index, rest = piece.indices[k], piece.indices[:k] + piece.indices[k + 1 :]
         low, high = interval(index)

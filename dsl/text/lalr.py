@@ -6,7 +6,6 @@ a name.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..limits import MAX_DEPTH
@@ -58,12 +57,8 @@ class Lexicon:
         self.patterns = dict(tables.terminals)
         self.ignored = frozenset(tables.ignored)
         self.words = tables.words
-
-    @cached_property
-    def any(self) -> re.Pattern[str]:
-        others = self.patterns.keys() - set(self.words.values())
-        patterns = [(name, regexp) for name, regexp in self.patterns.items() if name in others]
-        return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in patterns))
+        others = [pair for pair in tables.terminals if pair[0] not in self.words.values()]
+        self.any = re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in others))
 
     def next(self, text: str, start: int, end: int, allowed: Iterable[str]) -> Token | None:
         """The first terminal by priority among those allowed; any other when none matches."""

@@ -80,15 +80,15 @@ def analyse(grammar: str) -> ParseTables:
     waiting = [automaton.start_states["start"]]
     for state in waiting:
         for _, (_, following) in sorted(automaton.states[state].items(), key=itemgetter(0)):
-            if _is_state(following) and following not in order:
+            if isinstance(following, int) and following not in order:
                 order[following] = len(order)
                 waiting.append(following)
     found = {arg for row in automaton.states.values() for _, arg in row.values()}
-    rules = sorted((arg for arg in found if not _is_state(arg)), key=_rule_key)
+    rules = sorted((arg for arg in found if not isinstance(arg, int)), key=_rule_key)
     number = {rule: ~i for i, rule in enumerate(rules)}
     states = [
         {
-            symbol: order[arg] if _is_state(arg) else number[arg]
+            symbol: order[arg] if isinstance(arg, int) else number[arg]
             for symbol, (_, arg) in sorted(automaton.states[state].items(), key=itemgetter(0))
         }
         for state in order
@@ -106,10 +106,6 @@ def analyse(grammar: str) -> ParseTables:
 
 def _rule_key(rule: Any) -> tuple[str, list[str], str]:
     return rule.origin.name, [symbol.name for symbol in rule.expansion], rule.alias or ""
-
-
-def _is_state(argument: Any) -> bool:
-    return isinstance(argument, int)
 
 
 def _first_tried(terminal: Any) -> tuple[int, int, int, str]:

@@ -35,16 +35,13 @@ def can_join(graph: Graph, dim: str) -> bool:
 def join_cases(graph: Graph, dim: str) -> Graph:
     """The graph of many cases that stand one after the other along `dim`."""
     axis = next(d for d in graph.dims if d.name == dim)
-    place = Node(place_name(dim), Kind.INPUT, _place_type(axis), axis.span, graph.source)
+    type_ = Type(Int(0), (axis,))
+    place = Node(place_name(dim), Kind.INPUT, type_, axis.span, graph.source)
     nodes = [
         node.replace(pieces=tuple(_joined(piece, node, axis) for piece in node.pieces))
         for node in graph.nodes
     ]
     return run_passes(graph.replace(nodes=(place, *nodes), recurrences=()))
-
-
-def _place_type(axis: Dim) -> Type:
-    return Type(Int(0), (axis,))
 
 
 def _has(type_: Type, dim: str) -> bool:
@@ -108,6 +105,6 @@ def _joined(piece: Piece, node: Node, axis: Dim) -> Piece:
 
 def _compare(operator: str, step: c.Bind, value: float, piece: Piece) -> c.Core:
     type_ = Type(Int(0))
-    places = c.Ref(piece.span, _place_type(step.dim), place_name(step.dim.name))
+    places = c.Ref(piece.span, Type(Int(0), (step.dim,)), place_name(step.dim.name))
     place = c.At(piece.span, type_, places, (index_of(step),))
     return compare(operator, place, c.Const(piece.span, type_, int(value)))
