@@ -19,7 +19,7 @@ from .matching import show_kind
 from .modules import Mention, Module, SourceReader, flatten_module, lags_of, load_modules, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
-from .symbols import Symbol, Symbols, collect_symbols
+from .symbols import Symbol, Symbols
 from .warnings import warn_posterior, warn_unused
 
 # What the value in a declaration may use, and what is said about everything else.
@@ -43,7 +43,7 @@ def check_program(
     report = list(syntax_errors)
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
-    symbols = collect_symbols(flats, report)
+    symbols = Symbols(flats, report)
     typed = None
     with suppress(TooManyErrors):
         typed = _Checker(ProgramFacts(symbols, report)).check(program)

@@ -51,7 +51,7 @@ class Symbols:
     is missing is no second mistake.
     """
 
-    def __init__(self, report: list[Diagnostic]) -> None:
+    def __init__(self, flats: list[FlatStmt], report: list[Diagnostic]) -> None:
         self.report = report
         self.model: dict[str, Symbol] = {}
         self.guide: dict[str, Symbol] = {}
@@ -59,6 +59,10 @@ class Symbols:
         self.title: s.ModelStmt | None = None
         self.labels: dict[str, list[Dim]] = {}
         self.broken: set[str] = set()
+        for flat in flats:
+            self.collect(flat)
+        for flat in flats:
+            self.refuse_size_by_name(flat)
 
     def space(self, guide: bool) -> dict[str, Symbol]:
         return self.guide if guide else self.model
@@ -201,15 +205,6 @@ class Symbols:
                 symbol = _symbol(flat, s.Name(statement.span, name.strip("`")), "broken")
                 self.broken.add(symbol.name)
                 self.define(symbol, flat.guide)
-
-
-def collect_symbols(flats: list[FlatStmt], report: list[Diagnostic]) -> Symbols:
-    symbols = Symbols(report)
-    for flat in flats:
-        symbols.collect(flat)
-    for flat in flats:
-        symbols.refuse_size_by_name(flat)
-    return symbols
 
 
 def _symbol(flat: FlatStmt, name: s.Name, kind: str, **more: Any) -> Symbol:

@@ -148,11 +148,10 @@ def lower_question(core: Question, scope: Scope) -> Value:
     if isinstance(core, c.LogDensity):
         return _lower_log_density(core, scope)
     if isinstance(core, c.Cdf | c.Quantile):
-        is_cdf = isinstance(core, c.Cdf)
-        value = lower(core.value if is_cdf else core.probability, scope)
+        value = lower(core.value if isinstance(core, c.Cdf) else core.probability, scope)
         axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
         distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
-        if is_cdf:
+        if isinstance(core, c.Cdf):
             return Value(call(scope.needs.helper("cdf_at"), distribution, place), axes)
         return Value(method(distribution, "icdf", place), axes)
     laws = (core.law, core.other) if isinstance(core, c.Divergence) else (core.law,)

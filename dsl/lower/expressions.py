@@ -185,7 +185,5 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
-    **dict.fromkeys(
-        (c.LogDensity, c.Moment, c.Cdf, c.Quantile, c.Divergence), _lower_distribution
-    ),
+    **dict.fromkeys((c.LogDensity, c.Moment, c.Cdf, c.Quantile, c.Divergence), _lower_distribution),
 }

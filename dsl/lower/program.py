@@ -18,10 +18,7 @@ from .shapes import as_array, as_number
 
 
 class LoweredProgram(Record):
-    """Dims and functions, and the helpers and constants that they use.
-
-    `names` are the program's names of what the model has, by `python_names`.
-    """
+    """Dims, functions, the helpers and constants they use, and its names, by `python_names`."""
 
     dims: list[py.Statement]
     functions: list[FunctionDef]

@@ -47,10 +47,7 @@ class TableRow(NamedTuple):
 
 
 class BracketPart:
-    """`items` between commas, or rows between braces, `entries` with the comments.
-
-    `kept` says that it was written over several lines.
-    """
+    """Items between commas or rows between braces; `kept` was written over several lines."""
 
     def __init__(self, signs: str, entries: Sequence[Parts | TableRow | Note], kept: bool = False):
         self.opening, self.closing = signs[0], signs[1]
