@@ -13,7 +13,7 @@ from dpc.dsl.library import annotations as rows
 from dpc.dsl.library import distributions, functions
 from dpc.dsl.library.notation import Signature, parse_signature
 from dpc.dsl.library.rows import Distribution, FunctionRow
-from dpc.dsl.lower.names import TAKEN
+from dpc.dsl.lower.scope import TAKEN
 from dpc.dsl.text.keywords import keywords
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from .limits import MAX_SOURCE
 from .record import Record
 from .source import Source, Span
 from .text.parser import parse_program
-from .text.syntax import Comment, Program
+from .text.syntax import Comment
 
 _IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
 
@@ -71,18 +71,14 @@ def check_source(
     found = _without_ignored(tuple(found), source, program.comments)
     found.sort(key=lambda d: (d.source.path != source.path, d.span))
     is_right = not any(diagnostic.is_error for diagnostic in found)
+    first = program.statements[0].span.start if program.statements else len(source.text)
+    comments = [comment for comment in program.comments if comment.span.start < first]
     return Checked(
         typed=result.typed if is_right else None,
         graph=graph if is_right else None,
         diagnostics=tuple(found),
-        introduction=_introduction(program, source),
+        introduction="\n".join(comment.text.lstrip("# ") for comment in comments),
     )
-
-
-def _introduction(program: Program, source: Source) -> str:
-    first = program.statements[0].span.start if program.statements else len(source.text)
-    comments = [comment for comment in program.comments if comment.span.start < first]
-    return "\n".join(comment.text.lstrip("# ") for comment in comments)
 
 
 def _without_ignored(
@@ -96,16 +92,10 @@ def _without_ignored(
             line = source.position(comment.span.start).line
             alone = source.line(line).lstrip().startswith("#")
             ignored |= {(line + alone, code.strip()) for code in found[1].split(",")}
-    return [
-        d for d in diagnostics if d.is_error or (_line(d.source, d.span), d.code) not in ignored
-    ]
+    lines = [d.source.position(d.span.start).line for d in diagnostics]
+    pairs = zip(diagnostics, lines, strict=True)
+    return [d for d, line in pairs if d.is_error or (line, d.code) not in ignored]
 
-
-def _line(source: Source, span: Span) -> int:
-    return source.position(span.start).line
-
-
-# ---- any stage can be printed
 
 STAGES = ("syntax", "typed", "graph", "code")
 

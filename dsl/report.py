@@ -21,7 +21,7 @@ def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
     position = d.source.position(d.span.start)
     places = [(d.span, d.label, "^"), *((also.span, also.text, "-") for also in d.also)]
     gutter = len(str(max(d.source.position(span.start).line for span, _, _ in places)))
-    paint = _painter(color)
+    paint = (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
     tone = RED if d.is_error else YELLOW
     bar = paint(BLUE, "|")
     lines = [
@@ -36,10 +36,6 @@ def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _painter(color: bool) -> Any:
-    return (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
-
-
 def _excerpt(
     source: Source, span: Span, label: str, mark: str, gutter: int, paint: Any, tone: str
 ) -> list[str]:
@@ -50,17 +46,14 @@ def _excerpt(
     width = max(1, end - span.start)
     shift = max(0, column - MAX_WIDTH // 2) if len(text) > MAX_WIDTH else 0
     shown = text[shift : shift + MAX_WIDTH]
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in shown)
     marks = " " * (column - 1 - shift) + mark * min(
         width, max(1, len(shown) - (column - 1 - shift))
     )
     return [
-        f"{paint(BLUE, f'{line:>{gutter}} |')} {_printable(shown)}".rstrip(),
+        f"{paint(BLUE, f'{line:>{gutter}} |')} {plain}".rstrip(),
         f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, f'{marks} {label}'.rstrip())}",
     ]
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def diagnostic_as_json(d: Diagnostic) -> dict[str, Any]:

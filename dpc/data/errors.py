@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from dpc.dsl.diagnostics import nearest_name
-from dpc.dsl.graph.passes.rewrite import Unfit
+from dpc.dsl.graph.passes.standard import Unfit
 from dpc.dsl.record import Record
 
 MAX_SHOWN = 60

@@ -63,8 +63,8 @@ def find_losses(
     draws = frozenset(node.name for node in graph.of_kind(Kind.DRAW))
     found = []
     for node in graph.nodes:
-        own = (each for piece in node.pieces for each in breaks.of_piece(piece))
-        found += [(f"`{node.name}`", node.source, each) for each in own]
+        for piece in node.pieces:
+            found += [(f"`{node.name}`", node.source, each) for each in breaks.of_piece(piece)]
     for term in terms:
         if not any(setting.name == "smooth" for setting in term.settings):
             own = breaks.find(term.body, is_soft(term.settings))

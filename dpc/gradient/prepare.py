@@ -49,11 +49,11 @@ def prepare(
     _verify_drawn(needed)
     relaxed = relax(needed, _relaxed_draws(needed), [term.body for term in terms])
     pairs = zip(terms, relaxed.costs, strict=True)
-    whole = [term.replace(body=body) for term, body in pairs]
+    joined = [term.replace(body=body) for term, body in pairs]
     free = [n.name for n in relaxed.graph.of_kind(Kind.DRAW) if grad_setting(n) is None]
     while True:
-        found = split(relaxed.graph, [(t.body, t.settings) for t in whole], free, order > 1)
-        parts = zip(whole, found.costs, strict=True)
+        found = split(relaxed.graph, [(t.body, t.settings) for t in joined], free, order > 1)
+        parts = zip(joined, found.costs, strict=True)
         split_terms = [term.replace(body=body) for term, body in parts]
         left = _needed(found.graph, split_terms)
         losses = find_losses(left, split_terms, externs)

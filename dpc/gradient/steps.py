@@ -35,7 +35,6 @@ from dpc.dsl.lower.code import (
 )
 from dpc.dsl.lower.distributions import expanded, lower_distribution
 from dpc.dsl.lower.expressions import lower
-from dpc.dsl.lower.names import free_name
 from dpc.dsl.lower.nodes import (
     density_terms,
     draw_statements,
@@ -46,7 +45,7 @@ from dpc.dsl.lower.nodes import (
 )
 from dpc.dsl.lower.program import ProgramWriter, draw_keys, drawn_with, split_keys
 from dpc.dsl.lower.recurrences import recurrence_statements
-from dpc.dsl.lower.scope import Scope, size_code
+from dpc.dsl.lower.scope import Scope, free_name, size_code
 from dpc.dsl.lower.shapes import as_array, as_number, full
 from dpc.dsl.lower.smooth import lower_smooth
 

@@ -22,11 +22,9 @@ from dpc.dsl.lower import code as py
 from dpc.dsl.lower import distributions as laws
 from dpc.dsl.lower import nodes as lowered
 from dpc.dsl.lower.code import Code, Statement
-from dpc.dsl.lower.names import dim_key, free_name
 from dpc.dsl.lower.program import ProgramWriter, split_keys
-from dpc.dsl.lower.scope import size_code
+from dpc.dsl.lower.scope import align, dim_key, free_name, size_code
 from dpc.dsl.lower.shapes import as_array
-from dpc.dsl.lower.value import align
 from dpc.dsl.record import Record
 
 

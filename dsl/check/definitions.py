@@ -12,11 +12,10 @@ from ..text import syntax as s
 from .calls import infer_distribution
 from .context import Context
 from .declared import resolve_type
-from .expressions import bind_all, given_arguments, infer, join_types, require_condition
-from .flatten import FlatStmt
+from .expressions import bind_all, given_arguments, infer, infer_where, join_types, without_bounds
 from .indexing import check_index
 from .matching import DOMAINS, show_kind
-from .references import binder_names, mentions
+from .modules import FlatStmt, binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
@@ -37,9 +36,6 @@ def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> D
         check_coverage(symbol, type_.shape, pieces, ctx)
     own = symbol.name, symbol.kind, type_, symbol.span, symbol.module.source
     return Definition(*own, tuple(pieces), symbol.is_kept)
-
-
-# ---- shapes of targets
 
 
 def target_axes(symbol: Symbol, declared: t.Type | None, ctx: Context) -> list[t.Dim | None]:
@@ -66,8 +62,10 @@ def _check_target(
     if len(target.indices) != len(axes):
         own = _count(len(axes), "axis", "axes")
         here = _count(len(target.indices), "index", "indices")
-        message = f"`{target.name.name}` has {own}, but {here} here"
-        ctx.error("E0512", message, target.span, _axes_help(target, len(axes)))
+        dims = [index.range.dim.name for index in target.indices if isinstance(index, s.Binder)]
+        is_longer = len(dims) == len(target.indices) > len(axes)
+        help = f"declare it `{target.name.name}[{', '.join(dims)}]`" if is_longer else ""
+        ctx.error("E0512", f"`{target.name.name}` has {own}, but {here} here", target.span, help)
         return None, ctx.bind(**dict.fromkeys(binder_names(target.indices), t.UNKNOWN))
     found: list[c.Bind | c.Core] = []
     inside = ctx
@@ -123,17 +121,8 @@ def _is_known(name: str, axis: t.Dim | None, ctx: Context) -> bool:
     return symbol is not None and symbol.kind != "broken"
 
 
-def _axes_help(target: s.Target, count: int) -> str:
-    dims = [index.range.dim.name for index in target.indices if isinstance(index, s.Binder)]
-    is_longer = len(dims) == len(target.indices) > count
-    return f"declare it `{target.name.name}[{', '.join(dims)}]`" if is_longer else ""
-
-
 def _count(number: int, one: str, many: str) -> str:
     return f"{number or 'no'} {one if number == 1 else many}"
-
-
-# ---- pieces
 
 
 def _check_piece(
@@ -141,7 +130,12 @@ def _check_piece(
 ) -> Piece | None:
     statement = flat.definition
     indices, inside = _check_target(statement.target, axes, ctx)
-    where = _check_where(statement.target, symbol, inside)
+    condition = statement.target.where
+    if condition and symbol.kind not in ("observed", "factor"):
+        help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
+        message = f"`where` would leave elements of `{symbol.name}` undefined"
+        ctx.error("E0514", message, condition.span, help)
+    where = infer_where(condition, inside)
     settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
     body: c.Core | c.Law | None
     if isinstance(statement, s.DrawStmt):
@@ -157,18 +151,6 @@ def _check_piece(
     if isinstance(statement, s.FactorStmt):
         require_number(body, "a factor", inside)
     return Piece(statement.span, indices, where, body, settings)
-
-
-def _check_where(target: s.Target, symbol: Symbol, ctx: Context) -> c.Core | None:
-    if target.where is None:
-        return None
-    if symbol.kind not in ("observed", "factor"):
-        help = "leave `where` out, or give the other elements a value with `if ... then ... else`"
-        message = f"`where` would leave elements of `{symbol.name}` undefined"
-        ctx.error("E0514", message, target.where.span, help)
-    condition = infer(target.where, ctx)
-    require_condition(condition, ctx)
-    return condition
 
 
 def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
@@ -216,14 +198,11 @@ def _check_written_type(
     written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
     for wanted in (written, declared and declared.replace(shape=declared.shape[count:])):
         if wanted and wanted.known and not agrees(body.type, wanted):
-            name = statement.target.name.name
-            message = f"`{name}` is declared {wanted}, but {_what(body)} is {show_kind(body.type)}"
+            what = f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
+            declared_as = f"`{statement.target.name.name}` is declared {wanted}"
+            message = f"{declared_as}, but {what} is {show_kind(body.type)}"
             ctx.error("E0217", message, body.span, _type_help(statement.target, body.type, wanted))
             return
-
-
-def _what(body: c.Core | c.Law) -> str:
-    return f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
 
 
 def _type_help(target: s.Target, given: t.Type, wanted: t.Type) -> str:
@@ -245,9 +224,6 @@ def agrees(given: t.Type, wanted: t.Type) -> bool:
     if isinstance(given.domain, t.IndexOf) and isinstance(wanted.domain, t.IndexOf):
         return t.same_axis(given.domain.dim, wanted.domain.dim)
     return type(given.domain) is type(wanted.domain)
-
-
-# ---- types
 
 
 def _type_of_pieces(
@@ -290,29 +266,18 @@ def _event_type(
     written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
     if written:
         return written
-    if isinstance(statement, s.DrawStmt):
-        by_name = _type_by_distribution(statement.distribution)
-        if by_name:
-            return by_name
+    if isinstance(statement, s.DrawStmt) and isinstance(statement.distribution, s.Call):
+        # Most distributions have one support, whatever their arguments.
+        rows = distributions_by_name().get(statement.distribution.function.name, ())
+        result = rows[0].signature.result if rows else None
+        if result and not result.axes and result.domain in DOMAINS:
+            return t.Type(DOMAINS[result.domain])
     used = {found.name for m in mentions(statement) if (found := ctx.symbol(m.name))}
     if used & members:
         return None
     piece = _check_piece(flat, symbol, None, axes, ctx)
-    return _widened(piece.body.type) if piece else None
-
-
-def _type_by_distribution(distribution: s.Expr) -> t.Type | None:
-    """Most distributions have one support, whatever their arguments."""
-    name = distribution.function.name if isinstance(distribution, s.Call) else ""
-    rows = distributions_by_name().get(name, ())
-    result = rows[0].signature.result if rows else None
-    is_single = result and not result.axes and result.domain in DOMAINS
-    return t.Type(DOMAINS[result.domain]) if result and is_single else None
-
-
-def _widened(type_: t.Type) -> t.Type:
-    """The first value of a recurrence does not bound the later ones."""
-    return t.REAL.replace(shape=type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_
+    # The first value of a recurrence does not bound the later ones.
+    return without_bounds(piece.body.type) if piece else None
 
 
 # ---- coverage: each element is defined exactly once
@@ -328,35 +293,30 @@ def check_coverage(symbol: Symbol, shape: t.Shape, pieces: list[Piece], ctx: Con
     for cell in product(*(cut_axis(intervals, axis.size) for intervals, axis in axes)):
         owners = [piece for piece, box in zip(pieces, boxes, strict=True) if _contains(box, cell)]
         if len(owners) > 1:
-            return _report_overlap(symbol, owners[0], owners[1], ctx)
+            first, second = owners[:2]
+            is_draw = isinstance(second.body, c.Law)
+            help = "a variable has one value: remove one of the two, or make the ranges disjoint"
+            if first.indices:
+                help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
+            elif is_draw:
+                log = "add terms to its log density with `factor name : ...`"
+                help = f"a variable is drawn once: {log}"
+            message = f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice"
+            ctx.error("E0501", message, second.span, help, also=(Label(first.span, "first here"),))
+            return
         if not owners:
-            return _report_gap(symbol, cell, pieces[0], ctx)
-    return None
+            position = ", ".join(_show(interval) for interval in cell)
+            sign = "~" if isinstance(pieces[0].body, c.Law) else "="
+            help = f"add a statement for it: `{symbol.name}[{position}] {sign} ...`"
+            if ".." in position:
+                help = "add a statement for that part"
+            ctx.error("E0502", f"nothing defines `{symbol.name}[{position}]`", pieces[0].span, help)
+            return
 
 
 def _contains(box: Box, cell: Box) -> bool:
     pairs = zip(box, cell, strict=True)
     return all(low <= start and stop <= high for (low, high), (start, stop) in pairs)
-
-
-def _report_overlap(symbol: Symbol, first: Piece, second: Piece, ctx: Context) -> None:
-    is_draw = isinstance(second.body, c.Law)
-    help = "a variable has one value: remove one of the two, or make the ranges disjoint"
-    if first.indices:
-        help = "make the ranges disjoint: `z[0] ...`, then `z[t in T[1..]] ...`"
-    elif is_draw:
-        help = "a variable is drawn once: add terms to its log density with `factor name : ...`"
-    message = f"`{symbol.name}` is {'drawn' if is_draw else 'defined'} twice"
-    ctx.error("E0501", message, second.span, help, also=(Label(first.span, "first here"),))
-
-
-def _report_gap(symbol: Symbol, cell: Box, piece: Piece, ctx: Context) -> None:
-    position = ", ".join(_show(interval) for interval in cell)
-    sign = "~" if isinstance(piece.body, c.Law) else "="
-    help = f"add a statement for it: `{symbol.name}[{position}] {sign} ...`"
-    if ".." in position:
-        help = "add a statement for that part"
-    ctx.error("E0502", f"nothing defines `{symbol.name}[{position}]`", piece.span, help)
 
 
 def _show(interval: tuple[Cut, Cut]) -> str:

@@ -12,10 +12,9 @@ from ..text import syntax as s
 from ..text.keywords import keywords
 from .calls import infer_function
 from .context import Context
-from .indexing import binder_variables, check_binder, check_index, infer_at, too_many_indices
+from .indexing import check_binder, check_index
 from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary
-from .symbols import Symbol
 
 MAX_LOOP = 1_000_000
 
@@ -70,9 +69,6 @@ def refuse(code: str, message: str, span: Span, ctx: Context, help: str = "") ->
     return unknown(span)
 
 
-# ---- literals and names
-
-
 def _infer_number(expr: s.Number, ctx: Context) -> c.Core:
     value = expr.value
     if isinf(value):
@@ -89,35 +85,31 @@ def _infer_name(expr: s.Name, ctx: Context, hint: t.Axis | None) -> c.Core:
         return label_constant(expr.name, hint, expr.span)
     symbol = ctx.symbol(expr.name)
     if symbol:
-        return _infer_symbol(expr, symbol, ctx)
+        if symbol.kind == "broken":
+            return unknown(expr.span)
+        if not symbol.is_node:
+            what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
+            help = f"its size is `size({expr.name})`" if symbol.dim else ""
+            help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
+            return refuse("E0207", f"`{expr.name}` is {what}, not a value", expr.span, ctx, help)
+        closed = ctx.closed if symbol.kind not in ctx.open else ""
+        if symbol.kind == "factor":
+            help = "give the expression a name with `=`"
+            return refuse("E0207", f"`{expr.name}` is a factor, not a value", expr.span, ctx, help)
+        help = ""
+        if not closed and ctx.guide and symbol.kind == "let" and not ctx.in_guide(symbol):
+            closed = "a guide sees no values of the model"
+            help = "compute it inside the guide, under another name"
+        if closed:
+            message = f"`{expr.name}` cannot be used here: {closed}"
+            return refuse("E0108", message, expr.span, ctx, help)
+        return c.Ref(expr.span, ctx.type_of(symbol) or t.UNKNOWN, symbol.name)
     return _infer_label(expr, ctx) or _report_unknown_name(expr, ctx)
 
 
 def label_constant(label: str, dim: t.Dim, span: Span) -> c.Const:
     position = dim.labels.index(label)
     return c.Const(span, t.Type(t.IndexOf(dim, t.Place(position), t.Place(position))), position)
-
-
-def _infer_symbol(expr: s.Name, symbol: Symbol, ctx: Context) -> c.Core:
-    if symbol.kind == "broken":
-        return unknown(expr.span)
-    if not symbol.is_node:
-        what = {"dim": "a dim", "alias": "an imported file"}.get(symbol.kind, "a function")
-        help = f"its size is `size({expr.name})`" if symbol.dim else ""
-        help = f"call it: `{expr.name}(...)`" if symbol.kind in ("fn", "extern") else help
-        return refuse("E0207", f"`{expr.name}` is {what}, not a value", expr.span, ctx, help)
-    closed = ctx.closed if symbol.kind not in ctx.open else ""
-    if symbol.kind == "factor":
-        help = "give the expression a name with `=`"
-        return refuse("E0207", f"`{expr.name}` is a factor, not a value", expr.span, ctx, help)
-    help = ""
-    if not closed and ctx.guide and symbol.kind == "let" and not ctx.in_guide(symbol):
-        closed = "a guide sees no values of the model"
-        help = "compute it inside the guide, under another name"
-    if closed:
-        message = f"`{expr.name}` cannot be used here: {closed}"
-        return refuse("E0108", message, expr.span, ctx, help)
-    return c.Ref(expr.span, ctx.type_of(symbol) or t.UNKNOWN, symbol.name)
 
 
 def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
@@ -152,22 +144,16 @@ def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     return unknown(expr.span)
 
 
-# ---- parts
-
-
 def _infer_binary(expr: s.Binary, ctx: Context) -> c.Core:
-    if expr.operator in ("==", "!=") and _may_be_label(expr.left, ctx):
+    name = expr.left.name if isinstance(expr.left, s.Name) else ""
+    may_be_label = name in ctx.facts.symbols.labels and name not in ctx.variables
+    if expr.operator in ("==", "!=") and may_be_label:
         right = infer(expr.right, ctx)
         left = infer(expr.left, ctx, _dim_of(right))
     else:
         left = infer(expr.left, ctx)
         right = infer(expr.right, ctx, _dim_of(left))
     return infer_binary(expr.operator, left, right, expr.span, ctx)
-
-
-def _may_be_label(expr: s.Expr, ctx: Context) -> bool:
-    labels = ctx.facts.symbols.labels
-    return isinstance(expr, s.Name) and expr.name in labels and expr.name not in ctx.variables
 
 
 def _dim_of(core: c.Core) -> t.Axis | None:
@@ -181,27 +167,30 @@ def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
             infer(index, ctx)
         return unknown(expr.span)
     if len(expr.indices) > len(base.type.shape):
-        too_many_indices(base, len(expr.indices), expr.span, ctx)
-        return unknown(expr.span)
+        message = f"this is a single {base.type} and takes no index"
+        if base.type.shape:
+            axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
+            given = f"{len(expr.indices)} indices"
+            message = f"{given} for {axes} {t.show_shape(base.type.shape)}"
+        return refuse("E0305", message, expr.span, ctx)
     pairs = list(zip(expr.indices, base.type.shape, strict=False))
     indices = [check_index(infer(index, ctx, axis), axis, ctx) for index, axis in pairs]
-    return infer_at(base, indices, expr.span, ctx)
+    shape, constraint = base.type.shape[len(indices) :], base.type.constraint
+    keeps = constraint and len(shape) >= t.CONSTRAINT_RANK[constraint]
+    type_ = t.Type(base.type.domain, shape, constraint if keeps else "")
+    return c.At(expr.span, type_, base, tuple(indices))
 
 
 def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
-    return [CallArgument(a.name, _infer_argument(a.value, ctx), a.span) for a in arguments]
-
-
-def _infer_argument(expr: s.Expr, ctx: Context) -> c.Core:
     """An argument may also be the name of a dim, as in ones(K)."""
-    if isinstance(expr, s.Name) and expr.name not in ctx.variables:
-        dim = ctx.dim(expr.name)
-        if dim:
-            return c.DimRef(expr.span, t.UNKNOWN, dim)
-    return infer(expr, ctx)
-
-
-# ---- control flow
+    found = []
+    for argument in arguments:
+        value = argument.value
+        name = value.name if isinstance(value, s.Name) else ""
+        dim = ctx.dim(name) if name and name not in ctx.variables else None
+        core = c.DimRef(value.span, t.UNKNOWN, dim) if dim else infer(value, ctx)
+        found.append(CallArgument(argument.name, core, argument.span))
+    return found
 
 
 def require_condition(core: c.Core, ctx: Context) -> None:
@@ -241,16 +230,16 @@ def _infer_loop(expr: s.LoopExpr, ctx: Context) -> c.Core:
         help = "choose another loop variable"
         ctx.error("E0103", f"`{name}` already means something here", expr.variable.span, help)
     start = infer(expr.start, ctx)
-    inside = ctx.bind(**{name: _any_value(start.type)})
+    inside = ctx.bind(**{name: without_bounds(start.type)})
     condition, body = infer(expr.condition, inside), infer(expr.body, inside)
     require_condition(condition, inside)
-    first = start.replace(type=_any_value(start.type))
+    first = start.replace(type=without_bounds(start.type))
     type_ = join_types([first, body], "the start and the step of this `loop`", ctx)
     limit = infer(expr.limit, ctx)
     return c.Loop(expr.span, type_, name, start, condition, _loop_limit(limit, ctx), body)
 
 
-def _any_value(type_: t.Type) -> t.Type:
+def without_bounds(type_: t.Type) -> t.Type:
     """A loop starts at one number and may reach any other, so its variable has no bounds."""
     return t.Type(t.Real(), type_.shape) if isinstance(type_.domain, t.Real | t.Int) else type_
 
@@ -264,9 +253,6 @@ def _loop_limit(limit: c.Core, ctx: Context) -> int:
     return 1
 
 
-# ---- binders
-
-
 def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind, ...], Context]:
     """Binders from left to right; one that could not be checked is bound to the unknown."""
     found: list[c.Bind] = []
@@ -275,11 +261,12 @@ def bind_all(binders: tuple[s.Binder, ...], ctx: Context) -> tuple[tuple[c.Bind,
         bind = check_binder(binder, ctx)
         if bind:
             found.append(bind)
-        ctx = ctx.bind(**(binder_variables([bind]) if bind else {binder.name.name: t.UNKNOWN}))
+        index = t.Type(t.IndexOf(bind.dim, bind.low, bind.high)) if bind else t.UNKNOWN
+        ctx = ctx.bind(**{binder.name.name: index})
     return tuple(found), ctx
 
 
-def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
+def infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
     if where is None:
         return None
     condition = infer(where, ctx)
@@ -289,7 +276,7 @@ def _infer_where(where: s.Expr | None, ctx: Context) -> c.Core | None:
 
 def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     binders, inside = bind_all(expr.binders, ctx)
-    where, body = _infer_where(expr.where, inside), infer(expr.body, inside)
+    where, body = infer_where(expr.where, inside), infer(expr.body, inside)
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
     type_ = _reduction_type(expr, body, binders, ctx)
@@ -309,22 +296,18 @@ def _reduction_type(
         ctx.error("E0206", message, body.span, help=help)
         return t.UNKNOWN
     if operator in ("argmax", "argmin"):
-        return _argmax_type(operator, body, binders, ctx)
+        if len(binders) != 1 or body.type.shape:
+            message = f"`{operator}[...]` takes one binder and a number for each of its members"
+            help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
+            ctx.error("E0211", message, body.span, help)
+            return t.UNKNOWN
+        return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
     lower, upper = body.type.bounds
     if operator in ("max", "min", "mean"):
         return t.number_type(body.type.whole and operator != "mean", lower, upper, body.type.shape)
     if operator == "logsumexp":
         return t.Type(t.Real(), body.type.shape)
     return t.number_type(body.type.whole, 0 if lower >= 0 else -inf, inf, body.type.shape)
-
-
-def _argmax_type(operator: str, body: c.Core, binders: tuple[c.Bind, ...], ctx: Context) -> t.Type:
-    if len(binders) != 1 or body.type.shape:
-        message = f"`{operator}[...]` takes one binder and a number for each of its members"
-        help = f"one index at a time: `[i in D] {operator}[j in E] x[i, j]`"
-        ctx.error("E0211", message, body.span, help)
-        return t.UNKNOWN
-    return t.Type(t.IndexOf(binders[0].dim, binders[0].low, binders[0].high))
 
 
 def _infer_comprehension(expr: s.Comprehension, ctx: Context) -> c.Core:

@@ -1,7 +1,5 @@
 """Indices: what may index an axis, and the proof that it is in range."""
 
-from collections.abc import Sequence
-
 from ..diagnostics import did_you_mean
 from ..graph import core as c
 from ..graph import types as t
@@ -24,7 +22,8 @@ def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
         index = index.replace(type=t.Type(t.IndexOf(axis, place, place)), value=place.offset)
         domain = index.type.domain
     if not isinstance(domain, t.IndexOf):
-        help = _index_help(axis)
+        help = f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
+        help = help if isinstance(axis, t.Dim) else ""
         ctx.error("E0301", f"`{axis}` cannot be indexed by {index.type}", index.span, help)
     elif not t.same_axis(domain.dim, axis):
         help = f"use an index of `{axis}`; an array over `{domain.dim}` can be indexed by this one"
@@ -32,11 +31,6 @@ def check_index(index: c.Core, axis: t.Axis, ctx: Context) -> c.Core:
     else:
         _prove_in_range(index, domain, axis, ctx)
     return index
-
-
-def _index_help(axis: t.Axis) -> str:
-    help = f"declare the index with type `{axis}`, as in `data k[Obs] : {axis}`"
-    return help if isinstance(axis, t.Dim) else ""
 
 
 def _prove_in_range(index: c.Core, domain: t.IndexOf, axis: t.Axis, ctx: Context) -> None:
@@ -70,28 +64,6 @@ def _later_start(index: c.Core, axis: t.Axis, steps: int) -> str:
     return ""
 
 
-def index_type(base: t.Type, count: int) -> t.Type:
-    """What is left of a type when its first `count` axes are indexed away."""
-    shape = base.shape[count:]
-    keeps = base.constraint and len(shape) >= t.CONSTRAINT_RANK[base.constraint]
-    return t.Type(base.domain, shape, base.constraint if keeps else "")
-
-
-def infer_at(base: c.Core, indices: Sequence[c.Core], span: Span, ctx: Context) -> c.Core:
-    if not base.type.known:
-        return c.Const(span, t.UNKNOWN, 0)
-    return c.At(span, index_type(base.type, len(indices)), base, tuple(indices))
-
-
-def too_many_indices(base: c.Core, count: int, span: Span, ctx: Context) -> None:
-    if base.type.shape:
-        axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
-        message = f"{count} indices for {axes} {t.show_shape(base.type.shape)}"
-    else:
-        message = f"this is a single {base.type} and takes no index"
-    ctx.error("E0305", message, span)
-
-
 def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
     """`i in D[a..b]`, or None after a report."""
     name, range_ = binder.name.name, binder.range
@@ -105,7 +77,17 @@ def check_binder(binder: s.Binder, ctx: Context) -> c.Bind | None:
     end = t.Place(0, from_end=True) if dim.size is None else t.Place(dim.size)
     low = _bound(range_.low, t.Place(0), dim, ctx)
     high = _bound(range_.high, end, dim, ctx)
-    if _is_refused(range_, dim, low, high, ctx):
+    is_empty = low.from_end == high.from_end and low.offset >= high.offset
+    leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
+    if is_empty:
+        message = f"the range is empty: it starts at {low} and ends before {high}"
+        runs = f"`{dim}[a..b]` runs from a up to, but not including, b"
+        sized = f"`{dim}` has {dim.size} members; {runs}"
+        help = "`D[a..b]` leaves out b" if dim.size is None else sized
+        ctx.error("E0306", message, range_.span, help)
+    elif leaves:
+        ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
+    if is_empty or leaves:
         return None
     return c.Bind(binder.span, name, dim, low, high.shift(-1))
 
@@ -119,21 +101,6 @@ def _bound(bound: s.Bound | None, default: t.Place, dim: t.Dim, ctx: Context) ->
     return t.anchored(bound.value, dim.size)
 
 
-def _is_refused(range_: s.Range, dim: t.Dim, low: t.Place, high: t.Place, ctx: Context) -> bool:
-    """Reports a range that is empty or leaves its dim."""
-    is_empty = low.from_end == high.from_end and low.offset >= high.offset
-    leaves = dim.size is not None and not (low.offset >= 0 and high.offset <= dim.size)
-    if is_empty:
-        message = f"the range is empty: it starts at {low} and ends before {high}"
-        runs = f"`{dim}[a..b]` runs from a up to, but not including, b"
-        sized = f"`{dim}` has {dim.size} members; {runs}"
-        help = "`D[a..b]` leaves out b" if dim.size is None else sized
-        ctx.error("E0306", message, range_.span, help)
-    elif leaves:
-        ctx.error("E0306", f"the range leaves `{dim}`, which has {dim.size} members", range_.span)
-    return is_empty or leaves
-
-
 def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:
     symbol = ctx.symbol(name)
     if symbol and symbol.kind == "broken":
@@ -142,7 +109,3 @@ def report_not_a_dim(name: str, span: Span, ctx: Context) -> None:
     help = did_you_mean(name, dims) or f"declare it: `dim {name}`"
     what = f"`{name}` is not a dim" if symbol else f"there is no dim `{name}`"
     ctx.error_once("E0106", what, name, span, help)
-
-
-def binder_variables(binders: Sequence[c.Bind]) -> dict[str, t.Type]:
-    return {b.name: t.Type(t.IndexOf(b.dim, b.low, b.high)) for b in binders}

@@ -41,9 +41,6 @@ def infer_unary(operator: str, operand: c.Core, span: Span, ctx: Context) -> c.C
     return c.Apply(span, type_, "negate", (("a", operand),))
 
 
-# ---- shapes
-
-
 def joint_shape(
     left: t.Type, right: t.Type, span: Span, ctx: Context, operator: str = ""
 ) -> t.Shape | None:
@@ -58,9 +55,6 @@ def joint_shape(
         help = "`*` is elementwise; the matrix product is `A @ b`"
     ctx.error("E0203", message, span, help=help)
     return None
-
-
-# ---- arithmetic
 
 
 def _infer_arithmetic(
@@ -103,9 +97,6 @@ def infer_matmul(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
         ctx.error("E0204", message, span, help="for numbers and elementwise products write `*`")
         return t.UNKNOWN
     return t.number_type(left.type.whole and right.type.whole, -inf, inf, a[:-1] + b[1:])
-
-
-# ---- comparisons and logic
 
 
 def _infer_comparison(

@@ -5,7 +5,7 @@ apart from one about the file, and shown where it was written.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from ..diagnostics import Diagnostic, did_you_mean
 from ..library.annotations import ANNOTATIONS
@@ -22,8 +22,6 @@ ROWS = {row.name: row for row in ANNOTATIONS}
 
 class Override(Record):
     """`annotation` is None where a flag is removed; its spans start at `base`."""
-
-    not_compared: ClassVar[frozenset[str]] = frozenset({"source", "base"})
 
     name: str
     word: str
@@ -54,14 +52,18 @@ def override(program: s.Program, settings: Mapping[str, object]) -> Overridden:
     for key, value in settings.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         found = _read(key, text, base, problems)
-        if found and _verify_name(found, program, problems):
+        names = [_name(statement) for statement, _ in _annotated(program.statements)]
+        if found and found.name not in names:
+            help = did_you_mean(found.name, names)
+            help = help or f"annotations go with {', '.join(dict.fromkeys(names))}"
+            message = f"the file computes or draws no `{found.name}`"
+            span = Span(0, len(found.name))
+            problems.append(Diagnostic("E0104", message, found.source, span, help=help))
+        elif found:
             program = program.replace(statements=_replaced(program.statements, found))
             overrides.append(found)
             base += len(found.source.text) + 1
     return Overridden(program, tuple(overrides), tuple(problems))
-
-
-# ---- reading
 
 
 def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Override | None:
@@ -74,7 +76,14 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
         return None
     row = ROWS.get(word)
     if row and not row.methods:
-        return _read_flag(name, word, value, source, base, problems)
+        start = len(name) + 1
+        if value not in ("true", "false"):
+            span = Span(start + len(word) + 1, len(source.text))
+            problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
+            return None
+        span = Span(base + start, base + len(source.text))
+        flag = s.Annotation(span, word, None, None) if value == "true" else None
+        return Override(name, word, flag, source, base)
     parsed, errors = parse_program(Source(PATH, f"{BEFORE}{word}={value}\n"))
     shift = len(name) + 1 - len(BEFORE)
     lets = [each for each in parsed.statements if isinstance(each, s.LetStmt)]
@@ -88,19 +97,6 @@ def _read(key: str, value: str, base: int, problems: list[Diagnostic]) -> Overri
         return None
     annotation = _as_call(annotations[0]) if row and row.call else annotations[0]
     return Override(name, word, _move(annotation, base + shift), source, base)
-
-
-def _read_flag(
-    name: str, word: str, value: str, source: Source, base: int, problems: list[Diagnostic]
-) -> Override | None:
-    start = len(name) + 1
-    if value not in ("true", "false"):
-        span = Span(start + len(word) + 1, len(source.text))
-        problems.append(Diagnostic("E0702", f"`{word}` is true or false", source, span))
-        return None
-    span = Span(base + start, base + len(source.text))
-    flag = s.Annotation(span, word, None, None) if value == "true" else None
-    return Override(name, word, flag, source, base)
 
 
 def _as_call(annotation: s.Annotation) -> s.Annotation:
@@ -123,20 +119,6 @@ def _move(tree: Any, by: int) -> Any:
 
 def _shifted(span: Span, by: int) -> Span:
     return Span(max(0, span.start + by), max(0, span.end + by))
-
-
-# ---- placing
-
-
-def _verify_name(found: Override, program: s.Program, problems: list[Diagnostic]) -> bool:
-    names = [_name(statement) for statement, _ in _annotated(program.statements)]
-    if found.name in names:
-        return True
-    help = did_you_mean(found.name, names)
-    help = help or f"annotations go with {', '.join(dict.fromkeys(names))}"
-    message = f"the file computes or draws no `{found.name}`"
-    problems.append(Diagnostic("E0104", message, found.source, Span(0, len(found.name)), help=help))
-    return False
 
 
 def _annotated(

@@ -15,14 +15,12 @@ from .declared import fit_shape, resolve_type
 from .definitions import agrees, check_definition, preliminary_type, require_number, unbound_index
 from .domains import report_domains
 from .expressions import infer
-from .flatten import FlatStmt, flatten_module
 from .indexing import check_index
 from .matching import show_kind
-from .modules import Module, SourceReader, load_modules
-from .references import Mention, binder_names, lags_of, mentions
+from .modules import Mention, Module, SourceReader, flatten_module, lags_of, load_modules, mentions
 from .settings import check_settings, smoothed
 from .smoothing import report_smoothing
-from .symbols import Symbol, Symbols, collect_symbols
+from .symbols import Symbol, Symbols
 from .warnings import warn_posterior, warn_unused
 
 # What the value in a declaration may use, and what is said about everything else.
@@ -46,10 +44,10 @@ def check_program(
     report = list(syntax_errors)
     modules = load_modules(program, read, report)
     flats = [flat for module in modules for flat in flatten_module(module, report)]
-    symbols = collect_symbols(flats, report)
+    symbols = Symbols(flats, report)
     typed = None
     with suppress(TooManyErrors):
-        typed = _Checker(ProgramFacts(symbols, report), modules[0]).check(program)
+        typed = _Checker(ProgramFacts(symbols, report)).check(program)
     if typed and not any(d.is_error for d in report):
         report_domains(typed, report)
         report_smoothing(typed, report)
@@ -60,16 +58,26 @@ def check_program(
 
 
 class _Checker:
-    def __init__(self, facts: ProgramFacts, main: Module):
+    def __init__(self, facts: ProgramFacts):
         self.facts = facts
         self.symbols: Symbols = facts.symbols
-        self.main = main
 
     def context(self, module: Module, guide: bool = False) -> Context:
         return Context(self.facts, module, {}, guide)
 
     def check(self, program: s.Program) -> Typed:
-        functions = self.check_functions()
+        owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
+        for symbol in owners.values():
+            self.declare_function(symbol)
+        edges = [e for own in owners.values() for e in self.edges_of(own) if e.used in owners]
+        _, cycles = find_recurrences(owners, edges)
+        for cycle in cycles:
+            path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
+            context = self.context(owners[cycle[0].user].module)
+            help = f"the circle is {path}; use `loop`"
+            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
+        order = [name for group in components(owners, edges) for name in group]
+        functions = [f for name in order if (f := self.check_function(owners[name]))]
         declarations = self.check_declarations(guide=False)
         guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
@@ -93,29 +101,6 @@ class _Checker:
         )
 
     # ---- functions
-
-    def check_functions(self) -> list[Function]:
-        owners = {s.name: s for s in self.symbols.model.values() if s.kind in ("fn", "extern")}
-        for symbol in owners.values():
-            self.declare_function(symbol)
-        edges = [e for s in owners.values() for e in self.function_edges(s) if e.used in owners]
-        _, cycles = find_recurrences(owners, edges)
-        for cycle in cycles:
-            path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
-            context = self.context(owners[cycle[0].user].module)
-            help = f"the circle is {path}; use `loop`"
-            context.error("E0504", "a function cannot call itself", cycle[0].span, help)
-        order = [name for group in components(owners, edges) for name in group]
-        return [f for name in order if (f := self.check_function(owners[name]))]
-
-    def function_edges(self, symbol: Symbol) -> list[Edge]:
-        statement = symbol.declaration
-        assert isinstance(statement, s.FnStmt)
-        bound = frozenset(p.name.name for p in statement.parameters)
-        context = self.context(symbol.module)
-        found = mentions(statement.body, bound) if statement.body else ()
-        pairs = [(m.span, used) for m in found if (used := context.symbol(m.name))]
-        return [Edge(symbol.name, used.name, span) for span, used in pairs]
 
     def declare_function(self, symbol: Symbol) -> None:
         statement = symbol.declaration
@@ -149,9 +134,15 @@ class _Checker:
         symbols = self.symbols.space(guide).values()
         declared = [(own, d) for own in symbols if isinstance(d := own.declaration, s.DeclStmt)]
         types = [self.declare(symbol, statement, guide) for symbol, statement in declared]
-        pairs = zip(declared, types, strict=True)
-        found = [(own, self.check_declaration(*own, type_, guide)) for own, type_ in pairs]
-        return tuple(definition for (symbol, _), definition in found if not symbol.pieces)
+        found = []
+        for (symbol, statement), type_ in zip(declared, types, strict=True):
+            context = self.context(symbol.module, guide)
+            check_settings(statement.annotations, None, statement.role, context)
+            default = self.check_default(statement, type_, context)
+            own = symbol.name, statement.role, type_, symbol.span, symbol.module.source
+            if not symbol.pieces:
+                found.append(Definition(*own, default=default))
+        return tuple(found)
 
     def declare(self, symbol: Symbol, statement: s.DeclStmt, guide: bool) -> Type:
         context = self.context(symbol.module, guide)
@@ -161,15 +152,6 @@ class _Checker:
             help = "only real numbers can be optimised; a fixed value is `data`"
             context.error("E0507", f"a parameter cannot be {type_}", statement.type.span, help=help)
         return type_
-
-    def check_declaration(
-        self, symbol: Symbol, statement: s.DeclStmt, type_: Type, guide: bool
-    ) -> Definition:
-        context = self.context(symbol.module, guide)
-        check_settings(statement.annotations, None, statement.role, context)
-        default = self.check_default(statement, type_, context)
-        own = symbol.name, statement.role, type_, symbol.span, symbol.module.source
-        return Definition(*own, default=default)
 
     def check_default(self, statement: s.DeclStmt, type_: Type, context: Context) -> c.Core | None:
         if statement.value is None:
@@ -225,16 +207,19 @@ class _Checker:
             found += [d for name in group if (d := self.check_one(owners[name], guide))]
         return tuple(found), tuple(recurrences)
 
-    def edges_of(self, symbol: Symbol, guide: bool) -> list[Edge]:
+    def edges_of(self, symbol: Symbol, guide: bool = False) -> list[Edge]:
+        """What a function or the pieces of a variable use."""
         context = self.context(symbol.module, guide)
-        found = []
+        found: list[tuple[Mention, tuple[int | None, ...]]] = []
+        function = symbol.declaration
+        if isinstance(function, s.FnStmt) and function.body:
+            bound = frozenset(p.name.name for p in function.parameters)
+            found = [(mention, ()) for mention in mentions(function.body, bound)]
         for flat in symbol.pieces:
-            for mention in _body_mentions(flat):
-                used = context.symbol(mention.name)
-                if used:
-                    lags = lags_of(flat.definition.target, mention)
-                    found.append(Edge(symbol.name, used.name, mention.span, lags))
-        return found
+            target = flat.definition.target
+            found += [(mention, lags_of(target, mention)) for mention in flat.uses]
+        pairs = [(m, lags, used) for m, lags in found if (used := context.symbol(m.name))]
+        return [Edge(symbol.name, used.name, m.span, lags) for m, lags, used in pairs]
 
     def report_cycle(self, cycle: list[Edge], owners: dict[str, Symbol]) -> None:
         path = " -> ".join([cycle[0].user, *(edge.used for edge in cycle)])
@@ -303,7 +288,7 @@ class _Checker:
             symbol.name: {
                 used.name
                 for flat in symbol.pieces
-                for mention in _body_mentions(flat)
+                for mention in flat.uses
                 if (used := self.context(symbol.module).symbol(mention.name))
             }
             for symbol in self.symbols.model.values()
@@ -351,12 +336,3 @@ class _Checker:
                 help = f"add `{name} ~ ...` to the guide"
                 message = f"the guide does not draw `{name}`"
                 self.context(symbol.module).error("E0604", message, symbol.span, help)
-
-
-def _body_mentions(flat: FlatStmt) -> list[Mention]:
-    """What the right-hand side and the condition of a statement mention, its binders left out."""
-    statement = flat.definition
-    bound = binder_names(statement.target.indices)
-    body = statement.distribution if isinstance(statement, s.DrawStmt) else statement.value
-    where = [statement.target.where] if statement.target.where else []
-    return [m for part in (body, *where) for m in mentions(part, bound)]

@@ -8,7 +8,6 @@ from ..graph.typed import Scalar, Setting
 from ..graph.types import Bool, Int, Real, Type
 from ..library.annotations import ANNOTATIONS, AnnotationRow, MethodRow, grad_method
 from ..library.distributions import DISTRIBUTIONS, names_with
-from ..library.rows import Distribution
 from ..source import Span
 from ..text import syntax as s
 from .context import Context
@@ -32,14 +31,11 @@ def check_settings(
         if setting:
             found[annotation.name] = setting
     if soft is not None and "soft" not in found:
-        found |= {own.name: own for own in check_soft(soft, ctx)}
+        span = soft[0].span.to(soft[-1].span) if soft else Span(0, 0)
+        around = _check_method(ROWS["soft"], *_split_call(soft), span, ctx)
+        if around:
+            found["soft"] = around
     return tuple(found.values())
-
-
-def check_soft(arguments: tuple[s.Argument, ...], ctx: Context) -> Iterable[Setting]:
-    span = arguments[0].span.to(arguments[-1].span) if arguments else Span(0, 0)
-    setting = _check_method(ROWS["soft"], *_split_call(arguments), span, ctx)
-    return [setting] if setting else []
 
 
 def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Setting | None:
@@ -59,19 +55,19 @@ def _check_annotation(annotation: s.Annotation, kind: str, ctx: Context) -> Sett
             ctx.error("E0702", f"`{row.name}` takes no value", annotation.span, help)
         return Setting(row.name)
     if row.call != (annotation.value is None):
-        meant = _written_method(annotation) or row.methods[0].name
+        # The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this.
+        first = annotation.arguments[0].value if annotation.arguments else annotation.value
+        meant = (first.name if isinstance(first, s.Name) else "") or row.methods[0].name
         form = f"{row.name}({meant})" if row.call else f"{row.name}={meant}"
         help = f"write `with {form}`"
         ctx.error("E0702", f"`{row.name}` is not written like this", annotation.span, help)
         return None
-    split = _split_call(annotation.arguments or ()) if row.call else _split_value(annotation.value)
-    return _check_method(row, *split, annotation.span, ctx)
-
-
-def _written_method(annotation: s.Annotation) -> str:
-    """The method that `grad(rloo)` or `soft=logistic` means, though it is not written like this."""
-    first = annotation.arguments[0].value if annotation.arguments else annotation.value
-    return first.name if isinstance(first, s.Name) else ""
+    method, options = _split_call(annotation.arguments or ())
+    if not row.call:  # grad=rloo(samples=16): the function is the method
+        call = annotation.value if isinstance(annotation.value, s.Call) else None
+        method = call.function if call else annotation.value
+        options = call.arguments if call else ()
+    return _check_method(row, method, options, annotation.span, ctx)
 
 
 _PLACES = {"draw": "`~`", "let": "`=`", "factor": "`factor`", "objective": "`minimize`"}
@@ -82,11 +78,6 @@ def _split_call(arguments: tuple[s.Argument, ...]) -> tuple[s.Expr | None, tuple
     if arguments and arguments[0].name is None:
         return arguments[0].value, arguments[1:]
     return None, arguments
-
-
-def _split_value(value: s.Expr | None) -> tuple[s.Expr | None, tuple[s.Argument, ...]]:
-    """grad=rloo(samples=16): the function is the method."""
-    return (value.function, value.arguments) if isinstance(value, s.Call) else (value, ())
 
 
 def _check_method(
@@ -138,20 +129,18 @@ _OPTION_VALUES = {
 
 def _option_values(value: s.Expr, wanted: str | tuple[str, ...], ctx: Context) -> list[Scalar]:
     if wanted in ("name", "names"):
-        return _option_names(value, ctx) if wanted == "names" or isinstance(value, s.Name) else []
+        if wanted == "name" and not isinstance(value, s.Name):
+            return []
+        # Each name as the whole program knows it; an unknown one is reported as in any expression.
+        items = value.items if isinstance(value, s.Array) else (value,)
+        for item in items:
+            infer(item, ctx)
+        symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
+        return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
     if isinstance(wanted, tuple):
         return [value.name] if isinstance(value, s.Name) and value.name in wanted else []
     found = _option_number(value, wanted, ctx)
     return [] if found is None else [found]
-
-
-def _option_names(value: s.Expr, ctx: Context) -> list[Scalar]:
-    """Each name as the whole program knows it; an unknown one is reported as in any expression."""
-    items = value.items if isinstance(value, s.Array) else (value,)
-    for item in items:
-        infer(item, ctx)
-    symbols = [ctx.symbol(item.name) if isinstance(item, s.Name) else None for item in items]
-    return [symbol.name for symbol in symbols if symbol] if all(symbols) else []
 
 
 def _option_number(value: s.Expr, word: str, ctx: Context) -> Scalar | None:
@@ -189,8 +178,16 @@ def check_distribution_settings(
     if "ordered" in by_name and law.type.whole:
         message = f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered"
         ctx.error("E0703", message, span)
-    if "ordered" in by_name:
-        _check_exchangeable(law, binders, span, ctx)
+    if "ordered" in by_name and not binders:
+        help = "`x[k in K] ~ ...`"
+        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help)
+    elif "ordered" in by_name:
+        # Draws can be told in order only if they are exchangeable along their last binder.
+        last = binders[-1]
+        if any(isinstance(x, c.Var) and x.name == last.name for x in c.walk(law)):
+            wanted = f"`ordered` needs one distribution for all of `{last.dim}`"
+            help = "keep the order with a cumulative sum of positive steps instead"
+            ctx.error("E0703", f"{wanted}, but this depends on `{last.name}`", span, help)
     grad = by_name.get("grad")
     if grad:
         _check_method_fits(grad_method(grad.method), law, span, ctx)
@@ -206,24 +203,6 @@ def _check_method_fits(method: MethodRow, law: c.Law, span: Span, ctx: Context) 
     else:
         message = f"`{method.name}` is not for draws of `{law.name}`"
         names = sorted({other.name for other in DISTRIBUTIONS if method.fits(other)})
-        help = f"it is for {', '.join(names)}; here {_fitting(row)}"
+        fitting = "pathwise" if row.reparametrised else "enumerate" if row.finite else "rloo"
+        help = f"it is for {', '.join(names)}; here `grad={fitting}` fits"
     ctx.error("E0703", message, span, help=help)
-
-
-def _fitting(row: Distribution) -> str:
-    """What fits a distribution, in words."""
-    if row.reparametrised:
-        return "`grad=pathwise` fits"
-    return "`grad=enumerate` fits" if row.finite else "`grad=rloo` fits"
-
-
-def _check_exchangeable(law: c.Law, binders: Sequence[c.Bind], span: Span, ctx: Context) -> None:
-    """Draws can be told in order only if they are exchangeable along their last binder."""
-    if not binders:
-        help = "`x[k in K] ~ ...`"
-        ctx.error("E0703", "`ordered` needs a binder to keep the draws in order along", span, help)
-    elif any(isinstance(x, c.Var) and x.name == binders[-1].name for x in c.walk(law)):
-        wanted = f"`ordered` needs one distribution for all of `{binders[-1].dim}`"
-        message = f"{wanted}, but this depends on `{binders[-1].name}`"
-        help = "keep the order with a cumulative sum of positive steps instead"
-        ctx.error("E0703", message, span, help)

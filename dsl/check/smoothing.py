@@ -160,12 +160,11 @@ def _warn_hard(body: c.Core | c.Law, context: _SmoothingReport) -> None:
     for found in context.breaks.find(body, soft=True):
         if found.kind == "jump" or found.word == "`sort`":
             context.say("W0701", *_stays_hard(found))
-    for core in c.walk(body):
-        ref = core.base if isinstance(core, c.At) else core
-        if isinstance(ref, c.Ref) and ref.name in context.hard:
+    for ref, read in reads(body):
+        if ref.name in context.hard:
             help = f"write it here, in the place of `{ref.name}`: `{context.hard[ref.name]}`"
             message = f"`{ref.name}` is computed elsewhere, so this stays hard"
-            context.say("W0701", message, core.span, help)
+            context.say("W0701", message, read.span, help)
 
 
 def _stays_hard(found: Break) -> tuple[str, Span, str]:

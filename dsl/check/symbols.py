@@ -1,7 +1,6 @@
 """Every name a program defines, once, with its kind and the statements that define it."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ..diagnostics import Diagnostic, Label
@@ -11,8 +10,7 @@ from ..record import Record
 from ..source import Span
 from ..text import syntax as s
 from ..text.keywords import keywords
-from .flatten import FlatStmt
-from .modules import Module
+from .modules import FlatStmt, Module
 
 NODE_KINDS = frozenset({"data", "observed", "param", "latent", "draw", "let", "factor"})
 TYPE_WORDS = frozenset({"real", "int", "bool", *CONSTRAINT_RANK})
@@ -53,13 +51,18 @@ class Symbols:
     is missing is no second mistake.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, flats: list[FlatStmt], report: list[Diagnostic]) -> None:
+        self.report = report
         self.model: dict[str, Symbol] = {}
         self.guide: dict[str, Symbol] = {}
         self.objectives: list[FlatStmt] = []
         self.title: s.ModelStmt | None = None
         self.labels: dict[str, list[Dim]] = {}
         self.broken: set[str] = set()
+        for flat in flats:
+            self.collect(flat)
+        for flat in flats:
+            self.refuse_size_by_name(flat)
 
     def space(self, guide: bool) -> dict[str, Symbol]:
         return self.guide if guide else self.model
@@ -67,58 +70,32 @@ class Symbols:
     def dims(self) -> list[Dim]:
         return [symbol.dim for symbol in self.model.values() if symbol.dim]
 
-
-def collect_symbols(flats: list[FlatStmt], report: list[Diagnostic]) -> Symbols:
-    collector = _Collector(report)
-    for flat in flats:
-        collector.collect(flat)
-    for flat in flats:
-        collector.refuse_size_by_name(flat)
-    return collector.symbols
-
-
-def _symbol(flat: FlatStmt, name: s.Name, kind: str, **more: Any) -> Symbol:
-    return Symbol(flat.module.prefix + name.name, kind, name.span, flat.module, **more)
-
-
-class _Collector:
-    def __init__(self, report: list[Diagnostic]):
-        self.symbols = Symbols()
-        self.report = report
-
     def collect(self, flat: FlatStmt) -> None:
         match flat.statement:
             case s.ModelStmt() as statement:
-                self.model(flat, statement)
+                self.add_model(flat, statement)
             case s.ImportStmt(alias=alias):
                 self.define(_symbol(flat, alias, "alias"))
             case s.DimStmt() as statement:
-                self.dim(flat, statement)
+                self.add_dim(flat, statement)
             case s.DeclStmt() as statement:
-                self.declaration(flat, statement)
+                self.add_declaration(flat, statement)
             case s.FnStmt(name=name, body=body) as statement:
                 kind = "fn" if body else "extern"
                 self.define(_symbol(flat, name, kind, declaration=statement))
             case s.DrawStmt() | s.LetStmt() | s.FactorStmt() as statement:
-                self.definition(flat, statement)
+                self.add_definition(flat, statement)
             case s.ObjectiveStmt() as statement:
-                self.objective(flat, statement)
+                self.add_objective(flat, statement)
             case s.BrokenStmt() as statement:
-                self.broken(flat, statement)
+                self.add_broken(flat, statement)
 
     def define(self, symbol: Symbol, guide: bool = False) -> None:
-        space = self.symbols.space(guide)
+        space = self.space(guide)
         known = space.get(symbol.name)
         if symbol.kind == "broken":
             space.setdefault(symbol.name, symbol)
             return
-        self.refuse_word(symbol)
-        if known and known.kind != "broken":
-            _report_duplicate(known, symbol, self.report)
-        else:
-            space[symbol.name] = symbol
-
-    def refuse_word(self, symbol: Symbol) -> None:
         local = symbol.name.removeprefix(symbol.module.prefix)
         is_quoted = symbol.module.source.text.startswith("`", symbol.span.start)
         if local in TYPE_WORDS or (local in keywords() and not is_quoted):
@@ -126,31 +103,41 @@ class _Collector:
             quoted = ", or put it between backquotes" if local not in TYPE_WORDS else ""
             help = f"choose another name{quoted}"
             symbol.module.error(self.report, "E0005", message, symbol.span, help)
+        if known and known.kind != "broken":
+            _report_duplicate(known, symbol, self.report)
+        else:
+            space[symbol.name] = symbol
 
-    def model(self, flat: FlatStmt, statement: s.ModelStmt) -> None:
+    def add_model(self, flat: FlatStmt, statement: s.ModelStmt) -> None:
         if flat.module.prefix:
             return
-        if self.symbols.title or flat.module.program.statements[0] is not statement:
+        if self.title or flat.module.program.statements[0] is not statement:
             message = "a second or late `model` line"
             help = "`model NAME` stands once, at the top of the file"
             flat.module.error(self.report, "E0508", message, statement.span, help)
-        self.symbols.title = self.symbols.title or statement
+        self.title = self.title or statement
 
-    def dim(self, flat: FlatStmt, statement: s.DimStmt) -> None:
+    def add_dim(self, flat: FlatStmt, statement: s.DimStmt) -> None:
         prefix, name = flat.module.prefix, statement.name.name
         is_open = not statement.size and not statement.labels
-        same = self.symbols.model.get(name)
+        same = self.model.get(name)
         if prefix and is_open and same and same.dim:
-            self.symbols.model[prefix + name] = same
+            self.model[prefix + name] = same
             return
         labels = tuple(label.name for label in statement.labels)
-        self.check_labels(flat, statement)
-        dim = Dim(prefix + name, self.size(flat, statement), labels, statement.name.span)
+        seen: dict[str, Span] = {}
+        for own in statement.labels:
+            if own.name in seen:
+                also = (Label(seen[own.name], "first written here"),)
+                message = f"the label `{own.name}` stands twice in `{name}`"
+                flat.module.error(self.report, "E0102", message, own.span, also=also)
+            seen[own.name] = own.span
+        dim = Dim(prefix + name, self.size_of(flat, statement), labels, statement.name.span)
         self.define(_symbol(flat, statement.name, "dim", dim=dim))
         for label in dict.fromkeys(labels):
-            self.symbols.labels.setdefault(label, []).append(dim)
+            self.labels.setdefault(label, []).append(dim)
 
-    def size(self, flat: FlatStmt, statement: s.DimStmt) -> int | None:
+    def size_of(self, flat: FlatStmt, statement: s.DimStmt) -> int | None:
         if statement.labels or statement.size is None:
             return len(statement.labels) or None
         size, text = statement.size.value, statement.size.text[:30]
@@ -167,59 +154,61 @@ class _Collector:
         if not isinstance(statement, s.DimStmt) or len(statement.labels) != 1:
             return
         label, own = statement.labels[0], f"dim {statement.name.name}"
-        known = self.symbols.model.get(flat.module.prefix + label.name)
+        known = self.model.get(flat.module.prefix + label.name)
         if known and known.kind in NODE_KINDS | {"dim"}:
             message = "the size of a dim is a number, not a name"
             help = f"write `{own} = 10`, or `{own}` when it comes with the data"
             flat.module.error(self.report, "E0509", message, label.span, help)
 
-    def check_labels(self, flat: FlatStmt, statement: s.DimStmt) -> None:
-        seen: dict[str, Span] = {}
-        for label in statement.labels:
-            if label.name in seen:
-                also = (Label(seen[label.name], "first written here"),)
-                message = f"the label `{label.name}` stands twice in `{statement.name.name}`"
-                flat.module.error(self.report, "E0102", message, label.span, also=also)
-            seen[label.name] = label.span
-
-    def declaration(self, flat: FlatStmt, statement: s.DeclStmt) -> None:
+    def add_declaration(self, flat: FlatStmt, statement: s.DeclStmt) -> None:
         symbol = _symbol(flat, statement.name, statement.role, declaration=statement)
-        known = self.symbols.space(flat.guide).get(symbol.name)
+        known = self.space(flat.guide).get(symbol.name)
         if statement.role == "observed" and known and known.kind == "draw":
-            self.symbols.model[symbol.name] = symbol.replace(pieces=known.pieces)
+            self.model[symbol.name] = symbol.replace(pieces=known.pieces)
         else:
             self.define(symbol, flat.guide)
 
-    def definition(self, flat: FlatStmt, statement: s.DrawStmt | s.LetStmt | s.FactorStmt) -> None:
+    def add_definition(
+        self, flat: FlatStmt, statement: s.DrawStmt | s.LetStmt | s.FactorStmt
+    ) -> None:
         """A second piece joins the first: whether they overlap is a question of coverage."""
         kind = KINDS[type(statement)]
         symbol = _symbol(flat, statement.target.name, kind, pieces=(flat,))
-        space = self.symbols.space(flat.guide)
+        space = self.space(flat.guide)
         known = space.get(symbol.name)
         if known and (known.kind, kind) in JOINING:
             space[symbol.name] = known.replace(pieces=(*known.pieces, flat))
         else:
             self.define(symbol, flat.guide)
 
-    def objective(self, flat: FlatStmt, statement: s.ObjectiveStmt) -> None:
+    def add_objective(self, flat: FlatStmt, statement: s.ObjectiveStmt) -> None:
         if flat.module.prefix:
             message = "an imported file cannot bring an objective"
             help = "state the objective in the importing file"
             flat.module.error(self.report, "E0603", message, statement.span, help)
-        elif self.symbols.objectives:
-            also = (Label(self.symbols.objectives[0].statement.span, "the first objective"),)
+        elif self.objectives:
+            also = (Label(self.objectives[0].statement.span, "the first objective"),)
             help = "a model has one objective: add the terms up"
             own = "E0506", "a second objective", statement.span
             flat.module.error(self.report, *own, help, also)
         else:
-            self.symbols.objectives.append(flat)
+            self.objectives.append(flat)
 
-    def broken(self, flat: FlatStmt, statement: s.BrokenStmt) -> None:
+    def add_broken(self, flat: FlatStmt, statement: s.BrokenStmt) -> None:
         text = flat.module.source.text[statement.span.start : statement.span.end]
-        for name in _names_before_a_sign(text):
-            symbol = _symbol(flat, s.Name(statement.span, name), "broken")
-            self.symbols.broken.add(symbol.name)
-            self.define(symbol, flat.guide)
+        for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
+            # The names it may define: what stands left of `~`, `=` and `:`, and a dim's labels.
+            is_dim = part.lstrip().startswith("dim ")
+            plain = part if is_dim else re.sub(r"[\[(][^\])]*[\])]?", " ", part)
+            left = part if is_dim else re.split(r"[~=:]", plain)[0]
+            for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left):
+                symbol = _symbol(flat, s.Name(statement.span, name.strip("`")), "broken")
+                self.broken.add(symbol.name)
+                self.define(symbol, flat.guide)
+
+
+def _symbol(flat: FlatStmt, name: s.Name, kind: str, **more: Any) -> Symbol:
+    return Symbol(flat.module.prefix + name.name, kind, name.span, flat.module, **more)
 
 
 def _report_duplicate(known: Symbol, again: Symbol, report: list[Diagnostic]) -> None:
@@ -232,11 +221,3 @@ def _report_duplicate(known: Symbol, again: Symbol, report: list[Diagnostic]) ->
         help = DRAWN_TOO.get(known.kind, help).format(known.name)
     message = f"`{again.name}` is defined twice"
     again.module.error(report, "E0101", message, again.span, help, also)
-
-
-def _names_before_a_sign(text: str) -> Iterator[str]:
-    """The names a text may define: what stands left of `~`, `=` and `:`, and a dim's labels."""
-    for part in re.split(r"[\n;{}]", re.sub(r"#[^\n]*|<[^>\n]*>", "", text)):
-        is_dim = part.lstrip().startswith("dim ")
-        left = part if is_dim else re.split(r"[~=:]", re.sub(r"[\[(][^\])]*[\])]?", " ", part))[0]
-        yield from (name.strip("`") for name in re.findall(r"[^\W\d]\w*|`[^`]+`", left))

@@ -11,7 +11,7 @@ from ..source import Span
 from ..text import syntax as s
 from .calls import check_sum
 from .context import Context
-from .expressions import infer, join_types, unknown
+from .expressions import infer, join_types, refuse, unknown
 
 CATEGORICAL_ROW = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI_ROW = "Bernoulli(p: unit) -> bool"
@@ -22,8 +22,8 @@ def infer_value_table(table: s.Table, ctx: Context) -> c.Core:
     if table.columns:
         values = "`table a { yes => 1; no => 2 }`"
         help = f"write `x : D ~ table ...`; a table of values has no columns: {values}"
-        ctx.error("E0407", "a table with columns is a distribution, not a value", table.span, help)
-        return unknown(table.span)
+        message = "a table with columns is a distribution, not a value"
+        return refuse("E0407", message, table.span, ctx, help)
     parents, filled = _fill(table, 1, ctx)
     if filled is None:
         return unknown(table.span)
@@ -45,12 +45,14 @@ def infer_table_distribution(
     parents, filled = _fill(table, len(table.columns), ctx)
     if domain is None or filled is None:
         return None
-    order = [_positions(table.columns, domain).index(k) for k in range(len(table.columns))]
-    rows = {id(row): _row_probabilities(row, order, domain, ctx) for row in table.rows}
-    if any(not row.type.known for row in rows.values()):
+    columns = [key.text for key in table.columns]
+    order = [columns.index(label) for label in labels_of(domain)]
+    stacks = {id(row): _row_probabilities(row, order, domain, ctx) for row in table.rows}
+    rows = {key: stack for key, stack in stacks.items() if stack and stack.type.known}
+    if len(rows) < len(stacks):
         return None
     if isinstance(domain, Bool):
-        entries = tuple(_second(rows[id(row)]) for row in filled)
+        entries = tuple(rows[id(row)].items[1] for row in filled)
         lookup = c.Lookup(table.span, Type(Real(0, 1)), parents, entries)
         return c.Law(table.span, "Bernoulli", BERNOULLI_ROW, (("p", lookup),), Type(Bool()))
     simplex = Type(Real(0, 1), (domain,), "simplex")
@@ -59,18 +61,15 @@ def infer_table_distribution(
     return c.Law(table.span, "Categorical", CATEGORICAL_ROW, (("p", lookup),), drawn)
 
 
-def _second(row: c.Core) -> c.Core:
-    assert isinstance(row, c.Stack)
-    return row.items[1]
-
-
-def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: Context) -> c.Core:
+def _row_probabilities(
+    row: s.Row, order: list[int], domain: Axis | Bool, ctx: Context
+) -> c.Stack | None:
     items = [infer(value, ctx) for value in row.values]
     for item in items:
         if item.type.known and (item.type.shape or not item.type.numeric):
             message = f"an entry of a table is one number, but this is {item.type}"
             ctx.error("E0408", message, item.span)
-            return unknown(row.span)
+            return None
     axis = domain if not isinstance(domain, Bool) else None
     span = row.values[0].span.to(row.values[-1].span)
     is_known = all(item.type.known for item in items)
@@ -78,9 +77,6 @@ def _row_probabilities(row: s.Row, order: list[int], domain: Axis | Bool, ctx: C
     stack = c.Stack(span, type_, tuple(items[k] for k in order))
     check_sum(stack, ctx)
     return stack
-
-
-# ---- columns
 
 
 def _column_domain(
@@ -124,18 +120,10 @@ def labels_of(domain: Axis | Bool) -> tuple[str, ...]:
     return tuple(map(str, range(min(domain.size or 0, MAX_TABLE))))
 
 
-def _positions(keys: tuple[s.Key, ...], domain: Axis | Bool) -> list[int]:
-    wanted = labels_of(domain)
-    return [wanted.index(key.text) for key in keys]
-
-
 def _report_label(key: s.Key, domain: Axis | Bool, wanted: tuple[str, ...], ctx: Context) -> None:
     shown = ", ".join(wanted[:8])
     help = did_you_mean(key.text, wanted) or f"its labels are {shown}"
     ctx.error("E0405", f"`{key.text}` is not a label of `{domain}`", key.span, help=help)
-
-
-# ---- rows
 
 
 def _fill(

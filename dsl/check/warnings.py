@@ -9,8 +9,7 @@ from ..graph.dependence import nodes_read, reads
 from ..graph.typed import Definition, Piece, Typed
 from ..text import syntax as s
 from ..text.parser import children
-from .flatten import FlatStmt
-from .references import mentions
+from .modules import FlatStmt, mentions
 from .symbols import Symbols
 
 WORTH_SAYING = {

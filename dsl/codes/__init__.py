@@ -1,16 +1,18 @@
 """What every code means: the text of `dpc explain`, and of docs/errors.md."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from textwrap import indent
 
 from ..record import Record
 
 
 class Code(Record):
-    """What a code means, and a program with the mistake and its mend, written as a difference.
+    """An entry of a chapter: the code and its title, a text, and a program with the mistake.
 
-    Lines with `-` are the mistake and those with `+` the mend; all others belong to both programs.
-    `bad` must give exactly this code and `good` nothing at all: a test runs both.
+    Every line of the program starts with `- ` in the mistake, with `+ ` in its mend, and with two
+    blanks in both. `bad` must give exactly this code and `good` nothing at all: a test runs both.
     """
 
     head: str
@@ -34,17 +36,14 @@ class Code(Record):
         return self._lines_without("-")
 
     def _lines_without(self, mark: str) -> str:
-        lines = self.program.strip("\n").split("\n")
+        lines = self.program.splitlines()
         return "".join(f"{line[2:]}\n" for line in lines if not line.startswith(mark))
 
 
 def format_code(code: Code) -> str:
-    programs = f"This is wrong:\n\n{_indent(code.bad)}\n\nThis is right:\n\n{_indent(code.good)}"
+    bad, good = (indent(program, " " * 4).rstrip() for program in (code.bad, code.good))
+    programs = f"This is wrong:\n\n{bad}\n\nThis is right:\n\n{good}"
     return f"{code.head}\n\n{code.text}\n\n{programs}"
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
 CHAPTERS = {
@@ -62,7 +61,16 @@ CHAPTERS = {
 
 @cache
 def chapters() -> dict[str, tuple[Code, ...]]:
-    return {title: import_module(f".{name}", __name__).CODES for name, title in CHAPTERS.items()}
+    texts = {title: import_module(f".{name}", __name__).CODES for name, title in CHAPTERS.items()}
+    return {title: tuple(_entries(text)) for title, text in texts.items()}
+
+
+def _entries(chapter: str) -> Iterator[Code]:
+    for entry in chapter.strip().split("\n\n"):
+        head, *lines = entry.split("\n")
+        program = [line for line in lines if line.startswith(("- ", "+ ", "  "))]
+        text = lines[: len(lines) - len(program)]
+        yield Code(head, "\n".join(text), "\n".join(program))
 
 
 @cache

@@ -1,55 +1,39 @@
 """E04: distributions and tables."""
 
-from . import Code
-
-CODES = (
-    Code(
-        "E0401: not a distribution, or one out of place",
-        "After `~` stands a distribution, `x ~ Normal(0, 1)`, or a table with columns. A\n"
-        "distribution stands nowhere else: to use a draw in an expression, give it a name\n"
-        "first. `dpc explain distributions` lists them all; their names start with a capital\n"
-        "letter.",
-        """
+CODES = """
+E0401: not a distribution, or one out of place
+After `~` stands a distribution, `x ~ Normal(0, 1)`, or a table with columns. A
+distribution stands nowhere else: to use a draw in an expression, give it a name
+first. `dpc explain distributions` lists them all; their names start with a capital
+letter.
 - x ~ normal(0, 1)
 + x ~ Normal(0, 1)
-""",
-    ),
-    Code(
-        "E0402: parameters that the distribution does not have",
-        "The parameters of a distribution come in the order that `dpc explain` shows, or by\n"
-        "name. Some can be given in several ways: Gamma by shape and rate, or by mean and sd.\n"
-        "Note that the second parameter of Normal is the standard deviation, not the variance\n"
-        "or the precision.",
-        """
+
+E0402: parameters that the distribution does not have
+The parameters of a distribution come in the order that `dpc explain` shows, or by
+name. Some can be given in several ways: Gamma by shape and rate, or by mean and sd.
+Note that the second parameter of Normal is the standard deviation, not the variance
+or the precision.
 - x ~ Normal(mu=0, sigma=1)
 + x ~ Normal(mean=0, sd=1)
-""",
-    ),
-    Code(
-        "E0403: a parameter of the wrong kind",
-        "The parameter cannot have this value or this shape: a standard deviation is above 0, a\n"
-        "probability lies between 0 and 1, the number of trials is whole.",
-        """
+
+E0403: a parameter of the wrong kind
+The parameter cannot have this value or this shape: a standard deviation is above 0, a
+probability lies between 0 and 1, the number of trials is whole.
 - x ~ Normal(0, -1)
 + x ~ Normal(0, 1)
-""",
-    ),
-    Code(
-        "E0404: probabilities that do not sum to one",
-        "The probabilities of a Categorical, and of each row of a table, are not negative and\n"
-        "sum to 1. They are never rescaled in silence.",
-        """
+
+E0404: probabilities that do not sum to one
+The probabilities of a Categorical, and of each row of a table, are not negative and
+sum to 1. They are never rescaled in silence.
   dim Weather = sun | rain
 - today : Weather ~ Categorical(sun=0.8, rain=0.3)
 + today : Weather ~ Categorical(sun=0.7, rain=0.3)
-""",
-    ),
-    Code(
-        "E0405: a label of another dim",
-        "Rows, columns and labelled probabilities name the labels of the dim that they speak\n"
-        "of. A dim without labels has the numbers 0, 1, ... instead, and a bool has `false` and\n"
-        "`true`.",
-        """
+
+E0405: a label of another dim
+Rows, columns and labelled probabilities name the labels of the dim that they speak
+of. A dim without labels has the numbers 0, 1, ... instead, and a bool has `false` and
+`true`.
   dim Weather = sun | rain
   today : Weather ~ Categorical(sun=0.7, rain=0.3)
   walk ~ table today => true, false {
@@ -58,46 +42,34 @@ CODES = (
 +     sun  => 0.9, 0.1
 +     rain => 0.2, 0.8
   }
-""",
-    ),
-    Code(
-        "E0406: a label without a probability",
-        "Every label gets its probability, exactly once; what is impossible is written as 0.",
-        """
+
+E0406: a label without a probability
+Every label gets its probability, exactly once; what is impossible is written as 0.
   dim Weather = sun | cloud | rain
 - today : Weather ~ Categorical(sun=0.7, rain=0.3)
 + today : Weather ~ Categorical(sun=0.7, cloud=0, rain=0.3)
-""",
-    ),
-    Code(
-        "E0407: a table of the wrong kind",
-        "A table with columns, `table a => yes, no { ... }`, is a distribution and stands after\n"
-        "`~`. A table without columns, `table a { yes => 1.5; no => 2 }`, is a value and stands\n"
-        "after `=`.",
-        """
+
+E0407: a table of the wrong kind
+A table with columns, `table a => yes, no { ... }`, is a distribution and stands after
+`~`. A table without columns, `table a { yes => 1.5; no => 2 }`, is a value and stands
+after `=`.
   dim YesNo = yes | no
   smoker : YesNo ~ Categorical(yes=0.3, no=0.7)
 - risk ~ table smoker { yes => 0.3; no => 0.1 }
 + risk := table smoker { yes => 0.3; no => 0.1 }
-""",
-    ),
-    Code(
-        "E0408: a parent or an entry that a table cannot have",
-        "A table has a row for each combination of its parents, so a parent is a bool, or a\n"
-        "label or index of a dim whose size is in the file. Entries are single numbers. For\n"
-        "other parents use `if`, or an array indexed by them.",
-        """
+
+E0408: a parent or an entry that a table cannot have
+A table has a row for each combination of its parents, so a parent is a bool, or a
+label or index of a dim whose size is in the file. Entries are single numbers. For
+other parents use `if`, or an array indexed by them.
   data age : real
 - ill ~ table age => true, false { _ => 0.1, 0.9 }
 + old = age > 60
 + ill ~ table old => true, false { true => 0.3, 0.7; false => 0.1, 0.9 }
-""",
-    ),
-    Code(
-        "E0409: columns of no dim, or of several",
-        "Without a type, the columns of a table tell of which dim its values are. Here no dim\n"
-        "has exactly these labels, or several have. Write the type after the name.",
-        """
+
+E0409: columns of no dim, or of several
+Without a type, the columns of a table tell of which dim its values are. Here no dim
+has exactly these labels, or several have. Write the type after the name.
   dim Answer = yes | no
   dim Vote = yes | no
   data old : bool
@@ -105,62 +77,45 @@ CODES = (
 + vote : Vote ~ table old => yes, no { true => 0.5, 0.5; false => 0.6, 0.4 }
   other : Vote ~ Categorical(yes=0.5, no=0.5)
   answer : Answer ~ Categorical(yes=0.5, no=0.5)
-""",
-    ),
-    Code(
-        "E0410: a table with too many combinations",
-        "The table would have more than a million rows once every `_` is filled in. Use fewer\n"
-        "parents, or an expression of them.",
-        """
+
+E0410: a table with too many combinations
+The table would have more than a million rows once every `_` is filled in. Use fewer
+parents, or an expression of them.
   dim Big = 2000
   data a : Big
   data b : Big
 - y := table a, b { _, _ => 1 }
 + y := if a == b then 1 else 0
-""",
-    ),
-    Code(
-        "E0411: a row that is never used",
-        "The first row that matches wins. All that this row matches is taken by rows above it,\n"
-        "so it is a slip: a row written twice, or one that should stand further up.",
-        """
+
+E0411: a row that is never used
+The first row that matches wins. All that this row matches is taken by rows above it,
+so it is a slip: a row written twice, or one that should stand further up.
   dim YesNo = yes | no
   data smoker : YesNo
 - risk := table smoker { yes => 0.3; _ => 0.1; no => 0.2 }
 + risk := table smoker { yes => 0.3; no => 0.2 }
-""",
-    ),
-    Code(
-        "E0412: combinations without a row",
-        "A table has a row for every combination of its parents' values; `_` matches any.",
-        """
+
+E0412: combinations without a row
+A table has a row for every combination of its parents' values; `_` matches any.
   dim YesNo = yes | no
   data smoker : YesNo
   data old : bool
 - risk := table smoker, old { yes, true => 0.5; yes, false => 0.3; no, true => 0.2 }
 + risk := table smoker, old { yes, true => 0.5; yes, false => 0.3; no, _ => 0.2 }
-""",
-    ),
-    Code(
-        "E0413: a row of the wrong length",
-        "A row has one key for each parent and one value for each column; a table of values has\n"
-        "one value in each row.",
-        """
+
+E0413: a row of the wrong length
+A row has one key for each parent and one value for each column; a table of values has
+one value in each row.
   data old : bool
 - ill ~ table old => true, false { true => 0.3; false => 0.1, 0.9 }
 + ill ~ table old => true, false { true => 0.3, 0.7; false => 0.1, 0.9 }
-""",
-    ),
-    Code(
-        "E0414: a value that may leave its declared range",
-        "A declared range is a promise that others rely on, so it is proved from the definition\n"
-        "or refused. Ranges are known of parameters and data by their types, of draws by their\n"
-        "distributions, and of functions such as `exp`, `logistic`, `abs`, `max` by their values.",
-        """
+
+E0414: a value that may leave its declared range
+A declared range is a promise that others rely on, so it is proved from the definition
+or refused. Ranges are known of parameters and data by their types, of draws by their
+distributions, and of functions such as `exp`, `logistic`, `abs`, `max` by their values.
   param mu : real
 - s : real(lower=0) = mu - 5
 + s : real(lower=0) = exp(mu - 5)
   x ~ Normal(0, s)
-""",
-    ),
-)
+"""

@@ -140,15 +140,21 @@ def _own_break(
         return (kind, f"`{core.operator}`", (core.body,)) if not core.body.type.whole else None
     if isinstance(core, c.Apply) and core.row:
         row = functions_by_text()[core.row]
-        for kind, names in (("jump", row.jumps.split()), ("kink", row.kinks.split())):
-            inside = [value for name, value in core.arguments if name in names]
-            moving = tuple(value for value in inside if not value.type.whole)
-            if moving:
-                return kind, f"`{core.function}`", moving  # type: ignore[return-value]
+        jumping, kinked = _moving(core, row.jumps), _moving(core, row.kinks)
+        if jumping:
+            return "jump", f"`{core.function}`", jumping
+        if kinked:
+            return "kink", f"`{core.function}`", kinked
     if isinstance(core, c.LogDensity) and core.law.facts.kinked:
-        kinked = core.law.given(core.law.facts.kinked)
-        return "kink", f"the density of `{core.law.name}`", (core.value, *kinked)
+        inside = core.law.given(core.law.facts.kinked)
+        return "kink", f"the density of `{core.law.name}`", (core.value, *inside)
     return None
+
+
+def _moving(core: c.Apply, names: str) -> tuple[c.Core, ...]:
+    """The arguments of these names that are not whole."""
+    inside = (value for name, value in core.arguments if name in names.split())
+    return tuple(value for value in inside if not value.type.whole)
 
 
 def _is_softened(core: c.Core | c.Law) -> bool:

@@ -108,7 +108,7 @@ class Facts:
         if core.function in OPERATORS:
             if core.function == "multiply" and values[0] == values[1]:
                 return max(OPERATORS["multiply"](*given)[0], 0.0), core.type.bounds[1]
-            if core.function == "divide" and self._is_share(*values, known):
+            if core.function == "divide" and self._is_share(values[0], values[1], known):
                 return 0.0, 1.0
             return OPERATORS[core.function](*given)
         if not core.row:

@@ -3,14 +3,14 @@
 from math import inf
 from typing import Any
 
+from ..diagnostics import InternalError
 from ..graph import core as c
+from ..graph.dependence import offset_of
 from ..graph.types import Bool, IndexOf, Real, Type
 from ..library.functions import functions_by_text
-from .code import Code, call, const, index, infix, listing, name, pack
-from .indexing import places_along
-from .scope import Scope, start_code, starts_at_zero
-from .shapes import Lower, as_number, cast, full, mapped
-from .value import Value, align, joint_axes
+from .code import ALL, Code, call, const, index, infix, listing, name, pack, without_tail
+from .scope import Carried, Scope, Value, align, from_start, joint_axes, range_code, slice_code
+from .shapes import Lower, as_array, as_number, full, mapped
 
 LOGSUMEXP = "logsumexp(x: real[...]) -> real"
 
@@ -42,41 +42,28 @@ def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     body = full(body, axes, rank, inside, core.body.type.shape)
     mask = align(where, axes, rank).code if where else None
     if core.operator == "logsumexp":
-        return _lower_logsumexp(body, mask, outer, rank, scope)
-    places = tuple(range(len(outer), len(axes)))
-    return Value(_reduced(core, body, mask, places, scope), outer, rank)
-
-
-def _lower_logsumexp(
-    body: Value, mask: Code | None, outer: tuple[str, ...], rank: int, scope: Scope
-) -> Value:
-    """The helper sums over all axes of one array, so it is mapped over those that stay."""
-    own = len(body.axes) - len(outer)
-    inner = _masked(body.code, mask, -inf)
-    if rank:
-        last, first = range(-rank, 0), range(len(outer), len(outer) + rank)
-        inner = call("jnp.moveaxis", inner, pack(map(const, last)), pack(map(const, first)))
-    kept = tuple(outer) + tuple(f"event\n{k}" for k in range(rank))  # no binder has a newline
-    helper = scope.needs.helper(functions_by_text()[LOGSUMEXP].body)
-    return Value(call(mapped(helper, [Value(inner, kept, own)], kept), inner), outer, rank)
+        # The helper sums over all axes of one array, so it is mapped over those that stay.
+        inner = _masked(body.code, mask, -inf)
+        if rank:
+            last, first = range(-rank, 0), range(len(outer), len(outer) + rank)
+            inner = call("jnp.moveaxis", inner, pack(map(const, last)), pack(map(const, first)))
+        kept = tuple(outer) + tuple(f"event\n{k}" for k in range(rank))  # no binder has a newline
+        helper = scope.needs.helper(functions_by_text()[LOGSUMEXP].body)
+        return Value(call(mapped(helper, [Value(inner, kept, len(own))], kept), inner), outer, rank)
+    places = tuple(map(const, range(len(outer), len(axes))))
+    axis = places[0] if len(places) == 1 else pack(places)
+    if core.operator == "mean":
+        given = {"where": mask} if mask else {}
+        return Value(call("jnp.mean", body.code, axis=axis, **given), outer, rank)
+    inner = _masked(body.code, mask, _IDENTITIES[core.operator])
+    found = call(f"jnp.{core.operator}", inner, axis=axis)
+    if core.operator in ("argmax", "argmin"):
+        found = from_start(core.binders[0], found, scope.names)
+    return Value(found, outer, rank)
 
 
 def _masked(code: Code, mask: Code | None, identity: float) -> Code:
     return call("jnp.where", mask, code, const(identity)) if mask else code
-
-
-def _reduced(
-    core: c.Reduce, body: Value, mask: Code | None, places: tuple[int, ...], scope: Scope
-) -> Code:
-    axis = const(places[0]) if len(places) == 1 else pack(map(const, places))
-    if core.operator == "mean":
-        given = {"where": mask} if mask else {}
-        return call("jnp.mean", body.code, axis=axis, **given)
-    inner = _masked(body.code, mask, _IDENTITIES[core.operator])
-    found = call(f"jnp.{core.operator}", inner, axis=axis)
-    if core.operator not in ("argmax", "argmin") or starts_at_zero(core.binders[0]):
-        return found
-    return infix(start_code(core.binders[0], scope.names), "+", found)
 
 
 def lower_build(core: c.Build, scope: Scope, lower: Lower) -> Value:
@@ -108,14 +95,24 @@ def lower_stack(core: c.Stack, scope: Scope, lower: Lower) -> Value:
 
 def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     """The entries as an array over the parents' values, indexed by them."""
-    hard = scope.replace(soft=None)
-    parents = [_position(lower(parent, hard), parent) for parent in core.parents]
+    parents = [_position(parent, scope, lower) for parent in core.parents]
     numbers = [_literal(entry) for entry in core.entries]
-    sizes = [_parent_size(parent) for parent in core.parents]
+    domains = [parent.type.domain for parent in core.parents]
+    sizes = [d.dim.size or 0 if isinstance(d, IndexOf) else 2 for d in domains]
     if any(row is None for row in numbers):
         entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
-        return _lower_computed_lookup(core, parents, entries, sizes, scope)
-    table = _array(_nested(numbers, sizes), core, scope)
+        # Entries that are computed are stacked, and one is taken at every place of the binders.
+        axes = joint_axes([*parents, *entries], scope.order)
+        rank = len(core.type.shape)
+        rows = listing(full(entry, axes, rank, scope, core.type.shape).code for entry in entries)
+        flat, *others = [align(parent, axes, 0).code for parent in parents]
+        for size, other in zip(sizes[1:], others, strict=True):
+            flat = infix(infix(flat, "*", const(size)), "+", other)
+        places = [align(scope.places(axis), axes, 0).code for axis in axes]
+        return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
+    for size in reversed(sizes):  # row-major entries as nested lists
+        numbers = [numbers[k : k + size] for k in range(0, len(numbers), size)]
+    table = _array(numbers[0], core, scope)
     axes = joint_axes(parents, scope.order)
     places = [align(parent, axes, 0).code for parent in parents]
     return Value(index(table, *places), axes, len(core.type.shape))
@@ -140,34 +137,67 @@ def _array(numbers: Numbers, core: c.Core, scope: Scope) -> Code:
     return call("jnp.array", scope.needs.constant(scope.owner, numbers), *dtype)
 
 
-def _lower_computed_lookup(
-    core: c.Lookup, parents: list[Value], entries: list[Value], sizes: list[int], scope: Scope
-) -> Value:
-    """Entries that are computed are stacked, and one is taken at every place of the binders."""
-    axes = joint_axes([*parents, *entries], scope.order)
+# ---- indexing whole arrays at once: binders become slices, values become gathers
+
+
+def lower_at(core: c.At, scope: Scope, lower: Lower) -> Value:
+    base, indices = _base(core, scope, lower)
+    if not indices:
+        return base
     rank = len(core.type.shape)
-    rows = listing(full(entry, axes, rank, scope, core.type.shape).code for entry in entries)
-    flat, *others = [align(parent, axes, 0).code for parent in parents]
-    for size, other in zip(sizes[1:], others, strict=True):
-        flat = infix(infix(flat, "*", const(size)), "+", other)
-    places = [align(places_along(axis, scope), axes, 0).code for axis in axes]
-    return Value(index(call("jnp.stack", rows), flat, *places), axes, rank)
+    slices = [_slice(each, scope) for each in indices]
+    names = [*base.axes, *(name for name, _ in filter(None, slices) if name)]
+    if None not in slices and len(set(names)) == len(names):
+        taken = [s for s in slices if s]
+        places = without_tail([ALL] * len(base.axes) + [place for _, place in taken])
+        axes = base.axes + tuple(name for name, _ in taken if name)
+        return Value(index(base.code, *places), axes, rank)
+    # Axes of a base that itself depends on binders are indexed by their own places.
+    lowered = [scope.places(name) for name in base.axes]
+    lowered += [_position(each, scope, lower) for each in indices]
+    axes = joint_axes(lowered, scope.order)
+    return Value(index(base.code, *(align(value, axes, 0).code for value in lowered)), axes, rank)
 
 
-def _position(value: Value, core: c.Core) -> Value:
-    return cast(value, "int") if isinstance(core.type.domain, Bool) else value
+def _base(core: c.At, scope: Scope, lower: Lower) -> tuple[Value, tuple[c.Core, ...]]:
+    """Inside the step of a recurrence, a member a few steps back is a variable of its own."""
+    indices = core.indices
+    if isinstance(core.base, c.Ref):
+        found: Code | Carried | None = scope.carried.get(core.base.name)
+        while isinstance(found, Carried):
+            below = found.at(offset_of(indices[found.axis]))
+            if below is None:
+                how = "in its own recurrence in a way that is not lowered"
+                raise InternalError(f"{core.base.name} is used {how}")
+            indices = indices[: found.axis] + indices[found.axis + 1 :]
+            found = below
+        if found is not None:
+            taken = len(core.indices) - len(indices)
+            return Value(found, (), len(core.base.type.shape) - taken), indices
+    return lower(core.base, scope), indices
 
 
-def _parent_size(parent: c.Core) -> int:
-    domain = parent.type.domain
-    if isinstance(domain, Bool):
-        return 2
-    return domain.dim.size or 0 if isinstance(domain, IndexOf) else 0
+def _slice(core: c.Core, scope: Scope) -> tuple[str, Code] | None:
+    """The binder and its slice, or no binder and a fixed position; None for what is gathered."""
+    offset = offset_of(core)
+    if offset is None or (isinstance(core, c.Var) and core.name in scope.scalars):
+        return None
+    name, shift = offset
+    if name is None:
+        return "", const(shift)
+    if name in scope.scalars:
+        return None
+    return name, slice_code(scope.bind(name), shift)
 
 
-def _nested(entries: list[Any], sizes: list[int]) -> Numbers:
-    """Row-major entries as nested lists."""
-    for size in reversed(sizes):
-        entries = [entries[k : k + size] for k in range(0, len(entries), size)]
-    found: Numbers = entries[0]
-    return found
+def _position(core: c.Core, scope: Scope, lower: Lower) -> Value:
+    """An index as a number, or as an array of places."""
+    offset = offset_of(core)
+    if offset and offset[0] and offset[0] not in scope.scalars:
+        places = range_code(scope.bind(offset[0]), scope.names)
+        if offset[1]:
+            places = infix(places, "+" if offset[1] > 0 else "-", const(abs(offset[1])))
+        return Value(places, (offset[0],))
+    value = lower(core, scope.replace(soft=None))
+    is_truth = isinstance(core.type.domain, Bool)
+    return Value(as_array(value.code, "int"), value.axes) if is_truth else value

@@ -1,17 +1,19 @@
 """A tree of code: Python's own syntax tree, and a short way to build each of its nodes.
 
-Names, labels and paths of a model enter a tree as constants, or as identifiers made by `names.py`;
+Names, labels and paths of a model enter a tree as constants, or as identifiers made by `scope.py`;
 there is no text to break out of. Nodes are never changed, so they may stand in several places.
 """
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 Code = ast.expr
 Statement = ast.stmt
+Target: TypeAlias = "str | Sequence[Target]"
 
 # Every node has a place in a file for Python's compiler; ours come from no file.
 _AT: dict[str, Any] = {"lineno": 1, "col_offset": 0}
@@ -189,21 +191,15 @@ def _arguments(
 # ---- statements
 
 
-def assign(target: str | Sequence[str], value: Code) -> Statement:
-    """`x = value`, or `(x, y) = value` for several names."""
+def assign(target: Target, value: Code) -> Statement:
+    """`x = value`, or `x, (y, z) = value` for several names."""
     return ast.Assign([_target(target)], value, **_AT)
 
 
-def _target(target: str | Sequence[str]) -> Code:
+def _target(target: Target) -> Code:
     if isinstance(target, str):
         return ast.Name(target, _STORE, **_AT)
     return ast.Tuple([_target(each) for each in target], _STORE, **_AT)
-
-
-def assign_second(targets: Sequence[str], value: Code) -> Statement:
-    """`_, (x, y) = value`."""
-    pair = ast.Tuple([_target("_"), _target(targets)], _STORE, **_AT)
-    return ast.Assign([pair], value, **_AT)
 
 
 def add_to(target: str, value: Code) -> Statement:
@@ -262,13 +258,15 @@ def define(
 
 
 def names_read(tree: Iterable[ast.AST]) -> set[str]:
-    return {node.id for node in _walk(tree) if isinstance(node, ast.Name)}
+    return {
+        node.id for node in chain.from_iterable(map(ast.walk, tree)) if isinstance(node, ast.Name)
+    }
 
 
 def names_bound(tree: Iterable[ast.AST]) -> set[str]:
     """Variables, parameters and functions that the tree makes."""
     found = set()
-    for node in _walk(tree):
+    for node in chain.from_iterable(map(ast.walk, tree)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.arg):
@@ -276,8 +274,3 @@ def names_bound(tree: Iterable[ast.AST]) -> set[str]:
         elif isinstance(node, ast.FunctionDef):
             found.add(node.name)
     return found
-
-
-def _walk(tree: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    for part in tree:
-        yield from ast.walk(part)

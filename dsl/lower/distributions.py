@@ -1,7 +1,6 @@
 """Distributions as NumPyro constructors, their log densities, moments and divergences."""
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from ..graph import core as c
@@ -13,9 +12,8 @@ from ..library.constructor import constructor
 from ..library.notation import parse_signature
 from .code import Code, attribute, call, const, method, name, pack, with_keyword
 from .expressions import lower
-from .scope import Scope, length_code, size_code
+from .scope import Scope, Value, align, joint_axes, length_code, size_code
 from .shapes import as_number, call_aligned, cast
-from .value import Value, align, joint_axes
 
 NUMPY_WORDS = {word: f"jnp.{word}" for word in ("exp", "sqrt", "log")}
 NUMPY_WORDS["cholesky"] = "jnp.linalg.cholesky"
@@ -47,7 +45,8 @@ def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
         value = lower(argument, scope)
         if params[key].domain not in WHOLE:
             value = as_number(value, argument.type, Type(Real()))
-        given[key] = _aligned(value, axes, len(params[key].axes))
+        # Axes of length one in front where the argument lacks a binder that another one has.
+        given[key] = align(value, axes, len(params[key].axes)).code if value.axes else value.code
     if law.facts.added:
         given[law.name] = name(scope.needs.helper(law.name))
     found: Code = _filled(constructor(law.row), given)
@@ -58,11 +57,6 @@ def expanded(code: Code, axes: tuple[str, ...], scope: Scope) -> Code:
     """A distribution for every place of the axes, independent of each other."""
     lengths = [length_code(scope.bind(axis), scope.names) for axis in axes]
     return method(code, "expand", pack(lengths)) if axes else code
-
-
-def _aligned(value: Value, axes: tuple[str, ...], rank: int) -> Code:
-    """Axes of length one in front where the argument lacks a binder that another one has."""
-    return align(value, axes, rank).code if value.axes else value.code
 
 
 def _filled(part: Any, given: dict[str, Code]) -> Any:
@@ -146,7 +140,29 @@ def _entry(row: c.Core, place: c.Core) -> c.Core:
 # ---- densities, moments and divergences as values among others
 
 
-def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
+Question = c.LogDensity | c.Cdf | c.Quantile | c.Moment | c.Divergence
+
+
+def lower_question(core: Question, scope: Scope) -> Value:
+    """One number for every position of the axes that the distribution, or either of two, has."""
+    if isinstance(core, c.LogDensity):
+        return _lower_log_density(core, scope)
+    if isinstance(core, c.Cdf | c.Quantile):
+        value = lower(core.value if isinstance(core, c.Cdf) else core.probability, scope)
+        axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
+        distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
+        if isinstance(core, c.Cdf):
+            return Value(call(scope.needs.helper("cdf_at"), distribution, place), axes)
+        return Value(method(distribution, "icdf", place), axes)
+    laws = (core.law, core.other) if isinstance(core, c.Divergence) else (core.law,)
+    axes = joint_axes([value for law in laws for value in _arguments(law, scope)], scope.order)
+    lowered = [lower_distribution(law, axes, scope) for law in laws]
+    if isinstance(core, c.Moment):
+        return Value(attribute(lowered[0], core.name), axes)
+    return Value(call("divergence", *lowered), axes)
+
+
+def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     mass = None if core.frozen else log_mass_at(core.law, core.value, scope)
     if mass is not None:
         return mass
@@ -161,37 +177,6 @@ def lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     return Value(method(law, "log_prob", place.code), axes)
 
 
-def lower_moment(core: c.Moment, scope: Scope) -> Value:
-    axes = joint_axes(_arguments(core.law, scope), scope.order)
-    return Value(attribute(lower_distribution(core.law, axes, scope), core.name), axes)
-
-
-def lower_cdf(core: c.Cdf | c.Quantile, scope: Scope) -> Value:
-    is_cdf = isinstance(core, c.Cdf)
-    value = lower(core.value if is_cdf else core.probability, scope)
-    axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
-    law, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
-    if is_cdf:
-        return Value(call(scope.needs.helper("cdf_at"), law, place), axes)
-    return Value(method(law, "icdf", place), axes)
-
-
-def lower_divergence(core: c.Divergence, scope: Scope) -> Value:
-    """KL(q, p), one number for every position of the axes that either distribution has."""
-    both = (core.law, core.other)
-    axes = joint_axes([value for law in both for value in _arguments(law, scope)], scope.order)
-    return Value(call("divergence", *(lower_distribution(law, axes, scope) for law in both)), axes)
-
-
 def _arguments(law: c.Law, scope: Scope) -> list[Value]:
     values = (argument for _, argument in law.arguments)
     return [lower(value, scope) for value in values if not isinstance(value, c.DimRef)]
-
-
-LOWERINGS: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
-    c.LogDensity: lower_log_density,
-    c.Moment: lower_moment,
-    c.Cdf: lower_cdf,
-    c.Quantile: lower_cdf,
-    c.Divergence: lower_divergence,
-}

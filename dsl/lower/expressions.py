@@ -7,14 +7,11 @@ from ..graph import core as c
 from ..graph.types import Bool, IndexOf, Int, Real, Type
 from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
-from .arrays import lower_build, lower_lookup, lower_reduce, lower_stack
+from .arrays import lower_at, lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
-from .indexing import lower_at
-from .names import free_name
-from .scope import Scope, range_code, size_code
+from .scope import Scope, Value, align, free_name, joint_axes, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
-from .value import Value, align, joint_axes
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 INFIX = {
@@ -34,9 +31,6 @@ def lower(core: c.Core, scope: Scope) -> Value:
     return softened or _RULES[type(core)](core, scope)
 
 
-# ---- leaves
-
-
 def _lower_var(core: c.Var, scope: Scope) -> Value:
     """A binder alone is the array of its places."""
     if core.name in scope.scalars:
@@ -44,13 +38,15 @@ def _lower_var(core: c.Var, scope: Scope) -> Value:
     return Value(range_code(scope.bind(core.name), scope.names), (core.name,))
 
 
-# ---- operators and functions
-
-
 def _lower_apply(core: c.Apply, scope: Scope) -> Value:
     values = [argument for _, argument in core.arguments]
     if core.function in INFIX:
-        return _lower_infix(core, values, scope)
+        wanted = _operand_type(core, values)
+        left, right = (as_number(lower(v, scope), v.type, wanted) for v in values)
+        axes = joint_axes([left, right], scope.order)
+        rank = max(left.rank, right.rank)
+        left, right = align(left, axes, rank), align(right, axes, rank)
+        return Value(infix(left.code, INFIX[core.function], right.code), axes, rank)
     if core.function == "negate":
         operand = as_number(lower(values[0], scope), values[0].type, core.type)
         return operand.replace(code=negative(operand.code))
@@ -58,27 +54,18 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         operand = lower(values[0], scope)
         return operand.replace(code=inverted(operand.code))
     if core.function == "one_hot":
-        return _lower_one_hot(values[0], scope)
+        # The length is that of the dim that the index belongs to.
+        position = lower(values[0], scope)
+        assert isinstance(values[0].type.domain, IndexOf)
+        length = size_code(values[0].type.domain.dim, scope.names)
+        return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
     if core.function == "matmul":
         return _lower_mapped("jnp.matmul", core, values, scope)
-    return _lower_function(core, values, scope)
-
-
-def _lower_one_hot(index: c.Core, scope: Scope) -> Value:
-    """The length is that of the dim that the index belongs to."""
-    position = lower(index, scope)
-    assert isinstance(index.type.domain, IndexOf)
-    length = size_code(index.type.domain.dim, scope.names)
-    return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
-
-
-def _lower_infix(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
-    wanted = _operand_type(core, values)
-    left, right = (as_number(lower(v, scope), v.type, wanted) for v in values)
-    axes = joint_axes([left, right], scope.order)
-    rank = max(left.rank, right.rank)
-    left, right = align(left, axes, rank), align(right, axes, rank)
-    return Value(infix(left.code, INFIX[core.function], right.code), axes, rank)
+    signature = parse_signature(core.row)
+    path = scope.needs.helper(functions_by_text()[core.row].body)
+    if signature.elementwise:
+        return _lower_elementwise(path, core, values, signature, scope)
+    return _lower_mapped(path, core, values, scope)
 
 
 def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
@@ -93,14 +80,6 @@ def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
         mixed = {type(v.type.domain) for v in values}
         return Type(Int()) if len(mixed) > 1 else values[0].type
     return core.type
-
-
-def _lower_function(core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
-    signature = parse_signature(core.row)
-    path = scope.needs.helper(functions_by_text()[core.row].body)
-    if signature.elementwise:
-        return _lower_elementwise(path, core, values, signature, scope)
-    return _lower_mapped(path, core, values, scope)
 
 
 _REALS = ["real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"]
@@ -143,17 +122,13 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
         if isinstance(v, c.DimRef):
             lowered.append(Value(size_code(v.dim, scope.names)))
         else:
-            value = lower(v, scope)
-            lowered.append(cast(value, "float") if _needs_float(core, v) else value)
+            is_whole = isinstance(v.type.domain, Int | Bool) and bool(v.type.shape)
+            is_cast = is_whole and isinstance(core.type.domain, Real)
+            lowered.append(cast(lower(v, scope), "float") if is_cast else lower(v, scope))
     rank = len(core.type.shape)
     if not joint_axes(lowered, scope.order):
         return Value(_call(path, core, lowered), (), rank)
     return call_mapped(path, lowered, rank, scope)
-
-
-def _needs_float(core: c.Apply, value: c.Core) -> bool:
-    is_whole = isinstance(value.type.domain, Int | Bool)
-    return is_whole and isinstance(core.type.domain, Real) and bool(value.type.shape)
 
 
 def _lower_call(core: c.CallFn, scope: Scope) -> Value:
@@ -162,9 +137,6 @@ def _lower_call(core: c.CallFn, scope: Scope) -> Value:
     if core.function in scope.needs.vectorized:
         return call_aligned(path, lowered, 0, scope)
     return call_mapped(path, lowered, len(core.type.shape), scope)
-
-
-# ---- control flow
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
@@ -194,10 +166,10 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     return Value(call(scope.needs.helper(helper), *given), axes, rank)
 
 
-def _lower_distribution(core: c.Core, scope: Scope) -> Value:
-    from .distributions import LOWERINGS  # which lower the arguments with this module
+def _lower_distribution(core: Any, scope: Scope) -> Value:
+    from .distributions import lower_question  # which lowers the arguments with this module
 
-    return LOWERINGS[type(core)](core, scope)
+    return lower_question(core, scope)
 
 
 _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
@@ -213,9 +185,5 @@ _RULES: dict[type[c.Core], Callable[[Any, Scope], Value]] = {
     c.Build: lambda core, scope: lower_build(core, scope, lower),
     c.Stack: lambda core, scope: lower_stack(core, scope, lower),
     c.Lookup: lambda core, scope: lower_lookup(core, scope, lower),
-    c.LogDensity: _lower_distribution,
-    c.Moment: _lower_distribution,
-    c.Cdf: _lower_distribution,
-    c.Quantile: _lower_distribution,
-    c.Divergence: _lower_distribution,
+    **dict.fromkeys((c.LogDensity, c.Moment, c.Cdf, c.Quantile, c.Divergence), _lower_distribution),
 }

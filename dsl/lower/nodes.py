@@ -10,10 +10,9 @@ from ..graph.types import Bool, IndexOf, Real, Type
 from . import code as py
 from .distributions import expanded, has_mass, lower_density, lower_distribution, lower_log_mass
 from .expressions import lower
-from .scope import Scope, length_code, size_code, slice_code
+from .scope import Scope, Value, align, length_code, size_code, slice_code
 from .shapes import as_array, as_number, full
 from .smooth import lower_smooth
-from .value import Value, align
 
 
 def piece_scope(node: Node, piece: Piece, scope: Scope) -> Scope:
@@ -46,9 +45,6 @@ def place_along(piece: Piece, axis: int) -> py.Code:
     return py.const(int(found.value))
 
 
-# ---- values
-
-
 def lower_body(piece: Piece, inside: Scope) -> Value:
     """The value of a statement, or its mean over noise where it is `with smooth(...)`."""
     assert isinstance(piece.body, c.Core)
@@ -68,16 +64,17 @@ def lower_piece(piece: Piece, node: Node, scope: Scope) -> Value:
 def value_statements(node: Node, scope: Scope) -> list[py.Statement]:
     """One assignment, or one for each piece when there are several."""
     values = [lower_piece(piece, node, scope).code for piece in node.pieces]
-    return piece_statements(node, values, scope)
+    return piece_statements(scope.names[node.name], node.type, node.pieces, values, scope)
 
 
-def piece_statements(node: Node, values: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
+def piece_statements(
+    own: str, type_: Type, pieces: Sequence[Piece], values: Sequence[py.Code], scope: Scope
+) -> list[py.Statement]:
     """The variable, given the value of each of its pieces."""
-    own = scope.names[node.name]
     if len(values) == 1:
         return [py.assign(own, values[0])]
-    lines = [py.assign(own, empty_array(node.type, scope))]
-    for piece, value in zip(node.pieces, values, strict=True):
+    lines = [py.assign(own, empty_array(type_, scope))]
+    for piece, value in zip(pieces, values, strict=True):
         lines.append(py.set_at(own, places_of(piece), value))
     return lines
 
@@ -93,19 +90,16 @@ def dtype_of(type_: Type) -> str:
     return "bool" if isinstance(type_.domain, Bool) else "int"
 
 
-# ---- densities
-
-
 def density_terms(node: Node, scope: Scope) -> list[py.Code]:
     """One number for each piece: the sum of its log densities or log potentials."""
-    terms = {True: _draw_term, False: _factor_term}
-    return [terms[isinstance(p.body, c.Law)](node, p, scope) for p in node.pieces]
+    return [_density_term(node, piece, scope) for piece in node.pieces]
 
 
-def _draw_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
-    assert isinstance(piece.body, c.Law)
-    inside = piece_scope(node, piece, scope)
-    axes = own_axes(piece, scope)
+def _density_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
+    inside, axes = piece_scope(node, piece, scope), own_axes(piece, scope)
+    if not isinstance(piece.body, c.Law):
+        potential = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
+        return _masked_sum(full(potential, axes, 0, inside, ()).code, axes, piece, inside)
     if has_mass(piece):
         return _masked_sum(lower_log_mass(node, piece, inside).code, axes, piece, inside)
     value = value_of(node, piece, scope)
@@ -151,16 +145,6 @@ def mask_of(where: c.Core, axes: tuple[str, ...], scope: Scope) -> py.Code:
     return align(lower(where, scope.replace(soft=None)), axes, 0).code
 
 
-def _factor_term(node: Node, piece: Piece, scope: Scope) -> py.Code:
-    inside = piece_scope(node, piece, scope)
-    axes = own_axes(piece, scope)
-    value = as_number(lower_body(piece, inside), piece.body.type, Type(Real()))
-    return _masked_sum(full(value, axes, 0, inside, ()).code, axes, piece, inside)
-
-
-# ---- draws
-
-
 def drawn_value(node: Node, piece: Piece, key: py.Code, scope: Scope) -> py.Code:
     """A draw for every place of the piece, independent given the parents."""
     assert isinstance(piece.body, c.Law)
@@ -180,7 +164,8 @@ def as_domain(code: py.Code, type_: Type) -> py.Code:
 
 def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[py.Statement]:
     pairs = zip(node.pieces, keys, strict=True)
-    return piece_statements(node, [drawn_value(node, *pair, scope) for pair in pairs], scope)
+    values = [drawn_value(node, *pair, scope) for pair in pairs]
+    return piece_statements(scope.names[node.name], node.type, node.pieces, values, scope)
 
 
 # ---- starting values of parameters: those of the file, which may use the data, or plain ones
@@ -189,28 +174,22 @@ def draw_statements(node: Node, keys: Sequence[py.Code], scope: Scope) -> list[p
 def starting_value(node: Node, scope: Scope) -> py.Code:
     sizes = [size_code(axis, scope.names) for axis in node.type.shape]
     shape = py.pack(sizes)
+    is_array = node.default is not None and bool(node.default.type.shape)
+    value = py.const(_inside(node.type))
     if node.default is not None:
         value = lower(node.default, scope.replace(owner=node.name)).code
-        return _filled(shape, value) if sizes and not node.default.type.shape else _real(value)
-    if node.type.constraint == "simplex":
+    elif node.type.constraint == "simplex":
         return py.call("jnp.full", shape, py.infix(py.const(1), "/", sizes[-1]))
-    if node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
+    elif node.type.constraint in ("cholesky", "corr_cholesky", "covariance", "correlation"):
         return py.call("jnp.broadcast_to", py.call("jnp.eye", sizes[-1]), shape)
-    if "ordered" in node.type.constraint:
+    elif "ordered" in node.type.constraint:
         rising = py.infix(py.const(1.0), "+", py.call("jnp.arange", sizes[-1]))
         return py.call("jnp.broadcast_to", rising, shape)
-    if node.type.constraint == "unit_vector":
+    elif node.type.constraint == "unit_vector":
         return py.call("jnp.full", shape, py.infix(sizes[-1], "**", py.const(-0.5)))
-    value = py.const(_inside(node.type))
-    return _filled(shape, value) if sizes else _real(value)
-
-
-def _filled(shape: py.Code, value: py.Code) -> py.Code:
+    if is_array or not sizes:
+        return as_array(value, "float")
     return py.call("jnp.full", shape, value, py.name("float"))
-
-
-def _real(value: py.Code) -> py.Code:
-    return as_array(value, "float")
 
 
 def _inside(type_: Type) -> float:

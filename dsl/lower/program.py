@@ -7,32 +7,18 @@ from ..graph import core as c
 from ..graph.dependence import Recurrence, find_recurrences, lagged_edges, nodes_read
 from ..graph.graph import Graph, Kind, Node
 from ..graph.typed import Function, Piece
-from ..graph.types import Dim
 from ..library.bodies.source import with_uses
 from ..record import Record
 from . import code as py
+from . import nodes as lowering
 from .expressions import lower
-from .names import dim_key, parameter_names, python_names
-from .nodes import (
-    density_terms,
-    draw_statements,
-    drawn_value,
-    dtype_of,
-    lower_piece,
-    starting_value,
-    value_statements,
-)
 from .recurrences import ValueOf, recurrence_statements
-from .scope import Needs, Scope
+from .scope import Needs, Scope, Value, dim_key, parameter_names, python_names
 from .shapes import as_array, as_number
-from .value import Value
 
 
 class LoweredProgram(Record):
-    """Dims and functions, and the helpers and constants that they use.
-
-    `names` are the program's names of what the model has, by `python_names`.
-    """
+    """Dims, functions, the helpers and constants they use, and its names, by `python_names`."""
 
     dims: list[py.Statement]
     functions: list[FunctionDef]
@@ -50,25 +36,24 @@ class ProgramWriter:
         self.graph = graph
         self.needs = Needs(reserved)
         self.names = python_names(graph, reserved)
-        self.needs.vectorized |= {f.name for f in graph.functions if f.body and _is_scalar(f)}
+        for f in graph.functions:
+            shapes = [f.result.shape, *(type_.shape for _, type_ in f.parameters)]
+            if f.body and f.parameters and not any(shapes):
+                self.needs.vectorized.add(f.name)
         self.scope = Scope(self.names, self.needs)
-
-    # ---- pieces of functions
 
     def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, py.Statement]]:
         """Every dim without a size in the file is read off the first array that has it."""
         for dim in self.graph.dims:
             if dim.size is None:
-                own = self.names[dim_key(dim.name)]
-                yield own, py.assign(own, self._size_source(dim, sources))
-
-    def _size_source(self, dim: Dim, sources: dict[str, str]) -> py.Code:
-        for kind in ("data", "params", "values"):
-            for node in self.graph.nodes:
-                if sources.get(node.name) == kind and dim in node.type.shape:
-                    shape = py.attribute(py.entry(kind, node.name), "shape")
-                    return py.index(shape, py.const(node.type.shape.index(dim)))
-        return py.entry("data", dim.name)
+                own, size = self.names[dim_key(dim.name)], py.entry("data", dim.name)
+                having = [n for n in self.graph.nodes if n.name in sources and dim in n.type.shape]
+                if having:
+                    kinds = ("data", "params", "values")
+                    node = min(having, key=lambda n: kinds.index(sources[n.name]))
+                    shape = py.attribute(py.entry(sources[node.name], node.name), "shape")
+                    size = py.index(shape, py.const(node.type.shape.index(dim)))
+                yield own, py.assign(own, size)
 
     def reads(self, sources: dict[str, str], wanted: set[str]) -> Iterator[py.Statement]:
         for node in self.graph.nodes:
@@ -92,9 +77,9 @@ class ProgramWriter:
         for node in nodes:
             group = by_member.get(node.name)
             if group is None and node.kind is Kind.DRAW:
-                yield from draw_statements(node, keys[node.name], self.scope)
+                yield from lowering.draw_statements(node, keys[node.name], self.scope)
             elif group is None:
-                yield from value_statements(node, self.scope)
+                yield from lowering.value_statements(node, self.scope)
             elif node.name not in seen:
                 seen |= set(group.members)
                 value_of = drawn_with(keys)
@@ -103,8 +88,6 @@ class ProgramWriter:
     def groups(self, names: list[str]) -> list[Recurrence]:
         edges = [e for name in names for e in lagged_edges(self.graph[name]) if e.used in names]
         return find_recurrences(names, edges)[0]
-
-    # ---- functions
 
     def function(self, function: Function) -> FunctionDef:
         names = parameter_names(function, self.scope.taken)
@@ -158,7 +141,7 @@ class ProgramWriter:
         nodes = self.scored()
         tail = [py.assign("total", py.const(0.0))]
         for node in nodes:
-            tail += [py.add_to("total", term) for term in density_terms(node, self.scope)]
+            tail += [py.add_to("total", term) for term in lowering.density_terms(node, self.scope)]
         has_factors = any(n.kind is Kind.FACTOR for n in nodes)
         more = " plus all log potentials, not normalised" if has_factors else ""
         doc = f"Log density of all draws{more}."
@@ -172,7 +155,7 @@ class ProgramWriter:
 
     def objective(self) -> FunctionDef:
         (node,) = self.graph.of_kind(Kind.COST)
-        value = lower_piece(node.pieces[0], node, self.scope)
+        value = lowering.lower_piece(node.pieces[0], node, self.scope)
         doc = f"What the model is to {node.name}, given the values of its draws."
         return self.definition("objective", doc, [node.name], [py.give_back(value.code)])
 
@@ -193,15 +176,10 @@ class ProgramWriter:
     def init(self) -> FunctionDef:
         nodes = self.graph.parameters
         given = {name: "data" for name, source in self.sources().items() if source == "data"}
-        start = py.record((n.name, starting_value(n, self.scope)) for n in nodes)
+        start = py.record((n.name, lowering.starting_value(n, self.scope)) for n in nodes)
         reads = self.reads(given, {name for node in nodes for name in nodes_read(node.default)})
         doc = "Starting values of the parameters."
         return self.finish("init", doc, given, [*reads, py.give_back(start)])
-
-
-def _is_scalar(function: Function) -> bool:
-    shapes = [function.result.shape, *(type_.shape for _, type_ in function.parameters)]
-    return bool(function.parameters) and not any(shapes)
 
 
 def split_keys(count: int) -> py.Statement:
@@ -220,22 +198,18 @@ def draw_keys(nodes: list[Node]) -> dict[str, list[py.Code]]:
     return found
 
 
-def _value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
-    """A plain number gets the node's type, because a scan keeps the types that it carries."""
-    code = lower_piece(piece, node, scope).code
-    return code if py.number(code) is None else as_array(code, dtype_of(node.type))
-
-
 def drawn_with(keys: dict[str, list[py.Code]], frozen: frozenset[str] = frozenset()) -> ValueOf:
     """Draws of each step have their own keys, the rest is computed; frozen ones no gradient."""
 
     def value_of(node: Node, piece: Piece, numbers: tuple[py.Code, ...], scope: Scope) -> py.Code:
         if node.kind is not Kind.DRAW:
-            return _value_of(node, piece, numbers, scope)
+            # A plain number gets the node's type, because a scan keeps the types that it carries.
+            code = lowering.lower_piece(piece, node, scope).code
+            return code if py.number(code) is None else as_array(code, lowering.dtype_of(node.type))
         key = keys[node.name][[own.span for own in node.pieces].index(piece.span)]
         for step in numbers:
             key = py.call("jax.random.fold_in", key, step)
-        drawn = drawn_value(node, piece, key, scope)
+        drawn = lowering.drawn_value(node, piece, key, scope)
         return py.call("lax.stop_gradient", drawn) if node.name in frozen else drawn
 
     return value_of
@@ -284,12 +258,7 @@ def standard_parts(writer: ProgramWriter) -> list[FunctionDef]:
         parts.append(writer.evaluate())
     if graph.of_kind(Kind.DRAW) and not any(n.undirected for n in graph.nodes):
         parts.append(writer.sample())
-    if graph.of_kind(Kind.COST) and not _has_bound(graph):
+    costs = [part for node in graph.of_kind(Kind.COST) for part in c.walk(node.pieces[0].body)]
+    if costs and not any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in costs):
         parts.append(writer.objective())
     return [*parts, writer.init()]
-
-
-def _has_bound(graph: Graph) -> bool:
-    (cost,) = graph.of_kind(Kind.COST)
-    parts = c.walk(cost.pieces[0].body)
-    return any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)

@@ -6,35 +6,92 @@ is given by several ranges, the scans follow one another, each starting from wha
 left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences, lag_along, offset_of
 from ..graph.graph import Node
 from ..graph.substitute import bound_in
-from ..graph.typed import Piece
-from ..graph.types import Axis, anchored
+from ..graph.typed import Cut, Piece, cut_axis, interval
+from ..graph.types import Axis, Place, Type, anchored
 from ..record import NOTHING, Record
 from . import code as py
-from .names import free_name
-from .nodes import dtype_of, places_of
-from .ranges import (
-    Done,
-    StepRange,
-    back_code,
-    covers,
-    cut_code,
-    fixed_code,
-    joined_code,
-    step_ranges,
-    steps_code,
-)
-from .scope import Carried, Scope, size_code
-from .value import Value
+from .nodes import piece_statements
+from .scope import Carried, Scope, Value, free_name, size_code
 
 ValueOf = Callable[[Node, Piece, tuple[py.Code, ...], Scope], py.Code]
 """The value of one piece of a node; the third argument are the step numbers, for random keys."""
+
+
+# ---- the axis of a recurrence, cut where one statement ends, and the steps already done
+
+
+class StepRange(Record):
+    """The places from `low` to before `high`; the same statements hold at all of them."""
+
+    low: Cut
+    high: Cut
+
+    @property
+    def length(self) -> int | None:
+        """None where it depends on the size of the dim."""
+        return self.high[1] - self.low[1] if self.low[0] == self.high[0] else None
+
+    @property
+    def place(self) -> Place | None:
+        """The place, where there is just one."""
+        return Place(self.low[1], self.low[0]) if self.length == 1 else None
+
+
+def cut_code(cut: Cut, axis: Axis, size: py.Code) -> py.Code:
+    """The number of a place, along an axis of this size."""
+    from_end, offset = cut
+    if cut in ((False, axis.size), (True, 0)):
+        return size
+    return py.infix(size, "-", py.const(-offset)) if from_end else py.const(offset)
+
+
+class Done(Record):
+    """Steps that have their values: one by its own name, or several along an array's first axis."""
+
+    steps: StepRange
+    code: py.Code
+
+
+def back_code(done: Sequence[Done], lag: int, reverse: bool) -> py.Code:
+    """The value `lag` steps before the next one."""
+    while done[-1].steps.place is not None:
+        if lag == 1:
+            return done[-1].code
+        done, lag = done[:-1], lag - 1
+    length = done[-1].steps.length
+    array = done[-1].code if length and lag <= length else joined_code(done, reverse)
+    return py.index(array, py.const(lag - 1 if reverse else -lag))
+
+
+def fixed_code(done: Sequence[Done], place: Place, axis: Axis, reverse: bool) -> py.Code:
+    """The value at a place that is done. Steps that run backwards have only the end of the axis."""
+    for part in done:
+        if part.steps.place == place:
+            return part.code
+    from_end = reverse and not place.from_end and axis.size is not None
+    offset = place.offset - (axis.size or 0) if from_end else place.offset
+    return py.index(joined_code(done, reverse), py.const(offset))
+
+
+def joined_code(done: Sequence[Done], reverse: bool) -> py.Code:
+    """All steps so far as one array; single ones that follow one another are stacked."""
+    parts: list[py.Code] = []
+    in_order = done[::-1] if reverse else done
+    for is_single, run in groupby(in_order, lambda part: part.steps.place is not None):
+        codes = [part.code for part in run]
+        parts += [py.call("jnp.stack", py.listing(codes))] if is_single else codes
+    return parts[0] if len(parts) == 1 else py.call("jnp.concatenate", py.listing(parts))
+
+
+# ---- steps along one axis
 
 
 class Part(Record):
@@ -60,16 +117,8 @@ class _ScanFrame(Record):
     numbers: tuple[py.Code, ...] = ()
 
     @property
-    def axis(self) -> int:
-        return self.group.axis
-
-    @property
-    def reverse(self) -> bool:
-        return self.group.reverse
-
-    @property
     def along(self) -> Axis:
-        return self.parts[0].node.type.shape[self.parts[0].axes[self.axis]]
+        return self.parts[0].node.type.shape[self.parts[0].axes[self.group.axis]]
 
     @property
     def size(self) -> py.Code:
@@ -81,7 +130,7 @@ class _ScanFrame(Record):
         own, others = "t", set(self.scope.scalars) | self.scope.taken
         for piece in (piece for part in self.parts for piece in part.pieces):
             for number, index in enumerate(piece.indices):
-                if isinstance(index, c.Bind) and number != self.axis:
+                if isinstance(index, c.Bind) and number != self.group.axis:
                     others.add(index.name)
                 elif isinstance(index, c.Bind):
                     own = index.name
@@ -126,16 +175,18 @@ class _RecurrenceWriter:
         pieces = [piece for part in frame.parts for piece in part.pieces]
         lines: list[py.Statement] = []
         scans = 0
-        for steps in step_ranges(pieces, frame.axis, frame.along.size, frame.reverse):
-            scans += steps.place is None
+        cuts = cut_axis((interval(p.indices[frame.group.axis]) for p in pieces), frame.along.size)
+        ranges = [StepRange(low, high) for low, high in cuts]
+        for steps in reversed(ranges) if frame.group.reverse else ranges:
             if steps.place is None:
+                scans += 1
                 lines += self.scan(frame, steps, past, scans)
             else:
                 lines += self.one(frame, steps, past)
         for part in frame.parts:
-            whole = joined_code(past[part.name], frame.reverse)
-            if frame.axis:
-                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.axis))
+            whole = joined_code(past[part.name], frame.group.reverse)
+            if frame.group.axis:
+                whole = py.call("jnp.moveaxis", whole, py.const(0), py.const(frame.group.axis))
             lines.append(py.assign(part.variable, whole))
         return lines
 
@@ -144,7 +195,9 @@ class _RecurrenceWriter:
         here = {part.name: self.fresh(part.variable, label) for part in frame.parts}
         step = _step(frame, steps, here)
         seen = {
-            member: {lag: back_code(past[member], lag, frame.reverse) for lag in lags if lag > 0}
+            member: {
+                lag: back_code(past[member], lag, frame.group.reverse) for lag in lags if lag > 0
+            }
             for member, lags in step.lags.items()
         }
         lines = self.step(frame, step, past, seen)
@@ -167,18 +220,20 @@ class _RecurrenceWriter:
         body = [py.assign(list(back.values()), py.name("carry"))] if back else []
         body += self.step(frame, step, past, seen)
         following = [now[member] if lag == 1 else back[member, lag - 1] for member, lag in back]
-        body.append(py.give_back(py.pack([_variables(following), _variables(now.values())])))
-        first = [back_code(past[member], lag, frame.reverse) for member, lag in back]
+        pairs = [py.pack(map(py.name, names)) for names in (following, now.values())]
+        body.append(py.give_back(py.pack(pairs)))
+        first = [back_code(past[member], lag, frame.group.reverse) for member, lag in back]
         rests = {part.name: self.fresh(part.variable, "rest", *suffix) for part in frame.parts}
         function = self.fresh("step", frame.counter, *suffix)
-        numbers = steps_code(steps, frame.along, frame.size)
-        backwards = {"reverse": py.const(True)} if frame.reverse else {}
+        ends = [cut_code(cut, frame.along, frame.size) for cut in (steps.low, steps.high)]
+        numbers = py.call("jnp.arange", *(ends[1:] if steps.low == (False, 0) else ends))
+        backwards = {"reverse": py.const(True)} if frame.group.reverse else {}
         for member, variable in rests.items():
             past[member] = [*past[member], Done(steps, py.name(variable))]
         scanned = py.call("lax.scan", py.name(function), py.pack(first), numbers, **backwards)
         return [
             py.define(function, ["carry", frame.counter], body),
-            py.assign_second(list(rests.values()), scanned),
+            py.assign(["_", list(rests.values())], scanned),
         ]
 
     def step(
@@ -190,7 +245,10 @@ class _RecurrenceWriter:
         if place is not None:
             number = cut_code(step.steps.low, frame.along, frame.size)
         here = {part.name: self.view(frame, step, part, past, seen) for part in step.parts}
-        outer = _nested(frame.outer, here)
+        # Within a step of an outer recurrence, the value of this step is found along the inner one.
+        outer = dict(frame.outer)
+        for name, view in here.items():
+            outer[name] = _deepen(outer[name], view) if name in outer else view
         scope = frame.scope.with_scalars(**{frame.counter: Value(number)})
         numbers = (*frame.numbers, number)
         edges = [edge for part in step.parts for edge in _edges(part, frame, outer)]
@@ -217,26 +275,17 @@ class _RecurrenceWriter:
         fixed = {}
         for value in step.fixed[part.name]:
             place = anchored(value, frame.along.size)
-            fixed[value] = fixed_code(past[part.name], place, frame.along, frame.reverse)
+            fixed[value] = fixed_code(past[part.name], place, frame.along, frame.group.reverse)
         back: dict[int, py.Code | Carried] = {0: py.name(part.variable), **seen.get(part.name, {})}
-        return Carried(frame.axis, back, fixed, frame.reverse, frame.counter, _number(step.steps))
+        return Carried(
+            frame.group.axis, back, fixed, frame.group.reverse, frame.counter, _number(step.steps)
+        )
 
     def assign(self, part: Part, scope: Scope, numbers: tuple[py.Code, ...]) -> list[py.Statement]:
         values = [self.value_of(part.node, piece, numbers, scope) for piece in part.pieces]
-        if len(values) == 1:
-            return [py.assign(part.variable, values[0])]
-        sizes = py.pack(size_code(part.node.type.shape[k], scope.names) for k in part.axes)
-        zeros = py.call("jnp.zeros", sizes, py.name(dtype_of(part.node.type)))
-        lines = [py.assign(part.variable, zeros)]
-        for piece, value in zip(part.pieces, values, strict=True):
-            lines.append(py.set_at(part.variable, places_of(piece), value))
-        return lines
-
-
-def _nested(outer: Mapping[str, Carried], inner: dict[str, Carried]) -> dict[str, Carried]:
-    """Within a step of an outer recurrence, the value of this step is found along the inner one."""
-    deepened = {n: _deepen(outer[n], view) if n in outer else view for n, view in inner.items()}
-    return {**outer, **deepened}
+        shape = tuple(part.node.type.shape[k] for k in part.axes)
+        type_ = Type(part.node.type.domain, shape)
+        return piece_statements(part.variable, type_, part.pieces, values, scope)
 
 
 def _deepen(around: Carried, inner: Carried) -> Carried:
@@ -252,11 +301,11 @@ def _step(frame: _ScanFrame, steps: StepRange, here: dict[str, str]) -> _ScanSte
     parts = [_slice_part(part, frame, steps, here[part.name]) for part in frame.parts]
     lags, fixed = ({part.name: set[int]() for part in parts} for _ in range(2))
     step = _ScanStep(steps, parts, lags, fixed)
-    view = Carried(frame.axis, {}, {}, frame.reverse, frame.counter, _number(steps))
+    view = Carried(frame.group.axis, {}, {}, frame.group.reverse, frame.counter, _number(steps))
     for member in here:
         for piece in (piece for part in step.parts for piece in part.pieces):
             for indices in _uses(piece, member, frame.outer.get(member)):
-                offset = offset_of(indices[frame.axis])
+                offset = offset_of(indices[frame.group.axis])
                 lag = view.lag(offset)
                 if lag is not None:
                     step.lags[member].add(lag)
@@ -303,18 +352,13 @@ def _edges(part: Part, frame: _ScanFrame, seen: dict[str, Carried]) -> Iterator[
 
 def _slice_part(part: Part, frame: _ScanFrame, steps: StepRange, variable: str) -> Part:
     """The pieces that hold at these steps, without their index; the step is called the counter."""
-    pieces = [_slice_piece(p, frame) for p in part.pieces if covers(p, frame.axis, steps)]
-    axes = part.axes[: frame.axis] + part.axes[frame.axis + 1 :]
+    pieces, k = [], frame.group.axis
+    for piece in part.pieces:
+        index, rest = piece.indices[k], piece.indices[:k] + piece.indices[k + 1 :]
+        low, high = interval(index)
+        if low <= steps.low and steps.high <= high:
+            own = index.name if isinstance(index, c.Bind) else ""
+            body = c.rename(piece.body, own, frame.counter) if own else piece.body
+            pieces.append(piece.replace(indices=rest, body=body))
+    axes = part.axes[:k] + part.axes[k + 1 :]
     return Part(part.node, variable, tuple(pieces), axes)
-
-
-def _slice_piece(piece: Piece, frame: _ScanFrame) -> Piece:
-    index = piece.indices[frame.axis]
-    rest = piece.indices[: frame.axis] + piece.indices[frame.axis + 1 :]
-    if not isinstance(index, c.Bind):
-        return piece.replace(indices=rest)
-    return piece.replace(indices=rest, body=c.rename(piece.body, index.name, frame.counter))
-
-
-def _variables(variables: Iterable[str]) -> py.Code:
-    return py.pack(map(py.name, variables))

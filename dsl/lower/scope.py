@@ -1,17 +1,58 @@
-"""What names mean where an expression is lowered, and what the program needs because of it."""
+"""Values, what names mean where they are lowered, and what the program needs because of it."""
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
+import unicodedata
 from ast import Name
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from ..graph import core as c
-from ..graph.typed import Setting
+from ..graph.graph import Graph
+from ..graph.typed import Function, Setting
 from ..graph.types import Dim, Fixed, Place
 from ..record import NOTHING, Record
-from .code import ALL, Code, call, const, infix, name, nested, span
-from .names import dim_key, free_name
-from .value import Value
+from . import code as py
+from .code import ALL, NEW_AXIS, Code, call, const, index, infix, name, pack, without_tail
+
+
+class Value(Record):
+    """A Python expression on its way into the program: its code, and what its axes are.
+
+    A value computed inside `x[i in D, j in E] = ...` is an array for all i and j at once: `axes`
+    are the binders that it depends on, outermost first, and after them come the `rank` axes of the
+    value itself.
+    """
+
+    code: Code
+    axes: tuple[str, ...] = ()
+    rank: int = 0
+
+
+def joint_axes(values: Sequence[Value], order: tuple[str, ...]) -> tuple[str, ...]:
+    """All axes that any of the values has, in the order of the binders."""
+    used = {axis for value in values for axis in value.axes}
+    return tuple(axis for axis in order if axis in used)
+
+
+def align(value: Value, axes: tuple[str, ...], rank: int) -> Value:
+    """The value with an axis of length one for each axis that it lacks; plain numbers stay."""
+    is_number = not value.axes and not value.rank
+    if is_number or (value.axes == axes and value.rank == rank):
+        return value
+    wanted = tuple(axis for axis in axes if axis in value.axes)
+    if wanted != value.axes:  # in the order of the binders
+        places = [value.axes.index(axis) for axis in wanted]
+        places += range(len(value.axes), len(value.axes) + value.rank)
+        code = call("jnp.transpose", value.code, pack(map(const, places)))
+        value = Value(code, wanted, value.rank)
+    marks = [ALL if axis in value.axes else NEW_AXIS for axis in axes]
+    marks += [NEW_AXIS] * (rank - value.rank)
+    if NEW_AXIS not in marks:
+        return value
+    return Value(index(value.code, *without_tail(marks + [ALL] * value.rank)), axes, rank)
 
 
 class Carried(Record):
@@ -68,20 +109,16 @@ class Needs:
 
     def constant(self, owner: str, numbers: object) -> Code:
         """Numbers in nested lists: as they are when few, under a name of the owner's when many."""
-        if len(repr(numbers)) <= INLINE or not owner:
-            return nested(numbers)
+        text = repr(numbers)  # `1`, `1.0` and `True` are equal to Python, and make different arrays
+        if len(text) <= INLINE or not owner:
+            return py.nested(numbers)
         stem = free_name(f"{owner.upper()}_TABLE", frozenset())
         found, count = stem, 1
-        while not _same(self.constants.get(found, numbers), numbers):
+        while found in self.constants and repr(self.constants[found]) != text:
             count += 1
             found = f"{stem}_{count}"
         self.constants[found] = numbers
         return name(found)
-
-
-def _same(one: object, other: object) -> bool:
-    """`1` and `1.0` and `True` are equal to Python, and make different arrays."""
-    return one is other or repr(one) == repr(other)
 
 
 class Scope(Record):
@@ -113,6 +150,10 @@ class Scope(Record):
 
     def inside(self, *binders: c.Bind) -> Scope:
         return self.replace(binders=self.binders + binders)
+
+    def places(self, axis: str) -> Value:
+        """0, 1, ... along an axis of an array."""
+        return Value(call("jnp.arange", length_code(self.bind(axis), self.names)), (axis,))
 
     def with_scalars(self, **values: Value) -> Scope:
         return self.replace(scalars={**self.scalars, **values})
@@ -149,21 +190,76 @@ def slice_code(bind: c.Bind, shift: int = 0) -> Code:
     start = None if (low.offset == 0 and not low.from_end) else low.offset
     is_end = (high.from_end and high.offset == 0) or high.offset == bind.dim.size
     stop = None if is_end else high.offset
-    return ALL if start is None and stop is None else span(start, stop)
+    return ALL if start is None and stop is None else py.span(start, stop)
 
 
-def starts_at_zero(bind: c.Bind) -> bool:
-    return not bind.low.from_end and bind.low.offset == 0
-
-
-def start_code(bind: c.Bind, names: dict[str, str]) -> Code:
-    """The first place of a binder."""
-    if not bind.low.from_end:
-        return const(bind.low.offset)
-    return infix(size_code(bind.dim, names), "-", const(-bind.low.offset))
+def from_start(bind: c.Bind, steps: Code, names: dict[str, str]) -> Code:
+    """The places that lie so many steps after the first one of a binder."""
+    if not bind.low.from_end and bind.low.offset == 0:
+        return steps
+    start = const(bind.low.offset)
+    if bind.low.from_end:
+        start = infix(size_code(bind.dim, names), "-", const(-bind.low.offset))
+    return infix(start, "+", steps)
 
 
 def range_code(bind: c.Bind, names: dict[str, str]) -> Code:
     """The places of a binder as an array of whole numbers."""
-    count = call("jnp.arange", length_code(bind, names))
-    return count if starts_at_zero(bind) else infix(start_code(bind, names), "+", count)
+    return from_start(bind, call("jnp.arange", length_code(bind, names)), names)
+
+
+# ---- names of the model as Python names: the same wherever Python allows it, always distinct
+
+MODULES = "jax jnp lax dist Arrays DATA Any Callable annotations"
+VARIABLES = "params values data key keys total carry step init log_prob evaluate sample objective"
+WORDS = (*dir(builtins), *keyword.kwlist, *keyword.softkwlist)
+TAKEN = frozenset((*WORDS, *f"{MODULES} {VARIABLES}".split()))
+
+
+def python_names(graph: Graph, helpers: frozenset[str]) -> dict[str, str]:
+    """Nodes and functions by their names, dims by `dim_key`."""
+    wanted = [(dim_key(dim.name), dim.name) for dim in graph.dims]
+    wanted += [(function.name, function.name) for function in graph.functions]
+    nodes = [*graph.nodes, *(graph.guide.nodes if graph.guide else ())]
+    wanted += [(node.name, node.name) for node in nodes]
+    used = set(helpers)
+    found: dict[str, str] = {}
+    for key, own in wanted:
+        if key not in found:
+            found[key] = free_name(own, used)
+            used.add(found[key])
+    return found
+
+
+def parameter_names(function: Function, taken: frozenset[str]) -> dict[str, str]:
+    """What the program calls the parameters of a function, by their names in the model."""
+    names: dict[str, str] = {}
+    for key, _ in function.parameters:
+        names[key] = free_name(key, taken | set(names.values()))
+    return names
+
+
+def dim_key(name: str) -> str:
+    """No name of a model has a newline in it, so that no node is taken for a dim."""
+    return f"dim\n{name}"
+
+
+def _plain(char: str) -> str:
+    """Other letters by their Unicode names, as `alpha` or `e`."""
+    if char.isascii():
+        return char if char.isalnum() else "_"
+    case, letter, rest = unicodedata.name(char, "").partition(" LETTER ")
+    word = re.match("[A-Z]+", rest) if letter else None
+    if word is None:
+        return "_"
+    return word[0].capitalize() if "CAPITAL" in case else word[0].lower()
+
+
+def free_name(name: str, used: Set[str]) -> str:
+    """The name as Python writes it, with underscores after it until nothing else is called that."""
+    # ASCII letters, digits, underscores; not two in front, which mean something to Python.
+    text = "".join(map(_plain, unicodedata.normalize("NFKC", name)))
+    found = f"_{text}" if text[:1].isdigit() or not text else re.sub("^__+", "_", text)
+    while found in used or found in TAKEN:
+        found += "_"
+    return found

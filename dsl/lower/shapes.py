@@ -6,8 +6,7 @@ from typing import Any
 from ..graph import core as c
 from ..graph.types import Bool, Int, Real, Type
 from .code import Code, call, const, name, number, pack
-from .scope import Scope, length_code, size_code
-from .value import Value, align, joint_axes
+from .scope import Scope, Value, align, joint_axes, length_code, size_code
 
 Lower = Callable[[c.Core, Scope], Value]
 

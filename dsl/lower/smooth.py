@@ -1,6 +1,7 @@
 """The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..graph import core as c
 from ..graph.inputs import is_hard, noisy_inputs, noisy_names
@@ -8,10 +9,8 @@ from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from .code import Code, call, const, function, name, pack
 from .expressions import lower
-from .names import free_name
-from .scope import Scope
+from .scope import Scope, Value, free_name, joint_axes
 from .shapes import full
-from .value import Value, joint_axes
 
 PANELS = 16
 NOISE = {
@@ -22,17 +21,13 @@ NOISE = {
 }
 
 
-class _Input:
+class _Input(NamedTuple):
     """One part of a noisy variable: what it is called inside, and its value without noise."""
 
-    def __init__(self, core: c.Core, name: str, scope: Scope):
-        self.core = core
-        self.name = name
-        self.rank = len(core.type.shape)
-        self.centre = lower(core, scope.replace(soft=None))
-
-    def inside(self, axes: tuple[str, ...]) -> Value:
-        return Value(name(self.name), axes, self.rank)
+    core: c.Core
+    name: str
+    rank: int
+    centre: Value
 
 
 def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
@@ -40,9 +35,16 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     options = dict(setting.options)
     inputs = list(_inputs(body, setting, scope))
     body = exchange(body, {i.core: c.Var(i.core.span, i.core.type, i.name) for i in inputs})
-    axes = _common_axes(body, inputs, scope)
-    inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
     rank = len(body.type.shape)
+
+    def inside_of(axes: tuple[str, ...]) -> Scope:
+        return scope.with_scalars(**{i.name: Value(name(i.name), axes, i.rank) for i in inputs})
+
+    # All binders that the inputs or the statement depend on: each position is its own mean.
+    values = [i.centre for i in inputs]
+    values.append(lower(body, inside_of(joint_axes(values, scope.order))))
+    axes = joint_axes(values, scope.order)
+    inside = inside_of(axes)
 
     def of_inputs(core: c.Core) -> Code:
         """A function of the inputs, with every axis at its full length."""
@@ -60,7 +62,10 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
         given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts]
     else:
         path = scope.needs.helper("integrated_mean")
-        tests = pack(of_inputs(test) for test in _tests(body, inputs))
+        # Hard operations on the inputs: each has its own jumps, kept apart however close they are.
+        names = {i.name for i in inputs}
+        hard = [x for x in dict.fromkeys(_hard_parts(body)) if _reads(x, names)]
+        tests = pack(map(of_inputs, hard))
         panels = const(options.get("panels", PANELS))
         given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
     return Value(call(path, *given), axes, rank)
@@ -73,23 +78,12 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
         assert isinstance(ref, c.Ref)
         own = free_name(f"{ref.name}_", taken)
         taken.add(own)
-        yield _Input(core, own, scope)
+        centre = lower(core, scope.replace(soft=None))
+        yield _Input(core, own, len(core.type.shape), centre)
 
 
-def _common_axes(body: c.Core, inputs: Sequence[_Input], scope: Scope) -> tuple[str, ...]:
-    """All binders that the inputs or the statement depend on: each position is its own mean."""
-    centres = [i.centre for i in inputs]
-    axes = joint_axes(centres, scope.order)
-    inside = scope.with_scalars(**{i.name: i.inside(axes) for i in inputs})
-    return joint_axes([*centres, lower(body, inside)], scope.order)
-
-
-def _tests(body: c.Core, inputs: Sequence[_Input]) -> Iterator[c.Core]:
-    """Hard operations on the inputs: each has its own jumps, kept apart however close they are."""
-    names = {i.name for i in inputs}
-    for core in dict.fromkeys(_hard_parts(body)):
-        if any(isinstance(x, c.Var) and x.name in names for x in c.walk(core)):
-            yield core
+def _reads(core: c.Core, names: set[str]) -> bool:
+    return any(isinstance(x, c.Var) and x.name in names for x in c.walk(core))
 
 
 def _hard_parts(core: c.Core) -> Iterator[c.Core]:

@@ -1,16 +1,14 @@
 """The smoothed meaning of hard operations, where a statement is `with soft(...)`."""
 
 from collections.abc import Callable
+from typing import Any
 
 from ..graph import core as c
 from ..graph.types import Bool, Real
+from .arrays import lower_at
 from .code import Code, call, const, function, infix, name, negative, number, summed
-from .indexing import lower_at
-from .scope import Scope
+from .scope import Scope, Value, align, joint_axes
 from .shapes import Lower, as_array, call_aligned, call_mapped, full, is_whole, mapped
-from .value import Value, align, joint_axes
-
-FLIPPED = {"less": "greater", "less_equal": "greater"}
 
 
 def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
@@ -20,9 +18,12 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     if isinstance(core, c.Apply) and core.function in _APPLY:
         return _APPLY[core.function](core, scope, lower)
     if isinstance(core, c.If):
-        return _soft_if(core, scope, lower)
+        values = [lower(part, scope) for part in c.parts(core)]
+        return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
     if isinstance(core, c.Loop):
-        return _soft_loop(core, scope)
+        from .expressions import lower_loop
+
+        return lower_loop(core, scope, "soft_loop")
     if isinstance(core, c.At) and any(map(_is_soft_index, core.indices)):
         return _soft_at(core, scope, lower)
     if isinstance(core, c.Const) and isinstance(core.value, bool):
@@ -30,20 +31,26 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     if isinstance(core, c.Ref | c.At) and isinstance(core.type.domain, Bool):
         return _hard(core, scope, lower)
     if isinstance(core, c.Reduce) and core.operator in ("all", "any"):
-        return _soft_quantifier(core, scope, lower)
+        inside = scope.inside(*core.binders)
+        own = tuple(b.name for b in core.binders)
+        body = lower(core.body, inside)
+        outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
+        code = full(body, outer + own, 0, inside, ()).code
+        for _ in own:
+            code = call(
+                scope.needs.helper(f"soft_{core.operator}_{_option(scope, 'logic', 'product')}"),
+                code,
+            )
+        return Value(code, outer, 0)
     return None
 
 
-def _options(scope: Scope) -> dict[str, object]:
-    return dict(scope.soft.options) if scope.soft else {}
+def _option(scope: Scope, key: str, default: object) -> Any:
+    return dict(scope.soft.options if scope.soft else ()).get(key, default)
 
 
 def _scale(scope: Scope) -> Code:
-    return const(_options(scope).get("scale", 1.0))
-
-
-def _logic(scope: Scope) -> str:
-    return str(_options(scope).get("logic", "product"))
+    return const(_option(scope, "scale", 1.0))
 
 
 def _kind(scope: Scope) -> str:
@@ -65,31 +72,29 @@ def _real(value: Value) -> Value:
     return value.replace(code=as_array(value.code, "float"))
 
 
-def _soft_comparison(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    operands, axes, rank = _operands(core, scope, lower)
-    if core.function in FLIPPED:
-        operands.reverse()
-    path = scope.needs.helper(f"soft_greater_{_kind(scope)}")
-    return Value(call(path, *operands, _scale(scope)), axes, rank)
-
-
-def _soft_step(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    """step(x) is x > 0, and sign(x) = 2 step(x) - 1."""
-    operands, axes, rank = _operands(core, scope, lower)
-    path = scope.needs.helper(f"soft_greater_{_kind(scope)}")
-    code = call(path, operands[0], const(0.0), _scale(scope))
-    if core.function == "sign":
-        code = infix(infix(const(2), "*", code), "-", const(1))
-    return Value(code, axes, rank)
-
-
-def _soft_equality(core: c.Apply, scope: Scope, lower: Lower) -> Value | None:
-    if not any(isinstance(a.type.domain, Real) for _, a in core.arguments):
+def _soft_apply(core: c.Apply, scope: Scope, lower: Lower) -> Value:
+    """Comparisons and logic; step(x) is x > 0, and sign(x) = 2 step(x) - 1."""
+    word = core.function
+    if word == "not":
+        operand = lower(core.arguments[0][1], scope)
+        return operand.replace(code=_one_less(operand.code))
+    is_equality = word in ("equal", "not_equal")
+    if is_equality and not any(isinstance(a.type.domain, Real) for _, a in core.arguments):
         return _hard(core, scope, lower)
     operands, axes, rank = _operands(core, scope, lower)
-    path = scope.needs.helper(f"soft_equal_{_kind(scope)}")
+    if word in ("and", "or"):
+        path = scope.needs.helper(f"soft_{word}_{_option(scope, 'logic', 'product')}")
+        return Value(call(path, *operands), axes, rank)
+    if word in ("less", "less_equal"):
+        operands.reverse()
+    elif word in ("step", "sign"):
+        operands.append(const(0.0))
+    kind = "equal" if is_equality else "greater"
+    path = scope.needs.helper(f"soft_{kind}_{_kind(scope)}")
     code = call(path, *operands, _scale(scope))
-    return Value(code if core.function == "equal" else _one_less(code), axes, rank)
+    if word == "sign":
+        code = infix(infix(const(2), "*", code), "-", const(1))
+    return Value(_one_less(code) if word == "not_equal" else code, axes, rank)
 
 
 def _one_less(code: Code) -> Code:
@@ -99,22 +104,6 @@ def _one_less(code: Code) -> Code:
 def _hard(core: c.Core, scope: Scope, lower: Lower) -> Value:
     """Labels and truth values are equal or not: nothing to smooth."""
     return _real(lower(core, scope.replace(soft=None)))
-
-
-def _soft_logic(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    operands, axes, rank = _operands(core, scope, lower)
-    path = scope.needs.helper(f"soft_{core.function}_{_logic(scope)}")
-    return Value(call(path, *operands), axes, rank)
-
-
-def _soft_not(core: c.Apply, scope: Scope, lower: Lower) -> Value:
-    operand = lower(core.arguments[0][1], scope)
-    return Value(_one_less(operand.code), operand.axes, operand.rank)
-
-
-def _soft_if(core: c.If, scope: Scope, lower: Lower) -> Value:
-    values = [lower(part, scope) for part in c.parts(core)]
-    return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
 
 
 def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
@@ -134,26 +123,6 @@ def _variance(core: c.Core, scope: Scope, lower: Lower) -> Value:
     axes = joint_axes([between, within], scope.order)
     parts = (align(value, axes, rank).code for value in (within, between))
     return Value(summed([*parts]), axes, rank)
-
-
-def _soft_loop(core: c.Loop, scope: Scope) -> Value:
-    from .expressions import lower_loop
-
-    return lower_loop(core, scope, "soft_loop")
-
-
-def _soft_quantifier(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
-    inside = scope.inside(*core.binders)
-    own = tuple(b.name for b in core.binders)
-    body = lower(core.body, inside)
-    outer = tuple(a for a in joint_axes([body], inside.order) if a not in own)
-    code = full(body, outer + own, 0, inside, ()).code
-    for _ in own:
-        code = call(scope.needs.helper(f"soft_{core.operator}_{_logic(scope)}"), code)
-    return Value(code, outer, 0)
-
-
-# ---- soft indices
 
 
 def _is_soft_index(index: c.Core) -> bool:
@@ -225,11 +194,8 @@ def _soft_lookup(core: c.Apply, scope: Scope, lower: Lower) -> Value:
 
 
 _APPLY: dict[str, Callable[[c.Apply, Scope, Lower], Value | None]] = {
-    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _soft_comparison),
-    **dict.fromkeys(("equal", "not_equal"), _soft_equality),
-    **dict.fromkeys(("and", "or"), _soft_logic),
-    **dict.fromkeys(("step", "sign"), _soft_step),
-    "not": _soft_not,
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _soft_apply),
+    **dict.fromkeys(("equal", "not_equal", "and", "or", "not", "step", "sign"), _soft_apply),
     **dict.fromkeys(("get", "set", "insert"), _soft_list),
     "lookup": _soft_lookup,
 }

@@ -60,10 +60,7 @@ def _words_in(state: int) -> frozenset[str]:
 
 
 def quote_name(name: str, *, reserved: frozenset[str] | None = None) -> str:
-    """The name as a program writes it: between backquotes if it is no identifier, or reserved.
-
-    Reserved are all keywords, unless the caller knows that fewer are in its place.
-    """
+    """Between backquotes if it is no identifier, or `reserved`, as by default all keywords are."""
     if not name or "`" in name or "\n" in name:
         problem = "it is empty, or holds a backquote or a newline"
         raise ValueError(f"{name!r} cannot be a name: {problem}")

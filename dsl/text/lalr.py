@@ -6,7 +6,6 @@ a name.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..limits import MAX_DEPTH
@@ -58,19 +57,8 @@ class Lexicon:
         self.patterns = dict(tables.terminals)
         self.ignored = frozenset(tables.ignored)
         self.words = tables.words
-        self._compiled: dict[str, re.Pattern[str]] = {}
-
-    @cached_property
-    def any(self) -> re.Pattern[str]:
-        others = self.patterns.keys() - set(self.words.values())
-        patterns = [(name, regexp) for name, regexp in self.patterns.items() if name in others]
-        return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in patterns))
-
-    def only(self, name: str) -> re.Pattern[str]:
-        found = self._compiled.get(name)
-        if found is None:
-            found = self._compiled[name] = re.compile(self.patterns[name])
-        return found
+        others = [pair for pair in tables.terminals if pair[0] not in self.words.values()]
+        self.any = re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in others))
 
     def next(self, text: str, start: int, end: int, allowed: Iterable[str]) -> Token | None:
         """The first terminal by priority among those allowed; any other when none matches."""
@@ -82,8 +70,8 @@ class Lexicon:
             type_ = self.words.get(content, type_)
         if type_ in allowed or type_ in self.ignored:
             return Token(type_, content, start, found.end())
-        for name in self.patterns:
-            if name in allowed and (found := self.only(name).match(text, start, end)):
+        for name, pattern in self.patterns.items():
+            if name in allowed and (found := re.compile(pattern).match(text, start, end)):
                 return Token(name, found[0], start, found.end())
         return Token(type_, content, start, start + len(content))
 
@@ -108,8 +96,14 @@ class Reader:
             token, self.waiting = self.waiting, None
             return token
         while self.position < self.end:
-            token = self._scan(allowed)
-            type_ = token.type
+            found = self.lexicon.next(self.text, self.position, self.end, allowed)
+            if found is None:
+                character = Token("", self.text[self.position], self.position, self.position + 1)
+                terminals = frozenset(symbol for symbol in allowed if symbol.isupper())
+                raise Unexpected(character, terminals | self.always_allowed)
+            token, type_ = found, found.type
+            self.position = token.end
+            self._empty = False
             if type_ == "COMMENT":
                 self.comments.append(token)
             elif type_ == "NEWLINE":
@@ -117,16 +111,10 @@ class Reader:
                     return token
             elif type_ not in self.lexicon.ignored:
                 return self._bracket(token) if type_ in OPENING or type_ in CLOSING else token
-        return self._at_end()
-
-    def _scan(self, allowed: dict[str, int]) -> Token:
-        found = self.lexicon.next(self.text, self.position, self.end, allowed)
-        if found is None:
-            character = Token("", self.text[self.position], self.position, self.position + 1)
-            raise Unexpected(character, _terminals(allowed) | self.always_allowed)
-        self.position = found.end
-        self._empty = False
-        return found
+        if self._ended or self._empty:
+            return Token("$END", "", self.end, self.end)
+        self._ended = True
+        return Token("NEWLINE", "", self.end, self.end)
 
     def _bracket(self, token: Token) -> Token:
         if token.type in OPENING:
@@ -140,19 +128,6 @@ class Reader:
             return token
         self.waiting = token
         return Token("NEWLINE", "", token.start, token.start)
-
-    def _at_end(self) -> Token:
-        if self._ended or self._empty:
-            return Token("$END", "", self.end, self.end)
-        self._ended = True
-        return Token("NEWLINE", "", self.end, self.end)
-
-
-def _terminals(state: dict[str, int]) -> frozenset[str]:
-    return frozenset(symbol for symbol in state if symbol.isupper())
-
-
-# ---- the automaton
 
 
 class Automaton:

@@ -36,7 +36,10 @@ def _parse(text: str, span: Span) -> tuple[tuple[Statement, ...], tuple[Comment,
 
 def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     if len(source.text) > MAX_SOURCE:
-        return Program(source, ()), [_too_large(source)]
+        size = f"{len(source.text):,} characters long"
+        message = f"the file is {size}; a model may have {MAX_SOURCE:,}"
+        help = "large tables belong in a data file: declare them with `data name[Dim, ...] : real`"
+        return Program(source, ()), [Diagnostic("E0006", message, source, Span(0, 0), help=help)]
     whole = Span(0, len(source.text))
     try:
         statements, comments = _parse(source.text, whole)
@@ -103,12 +106,6 @@ def _too_deep(source: Source, span: Span) -> Diagnostic:
     return Diagnostic("E0007", message, source, Span(span.start, span.start + 1), help=help)
 
 
-def _too_large(source: Source) -> Diagnostic:
-    message = f"the file is {len(source.text):,} characters long; a model may have {MAX_SOURCE:,}"
-    help = "large tables belong in a data file: declare them with `data name[Dim, ...] : real`"
-    return Diagnostic("E0006", message, source, Span(0, 0), help=help)
-
-
 # ---- where statements start in a text that does not parse: one mistake spoils one statement
 
 
@@ -117,28 +114,17 @@ def split_statements(text: str) -> Iterator[Span]:
     start = offset = depth = 0
     previous = ""
     for line in _LINE.findall(text):
-        is_next = depth <= 0 and not _continues(previous, line)
-        if offset > start and (is_next or _starts_statement(line)):
+        # An indented line continues a statement that visibly is not over: one mistake, one report.
+        is_open = _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
+        is_next = depth <= 0 and not (line[:1].isspace() and is_open)
+        # Only at the left margin: an indented line may belong to an open block.
+        word = re.match(r"\w*", line)
+        is_start = (word and word[0] in statement_words()) or _DEFINITION_START.match(line)
+        if offset > start and (is_next or is_start):
             yield Span(start, offset)
             start, depth = offset, 0
-        depth += _bracket_balance(line)
+        code = _QUIET.sub("", line)
+        depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         offset += len(line)
         previous = line
     yield Span(start, offset)
-
-
-def _starts_statement(line: str) -> bool:
-    """Only at the left margin: an indented line may belong to an open block."""
-    word = re.match(r"\w*", line)
-    return bool(word and word[0] in statement_words()) or bool(_DEFINITION_START.match(line))
-
-
-def _continues(previous: str, line: str) -> bool:
-    """An indented line continues a statement that visibly is not over: one mistake, one report."""
-    is_open = _ENDS_OPEN.search(_QUIET.sub("", previous)) or _STARTS_OPEN.match(line)
-    return line[:1].isspace() and bool(is_open)
-
-
-def _bracket_balance(line: str) -> int:
-    code = _QUIET.sub("", line)
-    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))

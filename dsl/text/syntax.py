@@ -32,8 +32,8 @@ class Number(Expr):
     @property
     def value(self) -> int | float:
         """Whole numbers of more than 18 digits become floats, and those beyond a float infinite."""
-        is_whole = len(self.text) <= 18 and self.text.replace("_", "").isdigit()
-        return int(self.text) if is_whole else float(self.text)
+        digits = self.text.replace("_", "")
+        return int(digits) if len(digits) <= 18 and digits.isdigit() else float(digits)
 
 
 class Boolean(Expr):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import chain
 
 from ..diagnostics import Diagnostic, Label, did_you_mean
 from ..record import Record
@@ -97,49 +98,45 @@ class Mishap(Record):
         return Diagnostic(code, message, self.source, self.span, help=help, also=also)
 
 
-Rule = Callable[[Mishap], Diagnostic | None]
-
-
 def describe_syntax_error(error: Unexpected, source: Source, chunk: Span) -> Diagnostic:
-    token = error.token
+    """What the first rule says that has something to say, the most telling first."""
+    token, start = error.token, error.token.start
     at_end = token.type in ENDS
-    start = _end_of_code(source.text, chunk, token.start) if at_end else token.start
+    if at_end:  # what is missing belongs behind the last thing that is not blank or comment
+        before = source.text[chunk.start : start]
+        code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), before)
+        start = chunk.start + len(code.rstrip())
     span = Span(start, start + max(1, len(token.text) * (not at_end)))
-    mishap = Mishap(source, chunk, span, token.type, token.text, error.allowed)
-    return next(found for rule in RULES if (found := rule(mishap)))
+    m = Mishap(source, chunk, span, token.type, token.text, error.allowed)
+    return next(chain(_brackets_and_signs(m), _statement_forms(m), _habits(m), _operands(m)))
 
 
-def _end_of_code(text: str, chunk: Span, position: int) -> int:
-    """The end of the last thing that is not blank or comment: where what is missing belongs."""
-    code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text[chunk.start : position])
-    return chunk.start + len(code.rstrip())
+# ---- rules in their order; the last always speaks
 
 
-# ---- rules, the most telling first; the last always speaks
+def _brackets_and_signs(m: Mishap) -> Iterator[Diagnostic]:
+    if m.text == '"':
+        line = m.source.text[m.span.start :].partition("\n")[0]
+        whole = m.replace(span=Span(m.span.start, m.span.start + len(line)))
+        yield whole.report("E0004", 'this `"` is never closed', 'put a `"` at the end of the path')
+    if m.text in ("elif", "elseif") and "ELSE" in m.allowed:
+        help = "write `else if ... then ... else ...`"
+        yield m.report("E0008", f"`{m.text}` is written `else if`", help)
+    if m.token in (*ENDS, "RBRACE", "WITH", "RPAR") and "ELSE" in m.allowed:
+        help = "an `if` is a value: say what it is otherwise, `else 0`"
+        yield m.report("E0008", "this `if` has no `else`", help)
+    if m.text in CLOSING or m.token in ENDS:
+        yield from _brackets(m)
+    for start in (m.span.start, m.span.start - 1):
+        for sign, help in OPERATORS_OF_OTHERS.items():
+            is_here = m.source.text.startswith(sign, max(start, m.chunk.start))
+            if is_here and start + len(sign) > m.span.start:
+                whole = m.replace(span=Span(start, start + len(sign)))
+                yield whole.report("E0010", f"`{sign}` is not part of the language", help)
 
 
-def _when(tokens: str, allowed: str, code: str, message: str, help: str) -> Rule:
-    """One of these tokens, where the allowed one could stand."""
-
-    def rule(m: Mishap) -> Diagnostic | None:
-        applies = m.token in tokens.split() and allowed in m.allowed
-        return m.report(code, message, help) if applies else None
-
-    return rule
-
-
-def _unclosed_string(m: Mishap) -> Diagnostic | None:
-    if m.text != '"':
-        return None
-    line = m.source.text[m.span.start :].partition("\n")[0]
-    whole = m.replace(span=Span(m.span.start, m.span.start + len(line)))
-    return whole.report("E0004", 'this `"` is never closed', 'put a `"` at the end of the path')
-
-
-def _brackets(m: Mishap) -> Diagnostic | None:
+def _brackets(m: Mishap) -> Iterator[Diagnostic]:
     """Finds the bracket that is not closed, or not closed by its own kind."""
-    if m.text not in CLOSING and m.token not in ENDS:
-        return None
     opened: list[tuple[str, Span]] = []
     for found in re.finditer(r"#[^\n]*|\"[^\"\n]*\"|`[^`\n]*`|[()\[\]{}]", m.before):
         if found[0] in "([{":
@@ -151,47 +148,53 @@ def _brackets(m: Mishap) -> Diagnostic | None:
     if m.text in CLOSING and sign != CLOSING[m.text]:
         also = (Label(span, "opened here"),) if opened else ()
         message = f"`{sign}` is closed by `{m.text}`" if opened else f"`{m.text}` closes nothing"
-        return m.report("E0004", message, "check the brackets of this statement", also)
-    if m.text in CLOSING or not opened:
-        return None
-    return m.replace(span=span).report("E0004", f"this `{sign}` is never closed")
+        yield m.report("E0004", message, "check the brackets of this statement", also)
+    if m.text not in CLOSING and opened:
+        yield m.replace(span=span).report("E0004", f"this `{sign}` is never closed")
 
 
-def _operator_of_another_language(m: Mishap) -> Diagnostic | None:
-    for start in (m.span.start, m.span.start - 1):
-        for sign, help in OPERATORS_OF_OTHERS.items():
-            is_here = m.source.text.startswith(sign, max(start, m.chunk.start))
-            if is_here and start + len(sign) > m.span.start:
-                whole = m.replace(span=Span(start, start + len(sign)))
-                return whole.report("E0010", f"`{sign}` is not part of the language", help)
-    return None
-
-
-def _incomplete_number(m: Mishap) -> Diagnostic | None:
+def _statement_forms(m: Mishap) -> Iterator[Diagnostic]:
     around = m.source.text[max(m.span.start - 1, 0) : m.span.end + 1]
-    if m.text != "." or not re.search(r"\d", around):
-        return None
-    message = "a number needs digits on both sides of its point"
-    return m.report("E0001", message, "write `1.0` or `0.5`")
+    if m.text == "." and re.search(r"\d", around):
+        message = "a number needs digits on both sides of its point"
+        yield m.report("E0001", message, "write `1.0` or `0.5`")
+    if m.token == "EQUALS" and m.before.endswith("="):
+        # Where no comparison can stand, `==` is read as two `=`.
+        both = m.replace(span=Span(m.span.start - 1, m.span.end))
+        yield both.report("E0001", "`==` compares", "write `=` for a value, `~` for a distribution")
+    if not m.token and m.text:
+        shown = f"`{m.text}`" if m.text.isprintable() else f"the character U+{ord(m.text):04X}"
+        help = "names are letters, digits and `_`; others go between backquotes: `net income`"
+        if m.text.isspace():
+            help = "it looks like a blank: write a common one"
+        yield m.report("E0003", f"{shown} does not belong here", help)
+    if m.token == "IF" and "PLUS" in m.allowed:
+        yield m.report("E0008", "the condition comes first", "write `if c then a else b`")
+    if "THEN" in m.allowed and m.token != "EQUALS" and re.search(r"\bif\b", m.before):
+        yield m.report("E0008", "this `if` has no `then`", "write `if c then a else b`")
+    if m.token in ("COLON", "ARROW", "EQUALS", "BAR") and "FATARROW" in m.allowed:
+        message = "a row of a table is written with `=>`"
+        yield m.report("E0001", message, "as in `yes, no => 0.9, 0.1`")
 
 
-def _unexpected_character(m: Mishap) -> Diagnostic | None:
-    if m.token or not m.text:
-        return None
-    shown = f"`{m.text}`" if m.text.isprintable() else f"the character U+{ord(m.text):04X}"
-    help = "names are letters, digits and `_`; others go between backquotes: `net income`"
-    if m.text.isspace():
-        help = "it looks like a blank: write a common one"
-    return m.report("E0003", f"{shown} does not belong here", help)
-
-
-def _reserved_word(m: Mishap) -> Diagnostic | None:
-    if "NAME" not in m.allowed or not m.text.isidentifier() or m.token in ("NAME", ""):
-        return None
-    if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
-        message = f"an `{m.text}` inside an operation needs parentheses"
-        return m.report("E0001", message, f"write `({m.text} ...)`")
-    return _reserved(m, m.text)
+def _habits(m: Mishap) -> Iterator[Diagnostic]:
+    """`minimise loss`, a word at the start that is nearly one of the language; other languages."""
+    word = m.head.strip()
+    if word in keywords() and m.token in ("TILDE", "EQUALS", "DEFINE"):
+        yield _reserved(m.at_head(0, len(word)), word)
+    is_word = word.isidentifier() and word not in keywords() and "TILDE" in m.allowed
+    if is_word and m.token in ("NAME", "NUMBER", "STRING", "LPAR", "COLON"):
+        help = did_you_mean(word, sorted(statement_words()))
+        if help:
+            at_word = m.at_head(0, len(word))
+            yield at_word.report("E0001", f"no statement starts with `{word}`", help)
+    for before, at, message, help in HABITS:
+        found = re.search(before + "$", m.head.rstrip())
+        here = found and re.match(at, m.rest)
+        if found and here:
+            parts = found.groupdict(default="") | here.groupdict(default="")
+            place = m.at_head(*found.span("mark")) if "mark" in parts else m
+            yield place.report("E0001", message.format(**parts), help.format(**parts))
 
 
 def _reserved(m: Mishap, word: str) -> Diagnostic:
@@ -199,86 +202,35 @@ def _reserved(m: Mishap, word: str) -> Diagnostic:
     return m.report("E0005", message, "choose another name, or put it between backquotes")
 
 
-def _if_without_then(m: Mishap) -> Diagnostic | None:
-    if "THEN" not in m.allowed or m.token == "EQUALS" or not re.search(r"\bif\b", m.before):
-        return None
-    return m.report("E0008", "this `if` has no `then`", "write `if c then a else b`")
-
-
-def _elif(m: Mishap) -> Diagnostic | None:
-    if m.text not in ("elif", "elseif") or "ELSE" not in m.allowed:
-        return None
-    help = "write `else if ... then ... else ...`"
-    return m.report("E0008", f"`{m.text}` is written `else if`", help)
-
-
-def _declaration_without_type(m: Mishap) -> Diagnostic | None:
+def _operands(m: Mishap) -> Iterator[Diagnostic]:
+    if m.token == "EQUALS" and "COMPARE" in m.allowed:
+        yield m.report("E0001", "`=` defines, it does not compare", "write `==` to compare")
+    if "NAME" in m.allowed and m.text.isidentifier() and m.token not in ("NAME", ""):
+        if m.token in ("IF", "LOOP") and "IF" not in m.allowed:
+            message = f"an `{m.text}` inside an operation needs parentheses"
+            yield m.report("E0001", message, f"write `({m.text} ...)`")
+        yield _reserved(m, m.text)
     found = re.match(rf"({_ROLES})\s+\S+", m.before)
-    may_follow = (*ENDS, "EQUALS", "TILDE", "NAME")
-    if not found or "COLON" not in m.allowed or m.token not in may_follow:
-        return None
-    help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
-    if m.token == "TILDE":
-        help = f"write `{found[0]} : real`, and the `~` in a statement of its own"
-        help = help if found[1] == "observed" else f"what is drawn needs no `{found[1]}`: remove it"
-    return m.report("E0009", f"this `{found[1]}` needs a type", help)
-
-
-def _definition_by_comparison(m: Mishap) -> Diagnostic | None:
-    """Where no comparison can stand, `==` is read as two `=`."""
-    if m.token != "EQUALS" or not m.before.endswith("="):
-        return None
-    both = m.replace(span=Span(m.span.start - 1, m.span.end))
-    return both.report("E0001", "`==` compares", "write `=` for a value, `~` for a distribution")
-
-
-def _habit(m: Mishap) -> Diagnostic | None:
-    for before, at, message, help in HABITS:
-        found = re.search(before + "$", m.head.rstrip())
-        here = found and re.match(at, m.rest)
-        if found and here:
-            parts = found.groupdict(default="") | here.groupdict(default="")
-            place = m.at_head(*found.span("mark")) if "mark" in parts else m
-            return place.report("E0001", message.format(**parts), help.format(**parts))
-    return None
-
-
-def _keyword_as_name(m: Mishap) -> Diagnostic | None:
-    word = m.head.strip()
-    if word not in keywords() or m.token not in ("TILDE", "EQUALS", "DEFINE"):
-        return None
-    return _reserved(m.at_head(0, len(word)), word)
-
-
-def _misspelt_word(m: Mishap) -> Diagnostic | None:
-    """`minimise loss`: a word at the start of a statement that is nearly one of the language."""
-    word = m.head.strip()
-    is_word = word.isidentifier() and word not in keywords() and "TILDE" in m.allowed
-    help = did_you_mean(word, sorted(statement_words())) if is_word else ""
-    if not help or m.token not in ("NAME", "NUMBER", "STRING", "LPAR", "COLON"):
-        return None
-    return m.at_head(0, len(word)).report("E0001", f"no statement starts with `{word}`", help)
-
-
-def _two_operands(m: Mishap) -> Diagnostic | None:
-    """`2x`, `Normal(0 1)`: an operand where an operator could stand."""
-    if "PLUS" not in m.allowed or m.token not in OPERAND_START:
-        return None
-    number = re.search(r"[\d.]+$", m.before)
-    if number and m.token in ("NAME", "LPAR"):
-        help = f"write `{number[0]} * {m.text}`"
-        return m.report("E0001", "a product is written with `*`", help)
-    help = "write an operator, or `,` between items"
-    return m.report("E0001", f"something is missing before `{m.text}`", help)
-
-
-def _anything(m: Mishap) -> Diagnostic:
+    if found and "COLON" in m.allowed and m.token in (*ENDS, "EQUALS", "TILDE", "NAME"):
+        help = f"write `{found[0]} : real`, or int, bool, or the name of a dim"
+        if m.token == "TILDE":
+            alone = f"write `{found[0]} : real`, and the `~` in a statement of its own"
+            drawn = f"what is drawn needs no `{found[1]}`: remove it"
+            help = alone if found[1] == "observed" else drawn
+        yield m.report("E0009", f"this `{found[1]}` needs a type", help)
+    if "PLUS" in m.allowed and m.token in OPERAND_START:  # `2x`, `Normal(0 1)`
+        number = re.search(r"[\d.]+$", m.before)
+        if number and m.token in ("NAME", "LPAR"):
+            help = f"write `{number[0]} * {m.text}`"
+            yield m.report("E0001", "a product is written with `*`", help)
+        help = "write an operator, or `,` between items"
+        yield m.report("E0001", f"something is missing before `{m.text}`", help)
     if m.token not in ENDS:
-        return m.report("E0001", f"`{m.text}` does not belong here", _expectation(m))
+        yield m.report("E0001", f"`{m.text}` does not belong here", _expectation(m))
     continues = re.search(r"[-+*/^@,<>]$|\b(and|or|then|else)$", m.before.rstrip())
     inside = "a statement runs over several lines inside parentheses"
     help = inside if continues else _expectation(m)
-    return m.report("E0001", "the statement ends too early", help)
+    yield m.report("E0001", "the statement ends too early", help)
 
 
 def _expectation(m: Mishap) -> str:
@@ -287,17 +239,16 @@ def _expectation(m: Mishap) -> str:
         return "expected an expression"
     operator = ["an operator"] * (allowed >= OPERATORS)
     allowed -= AFTER_OPERAND if operator else set()
-    words = operator + sorted({WORDS.get(name) or _sign(name) for name in allowed})
+    # A terminal as it is written, from its pattern: `\\+` or `model\\b`.
+    patterns = dict(tables().terminals)
+    written = {
+        name: patterns.get(name, "").removesuffix("\\b").replace("\\", "") for name in allowed
+    }
+    words = operator + sorted({WORDS.get(name) or f"`{sign}`" for name, sign in written.items()})
     if not words or len(words) > 6:
         return ""
     others = ", ".join(words[:-1])
     return f"expected {others} or {words[-1]}" if others else f"expected {words[-1]}"
-
-
-def _sign(terminal: str) -> str:
-    """A terminal as it is written, from its pattern: `\\+` or `model\\b`."""
-    pattern = dict(tables().terminals)[terminal]
-    return f"`{pattern.removesuffix(chr(92) + 'b').replace(chr(92), '')}`"
 
 
 _ROLES = "|".join(sorted(roles()))
@@ -383,30 +334,3 @@ HABITS = (
     (r"\[[^\]]*", r":|\.\.",
      "a part of an array is taken by a binder", "write `[i in D[1..3]] x[i]`"),
 )  # fmt: skip
-
-_NO_ELSE = ("this `if` has no `else`", "an `if` is a value: say what it is otherwise, `else 0`")
-_IF_BEHIND = ("the condition comes first", "write `if c then a else b`")
-_TABLE_ROW = ("a row of a table is written with `=>`", "as in `yes, no => 0.9, 0.1`")
-_DEFINES = ("`=` defines, it does not compare", "write `==` to compare")
-
-RULES: tuple[Rule, ...] = (
-    _unclosed_string,
-    _elif,
-    _when("NEWLINE $END RBRACE WITH RPAR", "ELSE", "E0008", *_NO_ELSE),
-    _brackets,
-    _operator_of_another_language,
-    _incomplete_number,
-    _definition_by_comparison,
-    _unexpected_character,
-    _when("IF", "PLUS", "E0008", *_IF_BEHIND),
-    _if_without_then,
-    _when("COLON ARROW EQUALS BAR", "FATARROW", "E0001", *_TABLE_ROW),
-    _keyword_as_name,
-    _misspelt_word,
-    _habit,
-    _when("EQUALS", "COMPARE", "E0001", *_DEFINES),
-    _reserved_word,
-    _declaration_without_type,
-    _two_operands,
-    _anything,
-)

@@ -8,6 +8,7 @@ test keeps it fresh.
 import json
 import re
 from functools import cache, cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +54,12 @@ def tables() -> ParseTables:
     """As shipped; made anew, and not kept, where somebody has just changed the grammar."""
     grammar = grammar_text()
     content = json.loads(TABLES.read_text(encoding="utf-8"))
-    return _from_json(content) if content["grammar"] == grammar else analyse(grammar)
-
-
-def _from_json(content: dict[str, Any]) -> ParseTables:
-    """JSON has no tuples."""
-    return ParseTables(
-        [(name, regexp) for name, regexp in content["terminals"]],
-        content["ignored"],
-        content["states"],
-        [(name, callback, tuple(inlined)) for name, callback, inlined in content["rules"]],
-        content["start"],
-        content["end"],
-    )
+    if content.pop("grammar") != grammar:
+        return analyse(grammar)
+    # JSON has no tuples.
+    content["terminals"] = [(name, regexp) for name, regexp in content["terminals"]]
+    content["rules"] = [(name, make, tuple(inlined)) for name, make, inlined in content["rules"]]
+    return ParseTables(**content)
 
 
 def emit_json(grammar: str) -> str:
@@ -76,22 +70,26 @@ def emit_json(grammar: str) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-# ---- the analysis, by Lark
-
-
 def analyse(grammar: str) -> ParseTables:
     from lark import Lark
 
     lark = Lark(grammar, **LARK_OPTIONS)
     automaton = lark.parse_interactive("").parser_state.parse_conf.parse_table
-    order = _numbered(automaton.states, automaton.start_states["start"])
+    # States numbered as reached from the start: Lark's own numbers change with the hash seed.
+    order = {automaton.start_states["start"]: 0}
+    waiting = [automaton.start_states["start"]]
+    for state in waiting:
+        for _, (_, following) in sorted(automaton.states[state].items(), key=itemgetter(0)):
+            if isinstance(following, int) and following not in order:
+                order[following] = len(order)
+                waiting.append(following)
     found = {arg for row in automaton.states.values() for _, arg in row.values()}
-    rules = sorted((arg for arg in found if not _is_state(arg)), key=_rule_key)
+    rules = sorted((arg for arg in found if not isinstance(arg, int)), key=_rule_key)
     number = {rule: ~i for i, rule in enumerate(rules)}
     states = [
         {
-            symbol: order[arg] if _is_state(arg) else number[arg]
-            for symbol, (_, arg) in sorted(automaton.states[state].items(), key=_symbol)
+            symbol: order[arg] if isinstance(arg, int) else number[arg]
+            for symbol, (_, arg) in sorted(automaton.states[state].items(), key=itemgetter(0))
         }
         for state in order
     ]
@@ -106,28 +104,8 @@ def analyse(grammar: str) -> ParseTables:
     )
 
 
-def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """States numbered as reached from the start: Lark's own numbers change with the hash seed."""
-    order = {start: 0}
-    waiting = [start]
-    for state in waiting:
-        for _, (_, following) in sorted(states[state].items(), key=_symbol):
-            if _is_state(following) and following not in order:
-                order[following] = len(order)
-                waiting.append(following)
-    return order
-
-
-def _symbol(action: tuple[str, Any]) -> str:
-    return action[0]
-
-
 def _rule_key(rule: Any) -> tuple[str, list[str], str]:
     return rule.origin.name, [symbol.name for symbol in rule.expansion], rule.alias or ""
-
-
-def _is_state(argument: Any) -> bool:
-    return isinstance(argument, int)
 
 
 def _first_tried(terminal: Any) -> tuple[int, int, int, str]:

@@ -124,13 +124,9 @@ def _bound(children: list[Any]) -> int | float:
     return -value if len(children) == 2 else value
 
 
-def _low(children: list[Any]) -> s.Bound | None:
-    return next((x for x in children[2:3] if isinstance(x, s.Bound)), None)
-
-
-def _high(children: list[Any]) -> s.Bound | None:
-    found = _after("DOTS")(children)
-    return found if isinstance(found, s.Bound) else None
+def _bound_after(sign: str) -> Pick:
+    follower = _after(sign)
+    return lambda children: x if isinstance(x := follower(children), s.Bound) else None
 
 
 def _argument_name(children: list[Any]) -> str | None:
@@ -174,7 +170,13 @@ MAKERS: dict[str, Pick] = {
     "objective_stmt": _node(s.ObjectiveStmt, _has("MINIMIZE"), _two, _annotations),
     "target": _node(s.Target, _name(0), _all(s.Binder | s.Expr, 1), _where),
     "binder": _node(s.Binder, _name(0), itemgetter(2)),
-    "range": _node(s.Range, _one, lambda children: len(children) == 1, _low, _high),
+    "range": _node(
+        s.Range,
+        _one,
+        lambda children: len(children) == 1,
+        _bound_after("LBRACKET"),
+        _bound_after("DOTS"),
+    ),
     "bound": _node(s.Bound, _bound),
     "where": _list("where", s.Expr),
     "for_stmt": _node(s.ForStmt, _binders, _where, _block),

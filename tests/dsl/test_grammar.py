@@ -113,6 +113,16 @@ def test_ranges(text: str, low: int | None, high: int | None) -> None:
     assert (found.low and found.low.value, found.high and found.high.value) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1_000", 1000), ("1_", 1), ("1__0", 10), ("1_0.5", 10.5), ("100_000_000_000_000", 10**14)],
+)
+def test_underscores_in_numbers_say_nothing(text: str, value: float) -> None:
+    number = parse_expression(text)
+    assert isinstance(number, syntax.Number)
+    assert (number.value, type(number.value)) == (value, type(value))
+
+
 def test_newlines_end_statements_but_not_inside_round_or_square_brackets() -> None:
     program = parse("a = f(\n  1,\n  [2,\n 3]\n)\nb = 2; c = 3\nfor i in D { d[i] = 1 }\n\n# end")
     assert len(program.statements) == 4

@@ -14,8 +14,7 @@ from dpc.dsl.diagnostics import InternalError
 from dpc.dsl.graph import passes
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind, verify_graph
-from dpc.dsl.graph.passes.rewrite import rewrite
-from dpc.dsl.graph.passes.standard import PASSES, run_passes
+from dpc.dsl.graph.passes.standard import PASSES, rewrite, run_passes
 from dpc.dsl.graph.passes.table import REWRITES
 
 TEXT = """

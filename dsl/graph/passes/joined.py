@@ -14,8 +14,7 @@ from ..forms import both, compare, index_of
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import FIRST, LAST, Dim, Int, Type
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 
 def place_name(dim: str) -> str:
@@ -36,7 +35,8 @@ def can_join(graph: Graph, dim: str) -> bool:
 def join_cases(graph: Graph, dim: str) -> Graph:
     """The graph of many cases that stand one after the other along `dim`."""
     axis = next(d for d in graph.dims if d.name == dim)
-    place = Node(place_name(dim), Kind.INPUT, _place_type(axis), axis.span, graph.source)
+    type_ = Type(Int(0), (axis,))
+    place = Node(place_name(dim), Kind.INPUT, type_, axis.span, graph.source)
     nodes = [
         node.replace(pieces=tuple(_joined(piece, node, axis) for piece in node.pieces))
         for node in graph.nodes
@@ -44,15 +44,8 @@ def join_cases(graph: Graph, dim: str) -> Graph:
     return run_passes(graph.replace(nodes=(place, *nodes), recurrences=()))
 
 
-def _place_type(axis: Dim) -> Type:
-    return Type(Int(0), (axis,))
-
-
 def _has(type_: Type, dim: str) -> bool:
     return any(isinstance(axis, Dim) and axis.name == dim for axis in type_.shape)
-
-
-# ---- what can be joined
 
 
 def _node_fits(node: Node, dim: str, own: set[str]) -> bool:
@@ -97,9 +90,6 @@ def _fits(core: c.Core | c.Law, name: str, dim: str, own: set[str]) -> bool:
     return all(_fits(part, name, dim, own) for part in c.parts(core))
 
 
-# ---- joining
-
-
 def _joined(piece: Piece, node: Node, axis: Dim) -> Piece:
     first = piece.indices[0] if piece.indices else None
     if isinstance(first, c.Const) and _has(node.type, axis.name):
@@ -115,6 +105,6 @@ def _joined(piece: Piece, node: Node, axis: Dim) -> Piece:
 
 def _compare(operator: str, step: c.Bind, value: float, piece: Piece) -> c.Core:
     type_ = Type(Int(0))
-    places = c.Ref(piece.span, _place_type(step.dim), place_name(step.dim.name))
+    places = c.Ref(piece.span, Type(Int(0), (step.dim,)), place_name(step.dim.name))
     place = c.At(piece.span, type_, places, (index_of(step),))
     return compare(operator, place, c.Const(piece.span, type_, int(value)))

@@ -20,8 +20,7 @@ from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import BOOL, FIRST, LAST, REAL, Dim, IndexOf, Type
 from .parts import as_given
-from .rewrite import Unfit, rewrite
-from .standard import run_passes
+from .standard import Unfit, rewrite, run_passes
 
 Array = np.ndarray[Any, Any]
 LEAVE_OUT = "leave these rows out"
@@ -49,7 +48,13 @@ def leave_out_missing(graph: Graph, names: Collection[str]) -> Graph:
         if node.name not in names:
             nodes.append(node)
             continue
-        _verify_childless(graph, node)
+        children = _children(graph, node)
+        if children:
+            message = f"`{node.name}` has missing entries, and `{children[0]}` depends on them"
+            raise Unfit(node.name, message, f"{LEAVE_OUT}, or use `dpc posterior`")
+        if any(len(piece.indices) != len(node.type.shape) for piece in node.pieces):
+            message = f"`{node.name}` has missing entries in rows that are drawn together"
+            raise Unfit(node.name, message, LEAVE_OUT)
         flags = flags_of(node)
         pieces = []
         for piece, density in zip(node.pieces, _densities(node), strict=True):
@@ -59,16 +64,6 @@ def leave_out_missing(graph: Graph, names: Collection[str]) -> Graph:
             pieces.append(density.replace(body=chosen))
         nodes += [flags, as_given(node), factor_like(node, "density", tuple(pieces))]
     return run_passes(graph.replace(nodes=tuple(nodes)))
-
-
-def _verify_childless(graph: Graph, node: Node) -> None:
-    children = _children(graph, node)
-    if children:
-        message = f"`{node.name}` has missing entries, and `{children[0]}` depends on them"
-        raise Unfit(node.name, message, f"{LEAVE_OUT}, or use `dpc posterior`")
-    if any(len(piece.indices) != len(node.type.shape) for piece in node.pieces):
-        message = f"`{node.name}` has missing entries in rows that are drawn together"
-        raise Unfit(node.name, message, LEAVE_OUT)
 
 
 def _children(graph: Graph, node: Node) -> list[str]:
@@ -96,18 +91,17 @@ def open_missing(graph: Graph, arrays: Mapping[str, Array], missing: Mapping[str
     for name, mask in missing.items():
         node = graph[name]
         if mask.all():
-            found = _never_seen(found, node)
-        elif not _children(graph, node) and not _is_torn(node, mask):
+            note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
+            found = _changed(found, node, [node.replace(observed=False)], {}, note)
+            continue
+        rows = mask.reshape(*mask.shape[: len(node.pieces[0].indices)], -1)
+        # Whether values that are drawn together are there in part.
+        is_torn = bool(np.any(rows.any(axis=-1) != rows.all(axis=-1)))
+        if not is_torn and not _children(graph, node):
             found = _left_out(found, node, mask)
         else:
             found = _held(found, node, mask) if name in finite else _imputed(found, node, mask)
     return found.replace(graph=run_passes(found.graph))
-
-
-def _is_torn(node: Node, mask: Array) -> bool:
-    """Whether values that are drawn together are there in part."""
-    rows = mask.reshape(*mask.shape[: len(node.pieces[0].indices)], -1)
-    return bool(np.any(rows.any(axis=-1) != rows.all(axis=-1)))
 
 
 def _told(node: Node, mask: Array, how: str) -> str:
@@ -126,14 +120,6 @@ def _changed(
     graph = found.graph.replace(nodes=tuple(chain.from_iterable(replaced)), recurrences=tuple(kept))
     own = {name: array for name, array in found.arrays.items() if name != node.name}
     return found.replace(graph=graph, arrays={**own, **arrays}, notes=(*found.notes, note))
-
-
-# ---- draws that were never seen
-
-
-def _never_seen(found: Opened, node: Node) -> Opened:
-    note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
-    return _changed(found, node, [node.replace(observed=False)], {}, note)
 
 
 # ---- draws that nothing depends on

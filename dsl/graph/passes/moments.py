@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from .. import core as c
 from ..forms import arithmetic, entry, factor_like, for_every_place, input_like
 from ..graph import Graph, Kind, Node
-from ..typed import Piece
 from ..types import REAL
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 
 @rewrite
@@ -22,24 +20,17 @@ def tilt_moment(graph: Graph, node: Node, moment: str) -> Graph:
     pieces = []
     for piece in node.pieces:
         assert isinstance(piece.body, c.Law)
-        value = _mean(piece.body)
+        mean = c.Moment(piece.body.span, REAL, piece.body, "mean")
+        value: c.Core = mean
         if moment == "squared distance":
-            value = _squared_distance(piece.body, entry(centre, piece))
+            # E[(y - centre)^2] = Var[y] + (E[y] - centre)^2.
+            distance = arithmetic("subtract", mean, entry(centre, piece))
+            variance = c.Moment(piece.body.span, REAL, piece.body, "variance")
+            value = arithmetic("add", variance, arithmetic("multiply", distance, distance))
         body = arithmetic("multiply", entry(tilt, piece), value)
         pieces.append(for_every_place(piece, body))
     factor = factor_like(node, "tilted", tuple(pieces))
     return run_passes(graph.replace(nodes=(tilt, centre, *graph.nodes, factor)))
-
-
-def _mean(law: c.Law) -> c.Core:
-    return c.Moment(law.span, REAL, law, "mean")
-
-
-def _squared_distance(law: c.Law, centre: c.Core) -> c.Core:
-    """E[(y - centre)^2] = Var[y] + (E[y] - centre)^2."""
-    distance = arithmetic("subtract", _mean(law), centre)
-    variance = c.Moment(law.span, REAL, law, "variance")
-    return arithmetic("add", variance, arithmetic("multiply", distance, distance))
 
 
 @rewrite
@@ -48,21 +39,15 @@ def arguments_as_nodes(graph: Graph, nodes: Sequence[Node]) -> Graph:
     found = []
     for node in nodes:
         for number, piece in enumerate(node.pieces):
-            found += _argument_nodes(node, number, piece)
+            assert isinstance(piece.body, c.Law)
+            for argument, core in piece.body.arguments:
+                own = for_every_place(piece, core)
+                shape = tuple(index.dim for index in own.indices if isinstance(index, c.Bind))
+                type_ = core.type.replace(shape=(*shape, *core.type.shape), constraint="")
+                name = argument_name(node, number, argument)
+                found.append(Node(name, Kind.FUNCTION, type_, node.span, node.source, (own,)))
     return run_passes(graph.replace(nodes=(*graph.nodes, *found)))
 
 
 def argument_name(node: Node, number: int, argument: str) -> str:
     return f"{node.name}.{argument}{number or ''}"
-
-
-def _argument_nodes(node: Node, number: int, piece: Piece) -> list[Node]:
-    assert isinstance(piece.body, c.Law)
-    found = []
-    for argument, core in piece.body.arguments:
-        own = for_every_place(piece, core)
-        shape = tuple(index.dim for index in own.indices if isinstance(index, c.Bind))
-        type_ = core.type.replace(shape=(*shape, *core.type.shape), constraint="")
-        name = argument_name(node, number, argument)
-        found.append(Node(name, Kind.FUNCTION, type_, node.span, node.source, (own,)))
-    return found

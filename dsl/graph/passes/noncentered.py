@@ -7,7 +7,7 @@ from ..dependence import nodes_read_by
 from ..forms import arithmetic, entry, number
 from ..graph import Graph, Kind, Node
 from ..types import REAL, Axis, Dim, Type
-from .rewrite import rewrite
+from .standard import rewrite
 
 NORMAL = "MultivariateNormal(mean: real[N], chol: cholesky[N, N]) -> real[N]"
 STUDENT = "MultivariateStudentT(df: positive, location: real[N], chol: cholesky[N, N]) -> real[N]"
@@ -27,17 +27,13 @@ def is_noncentered(node: Node) -> bool:
     return wanted and not node.observed and all(law.facts.location_scale for law in node.laws)
 
 
-def raw_name(name: str, graph: Graph) -> str:
-    found = f"{name}_decentered"
-    while found in graph.by_name:
-        found += "_"
-    return found
-
-
 def _decentred(node: Node, graph: Graph) -> list[Node]:
     pairs = list(zip(node.pieces, node.laws, strict=True))
+    raw_name = f"{node.name}_decentered"
+    while raw_name in graph.by_name:
+        raw_name += "_"
     raw = node.replace(
-        name=raw_name(node.name, graph),
+        name=raw_name,
         type=Type(REAL.domain, node.type.shape),
         pieces=tuple(p.replace(body=_standard(law), settings=()) for p, law in pairs),
         kept=False,
@@ -49,14 +45,13 @@ def _decentred(node: Node, graph: Graph) -> list[Node]:
     return [raw, value.replace(parents=nodes_read_by(value))]
 
 
-# ---- what is drawn
-
-
 def _standard(law: c.Law) -> c.Law:
     """The same distribution at location zero and scale one."""
     if law.type.shape:
         row = NORMAL if law.name == "MultivariateNormal" else STUDENT
-        return law.replace(row=row, arguments=_standard_vector(law))
+        (axis,), df = law.type.shape, [pair for pair in law.arguments if pair[0] == "df"]
+        centre = "location" if df else "mean", _zeros(law, axis)
+        return law.replace(row=row, arguments=(*df, centre, ("chol", _identity(law, axis))))
     if law.facts.of_logarithm:
         standard = (("mean", number(law, 0.0)), ("sd", number(law, 1.0)))
         return c.Law(law.span, "Normal", "Normal(mean: real, sd: positive) -> real", standard, REAL)
@@ -64,13 +59,6 @@ def _standard(law: c.Law) -> c.Law:
     centred = {location: number(law, 0.0), scale: number(law, 1.0)}
     arguments = tuple((name, centred.get(name, value)) for name, value in law.arguments)
     return law.replace(arguments=arguments, type=REAL)
-
-
-def _standard_vector(law: c.Law) -> tuple[tuple[str, c.Core], ...]:
-    given = dict(law.arguments)
-    (axis,) = law.type.shape
-    df = (("df", given["df"]),) if "df" in given else ()
-    return (*df, ("location" if df else "mean", _zeros(law, axis)), ("chol", _identity(law, axis)))
 
 
 def _zeros(law: c.Law, axis: Axis) -> c.Core:
@@ -90,9 +78,6 @@ def _identity(law: c.Law, axis: Axis) -> c.Core:
     line = Type(REAL.domain, (axis,))
     rows = ([number(law, float(i == j)) for j in range(count)] for i in range(count))
     return c.Stack(law.span, type_, tuple(c.Stack(law.span, line, tuple(row)) for row in rows))
-
-
-# ---- what is computed from it
 
 
 def _moved(law: c.Law, noise: c.Core) -> c.Core:

@@ -7,8 +7,7 @@ from ..dependence import Recurrence
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import Dim, Real
-from .rewrite import rewrite
-from .standard import mark_random, run_passes, sort_nodes
+from .standard import mark_random, rewrite, run_passes, sort_nodes
 
 GIVEN = (Kind.INPUT, Kind.PARAMETER)
 
@@ -61,7 +60,10 @@ def guided(graph: Graph) -> Graph:
     guide = graph.guide.of_kind(Kind.FUNCTION, Kind.DRAW)
     for node in guide:
         if node.kind is Kind.FUNCTION and node.name in graph.by_name:
-            raise DpError([_name_of_both(node)])
+            message = f"`{node.name}` is a name of the model too"
+            span = node.pieces[0].span if node.pieces else node.span
+            help = "choose another name for it"
+            raise DpError([Diagnostic("E0707", message, node.source, span, help=help)])
     drawn = {node.name for node in guide}
     given = [*graph.of_kind(*GIVEN), *graph.guide.of_kind(*GIVEN)]
     draws = graph.of_kind(Kind.DRAW)
@@ -71,12 +73,6 @@ def guided(graph: Graph) -> Graph:
     recurrences = (*graph.guide.recurrences, *left)
     found = graph.replace(nodes=tuple(unique.values()), recurrences=recurrences, guide=None)
     return mark_random(sort_nodes(found))
-
-
-def _name_of_both(node: Node) -> Diagnostic:
-    message = f"`{node.name}` is a name of the model too"
-    span = node.pieces[0].span if node.pieces else node.span
-    return Diagnostic("E0707", message, node.source, span, help="choose another name for it")
 
 
 def _without(names: Set[str], recurrences: Iterable[Recurrence]) -> Iterator[Recurrence]:

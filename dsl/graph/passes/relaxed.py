@@ -5,7 +5,7 @@ log p(z)  is  sum_k z[k] log p(k). At the corners all are what they were. What h
 is refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from ...diagnostics import Diagnostic, DpError
@@ -16,7 +16,7 @@ from ..graph import Graph, Kind, Node
 from ..substitute import Tree, renamed, substitute
 from ..typed import Function
 from ..types import REAL, Bool, Dim, IndexOf, Place, Real, Type
-from .rewrite import rewrite
+from .standard import rewrite
 
 UNIT = Real(0.0, 1.0)
 
@@ -72,8 +72,6 @@ class _Relaxer:
         help = "use `grad=enumerate`, `rloo` or `disarm`"
         raise DpError([Diagnostic("E0707", message, node.source, span, help=help)])
 
-    # ---- numbers
-
     def number(self, core: c.Core) -> c.Core:
         """The same value as a number or an array of numbers, with relaxed draws in it."""
         if not self.mentions(core):
@@ -115,8 +113,17 @@ class _Relaxer:
         """A label as a number is its mean position."""
         if core.type.shape:
             self.refuse(core, "the whole array")
-        bind, place = self.places(core)
-        return _sum(bind, _times(self.weight(core, place), place))
+        return self.expected(core, lambda place: place)
+
+    def expected(self, value: c.Core, of: Callable[[c.Core], c.Core]) -> c.Core:
+        """sum_k z[k] f(k) for a label z, and b f(true) + (1 - b) f(false) for a truth value b."""
+        if self.is_label(value):
+            bind, place = self.places(value)
+            body = _times(self.weight(value, place), of(place))
+            type_ = Type(Real(), body.type.shape)
+            return c.Reduce(body.span, type_, "sum", (bind,), None, body)
+        cases = (c.Const(value.span, Type(Bool()), truth) for truth in (True, False))
+        return _mixed(self.truth(value), *map(of, cases))
 
     def is_label(self, core: c.Core) -> bool:
         return self.is_draw(core) and isinstance(core.type.domain, IndexOf)
@@ -155,25 +162,26 @@ class _Relaxer:
     def chosen(self, core: c.At) -> c.Core:
         """v[z] = sum_k z[k] v[k], for every label among the indices."""
         axis = next(k for k, index in enumerate(core.indices) if self.is_label(index))
-        label = core.indices[axis]
-        bind, place = self.places(label)
-        inner = core.replace(indices=(*core.indices[:axis], place, *core.indices[axis + 1 :]))
-        return _sum(bind, _times(self.weight(label, place), self.number(inner)))
+        before, after = core.indices[:axis], core.indices[axis + 1 :]
+
+        def at(place: c.Core) -> c.Core:
+            return self.number(core.replace(indices=(*before, place, *after)))
+
+        return self.expected(core.indices[axis], at)
 
     def looked_up(self, core: c.Lookup) -> c.Core:
-        for axis, parent in enumerate(core.parents):
-            if self.mentions(parent):
-                rest = (core.parents[:axis], core.parents[axis + 1 :])
-                if self.is_label(parent):
-                    bind, place = self.places(parent)
-                    inner = core.replace(parents=(*rest[0], place, *rest[1]))
-                    return _sum(bind, _times(self.weight(parent, place), self.number(inner)))
-                if not isinstance(parent.type.domain, Bool):
-                    self.refuse(parent, "a position")
-                cases = (c.Const(parent.span, parent.type, value) for value in (True, False))
-                entries = [core.replace(parents=(*rest[0], case, *rest[1])) for case in cases]
-                return _mixed(self.truth(parent), *map(self.number, entries))
-        return c.map_parts(core, self.number)
+        """The first relaxed parent is summed over; the others are, one after the other, inside."""
+        axes = [k for k, parent in enumerate(core.parents) if self.mentions(parent)]
+        if not axes:
+            return c.map_parts(core, self.number)
+        before, (parent, *after) = core.parents[: axes[0]], core.parents[axes[0] :]
+        if not self.is_label(parent) and not isinstance(parent.type.domain, Bool):
+            self.refuse(parent, "a position")
+
+        def at(case: c.Core) -> c.Core:
+            return self.number(core.replace(parents=(*before, case, *after)))
+
+        return self.expected(parent, at)
 
     def branches(self, core: c.If) -> c.Core:
         then, otherwise = self.number(core.then), self.number(core.otherwise)
@@ -187,14 +195,10 @@ class _Relaxer:
         law = self.relaxed(core.law)
         if not self.mentions(core.value):
             return core.replace(law=law)
-        if self.is_label(core.value):
-            bind, place = self.places(core.value)
-            here = core.replace(law=law, value=place)
-            return _sum(bind, _times(self.weight(core.value, place), here))
-        if not isinstance(core.value.type.domain, Bool) or core.value.type.shape:
+        is_truth = isinstance(core.value.type.domain, Bool) and not core.value.type.shape
+        if not is_truth and not self.is_label(core.value):
             return core.replace(law=law, value=self.number(core.value))
-        cases = (c.Const(core.span, Type(Bool()), value) for value in (True, False))
-        return _mixed(self.truth(core.value), *(core.replace(law=law, value=x) for x in cases))
+        return self.expected(core.value, lambda value: core.replace(law=law, value=value))
 
     def call(self, core: c.CallFn) -> c.Core:
         """Functions of the program are written out; a caller's take relaxed values."""
@@ -205,8 +209,6 @@ class _Relaxer:
         body = renamed(function.body, lambda name: f"{name} {self.depth}")
         names = [name for name, _ in function.parameters]
         return self.number(substitute(body, dict(zip(names, core.arguments, strict=True))))
-
-    # ---- truth values
 
     def truth(self, core: c.Core) -> c.Core:
         """How true it is: products for `and`, as of independent events."""
@@ -240,11 +242,7 @@ class _Relaxer:
             return self.weight(left, right)
         if not self.is_label(right):
             self.refuse(right, "a comparison")
-        bind, place = self.places(left)
-        return _sum(bind, _times(self.weight(left, place), self.weight(right, place)))
-
-
-# ---- arithmetic
+        return self.expected(left, lambda place: self.weight(right, place))
 
 
 def _relaxed_type(type_: Type) -> Type:
@@ -263,7 +261,3 @@ def _complement(a: c.Core) -> c.Core:
 
 def _mixed(weight: c.Core, then: c.Core, otherwise: c.Core) -> c.Core:
     return arithmetic("add", _times(weight, then), _times(_complement(weight), otherwise))
-
-
-def _sum(bind: c.Bind, body: c.Core) -> c.Core:
-    return c.Reduce(body.span, Type(Real(), body.type.shape), "sum", (bind,), None, body)

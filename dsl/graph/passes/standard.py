@@ -1,7 +1,11 @@
-"""The passes that make a graph whole: every builder and every other rewrite ends with them."""
+"""What a rewrite is: a pure function from graph to graph, whose result is verified.
+
+The passes here make a graph whole: every builder and every other rewrite ends with them.
+"""
 
 import operator
 from collections.abc import Callable, Iterator
+from functools import wraps
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar
 
@@ -10,8 +14,28 @@ from ..dependence import Edge, components, nodes_read_by
 from ..graph import Graph, Kind, Node, verify_graph
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
+Rewrite = TypeVar("Rewrite", bound=Callable[..., Any])
 
-# ---- constants
+
+class Unfit(Exception):
+    """A node for which a rewrite has no meaning: what is wrong, and what to do instead."""
+
+    def __init__(self, node: str, message: str, help: str):
+        super().__init__(message)
+        self.node, self.message, self.help = node, message, help
+
+
+def rewrite(change: Rewrite) -> Rewrite:
+    """The result, a graph or a record that has one, is verified before anybody sees it."""
+
+    @wraps(change)
+    def verified(*arguments: Any, **named: Any) -> Any:
+        found = change(*arguments, **named)
+        verify_graph(found if isinstance(found, Graph) else found.graph)
+        return found
+
+    return verified  # type: ignore[return-value]
+
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -25,13 +49,15 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def fold_constants(graph: Graph) -> Graph:
     """Every operation on numbers alone becomes a number; nothing else changes."""
+
+    def fold_node(node: Node) -> Node:
+        pieces = (
+            p.replace(body=fold(p.body), where=p.where and fold(p.where)) for p in node.pieces
+        )
+        return node.replace(pieces=tuple(pieces), default=node.default and fold(node.default))
+
     functions = tuple(f.replace(body=f.body and fold(f.body)) for f in graph.functions)
-    return graph.replace(functions=functions).map_nodes(_fold_node)
-
-
-def _fold_node(node: Node) -> Node:
-    folded = (p.replace(body=fold(p.body), where=p.where and fold(p.where)) for p in node.pieces)
-    return node.replace(pieces=tuple(folded), default=node.default and fold(node.default))
+    return graph.replace(functions=functions).map_nodes(fold_node)
 
 
 def fold(tree: Tree) -> Tree:
@@ -56,22 +82,17 @@ def _evaluate(apply: c.Apply) -> c.Const | None:
     return c.Const(apply.span, apply.type, result) if is_finite else None
 
 
-# ---- parents
-
-
 def link_parents(graph: Graph) -> Graph:
     """Every node's parents are the nodes that its pieces mention; a bound mentions every draw."""
     draws = [node.name for node in graph.of_kind(Kind.DRAW)]
-    return graph.map_nodes(lambda node: node.replace(parents=_parents(node, draws)))
 
+    def link(node: Node) -> Node:
+        parts = (part for piece in node.pieces for part in c.walk(piece.body))
+        has_bound = any(isinstance(part, c.Apply) and part.function in c.BOUNDS for part in parts)
+        parents = dict.fromkeys([*nodes_read_by(node), *(draws if has_bound else ())])
+        return node.replace(parents=tuple(parents))
 
-def _parents(node: Node, draws: list[str]) -> tuple[str, ...]:
-    parts = (part for piece in node.pieces for part in c.walk(piece.body))
-    has_bound = any(isinstance(part, c.Apply) and part.function in c.BOUNDS for part in parts)
-    return tuple(dict.fromkeys([*nodes_read_by(node), *(draws if has_bound else ())]))
-
-
-# ---- order
+    return graph.map_nodes(link)
 
 
 def sort_nodes(graph: Graph) -> Graph:
@@ -109,9 +130,6 @@ def _first_in_file(
 def _position(node: Node) -> tuple[bool, int]:
     """Where the node is defined; the cost comes last."""
     return node.kind is Kind.COST, (node.pieces[0].span if node.pieces else node.span).start
-
-
-# ---- randomness
 
 
 def mark_random(graph: Graph) -> Graph:

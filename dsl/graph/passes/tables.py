@@ -4,8 +4,7 @@ from .. import core as c
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
 from ..types import Axis, Bool, Fixed, IndexOf, Real, Type
-from .rewrite import rewrite
-from .standard import run_passes
+from .standard import rewrite, run_passes
 
 TWO = Fixed(2)
 
@@ -32,7 +31,8 @@ def _with_parameter(node: Node, number: int, found: list[Node]) -> Piece:
         return piece
     name = f"{node.name}.p" if len(node.pieces) == 1 else f"{node.name}.p{number}"
     parents = table.parents if isinstance(table, c.Lookup) else ()
-    axes = tuple(_axis(parent) for parent in parents)
+    domains = [parent.type.domain for parent in parents]
+    axes = tuple(domain.dim if isinstance(domain, IndexOf) else TWO for domain in domains)
     type_ = table.type.replace(domain=Real(0, 1), shape=(*axes, *table.type.shape))
     type_ = type_.replace(constraint="simplex" if table.type.shape else "")
     start = _nested(table, axes, type_)
@@ -50,11 +50,6 @@ def is_table(core: c.Core) -> bool:
     cells = [cell for row in rows for cell in (row.items if isinstance(row, c.Stack) else (row,))]
     values = [cell.value for cell in cells if isinstance(cell, c.Const)]
     return len(values) == len(cells) and any(0 < value < 1 for value in values)
-
-
-def _axis(parent: c.Core) -> Axis:
-    domain = parent.type.domain
-    return domain.dim if isinstance(domain, IndexOf) else TWO
 
 
 def _index(parent: c.Core) -> c.Core:

@@ -3,11 +3,13 @@
 `levels` are the distribution function at the cuts, in any order; `side` counts the cuts below.
 """
 
+import jax
 import jax.numpy as jnp
+import numpyro.distributions as dist
 from jax import lax
 
 
-def cdf_at(distribution, value):
+def cdf_at(distribution: dist.Distribution, value: jax.Array) -> jax.Array:
     """The distribution function: 0 below the support, 1 above it, where formulas have no value."""
     low = getattr(distribution.support, "lower_bound", -jnp.inf)
     high = getattr(distribution.support, "upper_bound", jnp.inf)
@@ -16,25 +18,26 @@ def cdf_at(distribution, value):
     return jnp.where(is_inside, inside, jnp.where(value <= low, 0.0, 1.0))
 
 
-def interval_masses(levels):
+def interval_masses(levels: jax.Array) -> jax.Array:
     """The probability of each side."""
     ends = jnp.concatenate([jnp.zeros(1), jnp.sort(levels), jnp.ones(1)])
     return jnp.diff(ends)
 
 
-def interval_level(levels, side, noise):
+def interval_level(levels: jax.Array, side: jax.Array, noise: jax.Array) -> jax.Array:
     """A level between the two ends of a side, away from 0 and 1, where quantiles are infinite.
 
     A side of next to no mass gives no derivatives: those of a quantile overflow there.
     """
     ends = jnp.concatenate([jnp.zeros(1), jnp.sort(levels), jnp.ones(1)])
     low, mass = ends[side], ends[side + 1] - ends[side]
-    least = jnp.sqrt(jnp.finfo(ends.dtype).tiny)
-    level = jnp.clip(low + noise * mass, least, 1 - jnp.finfo(ends.dtype).epsneg)
+    limits = jnp.finfo(ends.dtype)  # type: ignore[no-untyped-call]
+    least = jnp.sqrt(limits.tiny)
+    level = jnp.clip(low + noise * mass, least, 1 - limits.epsneg)
     return jnp.where(mass > least, level, lax.stop_gradient(level))
 
 
-def is_above(levels, side, cut):
+def is_above(levels: jax.Array, side: jax.Array, cut: int | jax.Array) -> jax.Array:
     """Whether this side lies above a cut; of equal levels the first counts as lower."""
     own = levels[cut]
     before = (levels < own) | ((levels == own) & (jnp.arange(levels.size) < cut))

@@ -54,10 +54,6 @@ def _helpers() -> dict[str, Any]:
 # ---- what helpers use of JAX
 
 
-def _same(x: Any) -> Any:
-    return x
-
-
 class _Plain:
     """A function with a derivative rule of its own: values need no rule."""
 
@@ -94,17 +90,13 @@ def _vmap(function: Body, in_axes: Any = 0, out_axes: int = 0) -> Body:
     return mapped
 
 
-def _one_hot(i: Any, size: int) -> Any:
-    return np.asarray(np.arange(size) == np.asarray(i)[..., None], float)
-
-
 JAX = SimpleNamespace(
     Array=np.ndarray,
     custom_jvp=_Plain,
     vmap=_vmap,
     scipy=SimpleNamespace(special=scipy.special, linalg=scipy.linalg),
     lax=SimpleNamespace(
-        stop_gradient=_same,
+        stop_gradient=lambda x: x,
         fori_loop=_fori_loop,
         associative_scan=_associative_scan,
         cummax=np.maximum.accumulate,
@@ -121,6 +113,6 @@ JAX = SimpleNamespace(
         sparse_plus=lambda x: np.where(x > 1, x, np.clip(x + 1.0, 0, 2) ** 2 / 4),
         sparse_sigmoid=lambda x: np.clip((x + 1.0) / 2, 0, 1),
         softmax=lambda x: scipy.special.softmax(x, axis=-1),
-        one_hot=_one_hot,
+        one_hot=lambda i, size: np.asarray(np.arange(size) == np.asarray(i)[..., None], float),
     ),
 )

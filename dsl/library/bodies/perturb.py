@@ -21,8 +21,6 @@ from jax import lax
 from .elementary import as_real
 from .soft import weighted
 
-# ---- noise
-
 
 def log_density_gaussian(z: jax.Array) -> jax.Array:
     """-z^2 / 2 - log(2 pi) / 2."""

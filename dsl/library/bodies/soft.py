@@ -1,10 +1,10 @@
 """What hard operations mean inside `soft(kind, scale=s)`: their expectation when the numbers
 compared are noisy.
 
-| kind | noise of a - b | a > b | a == b | argmax | |---|---|---|---|---| | logistic | s Logistic(0,
-1) | logistic(d / s) | sech(d / 2s)^2 | softargmax(x / s), by Gumbel noise | | gaussian | s
-Normal(0, 1) | Phi(d / s) | exp(-d^2 / 2s^2) | by Normal(0, s^2 / 2) noise, an integral | | sparse |
-s Uniform(-1, 1) | sparsesigmoid(d / s) | [1 - (d / s)^2]_+ | sparseargmax(x / s) |
+kind      noise of a - b        a > b                a == b               argmax
+logistic  s Logistic(0, 1)      logistic(d / s)      sech(d / 2s)^2       softargmax(x / s)
+gaussian  s Normal(0, 1)        Phi(d / s)           exp(-d^2 / 2s^2)     by noise of sd s / sqrt(2)
+sparse    s Uniform(-1, 1)      sparsesigmoid(d/s)   [1 - (d / s)^2]_+    sparseargmax(x / s)
 
 `a == b` is the density of the noise over its value at 0 (CF06, CF09). For uniform noise that is a
 box, whose derivative tells nothing; `sparse` takes 4 P(a > b) P(b > a) instead, which for logistic

@@ -30,7 +30,9 @@ class Helper(Record):
 def resolve(expression: str) -> Callable[..., Any]:
     """What an entry of the table means: a path into JAX, or a helper."""
     head, *rest = expression.split(".")
-    found: Any = {"jax": jax, "jnp": jnp}.get(head) if rest else _function(head)
+    modules = (vars(module) for module in MODULES)
+    own = next((module[head] for module in modules if head in module), None)
+    found: Any = {"jax": jax, "jnp": jnp}.get(head) if rest else own or _added(head)
     for name in rest:
         found = getattr(found, name)
     return found  # type: ignore[no-any-return]
@@ -67,12 +69,13 @@ def helpers() -> dict[str, Helper]:
     parts: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
     for module in MODULES:
         parts |= _functions(module)
-    return {name: _helper(name, functions, parts.keys()) for name, functions in parts.items()}
-
-
-def _function(name: str) -> Callable[..., Any]:
-    found = (vars(module)[name] for module in MODULES if name in vars(module))
-    return next(found, None) or _added(name)
+    found = {}
+    for name, functions in parts.items():
+        free = {used for function, _ in functions for used in _free_names(function)}
+        uses = sorted((free & parts.keys()) - {name})
+        text = "\n\n\n".join(text for _, text in functions)
+        found[name] = Helper(name, text, tuple(uses), frozenset(free))
+    return found
 
 
 def with_uses(names: Iterable[str]) -> tuple[str, ...]:
@@ -90,7 +93,6 @@ def with_uses(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-@cache
 def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]]]:
     """A module's top-level functions with their text, derivative rules with their function."""
     text = inspect.getsource(module)
@@ -99,31 +101,14 @@ def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.setdefault(_owner(node), []).append(
-                (node, "\n".join(lines[first - 1 : node.end_lineno]))
-            )
+            owner = node.name
+            for decorator in node.decorator_list:
+                match decorator:  # `betainc` for a function under `@betainc.defjvp`
+                    case ast.Attribute(value=ast.Name(id=name), attr="defjvp"):
+                        owner = name
+            whole = "\n".join(lines[first - 1 : node.end_lineno])
+            found.setdefault(owner, []).append((node, whole))
     return found
-
-
-def _owner(function: ast.FunctionDef) -> str:
-    """`betainc` for a function under `@betainc.defjvp`, and its own name for others."""
-    for decorator in function.decorator_list:
-        if (
-            isinstance(decorator, ast.Attribute)
-            and decorator.attr == "defjvp"
-            and isinstance(decorator.value, ast.Name)
-        ):
-            return decorator.value.id
-    return function.name
-
-
-def _helper(
-    name: str, functions: list[tuple[ast.FunctionDef, str]], known: Iterable[str]
-) -> Helper:
-    free = {used for function, _ in functions for used in _free_names(function)}
-    uses = sorted((free & set(known)) - {name})
-    text = "\n\n\n".join(text for _, text in functions)
-    return Helper(name, text, tuple(uses), frozenset(free))
 
 
 def _free_names(function: ast.FunctionDef) -> Iterator[str]:

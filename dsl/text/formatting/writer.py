@@ -1,15 +1,16 @@
 """What is to be written, and where its lines end.
 
 A text is a list of parts: words, places where a line may end, comments, and brackets that hold more
-such lists. Flat widths are known when a part is made, so that a decision is one comparison. What
-fits stands on one line, else it is broken inside brackets, with its comments in place.
+such lists. What fits stands on one line, else it is broken inside brackets, with its comments in
+place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, pairwise
-from typing import NamedTuple, TypeAlias, TypeGuard
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 LIMIT = 100
 INDENT = 4
@@ -35,165 +36,172 @@ class Note(NamedTuple):
     blank: bool = False
 
 
-class BracketPart:
-    """`items` between commas, `entries` with comments; `kept` was written over several lines."""
-
-    def __init__(self, opening: str, entries: list[Parts | Note], closing: str, kept: bool = False):
-        self.opening, self.entries, self.closing = opening, entries, closing
-        self.items = [entry for entry in entries if not isinstance(entry, Note)]
-        sizes = [measure(item) for item in self.items]
-        widths = [size.width for size in sizes]
-        self.width = len(opening) + sum(widths) + 2 * max(len(sizes) - 1, 0) + len(closing)
-        self.forced = kept or len(sizes) < len(entries) or any(size.forced for size in sizes)
-        self.widest = max(widths, default=0)
-
-
 class TableRow(NamedTuple):
     keys: list[str]
     values: list[Parts]
     blank: bool
 
+    @property
+    def parts(self) -> Parts:
+        return [f"{', '.join(self.keys)} => ", *joined(self.values, ", ")]
 
-class TableRows:
-    """The part of a table between braces."""
 
-    opening, closing = "{", "}"
+class BracketPart:
+    """Items between commas or rows between braces; `kept` was written over several lines."""
 
-    def __init__(self, entries: list[TableRow | Note], kept: bool):
+    def __init__(self, signs: str, entries: Sequence[Parts | TableRow | Note], kept: bool = False):
+        self.opening, self.closing = signs[0], signs[1]
         self.entries = entries
         self.rows = [entry for entry in entries if isinstance(entry, TableRow)]
-        self.flat_rows = [f"{', '.join(r.keys)} => {_flat_list(r.values)}" for r in self.rows]
-        broken = any(measure(value).forced for row in self.rows for value in row.values)
-        has_notes = len(self.rows) < len(entries)
-        self.forced = bool(entries) and (kept or has_notes or broken)
-        self.width = len(self.flat())
+        plain = [entry for entry in entries if isinstance(entry, list)]
+        self.items = [row.parts for row in self.rows] or plain
+        space, comma = (" ", "; ") if self.rows else ("", ", ")
+        inside = comma.join(map(flat, self.items))
+        self.flat = f"{self.opening}{space}{inside}{space}{self.closing}"
+        has_notes = len(self.items) < len(entries)
+        self.forced = bool(entries) and (kept or has_notes or any(map(is_forced, self.items)))
 
-    def flat(self) -> str:
-        return f"{{ {'; '.join(self.flat_rows)} }}" if self.flat_rows else "{}"
+    @property
+    def is_short_list(self) -> bool:
+        short = all(len(flat(item)) <= SHORT_ITEM for item in self.items)
+        return self.opening == "[" and not self.forced and short
 
 
-Part: TypeAlias = str | Break | Note | BracketPart | TableRows
+Part: TypeAlias = str | Break | Note | BracketPart
 Parts: TypeAlias = list[Part]
 
 
-class FlatSize(NamedTuple):
-    width: int
-    forced: bool
-
-
-def measure(parts: Sequence[Part]) -> FlatSize:
-    """The width on one line, and whether something forbids that line."""
-    width, forced = 0, False
+def flat(parts: Iterable[Part]) -> str:
+    """All on one line, without the comments."""
+    text = ""
     for part in parts:
-        if isinstance(part, BracketPart | TableRows):
-            width += part.width
-            forced = forced or part.forced
-        elif isinstance(part, Note):
-            forced = True
-        else:
-            width += 1 if isinstance(part, Break) else len(part)
-    return FlatSize(width, forced)
+        if isinstance(part, BracketPart):
+            text += part.flat
+        elif not isinstance(part, Note):
+            text += " " if isinstance(part, Break) else part
+    return text
 
 
-def flat(parts: Sequence[Part]) -> str:
-    return "".join(map(_flat_part, parts))
+def is_forced(parts: Iterable[Part]) -> bool:
+    """Whether something forbids that line."""
+    return any(isinstance(p, Note) or (isinstance(p, BracketPart) and p.forced) for p in parts)
 
 
-def _flat_part(part: Part) -> str:
-    if isinstance(part, BracketPart):
-        return f"{part.opening}{_flat_list(part.items)}{part.closing}"
-    if isinstance(part, TableRows):
-        return part.flat()
-    return part if isinstance(part, str) else " " * isinstance(part, Break)
+def joined(cells: Iterable[Parts], separator: str) -> Parts:
+    found: Parts = []
+    for i, cell in enumerate(cells):
+        found += [separator, *cell] if i else cell
+    return found
 
 
-def _flat_list(items: Iterable[Sequence[Part]]) -> str:
-    return ", ".join(map(flat, items))
+# ---- columns
 
 
-def common_column(widths: Iterable[int], limit: int) -> int:
+def common_column(widths: Sequence[int], limit: int) -> int:
     """Where cells of these widths end when padded alike; cells wider than this stay as they are."""
-    known = list(widths)
-    cap = min(known, default=0) + limit
-    return max((width for width in known if width <= cap), default=0)
+    cap = min(widths, default=0) + limit
+    return max((width for width in widths if width <= cap), default=0)
 
 
 def align_cells(rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
     """Joins each row's cells with one space, padding all but the last to the column's width."""
     columns = []
     for k in range(max(map(len, rows), default=1) - 1):
-        columns.append(common_column((len(row[k]) for row in rows if len(row) > k + 1), limit))
+        columns.append(common_column([len(row[k]) for row in rows if len(row) > k + 1], limit))
     for row in rows:
         yield " ".join([*(cell.ljust(columns[k]) for k, cell in enumerate(row[:-1])), row[-1]])
+
+
+def _with_commas(items: list[str]) -> list[str]:
+    return [*(f"{item}," for item in items[:-1]), items[-1]]
+
+
+def _aligned_matrix(bracket: BracketPart) -> list[str]:
+    """The rows of an array of arrays of short items, all of one length; else empty texts."""
+    firsts = [item[0] for item in bracket.items if len(item) == 1]
+    arrays = [row for row in firsts if isinstance(row, BracketPart) and row.is_short_list]
+    rows = [[*map(flat, array.items)] for array in arrays]
+    lengths = {len(row) for row in rows}
+    fits = len(lengths) == 1 and max(lengths) * (SHORT_ITEM + 2) <= LIMIT - INDENT
+    if not fits or len(rows) < len(bracket.entries):
+        return [""] * len(bracket.items)
+    return [f"[{row}]" for row in align_cells([_with_commas(row) for row in rows], CELL_SHIFT)]
+
+
+def _aligned_rows(table: BracketPart, indent: int) -> Iterator[str]:
+    """The text of each row, empty for one that does not fit on a line of its own."""
+    short = [indent + len(flat(row)) <= LIMIT and not is_forced(row) for row in table.items]
+    cells = []
+    for row, fits in zip(table.rows, short, strict=True):
+        if fits:
+            first, *others = map(flat, row.values)
+            cells.append([*_with_commas(row.keys), *_with_commas([f"=> {first}", *others])])
+    aligned = align_cells(cells, CELL_SHIFT)
+    for item, fits in zip(table.items, short, strict=True):
+        padded = next(aligned) if fits else ""
+        yield padded if indent + len(padded) <= LIMIT else flat(item)
 
 
 # ---- lines
 
 
-class _Line(NamedTuple):
-    code: str
-    note: str
-    group: int
+class NoteGroup:
+    """Comments that are aligned; those of a paragraph start at their own column."""
+
+    def __init__(self, is_paragraph: bool = False):
+        self.is_paragraph = is_paragraph
+        self.widths: list[int] = []
+
+    @cached_property
+    def column(self) -> int:
+        if self.is_paragraph:
+            return max(common_column(self.widths, TAIL_SHIFT) + COMMENT_GAP, COMMENT_COLUMN)
+        return common_column(self.widths, CELL_SHIFT) + COMMENT_GAP
 
 
 class LineWriter:
     def __init__(self) -> None:
-        self._lines: list[_Line] = []
-        self._pieces: list[str] = []
-        self._note = ""
-        self._group = 0
-        self._groups = count(1)
-        self._paragraphs: set[int] = set()
-        self.indent = self.column = 0
+        self._lines: list[tuple[str, str, NoteGroup]] = []
+        self._code = ""
+        self.indent = 0
 
-    def new_group(self, is_paragraph: bool = False) -> int:
-        """Comments of one group are aligned; those of a paragraph start at their own column."""
-        group = next(self._groups)
-        if is_paragraph:
-            self._paragraphs.add(group)
-        return group
+    @property
+    def column(self) -> int:
+        return self.indent + len(self._code)
 
-    def newline(self, indent: int, blank: bool = False) -> None:
-        self._close()
+    def newline(
+        self, indent: int, blank: bool = False, note: str = "", group: NoteGroup | None = None
+    ) -> None:
+        """Ends the line, with a comment behind it, and starts one at this indent."""
+        line = (" " * self.indent + self._code).rstrip(" ")
+        group = group or NoteGroup()
+        if note:
+            group.widths.append(len(line))
+        if line:
+            self._lines.append((line, note, group))
         if blank and self._lines:
-            self._lines.append(_Line("", "", 0))
-        self.indent = self.column = indent
-
-    def _close(self) -> None:
-        code = "".join(self._pieces).rstrip(" ")
-        if code:
-            self._lines.append(_Line(" " * self.indent + code, self._note, self._group))
-        self._pieces, self._note = [], ""
+            self._lines.append(("", "", group))
+        self.indent, self._code = indent, ""
 
     def text(self, text: str) -> None:
-        if not self._pieces:
-            text = text.lstrip(" ")
-        if text:
-            self._pieces.append(text)
-            self.column += len(text)
+        self._code += text if self._code else text.lstrip(" ")
 
-    def note(self, note: Note, indent: int, group: int) -> None:
+    def note(self, note: Note, indent: int, group: NoteGroup | None = None) -> None:
         """Whatever follows starts a new line at this indent."""
-        if note.own_line or not self._pieces:
-            self.newline(indent, note.blank)
-            self._pieces = [note.text]
-        else:
-            self._note, self._group = note.text, group
+        if not note.own_line and self._code:
+            self.newline(indent, note=note.text, group=group)
+            return
+        self.newline(indent, note.blank)
+        self.text(note.text)
         self.newline(indent)
 
     def result(self) -> str:
-        self._close()
-        widths: dict[int, list[int]] = {}
-        for line in self._lines:
-            if line.note:
-                widths.setdefault(line.group, []).append(len(line.code))
-        columns = {group: self._note_column(group, found) for group, found in widths.items()}
-        return "".join(f"{_with_note(line, columns)}\n" for line in self._lines)
-
-    def _note_column(self, group: int, widths: list[int]) -> int:
-        if group in self._paragraphs:
-            return max(common_column(widths, TAIL_SHIFT) + COMMENT_GAP, COMMENT_COLUMN)
-        return common_column(widths, CELL_SHIFT) + COMMENT_GAP
+        self.newline(0)
+        text = ""
+        for line, note, group in self._lines:
+            padded = line.ljust(max(group.column, len(line) + COMMENT_GAP)) if note else line
+            text += f"{padded}{note}\n"
+        return text
 
     # ---- expressions
 
@@ -201,37 +209,27 @@ class LineWriter:
         self, parts: Sequence[Part], tail: int = 0, splittable: bool = False, step: int = INDENT
     ) -> None:
         """`tail` columns stay free at the end; a line may end inside `splittable` parts."""
-        size = measure(parts)
-        fits = self.column + size.width + tail <= LIMIT
-        has_notes = size.forced and any(isinstance(part, Note) for part in parts)
+        text, forced, indent = flat(parts), is_forced(parts), self.indent + step
+        fits = self.column + len(text) + tail <= LIMIT
+        has_notes = forced and any(isinstance(part, Note) for part in parts)
         levels = [part.level for part in parts if isinstance(part, Break)] if splittable else []
-        if fits and not size.forced:
-            self.text(flat(parts))
+        if fits and not forced:
+            self.text(text)
         elif levels and (has_notes or not fits):
-            self._segments(parts, min(levels), tail, step)
+            places = [i for i, part in enumerate(parts) if part == Break(min(levels))]
+            for first, last in pairwise([-1, *places, len(parts)]):
+                if first >= 0:
+                    self.newline(indent)
+                self.parts(parts[first + 1 : last], tail if last == len(parts) else 0, step=0)
         else:
-            self._broken(parts, tail, step)
-
-    def _segments(self, parts: Sequence[Part], level: int, tail: int, step: int) -> None:
-        places = [i for i, part in enumerate(parts) if part == Break(level)]
-        indent = self.indent + step
-        for first, last in pairwise([-1, *places, len(parts)]):
-            if first >= 0:
-                self.newline(indent)
-            self.parts(parts[first + 1 : last], tail if last == len(parts) else 0, step=0)
-
-    def _broken(self, parts: Sequence[Part], tail: int, step: int) -> None:
-        chosen = self._choose(parts, tail)
-        indent = self.indent + step
-        for i, part in enumerate(parts):
-            if isinstance(part, Note):
-                self.note(part, indent, self.new_group())
-            elif isinstance(part, BracketPart) and i in chosen:
-                self._bracket(part)
-            elif isinstance(part, TableRows) and i in chosen:
-                self._rows(part)
-            else:
-                self.text(flat((part,)))
+            chosen = self._choose(parts, tail)
+            for i, part in enumerate(parts):
+                if isinstance(part, Note):
+                    self.note(part, indent)
+                elif isinstance(part, BracketPart) and i in chosen:
+                    self._bracket(part)
+                else:
+                    self.text(flat((part,)))
 
     def _choose(self, parts: Sequence[Part], tail: int) -> set[int]:
         """The brackets to break: none, else the widest, else all worth it; and those that must be.
@@ -239,9 +237,10 @@ class LineWriter:
         What must be has no say in the rest: a bracket broken here may be among them when the text
         is read again.
         """
-        brackets = {i: p for i, p in enumerate(parts) if isinstance(p, BracketPart | TableRows)}
+        brackets = {i: part for i, part in enumerate(parts) if isinstance(part, BracketPart)}
         forced = {i for i, part in brackets.items() if part.forced}
-        able = {i: part.width for i, part in brackets.items() if part.width >= WORTH_BREAKING}
+        widths = {i: len(part.flat) for i, part in brackets.items()}
+        able = {i: width for i, width in widths.items() if width >= WORTH_BREAKING}
         if not able or self._fits(parts, set(), tail):
             return forced
         widest = {max(able, key=able.__getitem__)}
@@ -250,136 +249,53 @@ class LineWriter:
     def _fits(self, parts: Sequence[Part], broken: set[int], tail: int) -> bool:
         column = self.column
         for i, part in enumerate(parts):
-            if i in broken and isinstance(part, BracketPart | TableRows):
-                if column + len(part.opening) > LIMIT:
+            if i in broken:
+                if column + 1 > LIMIT:
                     return False
-                column = self.indent + len(part.closing)
+                column = self.indent + 1
             else:
-                column += measure((part,)).width
+                column += len(flat((part,)))
             if column > LIMIT:
                 return False
         return column + tail <= LIMIT
 
     def _bracket(self, bracket: BracketPart) -> None:
-        outer, inner = self.indent, self.indent + INDENT
-        hugged = _only_bracket(bracket)
+        outer = self.indent
         self.text(bracket.opening)
-        if hugged:
-            self._bracket(hugged)
+        # A list inside a call needs no level of its own: Dirichlet([ ... ]).
+        is_one = bracket.opening == "(" and len(bracket.entries) == len(bracket.items) == 1
+        only = bracket.items[0][0] if is_one and len(bracket.items[0]) == 1 else None
+        if isinstance(only, BracketPart) and only.entries:
+            self._bracket(only)
         else:
-            self._content(bracket, inner)
+            self._content(bracket, outer + INDENT)
             self.newline(outer)
         self.text(bracket.closing)
 
     def _content(self, bracket: BracketPart, indent: int) -> None:
-        if _is_filled(bracket):
-            self._fill(bracket, indent)
-        elif matrix := _matrix_rows(bracket):
-            self._matrix(matrix, indent)
-        else:
-            self._entries(bracket, indent)
-
-    def _entries(self, bracket: BracketPart, indent: int) -> None:
-        left, group = len(bracket.items), self.new_group()
+        # A list of short items takes as few lines as it can; rows of an array keep a line each.
+        has_arrays = any(isinstance(item[0], BracketPart) for item in bracket.items)
+        if bracket.is_short_list and not has_arrays:
+            self.newline(indent)
+            for text in _with_commas([*map(flat, bracket.items)]):
+                if self.column + 1 + len(text) > LIMIT:
+                    self.newline(indent)
+                self.text(f" {text}")
+            return
+        aligned = _aligned_rows(bracket, indent) if bracket.rows else _aligned_matrix(bracket)
+        texts = iter(aligned)
+        left, group = len(bracket.items), NoteGroup()
+        step = 0 if len(bracket.items) == 1 else INDENT
         for i, entry in enumerate(bracket.entries):
             if isinstance(entry, Note):
-                self.note(entry, indent, group if i else self.new_group())
+                self.note(entry, indent, group if i else None)
                 continue
             left -= 1
-            self.newline(indent)
-            step = 0 if len(bracket.items) == 1 else INDENT
-            self.parts(entry, tail=min(left, 1), splittable=True, step=step)
-            self.text("," if left else "")
-
-    def _fill(self, bracket: BracketPart, indent: int) -> None:
-        self.newline(indent)
-        for text in _with_commas([*map(flat, bracket.items)]):
-            if self.column + 1 + len(text) > LIMIT:
-                self.newline(indent)
-            self.text(f" {text}")
-
-    def _matrix(self, rows: list[list[str]], indent: int) -> None:
-        aligned = align_cells([_with_commas(row) for row in rows], CELL_SHIFT)
-        for text in _with_commas([f"[{row}]" for row in aligned]):
-            self.newline(indent)
-            self.text(text)
-
-    def _rows(self, table: TableRows) -> None:
-        outer, inner, group = self.indent, self.indent + INDENT, self.new_group()
-        self.text(table.opening)
-        aligned = _aligned_rows(table, inner)
-        for i, entry in enumerate(table.entries):
-            if isinstance(entry, Note):
-                self.note(entry, inner, group if i else self.new_group())
-                continue
-            self.newline(inner, entry.blank)
-            text = next(aligned)
-            if text:
+            self.newline(indent, isinstance(entry, TableRow) and entry.blank)
+            if text := next(texts):
                 self.text(text)
+            elif isinstance(entry, TableRow):
+                self.parts(entry.parts)
             else:
-                self.parts(_row_parts(entry))
-        self.newline(outer)
-        self.text(table.closing)
-
-
-def _with_note(line: _Line, columns: dict[int, int]) -> str:
-    if not line.note:
-        return line.code
-    return line.code.ljust(max(columns[line.group], len(line.code) + COMMENT_GAP)) + line.note
-
-
-def _only_bracket(bracket: BracketPart) -> BracketPart | None:
-    """A list inside a call needs no level of its own: Dirichlet([ ... ])."""
-    is_one = bracket.opening == "(" and len(bracket.entries) == len(bracket.items) == 1
-    only = bracket.items[0][0] if is_one and len(bracket.items[0]) == 1 else None
-    return only if isinstance(only, BracketPart) and only.entries else None
-
-
-def _is_filled(bracket: BracketPart) -> bool:
-    """A list of short items takes as few lines as it can; rows of an array keep a line each."""
-    has_rows = any(isinstance(item[0], BracketPart) for item in bracket.items)
-    return _is_short_list(bracket) and not has_rows
-
-
-def _is_short_list(part: Part) -> TypeGuard[BracketPart]:
-    if not isinstance(part, BracketPart) or part.opening != "[" or part.forced:
-        return False
-    return part.widest <= SHORT_ITEM
-
-
-def _matrix_rows(bracket: BracketPart) -> list[list[str]] | None:
-    """The cells of an array of arrays of short items, all of one length."""
-    firsts = [item[0] for item in bracket.items if len(item) == 1]
-    rows = [[*map(flat, row.items)] for row in firsts if _is_short_list(row)]
-    if len(rows) < len(bracket.entries):
-        return None
-    one_length = len({len(row) for row in rows}) == 1
-    return rows if one_length and len(rows[0]) * (SHORT_ITEM + 2) <= LIMIT - INDENT else None
-
-
-def _aligned_rows(table: TableRows, indent: int) -> Iterator[str]:
-    """The text of each row, empty for one that does not fit on a line of its own."""
-    forced = [any(measure(value).forced for value in row.values) for row in table.rows]
-    short = [indent + len(text) <= LIMIT for text in table.flat_rows]
-    short = [fits and not must for fits, must in zip(short, forced, strict=True)]
-    cells = [_cells(row) for row, fits in zip(table.rows, short, strict=True) if fits]
-    aligned = align_cells(cells, CELL_SHIFT)
-    for text, fits in zip(table.flat_rows, short, strict=True):
-        padded = next(aligned) if fits else ""
-        yield padded if indent + len(padded) <= LIMIT else text
-
-
-def _cells(row: TableRow) -> list[str]:
-    first, *others = map(flat, row.values)
-    return [*_with_commas(row.keys), *_with_commas([f"=> {first}", *others])]
-
-
-def _with_commas(items: list[str]) -> list[str]:
-    return [*(f"{item}," for item in items[:-1]), items[-1]]
-
-
-def _row_parts(row: TableRow) -> Parts:
-    parts: Parts = [f"{', '.join(row.keys)} => "]
-    for i, value in enumerate(row.values):
-        parts += [", ", *value] if i else value
-    return parts
+                self.parts(entry, tail=min(left, 1), splittable=True, step=step)
+            self.text("," if left and not bracket.rows else "")
