@@ -16,7 +16,7 @@ param a : real = 0.3
 b ~ Bernoulli(logits=a)
 x ~ Normal(a, 1)
 y ~ Normal(b + x, 1)
-minimize (y - 1)^2 + (if x > 1 then 1 else 0)
+minimize (y - 1)^2 + (if x^3 + x > 1 then 1 else 0)
 """
 
 

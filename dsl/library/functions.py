@@ -26,12 +26,13 @@ FUNCTIONS: tuple[FunctionRow, ...] = (
     ELEMENTARY + REDUCTIONS + SMOOTH + CONSTRUCTORS + LINEAR_ALGEBRA + LISTS
 )
 
-INTERVALS = (
+INSIDE = (
     FunctionRow("interval_masses(levels: real[K]) -> simplex[K+1]", "of the sides of cuts"),
     FunctionRow("interval_level(levels: real[K], side: index[S], noise: unit) -> unit", "within"),
     FunctionRow("is_above(levels: real[K], side: index[S], cut: count) -> bool", "of a side"),
+    FunctionRow("guarded(is_taken: bool, x: real) -> real", "x, a constant where it is not taken"),
 )
-"""Functions that rewrites use and programs cannot name: a draw that is split at its cuts."""
+"""Functions that rewrites use and programs cannot name."""
 
 _ADDED: list[FunctionRow] = []
 
@@ -52,7 +53,7 @@ def functions_by_name() -> dict[str, tuple[FunctionRow, ...]]:
 
 @cache
 def functions_by_text() -> dict[str, FunctionRow]:
-    return {row.text: row for row in (*all_functions(), *INTERVALS)}
+    return {row.text: row for row in (*all_functions(), *INSIDE)}
 
 
 def add_row(row: FunctionRow) -> None:

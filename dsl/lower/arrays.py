@@ -9,6 +9,7 @@ from ..graph.dependence import offset_of
 from ..graph.types import Bool, IndexOf, Real, Type
 from ..library.functions import functions_by_text
 from .code import ALL, Code, call, const, index, infix, listing, name, pack, without_tail
+from .guard import guarded
 from .scope import Carried, Scope, Value, align, from_start, joint_axes, range_code, slice_code
 from .shapes import Lower, as_array, as_number, full, mapped
 
@@ -30,7 +31,7 @@ _IDENTITIES: dict[str, float] = {
 def lower_reduce(core: c.Reduce, scope: Scope, lower: Lower) -> Value:
     inside = scope.inside(*core.binders)
     own = tuple(b.name for b in core.binders)
-    body = lower(core.body, inside)
+    body = lower(guarded(core.body, core.where) if core.where else core.body, inside)
     where = lower(core.where, inside.replace(soft=None)) if core.where else None
     adds = core.operator in ("sum", "prod", "logsumexp") and not core.type.whole
     if adds or core.operator == "mean":

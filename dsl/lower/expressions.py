@@ -9,6 +9,7 @@ from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
 from .arrays import lower_at, lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
+from .guard import guarded, negation
 from .scope import Scope, Value, align, free_name, joint_axes, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
@@ -140,7 +141,8 @@ def _lower_call(core: c.CallFn, scope: Scope) -> Value:
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
-    both = (core.then, core.otherwise)
+    otherwise = guarded(core.otherwise, negation(core.condition), core.then)
+    both = (guarded(core.then, core.condition, core.otherwise), otherwise)
     branches = [as_number(lower(part, scope), part.type, core.type) for part in both]
     values = [lower(core.condition, scope), *branches]
     return call_aligned("jnp.where", values, len(core.type.shape), scope)
@@ -154,7 +156,8 @@ def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:
     axes = start.axes
     while True:
         inside = scope.with_scalars(**{core.variable: Value(name(own), axes, rank)})
-        condition, step = lower(core.condition, inside), lower(core.body, inside)
+        body = core.body if scope.soft else guarded(core.body, core.condition)
+        condition, step = lower(core.condition, inside), lower(body, inside)
         wider = joint_axes([start, condition, step], scope.order)
         if wider == axes:
             break

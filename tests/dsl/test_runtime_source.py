@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from jax import lax
 from test_runtime_rows import arguments, by_text, implementation
@@ -21,8 +22,8 @@ OWN = [row for row in FUNCTIONS if "." not in functions_by_text()[row.text].body
 
 
 def run(text: str) -> dict[str, Any]:
-    """The names defined by a program that has imported only JAX."""
-    space: dict[str, Any] = {"jax": jax, "jnp": jnp, "lax": lax}
+    """The names defined by a program that has imported only JAX and NumPyro's distributions."""
+    space: dict[str, Any] = {"jax": jax, "jnp": jnp, "lax": lax, "dist": dist}
     exec(compile(text, "<pasted>", "exec", dont_inherit=True), space)
     return space
 

@@ -223,3 +223,8 @@ def beta_fraction(a: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
     front = jnp.exp(p * jnp.log(y) + q * jnp.log1p(-y) - jax.scipy.special.betaln(p, q)) / p
     value = front / (1 + first / (1 + tail))
     return jnp.where(swap, 1 - value, value)
+
+
+def guarded(is_taken: jax.Array, x: jax.Array) -> jax.Array:
+    """x, which is a constant to derivatives where a branch that reads it is not taken."""
+    return jnp.where(is_taken, x, lax.stop_gradient(x))
