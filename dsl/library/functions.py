@@ -26,10 +26,14 @@ FUNCTIONS: tuple[FunctionRow, ...] = (
     ELEMENTARY + REDUCTIONS + SMOOTH + CONSTRUCTORS + LINEAR_ALGEBRA + LISTS
 )
 
+INVERTED = ("exp", "sqrt", "logistic", "Phi", "tanh")
 INSIDE = (
     FunctionRow("interval_masses(levels: real[K]) -> simplex[K+1]", "of the sides of cuts"),
     FunctionRow("interval_level(levels: real[K], side: index[S], noise: unit) -> unit", "within"),
     FunctionRow("is_above(levels: real[K], side: index[S], cut: count) -> bool", "of a side"),
+    FunctionRow("is_true_above(is_above: bool, slope: real) -> bool", "whichever way it slopes"),
+    FunctionRow("threshold(difference: real, slope: real) -> real", "where a line crosses"),
+    *(FunctionRow(f"inverse_{f}(x: real) -> real", f"of {f}") for f in INVERTED),
     FunctionRow("guarded(is_taken: bool, x: real) -> real", "x, a constant where it is not taken"),
 )
 """Functions that rewrites use and programs cannot name."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...library.functions import INVERTED
 from ...source import Span
 from .. import core as c
 from ..dependence import find_recurrences, lagged_edges, nodes_read, offset_of, reads
 from ..forms import arithmetic, compare, entry, index_of, number, pair
 from ..graph import Graph, Kind, Node
+from ..ranges import OPERATORS
 from ..substitute import bound_in, renamed, substitute
 from ..typed import Function, Piece, Setting
 from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
@@ -35,27 +37,11 @@ FLIPPED = {
     "greater_equal": "less_equal",
 }
 EXPANDED = frozenset({"abs", "max", "min"})
-NEVER_ZERO = frozenset({"add", "multiply", "divide", "exp", "square", "sqrt", "logistic", "Phi"})
 IS_ABOVE = frozenset({"greater", "greater_equal"})
 
 
-class Inverse(NamedTuple):
-    """f(x) > y where x > g(y), for an increasing f with values between `low` and `high` alone."""
-
-    function: str
-    row: str
-    low: float
-    high: float
-
-
-INF = float("inf")
-INVERSES = {
-    "exp": Inverse("log", "log(x: nonnegative) -> real", 0.0, INF),
-    "log": Inverse("exp", "exp(x: real) -> positive", -INF, INF),
-    "sqrt": Inverse("square", "square(x: real) -> nonnegative", 0.0, INF),
-    "logistic": Inverse("logit", "logit(p: unit) -> real", 0.0, 1.0),
-    "Phi": Inverse("Phi_inverse", "Phi_inverse(p: unit) -> real", 0.0, 1.0),
-}
+THRESHOLD = "threshold(difference: real, slope: real) -> real"
+TURNED = "is_true_above(is_above: bool, slope: real) -> bool"
 
 
 class Split(NamedTuple):
@@ -231,26 +217,22 @@ class _Splitter:
         slope, offset = _affine(left, target)
         other_slope, other_offset = _affine(right, target)
         if other_slope is not None:
-            slope = other_slope if slope is None else arithmetic("subtract", slope, other_slope)
+            slope = _typed("subtract", slope or number(left, 0.0), other_slope)
         if slope is None:
             raise Unsolved
         lower, upper = _bounds(slope)
-        if not (lower > 0 or upper < 0 or (lower >= 0 and self.is_never_zero(slope))):
-            raise Unsolved
-        cut = arithmetic("subtract", other_offset, offset)
-        cut = c.Apply(cut.span, REAL, "divide", pair(cut, slope))
-        is_above = (function in IS_ABOVE) == (upper >= 0)
-        return self.side(node, target, cut.replace(span=span), is_above)
-
-    def is_never_zero(self, slope: c.Core) -> bool:
-        """A product of what is above 0 but with probability 0: no branches, nothing clipped."""
-        parts = list(c.walk(slope))
-        plain = all(isinstance(part, c.Const | c.Ref | c.At | c.Var | c.Apply) for part in parts)
-        functions = {part.function for part in parts if isinstance(part, c.Apply)}
-        names = [part.name for part in parts if isinstance(part, c.Ref)]
-        given = all(self.graph[name].kind is not Kind.FUNCTION for name in names)
-        is_zero = isinstance(slope, c.Const) and not slope.value
-        return plain and given and functions <= NEVER_ZERO and not is_zero
+        slope, difference = fold(slope), arithmetic("subtract", other_offset, offset)
+        given = (("difference", difference), ("slope", slope))
+        cut = c.Apply(span, REAL, "threshold", given, THRESHOLD)
+        if isinstance(slope, c.Const) and slope.value:
+            cut = c.Apply(span, REAL, "divide", pair(difference, slope))
+        is_above = self.side(node, target, cut)
+        if upper <= 0:
+            is_above = _not(is_above)
+        elif lower < 0:
+            turned = (("is_above", is_above), ("slope", slope))
+            is_above = c.Apply(span, BOOL, "is_true_above", turned, TURNED)
+        return is_above if function in IS_ABOVE else _not(is_above)
 
     def with_definitions(self, core: c.Core, draw: str) -> c.Core:
         """With the definitions of values that depend on the draw in the place of their names."""
@@ -267,23 +249,22 @@ class _Splitter:
 
     def peeled(self, left: c.Core, right: c.Core, target: c.Core) -> tuple[c.Core, c.Core]:
         """Increasing functions around the draw go to the other side, inverted."""
-        while (
-            isinstance(left, c.Apply) and left.function in INVERSES and not _mentions(right, target)
-        ):
-            inverse = INVERSES[left.function]
-            low, high = (right.value,) * 2 if isinstance(right, c.Const) else right.type.bounds
-            inside = low >= inverse.low and high <= inverse.high
-            if not inside or (isinstance(right, c.Const) and right.value in inverse[2:]):
-                raise Unsolved
-            argument = inverse.row.partition("(")[2].partition(":")[0]
+        while isinstance(left, c.Apply) and not _mentions(right, target):
+            if left.function == "log":
+                name, row, argument = "exp", "exp(x: real) -> positive", "x"
+            elif left.function in INVERTED:
+                name = f"inverse_{left.function}"
+                row, argument = f"{name}(x: real) -> real", "x"
+            else:
+                break
             left = left.arguments[0][1]
-            right = c.Apply(right.span, REAL, inverse.function, ((argument, right),), inverse.row)
+            right = c.Apply(right.span, REAL, name, ((argument, right),), row)
         return left, right
 
     # ---- sides
 
-    def side(self, node: Node, target: c.Core, cut: c.Core, is_above: bool) -> c.Core:
-        """Whether the element that is looked at lies above this cut, or below."""
+    def side(self, node: Node, target: c.Core, cut: c.Core) -> c.Core:
+        """Whether the element that is looked at lies above this cut."""
         indices = target.indices if isinstance(target, c.At) else ()
         general = fold(_in_own_terms(cut, indices))
         read = self.graph.ancestors(nodes_read(general))
@@ -301,10 +282,9 @@ class _Splitter:
         rank = _rank(general, own)
         which = c.Const(cut.span, Type(Int()), own.index(general) if rank is None else rank)
         arguments = (("levels", levels), ("side", side), ("cut", which))
-        above: c.Core = c.Apply(cut.span, BOOL, "is_above", arguments, ABOVE)
         if rank is not None:
-            above = compare("greater", side, which)
-        return above if is_above else c.Apply(cut.span, BOOL, "not", (("a", above),))
+            return compare("greater", side, which)
+        return c.Apply(cut.span, BOOL, "is_above", arguments, ABOVE)
 
     def split_node(self, node: Node) -> Iterator[Node]:
         """The draw as a function of its side and of noise, and these."""
@@ -350,6 +330,10 @@ class _Splitter:
         }
         kind = Kind.FUNCTION if name == "levels" else Kind.DRAW
         return Node(f"{node.name}.{name}", kind, types[name], node.span, node.source)
+
+
+def _not(core: c.Core) -> c.Core:
+    return c.Apply(core.span, BOOL, "not", (("a", core),))
 
 
 def _uniform(piece: Piece) -> c.Law:
@@ -493,19 +477,8 @@ def _bounds(core: c.Core) -> tuple[float, float]:
 
 def _typed(function: str, a: c.Core, b: c.Core) -> c.Core:
     """Arithmetic whose range is known: the sign of a slope decides which side is above."""
-    (low, high), (lower, upper) = _bounds(a), _bounds(b)
-    if function == "multiply":
-        ends = [0.0 if 0 in (x, y) else x * y for x in (low, high) for y in (lower, upper)]
-    elif function == "add":
-        ends = [low + lower, high + upper]
-    elif function == "subtract":
-        ends = [low - upper, high - lower]
-    elif lower >= 0 or upper <= 0:
-        ends = [-INF if low < 0 else 0.0, INF if high > 0 else 0.0]
-        ends = ends if lower >= 0 else [-ends[1], -ends[0]]
-    else:
-        ends = [-INF, INF]
-    return c.Apply(a.span, Type(Real(min(ends), max(ends))), function, pair(a, b))
+    ends = OPERATORS[function](_bounds(a), _bounds(b))
+    return c.Apply(a.span, Type(Real(*ends)), function, pair(a, b))
 
 
 def _added(core: c.Apply, left: Affine, right: Affine) -> Affine:

@@ -9,6 +9,41 @@ import numpyro.distributions as dist
 from jax import lax
 
 
+def threshold(difference: jax.Array, slope: jax.Array) -> jax.Array:
+    """The x with slope * x = difference; without a slope all x lie on one side."""
+    is_flat = slope == 0
+    cut = difference / jnp.where(is_flat, 1.0, slope)
+    return jnp.where(is_flat, jnp.where(difference > 0, jnp.inf, -jnp.inf), cut)
+
+
+def inverse_exp(y: jax.Array) -> jax.Array:
+    """The x with exp(x) = y, and the end that x lies beyond where there is none."""
+    is_inside = y > 0
+    return jnp.where(is_inside, jnp.log(jnp.where(is_inside, y, 1.0)), -jnp.inf)
+
+
+def inverse_sqrt(y: jax.Array) -> jax.Array:
+    return jnp.where(y > 0, jnp.square(y), -jnp.inf)
+
+
+def inverse_logistic(p: jax.Array) -> jax.Array:
+    is_inside = (p > 0) & (p < 1)
+    inside = jax.scipy.special.logit(jnp.where(is_inside, p, 0.5))
+    return jnp.where(is_inside, inside, jnp.where(p <= 0, -jnp.inf, jnp.inf))
+
+
+def inverse_Phi(p: jax.Array) -> jax.Array:
+    is_inside = (p > 0) & (p < 1)
+    inside = jax.scipy.special.ndtri(jnp.where(is_inside, p, 0.5))
+    return jnp.where(is_inside, inside, jnp.where(p <= 0, -jnp.inf, jnp.inf))
+
+
+def inverse_tanh(y: jax.Array) -> jax.Array:
+    is_inside = (y > -1) & (y < 1)
+    inside = jnp.arctanh(jnp.where(is_inside, y, 0.0))
+    return jnp.where(is_inside, inside, jnp.where(y <= -1, -jnp.inf, jnp.inf))
+
+
 def cdf_at(distribution: dist.Distribution, value: jax.Array) -> jax.Array:
     """The distribution function: 0 below the support, 1 above it, where formulas have no value."""
     low = getattr(distribution.support, "lower_bound", -jnp.inf)
@@ -35,6 +70,11 @@ def interval_level(levels: jax.Array, side: jax.Array, noise: jax.Array) -> jax.
     least = jnp.sqrt(limits.tiny)
     level = jnp.clip(low + noise * mass, least, 1 - limits.epsneg)
     return jnp.where(mass > least, level, lax.stop_gradient(level))
+
+
+def is_true_above(is_above: jax.Array, slope: jax.Array) -> jax.Array:
+    """Whether slope * x is above, where x is; with a slope below 0 it is the other way round."""
+    return is_above ^ (slope < 0)
 
 
 def is_above(levels: jax.Array, side: jax.Array, cut: int | jax.Array) -> jax.Array:
