@@ -27,6 +27,7 @@ from ..exits import UsageError
 from ..model.functions import Sizes, compiled, split_data
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
+from .externs import smoothness_of_externs
 from .follow import Followed, Follows, Lagged, element_axes, group_of, is_chain
 from .lost import missed_twice
 from .prepare import prepare
@@ -61,7 +62,8 @@ class ObjectiveProgram:
         order: int = 1,
     ):
         self.externs = externs
-        prepared = prepare(graph, order)
+        smoothness = smoothness_of_externs(graph.functions, externs, sizes)
+        prepared = prepare(graph, order, smoothness)
         self.graph, self.terms, self.bound, self.losses, self.cuts = prepared
         choices = choose_methods(prepared, sizes, averages_weights(self.bound))
         self.choices = {choice.name: choice for choice in choices}

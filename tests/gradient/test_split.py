@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -277,3 +278,27 @@ def test_a_jump_without_parameters_weighs_the_score() -> None:
     moments = found.estimates.gradient["t"]
     truth = slope(lambda t: np.floor(t + NORMAL), 0.3, 0.01)
     assert abs(float(moments.mean) - truth) < SIGMAS * float(moments.error) + 2e-3
+
+
+EXTERN = "extern fn f(x: real) -> real\nparam a : real = 0.3\nx ~ Normal(a, 1)\nminimize f({})\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "method"),
+    [
+        (lambda x: jnp.where(x > 0, 1.0, 0.0), "rloo"),
+        (lambda x: jnp.where(x > 2.8, 1.0, 0.0), "rloo"),
+        (jnp.floor, "rloo"),
+        (jnp.sin, "pathwise"),
+        (jax.nn.softplus, "pathwise"),
+        (lambda x: jnp.where(x > 0, x, 0.1 * x), "pathwise"),
+    ],
+)
+def test_a_function_from_outside_is_probed_for_jumps(function: Any, method: str) -> None:
+    model = dpc.parse(EXTERN.format("x"), f=function)
+    assert [choice.method for choice in model.estimator_choices()] == [method]
+
+
+def test_a_jump_from_outside_that_moves_with_a_parameter_is_refused() -> None:
+    with pytest.raises(DpError, match="no derivative sees it"):
+        dpc.parse(EXTERN.format("x - a"), f=jnp.floor).estimator_choices()

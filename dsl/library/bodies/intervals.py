@@ -66,9 +66,8 @@ def interval_level(levels: jax.Array, side: jax.Array, noise: jax.Array) -> jax.
     """
     ends = jnp.concatenate([jnp.zeros(1), jnp.sort(levels), jnp.ones(1)])
     low, mass = ends[side], ends[side + 1] - ends[side]
-    limits = jnp.finfo(ends.dtype)  # type: ignore[no-untyped-call]
-    least = jnp.sqrt(limits.tiny)
-    level = jnp.clip(low + noise * mass, least, 1 - limits.epsneg)
+    least = jnp.finfo(ends.dtype).epsneg  # type: ignore[no-untyped-call]
+    level = jnp.clip(low + noise * mass, least, 1 - least)
     return jnp.where(mass > least, level, lax.stop_gradient(level))
 
 
