@@ -98,7 +98,8 @@ def _closed_divergence(
     assert isinstance(p, c.Law)
     if q.name != p.name or not q.facts.closed_divergence:
         return None
-    plain = own.where is None and other.where is None
+    ordered = any(setting.name == "ordered" for setting in (*own.settings, *other.settings))
+    plain = own.where is None and other.where is None and not ordered
     if not plain or len(own.indices) != len(other.indices):
         return None
     above = followed.draws_above([p])

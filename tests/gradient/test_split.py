@@ -302,3 +302,38 @@ def test_a_function_from_outside_is_probed_for_jumps(function: Any, method: str)
 def test_a_jump_from_outside_that_moves_with_a_parameter_is_refused() -> None:
     with pytest.raises(DpError, match="no derivative sees it"):
         dpc.parse(EXTERN.format("x - a"), f=jnp.floor).estimator_choices()
+
+
+def test_a_bound_over_ordered_draws_is_refused() -> None:
+    """The closed divergence of the unordered draws is not theirs."""
+    text = """
+dim K = 2
+observed y : real
+param m : real = 0.1
+z[k in K] ~ Normal(0, 1) with ordered
+y ~ Normal(z[0] + z[1], 1)
+guide {
+    z[k in K] ~ Normal(m, 1) with ordered
+}
+maximize elbo()
+"""
+    with pytest.raises(DpError, match="ordered"):
+        dpc.parse(text)
+
+
+def test_a_threshold_inside_a_bound_is_split() -> None:
+    text = """
+observed y : real
+param m : real = 0.4
+param c : real = 0.2
+z ~ Normal(0, 1)
+y ~ Normal(if z > c then 1 else -1, 1)
+guide { z ~ Normal(m, 0.8) }
+maximize elbo()
+"""
+    found = dpc.parse(text).grad(data={"y": 0.7})
+    density = stats.norm.pdf(0.2, 0.4, 0.8)
+    gap = stats.norm.logpdf(0.7, 1) - stats.norm.logpdf(0.7, -1)
+    assert found.exact
+    assert np.isclose(found["c"], -density * gap, rtol=1e-5)
+    assert np.isclose(found["m"], density * gap - 0.4, rtol=1e-5)
