@@ -31,7 +31,7 @@ from grouped import group_factors, log_evidence_of
 from shared import network as example_network
 from shared import reference, reference_evidence
 
-NETWORKS = ("alarm", "hailfinder", "win95pts", "andes", "mildew", "munin3", "link")
+NETWORKS = ("alarm", "hailfinder", "win95pts", "andes", "mildew", "munin3")
 BATCHED = ("alarm", "hailfinder")
 PGMPY = ("alarm", "hailfinder", "win95pts")
 CASES, OBSERVED, PEER_CASES = 1000, 5, 50
