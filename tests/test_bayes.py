@@ -59,14 +59,14 @@ def verify(printed: str, draws: np.ndarray, name: str) -> None:
     mean, sd, error = map(float, words[:3])
     rounding = unit(words[0]) / np.sqrt(12)
     difference = draws.mean() - mean
-    z = difference / np.hypot(float(az.mcse(draws)), np.hypot(error, rounding))
+    z = difference / np.hypot(np.asarray(az.mcse(draws)).item(), np.hypot(error, rounding))
     assert abs(z) < 4, f"{name}: {draws.mean():.6g} and {mean:.6g} are {z:.1f} errors apart"
     assert abs(difference) < 0.1 * sd, (
         f"{name}: {draws.mean():.6g} and {mean:.6g}, the sd is {sd:.6g}"
     )
     squares = (draws - draws.mean()) ** 2
     theirs = np.hypot(squares.std() * error / sd, 2 * sd * unit(words[1]) / np.sqrt(12))
-    z = (squares.mean() - sd**2) / np.hypot(float(az.mcse(squares)), theirs)
+    z = (squares.mean() - sd**2) / np.hypot(np.asarray(az.mcse(squares)).item(), theirs)
     assert abs(z) < 4, f"{name}: the sds {draws.std():.6g} and {sd:.6g} are {z:.1f} errors apart"
 
 
