@@ -26,6 +26,8 @@ from .standard import fold, rewrite, run_passes
 MASSES = "interval_masses(levels: real[K]) -> simplex[K+1]"
 LEVEL = "interval_level(levels: real[K], side: index[S], noise: unit) -> unit"
 ABOVE = "is_above(levels: real[K], side: index[S], cut: count) -> bool"
+THRESHOLD = "threshold(difference: real, slope: real) -> real"
+TURNED = "is_true_above(is_above: bool, slope: real) -> bool"
 CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 UNIFORM = "Uniform(lower: real, upper: real) -> real"
 UNIT = Type(Real(0.0, 1.0))
@@ -38,10 +40,6 @@ FLIPPED = {
 }
 EXPANDED = frozenset({"abs", "max", "min"})
 IS_ABOVE = frozenset({"greater", "greater_equal"})
-
-
-THRESHOLD = "threshold(difference: real, slope: real) -> real"
-TURNED = "is_true_above(is_above: bool, slope: real) -> bool"
 
 
 class Split(NamedTuple):
@@ -153,8 +151,8 @@ class _Splitter:
         function = self.functions[core.function]
         assert function.body is not None
         self.calls += 1
-        number_ = self.calls
-        body = renamed(function.body, lambda name: f"{name} {number_}")
+        call = str(self.calls)
+        body = renamed(function.body, lambda name: f"{name} {call}")
         names = [name for name, _ in function.parameters]
         return substitute(body, dict(zip(names, core.arguments, strict=True)))
 
@@ -251,14 +249,14 @@ class _Splitter:
         """Increasing functions around the draw go to the other side, inverted."""
         while isinstance(left, c.Apply) and not _mentions(right, target):
             if left.function == "log":
-                name, row, argument = "exp", "exp(x: real) -> positive", "x"
+                name, row = "exp", "exp(x: real) -> positive"
             elif left.function in INVERTED:
                 name = f"inverse_{left.function}"
-                row, argument = f"{name}(x: real) -> real", "x"
+                row = f"{name}(x: real) -> real"
             else:
                 break
             left = left.arguments[0][1]
-            right = c.Apply(right.span, REAL, name, ((argument, right),), row)
+            right = c.Apply(right.span, REAL, name, (("x", right),), row)
         return left, right
 
     # ---- sides
