@@ -4,15 +4,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..graph import core as c
+from ..graph.breaks import COMPARISONS
+from ..graph.forms import compare
 from ..graph.inputs import is_hard, noisy_inputs, noisy_names
 from ..graph.substitute import exchange
 from ..graph.typed import Setting
+from ..graph.types import REAL
 from .code import Code, call, const, function, name, pack
 from .expressions import lower
 from .scope import Scope, Value, free_name, joint_axes
 from .shapes import full
 
 PANELS = 16
+ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "mod"})
+"""These jump again and again: their jumps are looked for in finer cells."""
 NOISE = {
     # log density, the ends beyond which lies less than 1e-17 of it, a sampler; all have mean 0
     "gaussian": ("log_density_gaussian", (-9.0, 9.0), "jax.random.normal"),
@@ -65,7 +70,9 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
         # Hard operations on the inputs: each has its own jumps, kept apart however close they are.
         names = {i.name for i in inputs}
         hard = [x for x in dict.fromkeys(_hard_parts(body)) if _reads(x, names)]
-        tests = pack(map(of_inputs, hard))
+        often = [x for x in hard if isinstance(x, c.Apply) and x.function in ROUNDING]
+        once = [x for x in hard if x not in often]
+        tests = pack(pack(map(of_inputs, own)) for own in (once, often))
         panels = const(options.get("panels", PANELS))
         given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
     return Value(call(path, *given), axes, rank)
@@ -92,5 +99,21 @@ def _hard_parts(core: c.Core) -> Iterator[c.Core]:
         return
     if is_hard(core):
         yield core
+        yield from _each_side(core)
     for part in c.parts(core):
         yield from _hard_parts(part)
+
+
+def _each_side(core: c.Core) -> Iterator[c.Core]:
+    """|a| < b jumps where a = b and where -a = b, perhaps close together: each on its own."""
+    if not (isinstance(core, c.Apply) and core.function in COMPARISONS):
+        return
+    (_, left), (_, right) = core.arguments
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, c.Apply) and side.function in ("abs", "min", "max"):
+            values = [value for _, value in side.arguments if not value.type.shape]
+            if side.function == "abs":
+                values.append(c.Apply(side.span, REAL, "negate", (("a", values[0]),)))
+            for value in values:
+                yield from _each_side(one := compare("less", value, other))
+                yield one

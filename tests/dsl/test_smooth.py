@@ -299,3 +299,26 @@ def test_the_printed_program_computes_the_same() -> None:
     other = jax.jit(lambda params: space["evaluate"](params, {}, {}))(model.init())
     for name, value in own.items():
         np.testing.assert_allclose(other[name], value, rtol=1e-14)
+
+
+@pytest.mark.parametrize("jumps", [1, 3, 10])
+def test_every_jump_of_a_rounded_input_is_found(jumps: int) -> None:
+    """E floor(k (x + z)) = sum of P(k (x + z) >= j) over j > 0, less P(k (x + z) < j) over j <= 0."""
+    model = dpc.parse(f"param x : real\ny = floor({jumps} * x) with smooth(gaussian)\nminimize y\n")
+    places = np.arange(-12 * jumps, 12 * jumps)
+    above, below = places[places > 0] / jumps, places[places <= 0] / jumps
+    mean = stats.norm.sf(above - 0.1).sum() - stats.norm.cdf(below - 0.1).sum()
+
+    def value(x: Any) -> Any:
+        return model.value({"x": x}, {}, {})
+
+    assert np.isclose(float(value(0.1)), mean, atol=1e-7)
+    assert np.isclose(float(jax.grad(value)(0.1)), stats.norm.pdf(places / jumps - 0.1).sum())
+
+
+@pytest.mark.parametrize("width", [0.3, 0.01, 1e-4])
+def test_a_narrow_window_is_not_overlooked(width: float) -> None:
+    text = f"param x : real\ny = if abs(x - 0.2) < {width} then 1 else 0 with smooth(gaussian)\n"
+    model = dpc.parse(text + "minimize y\n")
+    mean = stats.norm.cdf(0.2 + width - 0.1) - stats.norm.cdf(0.2 - width - 0.1)
+    assert np.isclose(float(model.value({"x": 0.1}, {}, {})), mean, rtol=1e-9)
