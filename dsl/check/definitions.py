@@ -1,6 +1,7 @@
 """Statements that define variables: `~`, `=`, `:=` and `factor`."""
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 
 from ..diagnostics import Label
@@ -19,6 +20,7 @@ from .modules import FlatStmt, binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
+from .truncation import within_range
 
 
 def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> Definition | None:
@@ -163,8 +165,8 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
 
 
 def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) -> c.Law | None:
-    written = _written_type(statement.type, ctx) or declared
-    domain = written.domain if written else None
+    types = [type_ for type_ in (_written_type(statement.type, ctx), declared) if type_]
+    domain = types[0].domain if types else None
     dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
     if isinstance(distribution, s.Table):
@@ -177,7 +179,8 @@ def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) ->
     given = given_arguments(distribution.arguments, ctx)
     name = distribution.function
     named_dim = dim if isinstance(dim, t.Dim) else None
-    return infer_distribution(name.name, given, distribution.span, name.span, named_dim, ctx)
+    law = infer_distribution(name.name, given, distribution.span, name.span, named_dim, ctx)
+    return law and within_range(law, statement.target.name.name, types, ctx)
 
 
 def _written_type(written: s.TypeExpr | None, ctx: Context) -> t.Type | None:
@@ -242,7 +245,10 @@ def _type_of_pieces(
         return t.UNKNOWN
     domain, shape = body.domain, body.shape
     if written:
-        domain, shape = written[0].domain, t.named(written[0].shape, body.shape)
+        shape = t.named(written[0].shape, body.shape)
+        # Draws keep to what is written for them; values are proved to keep to it, all of them.
+        is_draw = isinstance(pieces[0].body, c.Law)
+        domain = domain if is_draw else written[0].domain
     return t.Type(domain, tuple(axis for axis in axes if axis) + shape, body.constraint)
 
 
@@ -252,11 +258,21 @@ def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> t
     if None in axes:
         return None
     leading: t.Shape = tuple(axis for axis in axes if axis)
-    for flat in symbol.pieces:
-        event = _event_type(flat, symbol, axes, members, ctx)
-        if event and event.known:
-            return t.Type(event.domain, leading + event.shape, event.constraint)
-    return None
+    events = [_event_type(flat, symbol, axes, members, ctx) for flat in symbol.pieces]
+    known = [event for event in events if event and event.known]
+    if not known:
+        return None
+    event = known[0]
+    if isinstance(symbol.pieces[0].statement, s.DrawStmt):
+        # The first draw does not bound the later ones, nor does what is written for it.
+        joined = reduce(_joined, (other.domain for other in known))
+        is_whole = len(known) == len(events)
+        event = event.replace(domain=joined) if is_whole else without_bounds(event)
+    return t.Type(event.domain, leading + event.shape, event.constraint)
+
+
+def _joined(a: t.Domain, b: t.Domain) -> t.Domain:
+    return t.join_domains(a, b) or a
 
 
 def _event_type(

@@ -71,7 +71,8 @@ class _Domains:
         _, most = ALLOWED[param.type.domain]
         type_ = "real(lower=0, upper=1)" if most == 1 else "real(lower=0)"
         if _is_plain(value):
-            mend = f"declare it `: {type_}`, or draw it from a distribution on that range"
+            mend = f"declare it `: {type_}`, which cuts a draw to it"
+            mend += ", or draw it from a distribution on that range"
         elif most == 1:
             mend = "write `logistic(...)` around it"
         else:

@@ -6,7 +6,7 @@ from ..diagnostics import Diagnostic, Label
 from ..graph import core as c
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
-from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Type
+from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Real, Type
 from ..record import Record
 from ..text import syntax as s
 from .calls import require_type
@@ -329,6 +329,10 @@ class _Checker:
             if model.known and guide.known and not agrees(guide, model):
                 both = f"{show_kind(model)} in the model, but {show_kind(guide)} in the guide"
                 context.error("E0604", f"`{name}` is {both}", symbol.span)
+            elif model.known and guide.known and not _is_within(guide, model):
+                both = f"{model} in the model, but {guide} in the guide"
+                help = f"declare its range in the guide, too: `{name} : {model} ~ ...`"
+                context.error("E0604", f"`{name}` is {both}", symbol.span, help)
         parts = c.walk(objective.value) if objective else ()
         uses_elbo = any(isinstance(x, c.Apply) and x.function in c.BOUNDS for x in parts)
         for name, symbol in latents.items():
@@ -336,3 +340,10 @@ class _Checker:
                 help = f"add `{name} ~ ...` to the guide"
                 message = f"the guide does not draw `{name}`"
                 self.context(symbol.module).error("E0604", message, symbol.span, help)
+
+
+def _is_within(guide: Type, model: Type) -> bool:
+    """A draw of the guide outside of the model's range would have no density there."""
+    (low, high), (least, most) = guide.bounds, model.bounds
+    is_number = isinstance(model.domain, Real | Int)
+    return not is_number or bool(model.constraint) or (low >= least and high <= most)

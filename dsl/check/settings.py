@@ -174,7 +174,10 @@ def check_distribution_settings(
     by_name = {setting.name: setting for setting in settings}
     if "noncentered" in by_name and not law.facts.location_scale:
         help = f"it is for {', '.join(names_with('location_scale'))}"
-        ctx.error("E0703", f"`{law.name}` has no location and scale to take out", span, help=help)
+        if law.is_truncated:
+            help = "take away the declared range, or `noncentered`"
+        message = f"{_title(law)} has no location and scale to take out"
+        ctx.error("E0703", message, span, help=help)
     if "ordered" in by_name and law.type.whole:
         message = f"draws of `{law.name}` are not real numbers, so they cannot be kept ordered"
         ctx.error("E0703", message, span)
@@ -201,8 +204,12 @@ def _check_method_fits(method: MethodRow, law: c.Law, span: Span, ctx: Context) 
         message = f"a draw of `{law.name}` is not a differentiable function of its parameters"
         help = "use `grad=rloo`, `grad=sfe` or, for a finite support, `grad=enumerate`"
     else:
-        message = f"`{method.name}` is not for draws of `{law.name}`"
+        message = f"`{method.name}` is not for draws of {_title(law)}"
         names = sorted({other.name for other in DISTRIBUTIONS if method.fits(other)})
         fitting = "pathwise" if row.reparametrised else "enumerate" if row.finite else "rloo"
         help = f"it is for {', '.join(names)}; here `grad={fitting}` fits"
     ctx.error("E0703", message, span, help=help)
+
+
+def _title(law: c.Law) -> str:
+    return f"`{law.name}`{' cut to a declared range' if law.is_truncated else ''}"

@@ -118,4 +118,13 @@ distributions, and of functions such as `exp`, `logistic`, `abs`, `max` by their
 - s : real(lower=0) = mu - 5
 + s : real(lower=0) = exp(mu - 5)
   x ~ Normal(0, s)
+
+E0415: a draw that cannot be kept to its declared range
+`x : real(lower=1) ~ Normal(0, 1)` is a Normal given that it lies above 1: what lies
+outside of the range is cut off, and the rest is renormalised. That needs the
+distribution function and its inverse, which not every distribution has here. Take the
+range away, or draw from a distribution that has this range or can be cut to it.
+- scale : real(lower=0) ~ StudentT(3, 0, 1)
++ scale ~ HalfStudentT(3, 1)
+  x ~ Normal(0, scale)
 """

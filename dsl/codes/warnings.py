@@ -12,8 +12,8 @@ before, silences the warning.
 W0401: a parameter that may leave its domain
 The distribution needs a positive number, a probability, probabilities that sum to one,
 a covariance matrix, and this expression may be something else. Give what it is computed
-from a type with bounds, draw it from a distribution with the right support, or map it:
-`exp(x)`, `logistic(x)`, `softargmax(x)`.
+from a type with bounds (which cuts the distribution of a draw to them), draw it from a
+distribution with the right support, or map it: `exp(x)`, `logistic(x)`, `softargmax(x)`.
 - sigma ~ Normal(0, 1)
 + sigma ~ HalfNormal(1)
   x ~ Normal(0, sigma)

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
-from ..library.distributions import row_of
+from ..library.distributions import RANGE_ENDS, row_of
 from ..library.rows import Distribution
 from ..record import Record
 from ..source import Span
@@ -147,6 +147,11 @@ class Law(Record):
     def facts(self) -> Distribution:
         """All that the library knows of it."""
         return row_of(self.row)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether it is cut to a declared range."""
+        return any(name in RANGE_ENDS for name, _ in self.arguments)
 
     def given(self, names: Iterable[str]) -> list[Core]:
         """The arguments of these names, as far as they are given."""

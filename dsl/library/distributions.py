@@ -18,7 +18,7 @@ A parameter's name says what it is:
     cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .distributions_continuous import CONTINUOUS
@@ -28,6 +28,9 @@ from .rows import Distribution
 
 DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
 """All rows; `add_distribution` appends."""
+
+RANGE_ENDS = {"at_least": "low", "at_most": "high"}
+"""The ends of a declared range as arguments of a distribution that is cut to it."""
 
 _BY_TEXT: dict[str, Distribution] = {}
 _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
@@ -39,10 +42,42 @@ def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
 
 
 def row_of(text: str) -> Distribution:
-    """The row with this signature."""
-    if text not in _BY_TEXT:
+    """The row with this signature, or that of a distribution cut to a declared range."""
+    if text in _BY_TEXT:
+        return _BY_TEXT[text]
+    whole = text
+    for end in RANGE_ENDS:
+        whole = whole.replace(f", {end}: real", "")
+    if whole not in _BY_TEXT:
         raise LookupError(f"{text} was taken away: a model that draws from it is of no use")
-    return _BY_TEXT[text]
+    return _truncated(_BY_TEXT[whole], text)
+
+
+def truncated_text(text: str, ends: Iterable[str]) -> str:
+    """The signature of a row whose draws are cut to a declared range."""
+    arguments, arrow, result = text.rpartition(") -> ")
+    return arguments + "".join(f", {end}: real" for end in ends) + arrow + result
+
+
+def _truncated(row: Distribution, text: str) -> Distribution:
+    """What still holds of a distribution within constant ends; above all, that it is one."""
+    kind = "TruncatedCount" if row.discrete else "Truncated"
+    ends = [f"{word}={end}" for end, word in RANGE_ENDS.items() if f", {end}: real" in text]
+    tails = [f"tails={row.tails}"] if row.tails else []
+    return Distribution(
+        text,
+        f"{kind}({', '.join([row.numpyro, *ends, *tails])})",
+        f"{row.doc}, cut to a range",
+        reparametrised=row.reparametrised,
+        edges=row.edges,
+        kinked=row.kinked,
+        cdf=True,
+        quantile=not row.discrete,
+        moments=False,
+        helpers=tuple(filter(None, (kind, row.tails))),
+        added=row.added,
+        absent={"moments": "it is cut to a declared range, and there no formula is known"},
+    )
 
 
 def names_with(fact: str) -> list[str]:

@@ -37,6 +37,7 @@ REAL_LINE = (
         family="Normal",
         updates={"mean": Update.MEAN, "sd": Update.SPREAD},
         prior=Update.MEAN,
+        tails="symmetric_tails",
     ),
     distribution(
         "StudentT(df: positive, location: real, scale: positive) -> real",
@@ -55,6 +56,7 @@ REAL_LINE = (
         location_scale=("location", "scale"),
         symmetric="smooth",
         moments=False,
+        tails="cauchy_tails",
     ),
     distribution(
         "Laplace(location: real, scale: positive) -> real",
@@ -64,6 +66,7 @@ REAL_LINE = (
         location_scale=("location", "scale"),
         symmetric="kinked",
         kinked=("location",),
+        tails="laplace_tails",
     ),
     distribution(
         "AsymmetricLaplace(location: real, scale: positive, asymmetry: positive) -> real",
@@ -87,6 +90,7 @@ REAL_LINE = (
         "reparametrised quantile",
         location_scale=("location", "scale"),
         symmetric="smooth",
+        tails="symmetric_tails",
     ),
     distribution(
         "Gumbel(location: real, scale: positive) -> real",
@@ -94,6 +98,7 @@ REAL_LINE = (
         "the law of maxima; `location` is the mode, the mean is location + 0.5772 * scale",
         "reparametrised quantile",
         location_scale=("location", "scale"),
+        tails="gumbel_tails",
     ),
     distribution(
         "Levy(location: real, scale: positive) -> real",
@@ -174,6 +179,7 @@ HALF_LINE = (
         "the absolute value of Normal(0, scale)",
         "reparametrised quantile",
         updates={"scale": Update.SPREAD},
+        tails="half_normal_tails",
     ),
     distribution(
         "HalfCauchy(scale: positive) -> positive",
@@ -181,6 +187,7 @@ HALF_LINE = (
         "the absolute value of Cauchy(0, scale)",
         "reparametrised quantile",
         moments=False,
+        tails="half_cauchy_tails",
     ),
     distribution(
         "HalfStudentT(df: positive, scale: positive) -> positive",
@@ -196,6 +203,7 @@ HALF_LINE = (
         "reparametrised of_logarithm quantile",
         location_scale=("location", "scale"),
         updates={"location": Update.MEAN, "scale": Update.SPREAD},
+        tails="log_normal_tails",
     ),
     distribution(
         "Exponential(rate: positive) -> positive",
@@ -204,6 +212,7 @@ HALF_LINE = (
         "reparametrised quantile measure_split",
         family="Exponential",
         updates={"rate": Update.RATE},
+        tails="exponential_tails",
     ),
     distribution(
         "Gamma(shape: positive, rate: positive) -> positive",
@@ -259,12 +268,14 @@ HALF_LINE = (
         "Weibull(concentration=shape, scale=scale)",
         "(x / scale)^shape is Exponential(1)",
         "reparametrised cdf",
+        tails="weibull_tails",
     ),
     distribution(
         "Rayleigh(scale: positive) -> positive",
         "Weibull(concentration=2.0, scale=sqrt(2.0) * scale)",
         "the length of a vector of two independent Normal(0, scale)",
         "reparametrised cdf",
+        tails="weibull_tails",
     ),
     distribution(
         "Gompertz(shape: positive, rate: positive) -> positive",
@@ -272,6 +283,7 @@ HALF_LINE = (
         "a lifetime whose hazard is shape * rate * exp(rate * x)",
         "reparametrised quantile",
         moments=False,
+        tails="gompertz_tails",
     ),
     distribution(
         "Pareto(lower: positive, shape: positive) -> positive",
@@ -279,6 +291,7 @@ HALF_LINE = (
         "above `lower`, with P(x > t) = (lower / t)^shape",
         "reparametrised quantile",
         edges=("lower",),
+        tails="pareto_tails",
     ),
 )
 

@@ -84,6 +84,7 @@ COUNTS = (
         "cdf measure_split",
         family="Poisson",
         updates={"rate": Update.RATE},
+        tails="poisson_tails",
     ),
     distribution(
         "Poisson(log_rate: real) -> count",
@@ -92,6 +93,7 @@ COUNTS = (
         "cdf measure_split",
         family="Poisson",
         natural="log_rate",
+        tails="poisson_tails",
     ),
     distribution(
         "Geometric(p: unit) -> count",

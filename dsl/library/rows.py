@@ -115,6 +115,8 @@ class Distribution(LibraryRow):
     cdf: bool = False
     quantile: bool = False
     """Whether NumPyro has the distribution function, and its inverse (which implies it)."""
+    tails: str = ""
+    """The helper that has both, and P(x > value) with its inverse to all digits; see bodies."""
     moments: bool = True
     """Whether NumPyro has the mean and the variance."""
     highest: str = ""
@@ -133,6 +135,8 @@ class Distribution(LibraryRow):
     """The update that keeps its form when this is the prior: of its conjugate distributions."""
     closed_divergence: bool = False
     """KL to another distribution of the same name has a closed form."""
+    helpers: tuple[str, ...] = ()
+    """The names in `numpyro` that are helpers of ours."""
     added: Callable[..., Any] | None = None
     """The constructor of a distribution that was added from outside."""
     log_density: Callable[..., Any] | None = None
@@ -159,6 +163,11 @@ class Distribution(LibraryRow):
         """Whether a draw is one number."""
         return not self.signature.result.axes or self.signature.result.domain == "index"
 
+    @property
+    def can_be_truncated(self) -> bool:
+        """Whether it can be cut to a range, and its quantile differentiated where it is smooth."""
+        return self.single and (self.quantile or bool(self.tails))
+
     def has(self, fact: str) -> bool:
         value = getattr(self, fact)
         return value is not Update.NEWTON and bool(value)
@@ -180,6 +189,7 @@ REASONS: dict[str, str] = {
     "on_the_line": "its density has a support to check, or no limit at both ends",
     "cdf": "NumPyro has no distribution function of it",
     "quantile": "NumPyro has no quantile of it, or one that needs another package",
+    "tails": "no better formulas are written, or they are not needed",
     "moments": "it has no mean or no variance, or NumPyro has no formula for them",
     "highest": "it is not a count up to an argument",
     "measure_split": "no pair of densities is known whose difference is its derivative",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,14 +23,16 @@ OWN = [row for row in FUNCTIONS if "." not in functions_by_text()[row.text].body
 
 
 def run(text: str) -> dict[str, Any]:
-    """The names defined by a program that has imported only JAX and NumPyro's distributions."""
+    """The names defined by a program with the imports that a printed one may have."""
     space: dict[str, Any] = {"jax": jax, "jnp": jnp, "lax": lax, "dist": dist}
+    space |= {"Any": Any, "Callable": Callable}
     exec(compile(text, "<pasted>", "exec", dont_inherit=True), space)
     return space
 
 
 def defined(text: str) -> list[str]:
-    return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    kinds = ast.FunctionDef | ast.ClassDef
+    return [node.name for node in ast.parse(text).body if isinstance(node, kinds)]
 
 
 def free_names(text: str) -> set[str]:
@@ -37,7 +40,8 @@ def free_names(text: str) -> set[str]:
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    kinds = ast.FunctionDef | ast.ClassDef
+    bound |= {node.name for node in nodes if isinstance(node, kinds)}
     return {node.id for node in names} - bound
 
 

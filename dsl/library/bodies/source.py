@@ -13,13 +13,15 @@ import jax.numpy as jnp
 from ...record import Record
 from ..distributions import added_constructor
 from ..functions import functions_by_name
-from . import arrays, elementary, intervals, lists, loops, moreau, perturb, smooth, soft
+from . import arrays, elementary, intervals, lists, loops, moreau, perturb, smooth, soft, truncated
 
-MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb, intervals)
+MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb, intervals, truncated)
+
+Definition = ast.FunctionDef | ast.ClassDef
 
 
 class Helper(Record):
-    """A function with its derivative rules; `reads` are its free names, `uses` the helpers."""
+    """A function or class with its derivative rules, the names it reads and the helpers it uses."""
 
     name: str
     text: str
@@ -39,7 +41,7 @@ def resolve(expression: str) -> Callable[..., Any]:
 
 
 def helper_source(names: Iterable[str]) -> str:
-    """The helpers and all they use, each after what it uses; needs only `jax`, `jnp` and `lax`."""
+    """The helpers and all they use, each after what it uses; needs `jax`, `jnp`, `lax`, `dist`."""
     ordered = with_uses(names)
     imports = [_import_line(name) for name in ordered if name not in helpers()]
     texts = [helpers()[name].text for name in ordered if name in helpers()]
@@ -66,7 +68,7 @@ def _added(name: str) -> Callable[..., Any]:
 @cache
 def helpers() -> dict[str, Helper]:
     """All helpers by name."""
-    parts: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
+    parts: dict[str, list[tuple[Definition, str]]] = {}
     for module in MODULES:
         parts |= _functions(module)
     found = {}
@@ -93,13 +95,13 @@ def with_uses(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]]]:
-    """A module's top-level functions with their text, derivative rules with their function."""
+def _functions(module: ModuleType) -> dict[str, list[tuple[Definition, str]]]:
+    """What a module defines at its top with its text, derivative rules with their function."""
     text = inspect.getsource(module)
     lines = text.splitlines()
-    found: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
+    found: dict[str, list[tuple[Definition, str]]] = {}
     for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, Definition):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             owner = node.name
             for decorator in node.decorator_list:
@@ -111,7 +113,7 @@ def _functions(module: ModuleType) -> dict[str, list[tuple[ast.FunctionDef, str]
     return found
 
 
-def _free_names(function: ast.FunctionDef) -> Iterator[str]:
+def _free_names(function: Definition) -> Iterator[str]:
     """The names that a function reads and does not bind; types may be written in quotes."""
     nodes = list(ast.walk(function))
     arguments = [node for node in nodes if isinstance(node, ast.arg)]

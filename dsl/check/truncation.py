@@ -1,0 +1,89 @@
+"""Draws with a declared range: their distribution is cut to it and renormalised, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, floor, inf, isfinite
+
+from ..graph import core as c
+from ..graph import types as t
+from ..graph.facts import IMPLIED
+from ..graph.ranges import Interval
+from ..library.distributions import DISTRIBUTIONS, truncated_text
+from .context import Context
+
+
+def within_range(law: c.Law, name: str, declared: Iterable[t.Type], ctx: Context) -> c.Law:
+    """The same distribution without what lies outside of the declared range."""
+    low, high = lowest, highest = _support(law)
+    for wanted in declared:
+        problem, help = _misfit(law, wanted)
+        if problem:
+            message = f"`{name}` is declared {wanted}, but {problem}"
+            ctx.error("E0415", message, law.span, help)
+            return law
+        if _is_range(law, wanted):
+            least, most = _ends(wanted)
+            low, high = max(low, least), min(high, most)
+    ends = {"at_least": low} if low > lowest else {}
+    if high < highest:
+        ends["at_most"] = high
+    return _cut(law, ends, (low, high)) if (low, high) != law.type.bounds else law
+
+
+def _cut(law: c.Law, ends: dict[str, float], bounds: Interval) -> c.Law:
+    low, high = bounds
+    numbers = tuple((name, c.Const(law.span, t.REAL, end)) for name, end in ends.items())
+    return law.replace(
+        row=truncated_text(law.row, ends) if ends else law.row,
+        arguments=(*law.arguments, *numbers),
+        type=law.type.replace(domain=law.type.domain.replace(lower=low, upper=high)),
+    )
+
+
+def _misfit(law: c.Law, wanted: t.Type) -> tuple[str, str]:
+    """Why draws cannot be kept to what is declared, and what to do; nothing where they can."""
+    if wanted.constraint:
+        known = {wanted.constraint, *IMPLIED.get(wanted.constraint, ())}
+        help = "take the type away, or draw it from a distribution of that kind"
+        return ("", "") if law.type.constraint in known else (f"{law.name} is not", help)
+    if not _is_range(law, wanted):
+        return "", ""
+    (low, high), (lowest, highest) = _ends(wanted), _support(law)
+    if low <= lowest and high >= highest:
+        return "", ""
+    if low >= highest or high <= lowest:
+        return f"no draw of {law.name} lies there", "change the range, or the distribution"
+    if law.facts.can_be_truncated:
+        return "", ""
+    return f"{law.name} cannot be cut to a range", _instead(law, (low, high))
+
+
+def _instead(law: c.Law, ends: Interval) -> str:
+    location = dict(law.arguments).get("location")
+    is_centred = isinstance(location, c.Const) and location.value == 0
+    if law.name == "StudentT" and ends == (0, inf) and is_centred:
+        return "write `HalfStudentT(df, scale)`, which is the same"
+    whole = law.type.whole
+    rows = [row for row in DISTRIBUTIONS if row.can_be_truncated and row.discrete == whole]
+    names = ", ".join(sorted({row.name for row in rows}))
+    return f"take the range away, or draw from one that can be cut: {names}"
+
+
+def _is_range(law: c.Law, wanted: t.Type) -> bool:
+    is_number = isinstance(wanted.domain, t.Real | t.Int)
+    return is_number and type(law.type.domain) is type(wanted.domain) and not wanted.constraint
+
+
+def _ends(wanted: t.Type) -> Interval:
+    low, high = wanted.bounds
+    if not wanted.whole:
+        return low, high
+    return (ceil(low) if isfinite(low) else low), (floor(high) if isfinite(high) else high)
+
+
+def _support(law: c.Law) -> Interval:
+    """The range of a draw as far as it is known here; a count goes up to its number of trials."""
+    low, high = law.type.bounds
+    highest = dict(law.arguments).get(law.facts.highest)
+    return low, (high if highest is None else min(high, highest.type.bounds[1]))
