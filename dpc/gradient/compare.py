@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
+import numpy as np
 
 from dpc.dsl.diagnostics import DpError, did_you_mean
 from dpc.dsl.library.annotations import GRAD_METHODS
@@ -16,23 +17,27 @@ from dpc.estimators.methods.method import EstimatorError
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable
 from .gradient import Estimates, Estimator, verify_objective, verify_samples
-from .reference import Reference, exact_reference
+from .reference import Reference, find_reference, tangent
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
-LONGER = 20
 TURNS = 3
+SPLIT = "split"
+"""No method of its own: what the model does with a draw that something below it compares."""
 
 
 class Variant(Record):
-    """One draw with one method. `biased` is what the method says of itself."""
+    """One draw with one method. `biased` is what the method says of itself.
+
+    `within` is the mean gradient along what the parameters are allowed to do.
+    """
 
     draw: str
     method: str
     estimates: Estimates
     biased: str
-    estimator: Estimator
+    within: dict[str, np.ndarray]
 
     @property
     def variance(self) -> float:
@@ -43,8 +48,10 @@ class Variant(Record):
         """The distance of the mean gradient from the reference, and what chance would give."""
         square, chance = 0.0, 0.0
         for name, m in self.estimates.gradient.items():
-            square += float(((m.mean - reference.gradient[name]) ** 2).sum())
-            chance += float((m.error**2 + reference.error[name] ** 2).sum())
+            known = ~np.isnan(reference.gradient[name])
+            away = self.within[name] - reference.gradient[name]
+            square += float((away[known] ** 2).sum())
+            chance += float((m.error[known] ** 2 + reference.error[name][known] ** 2).sum())
         return square**0.5, chance**0.5
 
     @property
@@ -96,7 +103,7 @@ class Comparison(Answer, Record):
             "estimates": self.samples,
             "reference": {
                 "about": reference.about,
-                "gradient": {name: g.tolist() for name, g in reference.gradient.items()},
+                "gradient": {name: _numbers(g) for name, g in reference.gradient.items()},
                 "standard_errors": {name: e.tolist() for name, e in reference.error.items()},
             },
             "compared": [self._variant(variant) for variant in self.variants],
@@ -136,6 +143,11 @@ class Comparison(Answer, Record):
         write_chart(row_chart(title, self.after()[0], names, panels), path)
 
 
+def _numbers(array: np.ndarray) -> Any:
+    """As JSON has them: what was not looked at is null."""
+    return np.where(np.isnan(array), None, array).tolist()  # type: ignore[call-overload]
+
+
 def compare(
     model: Model, params: Any, data: Any, methods: str, samples: int, seed: int
 ) -> Comparison:
@@ -150,13 +162,18 @@ def compare(
     variants, refused = [], []
     for choice in choices:
         for method in wanted_methods(methods, choice):
-            found = run.measure(choice.name, method)
+            found: Variant | Refused
+            if method == SPLIT != choice.method:
+                found = Refused(choice.name, method, "the model does not split it")
+            else:
+                found = run.measure(choice.name, method)
             variants += [found] if isinstance(found, Variant) else []
             refused += [found] if isinstance(found, Refused) else []
     if not variants:
         what = f"none of these methods is for a draw of {model.title}"
         raise UsageError(f"{what}: {refused[0].reason}")
-    return Comparison(model.title, variants, refused, run.reference(variants), samples)
+    reference = find_reference(model, params, data, samples, seed)
+    return Comparison(model.title, variants, refused, reference, samples)
 
 
 # ---- the methods
@@ -167,7 +184,11 @@ def wanted_methods(text: str, choice: Any) -> Iterator[str]:
     known = {method.name: method for method in GRAD_METHODS}
     words = [word.strip() for word in re.split(r",(?![^(]*\))", text)]
     samples = dict(choice.options).get("samples")
+    if choice.method == SPLIT or SPLIT in words:
+        yield SPLIT
     for word in known if text == "all" else words:
+        if word == SPLIT:
+            continue
         name = word.partition("(")[0]
         if name not in known:
             hint = did_you_mean(name, known)
@@ -186,33 +207,20 @@ class _Run(Record):
     seed: int
 
     def measure(self, draw: str, method: str) -> Variant | Refused:
-        """One draw by one method, the others as they are."""
+        """One draw by one method, the others as they are; a split draw as the model has it."""
         try:
-            own = self.model.with_settings({f"{draw}.grad": method})
+            own = self.model
+            if method != SPLIT:
+                own = own.with_settings({f"{draw}.grad": method})
             estimator = Estimator(own, self.params, self.data, self.samples)
-            biased = own.objective(self.data).methods[draw].bias
+            biased = "" if method == SPLIT else own.objective(self.data).methods[draw].bias
         except DpError as error:
             return Refused(draw, method, next(d.message for d in error.diagnostics if d.is_error))
         except EstimatorError as error:
             return Refused(draw, method, str(error))
         found = estimator.estimate(jax.random.key(self.seed), self.samples, TURNS)
-        return Variant(draw, method, found, biased, estimator)
-
-    def reference(self, variants: list[Variant]) -> Reference:
-        """An exact gradient, or a long run of the unbiased method with the least variance."""
-        exact = exact_reference(self.model, self.params, self.data)
-        if exact:
-            return exact
-        unbiased = [v for v in variants if not v.biased]
-        if not unbiased:
-            what = "all these methods are biased, and the exact gradient is out of reach"
-            raise UsageError(f"{what}: compare with rloo, too")
-        best = min(unbiased, key=lambda v: v.variance)
-        key = jax.random.fold_in(jax.random.key(self.seed), 1)
-        found = best.estimator.estimate(key, LONGER * self.samples)
-        about = f"{LONGER * self.samples} estimates by {best.method} of `{best.draw}`"
-        if not best.variance:
-            about = f"{best.method} of `{best.draw}`, which has no variance"
-        gradient = {name: m.mean for name, m in found.gradient.items()}
-        errors = {name: m.error for name, m in found.gradient.items()}
-        return Reference(gradient, errors, about)
+        within = {
+            name: tangent(self.model.graph[name], np.asarray(self.params[name]), m.mean)
+            for name, m in found.gradient.items()
+        }
+        return Variant(draw, method, found, biased, within)

@@ -67,8 +67,8 @@ def find_losses(
             found += [(f"`{node.name}`", node.source, each) for each in breaks.of_piece(piece)]
     for term in terms:
         if not any(setting.name == "smooth" for setting in term.settings):
-            own = breaks.find(term.body, is_soft(term.settings))
-            found += [("the objective", graph.source, each) for each in own]
+            cost = breaks.find(term.body, is_soft(term.settings))
+            found += [("the objective", graph.source, each) for each in cost]
     losses = []
     for where, source, each in found:
         above = frozenset(graph.ancestors(each.reads, stop=draws))

@@ -1,53 +1,285 @@
-"""The gradient of an expectation without sampling: what estimators are measured against.
+"""The gradient of an expectation by differences of its mean: what estimators are measured against.
 
-d E[f] = d sum_x w(x) p(x) f(x) over all values of finite draws and an even grid for real ones. On
-the line such sums converge faster than any power of the step where p f is smooth. Whether it is,
-two grids that interleave say.
+(E[f](p + h) - E[f](p - h)) / 2h, and the same at h / 2, by which the error of order h^2 goes. No
+derivative is taken anywhere, so a jump, an edge or a biased score cannot hide here as it does in
+the estimators. The mean is a sum over all values of finite draws and an even grid for real ones.
+On the line such sums converge faster than any power of the step where the integrand is smooth;
+whether it is, grids that interleave say. Elsewhere it is one over draws of the program, with the
+same key at all ends of a difference.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.graph.graph import Kind, Node
 from dpc.dsl.graph.types import Bool, IndexOf, Real
 from dpc.dsl.record import Record
 
+from ..exits import UsageError
+from ..model.constraints import constraint_of
+from .plain import PlainObjective, plain_objective
+
 MOST_POINTS = 2**18
+MOST_TERMS = 2**24
+MOST_RUNS = 2**20
+MOST_ENTRIES = 64
 TOGETHER = 4096
 STEPS, REACH, PILOT = 160, 10.0, 512
+SHIFTS = (0.0, 0.5, 0.29)
 TOLERANCE = 1e-6
+FINE, COARSE = 1e-3, 0.1
+"""Steps for means without noise, and for those where a jump adds a variance of order 1 / h."""
+LONGER, HALVINGS = 64, 6
 
 
 class Reference(Record):
-    """`error` is the standard error of each entry, 0 where exact; `about` says how."""
+    """`error` is the standard error of each entry, 0 where exact; `about` says how.
+
+    Entries that were not looked at are NaN.
+    """
 
     gradient: dict[str, np.ndarray]
     error: dict[str, np.ndarray]
     about: str
 
 
-def exact_reference(model: Any, params: Any, data: Any) -> Reference | None:
+def find_reference(model: Any, params: Any, data: Any, samples: int, seed: int) -> Reference:
+    """By sums where they are small and fine enough, by many draws elsewhere."""
+    with jax.enable_x64(True):
+        params = {name: np.asarray(value, float) for name, value in params.items()}
+        return exact_reference(model, params, data) or sampled_reference(
+            model, params, data, samples, seed
+        )
+
+
+# ---- differences
+
+
+class Move(Record):
+    """One entry of a parameter, the direction in which it moves, and how far at most."""
+
+    name: str
+    place: tuple[int, ...]
+    direction: np.ndarray
+    reach: float
+
+    def moved(self, params: Mapping[str, Any], step: float) -> dict[str, Any]:
+        own = params[self.name] + step * self.reach * self.direction
+        return {**params, self.name: own}
+
+
+ENDS = np.array([1.0, -1.0, 0.5, -0.5])
+
+
+def find_moves(model: Any, params: Mapping[str, Any]) -> list[Move]:
+    """All entries of all parameters, or as many as can be afforded, chosen at random."""
+    places = [(name, place) for name, value in params.items() for place in np.ndindex(value.shape)]
+    if len(places) > MOST_ENTRIES:
+        chosen = np.random.default_rng(0).choice(len(places), MOST_ENTRIES, replace=False)
+        places = [places[k] for k in np.sort(chosen)]
+    found = []
+    for name, place in places:
+        one = np.zeros(params[name].shape)
+        one[place] = 1.0
+        direction = tangent(model.graph[name], params[name], one)
+        found.append(Move(name, place, direction, _reach(model.graph[name], params, direction)))
+    return found
+
+
+def tangent(node: Node, at: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """The part of a direction that stays where the parameter is allowed to be."""
+    word = node.type.constraint
+    if word == "simplex":
+        direction = direction - direction.mean(-1, keepdims=True)
+    if word in ("covariance", "correlation"):
+        direction = (direction + np.swapaxes(direction, -1, -2)) / 2
+    if word == "correlation":
+        direction = direction * (1 - np.eye(at.shape[-1]))
+    if word in ("cholesky", "corr_cholesky"):
+        direction = np.tril(direction)
+    if word in ("unit_vector", "corr_cholesky"):
+        direction = direction - (direction * at).sum(-1, keepdims=True) * at
+    return direction
+
+
+def _reach(node: Node, params: Mapping[str, np.ndarray], direction: np.ndarray) -> float:
+    """A power of 1/2 times the size of the parameter: twice as far is still allowed."""
+    if node.type.constraint in ("unit_vector", "corr_cholesky"):
+        return 1.0  # curved: every step leaves it, by an order that the difference does not see
+    at, allowed = params[node.name], constraint_of(node.type)
+    reach = 1.0
+    for _ in range(40):
+        ends = (at + sign * 2 * COARSE * reach * direction for sign in (1, -1))
+        if all(np.all(allowed(end)) for end in ends):
+            return reach
+        reach /= 2
+    what = f"`{node.name}` starts at the edge of what it may be, and has no differences there"
+    raise UsageError(f"{what}: give it another value with --set")
+
+
+Evaluate = Callable[[Mapping[str, Any]], np.ndarray]
+"""Values of the objective, or means, along the last axis, for parameters along the first."""
+
+
+class Difference(Record):
+    """For each move, in each value: the derivative, and what the smaller step has added to it."""
+
+    derivative: np.ndarray
+    correction: np.ndarray
+    step: float
+
+    def is_fine(self, tolerance: float) -> bool:
+        """The step is small enough: halving it changes little, or nothing but by chance."""
+        added, error = mean_and_error(self.correction)
+        size = np.abs(mean_and_error(self.derivative)[0]).max(initial=0.0)
+        return bool(np.all(np.abs(added) <= np.maximum(4 * error, tolerance * size)))
+
+
+def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    count = values.shape[-1]
+    error = values.std(-1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(values.shape[:-1])
+    return values.mean(-1), error
+
+
+def ends_of(params: Mapping[str, Any], moves: list[Move], step: float) -> dict[str, np.ndarray]:
+    """The parameters as they are, and at the four ends of every move."""
+    ends = [params, *(move.moved(params, step * end) for move in moves for end in ENDS)]
+    return {name: np.stack([end[name] for end in ends]) for name in params}
+
+
+def difference(values: np.ndarray, moves: list[Move], step: float) -> Difference:
+    """Central ones of both steps; (4 D(h/2) - D(h)) / 3 has an error of order h^4."""
+    ends = values[1:].reshape(len(moves), len(ENDS), -1)
+    width = 2 * step * np.array([move.reach for move in moves])[:, None]
+    wide, narrow = (ends[:, 0] - ends[:, 1]) / width, (ends[:, 2] - ends[:, 3]) / (width / 2)
+    correction = (narrow - wide) / 3
+    return Difference(narrow + correction, correction, step)
+
+
+def finest(
+    evaluate: Evaluate, params: Any, moves: list[Move], step: float, tolerance: float
+) -> Difference:
+    """With steps halved until they are small enough."""
+    for _ in range(HALVINGS):
+        found = difference(evaluate(ends_of(params, moves, step)), moves, step)
+        if found.is_fine(tolerance):
+            break
+        step /= 2
+    return found
+
+
+def as_reference(
+    found: Difference, params: Mapping[str, np.ndarray], moves: list[Move], about: str
+) -> Reference:
+    mean, error = mean_and_error(found.derivative)
+    gradient = {name: np.full(value.shape, np.nan) for name, value in params.items()}
+    errors = {name: np.zeros(value.shape) for name, value in params.items()}
+    for move, own, chance in zip(moves, mean, error, strict=True):
+        gradient[move.name][move.place] = own
+        errors[move.name][move.place] = chance
+    entries = sum(value.size for value in params.values())
+    if entries > len(moves):
+        about += f", in {len(moves)} of {entries} entries"
+    return Reference(gradient, errors, about)
+
+
+# ---- by draws
+
+
+def sampled_reference(
+    model: Any, params: Mapping[str, Any], data: Any, samples: int, seed: int
+) -> Reference:
+    """Differences of the plain program at the same keys; their error is that over other keys."""
+    plain, moves = plain_objective(model, data), find_moves(model, params)
+    runs = 1 + len(ENDS) * len(moves)
+    count = max(min(LONGER * samples, MOST_RUNS // runs), samples)
+    key = jax.random.fold_in(jax.random.key(seed), 1)
+
+    @jax.jit
+    def batch(keys: Any, ends: Any) -> Any:
+        return jax.lax.map(lambda end: jax.vmap(lambda k: plain.once(k, end))(keys), ends)
+
+    def values(ends: Any, key: Any, count: int) -> np.ndarray:
+        together = min(count, TOGETHER)
+        batches = jax.random.split(key, (-(-count // together), together))
+        return np.concatenate([np.asarray(batch(keys, ends)) for keys in batches], -1)[:, :count]
+
+    pilot = min(count, TOGETHER)
+    step = finest(lambda ends: values(ends, key, pilot), params, moves, COARSE, 0.05).step
+    whole = values(ends_of(params, moves, step), jax.random.fold_in(key, 1), count)
+    steps = f"steps of {step:g} and {step / 2:g}"
+    about = f"differences of {count} runs of the program with the same noise, {steps}"
+    return as_reference(difference(whole, moves, step), params, moves, about)
+
+
+# ---- by sums
+
+
+def exact_reference(model: Any, params: Mapping[str, Any], data: Any) -> Reference | None:
     """By a grid over all draws, where that is small and fine enough."""
-    if model.objective(data).bound is not None:
-        return None
-    axes = _axes(model, params, data)
+    plain, moves = plain_objective(model, data), find_moves(model, params)
+    axes = _axes(plain, params, data)
     if axes is None or _count(axes) > MOST_POINTS:
         return None
-    is_real = any(axis.step for axis in _entries(axes))
-    shifts = (0.0, 0.5) if is_real else (0.0,)
-    found = [_derive(model, params, data, axes, shift) for shift in shifts]
-    normal = all(_is_normal(total) for total, _ in found)
-    if not normal or not all(map(_agree, found[0], found[-1])):
+    shifts = SHIFTS if any(axis.step for axis in _entries(axes)) else SHIFTS[:1]
+    runs = len(shifts) * (1 + len(ENDS) * len(moves))
+    if runs * _count(axes) > MOST_TERMS:
         return None
-    gradient = {name: np.mean([np.asarray(g[name]) for _, (_, g) in found], 0) for name in params}
-    about = f"a sum over {_count(axes) * len(found)} points"
-    return Reference(gradient, {name: np.zeros_like(g) for name, g in gradient.items()}, about)
+    found: list[tuple[np.ndarray, Difference]] = []
+    for shift in shifts:
+        total = _sum_over(plain, axes, shift)
+        means, masses = total(ends_of(params, moves, FINE))
+        if not np.all(np.abs(masses - 1) < TOLERANCE):
+            return None
+        own = finest(partial(_first, total), params, moves, FINE, 1e-3)
+        if found and not _agree(found[0][0], means):
+            return None
+        if found and not _agree(found[0][1].derivative, own.derivative):
+            return None
+        found.append((means, own))
+    about = f"differences of a sum over {_count(axes) * len(found)} points"
+    return as_reference(found[0][1], params, moves, about)
 
 
-# ---- the grid
+def _first(total: Callable[[Any], Any], ends: Any) -> np.ndarray:
+    means: np.ndarray = total(ends)[0]
+    return means
+
+
+def _agree(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.all(np.abs(one - other) <= TOLERANCE * (1 + np.abs(one))))
+
+
+def _sum_over(plain: PlainObjective, axes: Axes, shift: float) -> Callable[[Any], Any]:
+    """sum w p f and sum w p, for each of these parameters."""
+    points, weight = _points(axes, shift)
+    points = jax.tree.map(jnp.asarray, points)
+
+    def term(params: Any, draws: Any) -> Any:
+        assert plain.log_prob is not None
+        assert plain.value is not None
+        mass = weight * jnp.exp(plain.log_prob(params, draws))
+        return jnp.where(mass > 0, mass * plain.value(params, draws), 0.0), mass
+
+    def total(params: Any) -> Any:
+        terms = jax.lax.map(lambda draws: term(params, draws), points, batch_size=TOGETHER)
+        return jax.tree.map(jnp.sum, terms)
+
+    compiled = jax.jit(lambda ends: jax.lax.map(total, ends))
+
+    def means(ends: Any) -> Any:
+        value, mass = compiled(ends)
+        return np.asarray(value)[:, None], np.asarray(mass)
+
+    return means
 
 
 class Axis(Record):
@@ -67,13 +299,14 @@ class Entries(Record):
 Axes = Mapping[str, Entries]
 
 
-def _axes(model: Any, params: Any, data: Any) -> Axes | None:
+def _axes(plain: PlainObjective, params: Any, data: Any) -> Axes | None:
     """The entries of every draw; None where one has no such grid."""
-    import jax
-
-    pilot = model.sample(jax.random.key(0), params, data, n=PILOT)
+    if plain.sample is None:
+        return None
+    keys = jax.random.split(jax.random.key(0), PILOT)
+    pilot = jax.jit(jax.vmap(plain.sample, in_axes=(0, None)))(keys, params)
     found = {}
-    for node in model.graph.of_kind(Kind.DRAW):
+    for node in plain.graph.of_kind(Kind.DRAW):
         drawn = np.asarray(pilot[node.name], float)
         axes = [_axis(node, column, data) for column in drawn.reshape(PILOT, -1).T]
         known = tuple(axis for axis in axes if axis is not None)
@@ -83,7 +316,7 @@ def _axes(model: Any, params: Any, data: Any) -> Axes | None:
     return found
 
 
-def _axis(node: Node, drawn: np.ndarray, data: Mapping[str, Any]) -> Axis | None:
+def _axis(node: Node, drawn: np.ndarray, data: Any) -> Axis | None:
     domain = node.type.domain
     if isinstance(domain, Bool):
         return Axis(np.array([False, True]))
@@ -114,38 +347,3 @@ def _points(axes: Axes, shift: float) -> tuple[dict[str, np.ndarray], float]:
         flat = np.stack([next(columns).ravel() for _ in own.axes], -1)
         points[name] = flat.reshape(-1, *own.shape)
     return points, prod(axis.step or 1.0 for axis in entries)
-
-
-# ---- the sum
-
-
-def _derive(model: Any, params: Any, data: Any, axes: Axes, shift: float) -> Any:
-    """sum w p and sum w p f, each with its gradient."""
-    import jax
-    import jax.numpy as jnp
-
-    points, weight = _points(axes, shift)
-
-    def mass(params: Any, draws: Any) -> Any:
-        return weight * jnp.exp(model.log_prob(params, draws, data))
-
-    def cost(params: Any, draws: Any) -> Any:
-        return mass(params, draws) * model.value(params, data, draws)
-
-    def one(draws: Any) -> Any:
-        return jax.value_and_grad(mass)(params, draws), jax.value_and_grad(cost)(params, draws)
-
-    terms = jax.jit(lambda points: jax.lax.map(one, points, batch_size=TOGETHER))(points)
-    return jax.tree.map(lambda term: np.asarray(term).sum(0), terms)
-
-
-def _is_normal(total: Any) -> bool:
-    """The probabilities are 1 together, and stay so."""
-    mass, gradient = total
-    still = all(np.all(np.abs(g) < TOLERANCE) for g in gradient.values())
-    return still and abs(mass - 1) < TOLERANCE
-
-
-def _agree(one: Any, other: Any) -> bool:
-    pairs = [(one[0], other[0]), *((one[1][name], other[1][name]) for name in one[1])]
-    return all(np.all(np.abs(a - b) <= TOLERANCE * (1 + np.abs(a))) for a, b in pairs)

@@ -64,6 +64,14 @@ class MeasureValued(Method):
         return f"no pair of measures is known for it; there is one for {names}"
 
 
+def _filled(argument: Array, shape: tuple[int, ...]) -> Array:
+    """An argument of every element; one that is written as a whole number is real all the same."""
+    argument = jnp.asarray(argument)
+    real = jnp.issubdtype(argument.dtype, jnp.floating)
+    dtype = argument.dtype if real else jnp.result_type(float)
+    return jnp.broadcast_to(argument.astype(dtype), shape)
+
+
 def _bernoulli(key: Array, dist: Distribution) -> Split:
     """d p / d yes = [x = 1] - [x = 0]."""
     draw, yes = distributions.sample(dist, key), distributions.yes_probability(dist)
@@ -83,7 +91,7 @@ def _categorical(key: Array, dist: Distribution) -> Split:
 def _binomial(key: Array, dist: Distribution) -> Split:
     """d Binomial(n, p) / d p = n (1 + Binomial(n - 1, p)) - n Binomial(n - 1, p)."""
     base, shape = distributions.peeled(dist), distributions.element_shape(dist)
-    probs = jnp.broadcast_to(base.probs, shape)
+    probs = _filled(base.probs, shape)
     count = jnp.broadcast_to(base.total_count, shape)
     fewer = numpyro_dist.BinomialProbs(probs, jnp.maximum(count - 1, 0))
     last, others = jax.random.split(key)
@@ -96,7 +104,7 @@ def _binomial(key: Array, dist: Distribution) -> Split:
 
 def _geometric(key: Array, dist: Distribution) -> Split:
     """d Geometric(p) / d p = (Geometric(p) - (1 + the sum of two such)) / p."""
-    probs = jnp.broadcast_to(distributions.peeled(dist).probs, distributions.element_shape(dist))
+    probs = _filled(distributions.peeled(dist).probs, distributions.element_shape(dist))
     first, second = jax.random.split(key)
     draw = distributions.sample(dist, first)
     longer = draw + distributions.sample(dist, second) + 1
@@ -106,7 +114,7 @@ def _geometric(key: Array, dist: Distribution) -> Split:
 
 def _poisson(key: Array, dist: Distribution) -> Split:
     """d Poisson(rate) / d rate = (1 + Poisson(rate)) - Poisson(rate)."""
-    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
+    rate = _filled(distributions.peeled(dist).rate, distributions.element_shape(dist))
     draw = distributions.sample(dist, key)
     one = jnp.ones_like(rate)
     return draw, [
@@ -117,7 +125,7 @@ def _poisson(key: Array, dist: Distribution) -> Split:
 
 def _exponential(key: Array, dist: Distribution) -> Split:
     """d Exponential(rate) / d rate = (Exponential(rate) - Gamma(2, rate)) / rate."""
-    rate = jnp.broadcast_to(distributions.peeled(dist).rate, distributions.element_shape(dist))
+    rate = _filled(distributions.peeled(dist).rate, distributions.element_shape(dist))
     draw, longer = _and_one_more(key, dist, rate)
     log_prob = numpyro_dist.Gamma(2.0, rate).log_prob(longer)
     return draw, [Side(rate, 1 / rate), Side(rate, -1 / rate, longer, log_prob)]
@@ -126,7 +134,7 @@ def _exponential(key: Array, dist: Distribution) -> Split:
 def _gamma(key: Array, dist: Distribution) -> Split:
     """d Gamma(a, rate) / d rate = (Gamma(a, rate) - Gamma(a + 1, rate)) a / rate; to a, a score."""
     base, shape = distributions.peeled(dist), distributions.element_shape(dist)
-    a, rate = jnp.broadcast_to(base.concentration, shape), jnp.broadcast_to(base.rate, shape)
+    a, rate = _filled(base.concentration, shape), _filled(base.rate, shape)
     draw, longer = _and_one_more(key, dist, rate)
     score = jnp.log(rate) - digamma(a) + jnp.log(draw)
     log_prob = numpyro_dist.Gamma(a + 1, rate).log_prob(longer)
@@ -147,7 +155,7 @@ def _normal(key: Array, dist: Distribution) -> Split:
     is the draw, R = |(b, c)| and M = sign(a) |(a, b, c)|, whose first coordinate a is.
     """
     base, shape = distributions.peeled(dist), distributions.element_shape(dist)
-    mean, sd = jnp.broadcast_to(base.loc, shape), jnp.broadcast_to(base.scale, shape)
+    mean, sd = _filled(base.loc, shape), _filled(base.scale, shape)
     a, b, c = jax.random.normal(key, (3, *shape), jnp.result_type(mean, sd))
     fixed = jax.lax.stop_gradient
     draw = fixed(mean + sd * a)
