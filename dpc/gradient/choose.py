@@ -240,8 +240,12 @@ def for_people(
     found = []
     for choice in choices:
         draw, _, part = choice.name.rpartition(".")
-        if draw not in cuts or part not in ("side", "noise"):
+        if draw not in cuts or part not in ("side", "noise", "choice"):
             found.append(choice)
+        elif part == "choice":
+            how = "summed" if choice.method == "enumerate" else f"{choice.method}: {choice.reason}"
+            why = f"`{cuts[draw][0]}` with Gumbel noise is a categorical draw: {how}"
+            found.append(EstimatorChoice(draw, "split", (), why, choice.points, exact=choice.exact))
         elif part == "side":
             places = " and ".join(f"`{text}`" for text in dict.fromkeys(cuts[draw]))
             count = len(cuts[draw]) + 1

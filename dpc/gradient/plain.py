@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind
-from dpc.dsl.graph.passes.parts import draws_given, guided, needed_for
-from dpc.dsl.graph.passes.standard import run_passes
+from dpc.dsl.graph.passes.parts import bound_as_number, draws_given, guided, needed_for
 from dpc.dsl.record import Record
 
-from .costs import averages_weights, bound_of, objective_of
+from .costs import averages_weights, bound_of
 
 
 class PlainObjective(Record):
@@ -71,7 +69,7 @@ def _elbo(model: Any, arrays: Any) -> tuple[Graph, Value]:
     joint = model.functions.load(graph)["log_prob"]
     guide = model.functions.load(drawing)["log_prob"]
     without, with_one = (
-        model.functions.load(_bound_replaced(graph, number))["objective"] for number in (0.0, 1.0)
+        model.functions.load(bound_as_number(graph, number))["objective"] for number in (0.0, 1.0)
     )
 
     def value(params: Any, draws: Any) -> Any:
@@ -81,19 +79,3 @@ def _elbo(model: Any, arrays: Any) -> tuple[Graph, Value]:
         return rest + (with_one(params, values, arrays) - rest) * bound
 
     return drawing, value
-
-
-def _bound_replaced(graph: Graph, number: float) -> Graph:
-    bound, piece = bound_of(graph), objective_of(graph)
-
-    def replaced(core: Any) -> Any:
-        if core == bound:
-            return c.Const(core.span, core.type, number)
-        return c.map_parts(core, replaced)
-
-    (cost,) = graph.of_kind(Kind.COST)
-    body = piece.replace(body=replaced(piece.body))
-    nodes = [
-        node.replace(pieces=(body,)) if node.name == cost.name else node for node in graph.nodes
-    ]
-    return run_passes(graph.replace(nodes=tuple(nodes)))

@@ -8,6 +8,7 @@ from dpc.dsl.graph import core as c
 from dpc.dsl.graph.breaks import Smoothness
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.passes.gumbel import gumbel_max
 from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
 from dpc.dsl.graph.passes.relaxed import relax
 from dpc.dsl.graph.passes.split import split
@@ -49,19 +50,26 @@ def prepare(
     _verify_drawn(needed)
     relaxed = relax(needed, _relaxed_draws(needed), [term.body for term in terms])
     pairs = zip(terms, relaxed.costs, strict=True)
-    joined = [term.replace(body=body) for term, body in pairs]
-    free = [n.name for n in relaxed.graph.of_kind(Kind.DRAW) if grad_setting(n) is None]
+    costs = [(body, term.settings) for term, body in pairs]
+    chosen = gumbel_max(relaxed.graph, costs, _free_draws(relaxed.graph))
+    free = _free_draws(chosen.graph)
+    costs = [(body, term.settings) for term, body in zip(terms, chosen.costs, strict=True)]
     while True:
-        found = split(relaxed.graph, [(t.body, t.settings) for t in joined], free, order > 1)
-        parts = zip(joined, found.costs, strict=True)
+        found = split(chosen.graph, costs, free, order > 1)
+        parts = zip(terms, found.costs, strict=True)
         split_terms = [term.replace(body=body) for term, body in parts]
         left = _needed(found.graph, split_terms)
         losses = find_losses(left, split_terms, externs)
         jumps = [loss for loss in losses if loss.found.kind == "jump"]
         useless = {n for n in found.cuts for loss in jumps if f"{n}.noise" in loss.above}
         if not useless:
-            return Prepared(left, split_terms, bound, losses, found.cuts)
+            return Prepared(left, split_terms, bound, losses, {**chosen.chosen, **found.cuts})
         free = [name for name in free if name not in useless]
+
+
+def _free_draws(graph: Graph) -> list[str]:
+    """Those that are not told how to be differentiated."""
+    return [node.name for node in graph.of_kind(Kind.DRAW) if grad_setting(node) is None]
 
 
 def _relaxed_draws(graph: Graph) -> dict[str, str]:

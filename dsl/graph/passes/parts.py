@@ -1,8 +1,10 @@
 """Parts of a model: some draws are given, by data or by a guide, and what is not needed goes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 from ...diagnostics import Diagnostic, DpError
+from .. import core as c
 from ..dependence import Recurrence
 from ..graph import Graph, Kind, Node
 from ..typed import Piece
@@ -40,6 +42,22 @@ def without_objective(graph: Graph) -> Graph:
     """The model alone: no cost and no guide."""
     nodes = tuple(node for node in graph.nodes if node.kind is not Kind.COST)
     return graph.replace(nodes=nodes, guide=None)
+
+
+@rewrite
+def bound_as_number(graph: Graph, number: float) -> Graph:
+    """A number stands in the place of the bound of the objective."""
+
+    def change(core: Any) -> Any:
+        if isinstance(core, c.Apply) and core.function in c.BOUNDS:
+            return c.Const(core.span, core.type, number)
+        return c.map_parts(core, change)
+
+    def changed(node: Node) -> Node:
+        pieces = tuple(piece.replace(body=change(piece.body)) for piece in node.pieces)
+        return node.replace(pieces=pieces) if node.kind is Kind.COST else node
+
+    return run_passes(graph.map_nodes(changed))
 
 
 @rewrite

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import joined, missing, moments, noncentered, parts, relaxed, split, standard, tables
+from . import gumbel, joined, missing, moments, noncentered, parts, relaxed, split, standard, tables
 
 REWRITES: tuple[Callable[..., Any], ...] = (
     *standard.PASSES,
@@ -18,6 +18,7 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     parts.mark_observed,
     parts.observed_given,
     parts.without_objective,
+    parts.bound_as_number,
     parts.without_draws,
     parts.without_pieces,
     parts.one_draw,
@@ -25,5 +26,6 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     parts.needed_for,
     parts.guided,
     relaxed.relax,
+    gumbel.gumbel_max,
     split.split,
 )
