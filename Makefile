@@ -9,7 +9,7 @@ TYPED  := .venv/typed# the package as installed, for the type checker, which doe
 # What tests compare with: one at a time, as there may be no wheel of one of them for this machine.
 PEERS  := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")
 
-.PHONY: demo test durations test-all lint bench size update-golden docs clean
+.PHONY: demo test durations test-all lint bench hunt size update-golden docs clean
 
 demo: $(READY)
 	@sh models/demo.sh
@@ -41,6 +41,10 @@ bench: $(READY)
 	$(BIN)/python bench/gradients.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/posterior.py
+
+hunt: $(READY)
+	$(BIN)/python bench/hunt.py --count 300
+	$(BIN)/python bench/hunt.py --count 150 --seed 5000 --hessian
 
 size:
 	@$(PYTHON) bench/size.py

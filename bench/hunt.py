@@ -45,10 +45,10 @@ class Truth(NamedTuple):
         return all(abs(a - b) <= slack * (1 + abs(a)) for slack, a, b in pairs)
 
 
-def truth_of(program: Generator, hessian: bool, stretch: float = 1.0) -> Truth:
+def truth_of(program: Generator, hessian: bool, points: int, stretch: float = 1.0) -> Truth:
     dims = max(program.noise, 1)
     sobol = stats.qmc.Sobol(dims, seed=1)
-    noise = np.clip(sobol.random(POINTS).T, 1e-9, 1 - 1e-9)
+    noise = np.clip(sobol.random(points).T, 1e-9, 1 - 1e-9)
 
     def mean(**shift: float) -> float:
         moved = {name: value + shift.get(name, 0.0) for name, value in program.params.items()}
@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
     detail: str
 
 
-def judge(seed: int, hessian: bool) -> Verdict:
+def judge(seed: int, hessian: bool, points: int = POINTS) -> Verdict:
     program = Generator(seed)
     text = program.program()
     try:
@@ -89,8 +89,8 @@ def judge(seed: int, hessian: bool) -> Verdict:
     except Exception as error:  # a bug of ours, which the hunt is to find
         return Verdict(seed, text, "broken", f"{type(error).__name__}: {error}")
     methods = ", ".join(sorted({choice.method for choice in found.choices}))
-    truth = truth_of(program, hessian)
-    if not truth.agrees(truth_of(program, hessian, stretch=0.5)):
+    truth = truth_of(program, hessian, points)
+    if not truth.agrees(truth_of(program, hessian, points, stretch=0.5)):
         return Verdict(seed, text, "undecided", methods)
     pairs = [(n, SLACK, truth.gradient[n], found.estimates.gradient[n]) for n in truth.gradient]
     pairs += [

@@ -84,7 +84,8 @@ class Generator:
     def program(self) -> str:
         for number in range(self.pick(1, 2)):
             name = "ab"[number]
-            self.params[name] = round(float(self.random.uniform(0.2, 0.9)), 2)
+            # No constant has three digits: a comparison with one is never a tie.
+            self.params[name] = round(round(float(self.random.uniform(0.2, 0.9)), 2) + 0.003, 3)
             self.lines.append(f"param {name} : real = {self.params[name]}")
             self.reals.append(name)
         if self.chance(0.25):

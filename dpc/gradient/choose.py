@@ -107,6 +107,8 @@ class _Chooser:
             return "the bound is one over samples"
         if node.name in self.paths:
             return "its paths are too many to sum"
+        if is_simple(node, self.graph) and self._local(node) != set(range(self._plates(node))):
+            return "its elements meet below it: their joint values are too many to sum"
         if is_simple(node, self.graph):
             return "its values are too many to sum"
         return "only draws of one statement, or alone in their recurrence, are summed"

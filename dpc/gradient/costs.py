@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
-from dpc.dsl.graph.forms import index_of
+from dpc.dsl.graph.forms import element, index_of, whole_axis
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
 from dpc.dsl.graph.typed import Piece, Setting
-from dpc.dsl.graph.types import Dim, Place, Real, Type
+from dpc.dsl.graph.types import Dim, Int, Real, Type
 from dpc.dsl.record import Record
 
 NUMBER = Type(Real())
@@ -75,23 +75,64 @@ def _split(core: c.Core, graph: Graph) -> Iterator[CostTerm]:
             yield term.replace(binders=(*core.binders, *term.binders))
     elif isinstance(core, c.Apply) and core.function == "sum" and _is_array(core.arguments[0][1]):
         yield from _split(_as_reduction(core), graph)
+    elif isinstance(core, c.If) and not core.type.shape and not _is_random(core.condition, graph):
+        yield from _split_branches(core, graph)
     elif isinstance(core, c.At | c.Ref) and not core.type.shape:
         yield from _split_named(core, graph)
+    elif isinstance(core, c.CallFn) and not core.type.shape:
+        yield from _split_call(core, graph)
     else:
         yield CostTerm((), core)
 
 
 def _split_product(core: c.Apply, graph: Graph) -> Iterator[CostTerm]:
-    """A factor that is certain goes into every term."""
-    first, second = core.arguments
-    if not _is_random(second[1], graph):
-        for term in (_apart(term, names_in(second[1])) for term in _split(first[1], graph)):
-            yield term.replace(body=core.replace(arguments=((first[0], term.body), second)))
-    elif core.function == "multiply" and not _is_random(first[1], graph):
-        for term in (_apart(term, names_in(first[1])) for term in _split(second[1], graph)):
-            yield term.replace(body=core.replace(arguments=(first, (second[0], term.body))))
+    """A factor that is no sum goes into every term of the other."""
+    (_, first), (_, second) = core.arguments
+    terms, others = list(_split(first, graph)), list(_split(second, graph))
+    if not _is_sum(others):
+        yield from (_with_factor(term, core, 0) for term in terms)
+    elif core.function == "multiply" and not _is_sum(terms):
+        yield from (_with_factor(term, core, 1) for term in others)
     else:
         yield CostTerm((), core)
+
+
+def _is_sum(terms: list[CostTerm]) -> bool:
+    return len(terms) != 1 or bool(terms[0].binders)
+
+
+def _with_factor(term: CostTerm, core: c.Apply, place: int) -> CostTerm:
+    """The product with this term in the place of one of its factors."""
+    arguments = list(core.arguments)
+    term = _apart(term, names_in(arguments[1 - place][1]))
+    arguments[place] = (arguments[place][0], term.body)
+    return term.replace(body=core.replace(arguments=tuple(arguments)))
+
+
+def _split_branches(core: c.If, graph: Graph) -> Iterator[CostTerm]:
+    """if c then a else b  is  (if c then a else 0) + (if c then 0 else b), for a certain c."""
+    nothing = c.Const(core.span, NUMBER, 0.0)
+    branches = [list(_split(branch, graph)) for branch in (core.then, core.otherwise)]
+    if not any(map(_is_sum, branches)):
+        yield CostTerm((), core)
+        return
+    taken = names_in(core.condition)
+    for term in (_apart(term, taken) for term in branches[0]):
+        yield term.replace(body=core.replace(then=term.body, otherwise=nothing))
+    for term in (_apart(term, taken) for term in branches[1]):
+        yield term.replace(body=core.replace(then=nothing, otherwise=term.body))
+
+
+def _split_call(core: c.CallFn, graph: Graph) -> Iterator[CostTerm]:
+    """The body of a function of the program, where that is a sum."""
+    function = next(f for f in graph.functions if f.name == core.function)
+    terms = [CostTerm((), core)]
+    if function.body is not None:
+        names = [name for name, _ in function.parameters]
+        given = dict(zip(names, core.arguments, strict=True))
+        written = list(_split(substitute(function.body, given), graph))
+        terms = written if _is_sum(written) else terms
+    yield from terms
 
 
 def _split_named(core: c.At | c.Ref, graph: Graph) -> Iterator[CostTerm]:
@@ -114,7 +155,7 @@ def _is_plain(node: Node, graph: Graph) -> bool:
     if any(node.name in group.members for group in graph.recurrences) or _is_smoothed(piece):
         return False
     plain = all(isinstance(index, c.Bind) for index in piece.indices) and piece.where is None
-    return plain and isinstance(piece.body.type.domain, Real)
+    return plain and isinstance(piece.body.type.domain, Real | Int)
 
 
 def _apart(term: CostTerm, taken: set[str]) -> CostTerm:
@@ -144,7 +185,6 @@ def _as_reduction(core: c.Apply) -> c.Reduce:
     binders = []
     for number, dim in enumerate(array.type.shape):
         assert isinstance(dim, Dim)
-        high = Place(-1, True) if dim.size is None else Place(dim.size - 1)
-        binders.append(c.Bind(core.span, f"i{number}", dim, Place(0), high))
-    element = c.At(core.span, Type(array.type.domain), array, tuple(map(index_of, binders)))
-    return c.Reduce(core.span, core.type, "sum", tuple(binders), None, element)
+        binders.append(whole_axis(core, f"i{number}", dim))
+        array = element(array, index_of(binders[-1]))
+    return c.Reduce(core.span, core.type, "sum", tuple(binders), None, array)

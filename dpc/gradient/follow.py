@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import Recurrence, nodes_read, offset_of
+from dpc.dsl.graph.forms import is_whole
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
-from dpc.dsl.graph.types import Bool, Dim, IndexOf, Place
+from dpc.dsl.graph.types import Bool, Dim, IndexOf
 
 Map = dict[int, int]
 Follows = dict[str, Map]
@@ -115,11 +116,6 @@ def has_elements(node: Node, graph: Graph) -> bool:
 
 def element_axes(node: Node, graph: Graph) -> int:
     return len(node.pieces[0].indices) if has_elements(node, graph) else 0
-
-
-def is_whole(bind: c.Bind) -> bool:
-    last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
-    return bind.low == Place(0) and bind.high in (last, Place(-1, True))
 
 
 def uses(

@@ -2,8 +2,9 @@
 
 from . import core as c
 from .graph import Kind, Node
+from .substitute import substitute
 from .typed import Piece
-from .types import BOOL, REAL, IndexOf, Type
+from .types import BOOL, REAL, Dim, IndexOf, Place, Type
 
 
 def number(at: c.Core | c.Law | Piece | Node, value: float) -> c.Const:
@@ -48,6 +49,38 @@ def entry(node: Node, piece: Piece) -> c.Core:
         return whole
     rest = node.type.replace(shape=node.type.shape[len(piece.indices) :])
     return c.At(piece.span, rest, whole, tuple(map(index_of, piece.indices)))
+
+
+ELEMENTWISE = frozenset({"add", "subtract", "multiply", "divide", "negate"})
+
+
+def element(core: c.Core, index: c.Core) -> c.Core:
+    """The entry of an array along its first axis, written with entries of what it is made of."""
+    rest = core.type.replace(shape=core.type.shape[1:], constraint="")
+    if isinstance(core, c.Apply) and core.function in ELEMENTWISE:
+        values = [value for _, value in core.arguments]
+        if all(value.type.shape in ((), core.type.shape) for value in values):
+            arguments = tuple(
+                (name, element(value, index) if value.type.shape else value)
+                for name, value in core.arguments
+            )
+            return core.replace(type=rest, arguments=arguments)
+    if isinstance(core, c.Build) and len(core.binders) == 1 and is_whole(core.binders[0]):
+        return substitute(core.body, {core.binders[0].name: index})
+    if isinstance(core, c.At):
+        return core.replace(type=rest, indices=(*core.indices, index))
+    return c.At(core.span, rest, core, (index,))
+
+
+def is_whole(bind: c.Bind) -> bool:
+    last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
+    return bind.low == Place(0) and bind.high in (last, Place(-1, True))
+
+
+def whole_axis(at: c.Core, name: str, dim: Dim) -> c.Bind:
+    """A binder over all of a dim."""
+    high = Place(-1, True) if dim.size is None else Place(dim.size - 1)
+    return c.Bind(at.span, name, dim, Place(0), high)
 
 
 def input_like(node: Node, part: str, type_: Type) -> Node:

@@ -4,6 +4,7 @@ chosen and why.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import dpc
@@ -161,3 +162,31 @@ def test_every_method_of_the_language_is_an_estimator_with_the_same_options() ->
     for name, method in GRADIENTS.items():
         own = set(method.options) - ELSEWHERE - {"constant"}
         assert own <= set(METHODS[name].__dataclass_fields__), name
+
+
+@pytest.mark.parametrize(
+    ("text", "slope"),
+    [
+        ("minimize sum[n in N] z[n]", 20.0),
+        ("total = sum[n in N] z[n]\nminimize 2 * total", 40.0),
+        ("total = sum(2 * z)\nminimize total - 1", 40.0),
+        ("worth[n in N] = if z[n] then 3 else 1\ntotal = sum(worth)\nminimize total", 40.0),
+        ("total = sum[n in N] z[n]\nminimize if on > 0 then total else 0", 20.0),
+        ("total = sum[n in N] z[n]\nminimize twice(total)", 40.0),
+        ("total = sum[n in N] z[n]\nb ~ Bernoulli(0.25)\nminimize b * total", 5.0),
+    ],
+)
+def test_a_name_for_a_sum_does_not_turn_it_into_sampling(text: str, slope: float) -> None:
+    """d E / d a = slope p (1 - p): every element is summed on its own, 2 values, not 2^20."""
+    head = """
+fn twice(x: real) -> real = 2 * x
+dim N = 20
+data on : real = 1
+param a : real = 0.3
+z[n in N] ~ Bernoulli(logistic(a))
+"""
+    model = dpc.parse(head + text + "\n")
+    found = model.grad(samples=2, data={"on": 1.0})
+    assert found.exact == "every draw is summed"
+    p = 1 / (1 + np.exp(-0.3))
+    assert float(found["a"]) == pytest.approx(slope * p * (1 - p), rel=1e-5)

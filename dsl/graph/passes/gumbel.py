@@ -12,16 +12,15 @@ from typing import NamedTuple
 
 from .. import core as c
 from ..dependence import nodes_read, reads
-from ..forms import arithmetic, index_of, pair
+from ..forms import arithmetic, element, index_of, is_whole, pair, whole_axis
 from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, substitute
-from ..types import REAL, Dim, IndexOf, Place, Real, Type
+from ..types import REAL, Dim, IndexOf, Real, Type
 from .rewrite import rewrite
 from .split import NEVER_ZERO, Cost, Unsolved, _affine, _bounds, _definition, _is_smoothed, _negated
 from .standard import run_passes
 
 LOGITS = "Categorical(logits: real[N]) -> index[N]"
-ELEMENTWISE = frozenset({"add", "subtract", "multiply", "divide", "negate"})
 
 
 class GumbelMax(NamedTuple):
@@ -139,10 +138,10 @@ class _Chooser:
             given = len(node.pieces[0].indices) if node.pieces else 0
             inner = _definition_or_vector(node, indices[:given])
             for index in indices[given:]:
-                inner = _element(inner, index)
+                inner = element(inner, index)
             return self.expanded(inner)
         if isinstance(core, c.At) and not isinstance(base, c.Ref) and len(indices) == 1:
-            inner = _element(base, indices[0])
+            inner = element(base, indices[0])
             if inner != core:
                 return self.expanded(inner)
         return c.map_parts(core, self.expanded)
@@ -199,7 +198,7 @@ class _Chooser:
 def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core]:
     """argmax or argmin, the index that it runs over, and what it compares."""
     if isinstance(core, c.Reduce) and core.operator in ("argmax", "argmin"):
-        if len(core.binders) != 1 or core.where is not None or not _is_whole(core.binders[0]):
+        if len(core.binders) != 1 or core.where is not None or not is_whole(core.binders[0]):
             raise Unsolved
         return core.operator, core.binders[0], core.body
     if not isinstance(core, c.Apply) or core.function not in ("argmax", "argmin"):
@@ -208,30 +207,8 @@ def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core]:
     (axis,) = array.type.shape
     if not isinstance(axis, Dim):
         raise Unsolved
-    high = Place(-1, True) if axis.size is None else Place(axis.size - 1)
-    bind = c.Bind(core.span, "entry", axis, Place(0), high)
-    return core.function, bind, _element(array, index_of(bind))
-
-
-def _is_whole(bind: c.Bind) -> bool:
-    last = Place(-1, True) if bind.dim.size is None else Place(bind.dim.size - 1)
-    return bind.low == Place(0) and bind.high in (last, Place(-1, True))
-
-
-def _element(core: c.Core, index: c.Core) -> c.Core:
-    """The entry of an array along its first axis."""
-    rest = core.type.replace(shape=core.type.shape[1:], constraint="")
-    if isinstance(core, c.Apply) and core.function in ELEMENTWISE and len(core.type.shape) == 1:
-        arguments = tuple(
-            (name, _element(value, index) if value.type.shape else value)
-            for name, value in core.arguments
-        )
-        return core.replace(type=rest, arguments=arguments)
-    if isinstance(core, c.Build) and len(core.binders) == 1 and _is_whole(core.binders[0]):
-        return substitute(core.body, {core.binders[0].name: index})
-    if isinstance(core, c.At):
-        return core.replace(type=rest, indices=(*core.indices, index))
-    return c.At(core.span, rest, core, (index,))
+    bind = whole_axis(core, "entry", axis)
+    return core.function, bind, element(array, index_of(bind))
 
 
 def _definition_or_vector(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
