@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
-from dpc.dsl.graph.forms import element, index_of, whole_axis
+from dpc.dsl.graph.forms import arithmetic, element, index_of, whole_axis
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.substitute import names_in, renamed_apart, substitute
 from dpc.dsl.graph.typed import Piece, Setting
@@ -117,10 +117,17 @@ def _split_branches(core: c.If, graph: Graph) -> Iterator[CostTerm]:
         yield CostTerm((), core)
         return
     taken = names_in(core.condition)
-    for term in (_apart(term, taken) for term in branches[0]):
-        yield term.replace(body=core.replace(then=term.body, otherwise=nothing))
-    for term in (_apart(term, taken) for term in branches[1]):
-        yield term.replace(body=core.replace(then=nothing, otherwise=term.body))
+    for place, terms in zip(("then", "otherwise"), branches, strict=True):
+        empty = core.replace(type=NUMBER, then=nothing, otherwise=nothing)
+        for term in (_apart(term, taken) for term in terms):
+            yield term.replace(body=empty.replace(**{place: _as_real(term.body)}))
+
+
+def _as_real(core: c.Core) -> c.Core:
+    """A truth value or a count as a number that stands beside others."""
+    if isinstance(core.type.domain, Real):
+        return core
+    return arithmetic("multiply", c.Const(core.span, NUMBER, 1.0), core)
 
 
 def _split_call(core: c.CallFn, graph: Graph) -> Iterator[CostTerm]:

@@ -169,6 +169,7 @@ def test_every_method_of_the_language_is_an_estimator_with_the_same_options() ->
     [
         ("minimize sum[n in N] z[n]", 20.0),
         ("total = sum[n in N] z[n]\nminimize 2 * total", 40.0),
+        ("total = sum[n in N] z[n]\nminimize 3 - total", -20.0),
         ("total = sum(2 * z)\nminimize total - 1", 40.0),
         ("worth[n in N] = if z[n] then 3 else 1\ntotal = sum(worth)\nminimize total", 40.0),
         ("total = sum[n in N] z[n]\nminimize if on > 0 then total else 0", 20.0),
