@@ -16,11 +16,12 @@ from ..forms import arithmetic, element, index_of, is_whole, pair, whole_axis
 from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, substitute
 from ..types import REAL, Dim, IndexOf, Real, Type
-from .rewrite import rewrite
-from .split import NEVER_ZERO, Cost, Unsolved, _affine, _bounds, _definition, _is_smoothed, _negated
-from .standard import run_passes
+from .split import Cost, Unsolved, _affine, _bounds, _definition, _is_smoothed, _negated
+from .standard import rewrite, run_passes
 
 LOGITS = "Categorical(logits: real[N]) -> index[N]"
+POSITIVE = frozenset({"add", "multiply", "divide", "exp"})
+"""Not zero where what they are made of is not."""
 
 
 class GumbelMax(NamedTuple):
@@ -250,5 +251,5 @@ def _is_positive(slope: c.Core, graph: Graph) -> bool:
     plain = all(isinstance(part, c.Const | c.Ref | c.At | c.Var | c.Apply) for part in parts)
     functions = {part.function for part in parts if isinstance(part, c.Apply)}
     given = all(graph[name].kind is not Kind.FUNCTION for name in nodes_read(slope))
-    is_product = plain and given and functions <= NEVER_ZERO and not isinstance(slope, c.Const)
+    is_product = plain and given and functions <= POSITIVE and not isinstance(slope, c.Const)
     return lower > 0 or (lower == 0 and is_product)
