@@ -42,6 +42,9 @@ def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
         if isinstance(argument, c.DimRef):
             given[key] = size_code(argument.dim, scope.names)
             continue
+        if params[key].domain == "unit" and isinstance(argument, c.Const):
+            # NumPyro's coins take no whole numbers, not even 0 and 1.
+            argument = argument.replace(value=float(argument.value), type=Type(Real()))
         value = lower(argument, scope)
         if params[key].domain not in WHOLE:
             value = as_number(value, argument.type, Type(Real()))

@@ -145,3 +145,9 @@ def test_a_latent_that_only_a_value_mentions_is_in_no_factor() -> None:
         Source("m.dp", text + "u := if w == a then 1.0 else 2.0\nfactor g : u\n")
     )
     assert [d.code for d in weighed.diagnostics] == []
+
+
+@pytest.mark.parametrize("law", ["Bernoulli(1)", "Geometric(1)", "Binomial(3, 0)"])
+def test_a_probability_may_be_written_as_a_whole_number(law: str) -> None:
+    drawn = dpc.parse(f"x ~ {law}\n").sample(jax.random.key(0), {}, {}, n=3)["x"]
+    assert np.all(np.asarray(drawn, int) == (1 if law.startswith("Bernoulli") else 0))
