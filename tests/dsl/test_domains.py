@@ -1,11 +1,13 @@
 """Arguments outside their domain, proofs that they are inside, and declared ranges of values."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpc
 from dpc.dsl.graph.facts import Facts
 from dpc.dsl.graph.ranges import PLAIN, range_of_function
 from dpc.dsl.library.bodies.source import resolve
