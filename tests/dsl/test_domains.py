@@ -151,5 +151,6 @@ def test_a_latent_that_only_a_value_mentions_is_in_no_factor() -> None:
 
 @pytest.mark.parametrize("law", ["Bernoulli(1)", "Geometric(1)", "Binomial(3, 0)"])
 def test_a_probability_may_be_written_as_a_whole_number(law: str) -> None:
-    drawn = dpc.parse(f"x ~ {law}\n").sample(jax.random.key(0), {}, {}, n=3)["x"]
+    with jax.numpy_dtype_promotion("standard"):  # which NumPyro needs to draw
+        drawn = dpc.parse(f"x ~ {law}\n").sample(jax.random.key(0), {}, {}, n=3)["x"]
     assert np.all(np.asarray(drawn, int) == (1 if law.startswith("Bernoulli") else 0))
