@@ -50,6 +50,8 @@ level[0]           ~ Normal(0, 1)
 level[t in T[1..]] ~ Normal(pull * level[t-1], noise)
 y[t in T]          ~ Normal(level[t], 0.5)
 """
+LOOSE_JAX = "NumPyro promotes types and ranks"
+
 CASES = {
     "schools": (SCHOOLS, {}),
     "mixture": (CLUSTERS, {"Point": 20}),
