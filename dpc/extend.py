@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from keyword import iskeyword
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -206,31 +207,38 @@ def _register(
     from dpc.estimators.methods.score import MOVING_ENDS
     from dpc.inference.families import table
 
+    undo = _UNDO.setdefault(row.text, [])
+
+    def enter(known: dict[Any, Any], key: Any, value: Any) -> None:
+        """What was there before, as of a constructor of NumPyro's own, comes back in the end."""
+        before = dict(known)
+        known[key] = value
+        restore = partial(known.__setitem__, key, before[key]) if key in before else None
+        undo.append(restore or partial(known.pop, key, None))
+
     if row.symmetric:
-        CENTRES[constructor] = attrgetter(row.location_scale[0])
-    if row.symmetric == "kinked":
+        enter(CENTRES, constructor, attrgetter(row.location_scale[0]))
+    if row.symmetric == "kinked" and constructor not in KINKED:
         KINKED.add(constructor)
+        undo.append(partial(KINKED.discard, constructor))
     if row.edges:
         MOVING_ENDS.append(constructor)
+        undo.append(partial(MOVING_ENDS.remove, constructor))
     if split:
-        SPLITS[constructor] = split
+        enter(SPLITS, constructor, split)
     if divergence:
         kl_divergence.register(constructor, constructor)(divergence)
     if family:
-        table.FAMILIES[row.family] = table.FamilyRow(lambda: family)
+        enter(table.FAMILIES, row.family, table.FamilyRow(lambda: family))
 
 
-def _unregister(row: Distribution, constructor: Any) -> None:
-    from dpc.estimators.methods.measure import SPLITS
-    from dpc.estimators.methods.pathwise import CENTRES, KINKED
-    from dpc.estimators.methods.score import MOVING_ENDS
-    from dpc.inference.families import table
+_UNDO: dict[str, list[Callable[[], Any]]] = {}
+"""For each row that was added, how to take back what was registered for it."""
 
-    for known in (CENTRES, SPLITS):
-        known.pop(constructor, None)
-    KINKED.discard(constructor)
-    MOVING_ENDS[:] = [kind for kind in MOVING_ENDS if kind is not constructor]
-    table.FAMILIES.pop(row.family, None)
+
+def _unregister(row: Distribution) -> None:
+    for take_back in _UNDO.pop(row.text, []):
+        take_back()
 
 
 def add_estimator(
@@ -278,7 +286,7 @@ def remove(name: str) -> None:
     for row in distributions.distributions_by_name().get(name, ()):
         if row.added:
             distributions.remove_row(row.text)
-            _unregister(row, row.added)
+            _unregister(row)
             return
     if functions.remove_function(name):
         return

@@ -456,3 +456,14 @@ def test_what_was_taken_away_is_named() -> None:
     extend.remove("Gone")
     with pytest.raises(LookupError, match="was taken away"):
         m.log_prob({}, {"x": 1}, {})
+
+
+def test_what_numpyro_has_itself_is_there_again_when_a_row_is_taken_away() -> None:
+    from dpc.estimators.methods.measure import SPLITS
+
+    before = dict(SPLITS)
+    dpc.add_distribution(
+        "Events(rate: positive) -> count", dist.Poisson, doc="counts", split=lambda *_: None
+    )
+    extend.remove("Events")
+    assert before == SPLITS
