@@ -16,7 +16,7 @@ from ..forms import arithmetic, element, index_of, is_whole, pair, whole_axis
 from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, substitute
 from ..types import REAL, Dim, IndexOf, Real, Type
-from .split import Cost, Unsolved, _affine, _bounds, _definition, _is_smoothed, _negated
+from .split import Cost, Unsolved, affine, bounds_of, definition_of, is_smoothed, negated
 from .standard import rewrite, run_passes
 
 LOGITS = "Categorical(logits: real[N]) -> index[N]"
@@ -47,7 +47,7 @@ def _without_noise(found: GumbelMax, costs: Sequence[Cost], name: str) -> Gumbel
     """With a draw in the place of every argmax over this noise, if it is read nowhere else."""
     chooser = _Chooser(found.graph, found.graph[name])
     nodes = [chooser.node(node) for node in found.graph.nodes]
-    changed = tuple(core if _is_smoothed(own) else chooser.visit(core) for core, own in costs)
+    changed = tuple(core if is_smoothed(own) else chooser.visit(core) for core, own in costs)
     if len(chooser.logits) != 1:
         return found
     whole = run_passes(found.graph.replace(nodes=(*nodes, chooser.choice())))
@@ -96,7 +96,7 @@ class _Chooser:
 
     def node(self, node: Node) -> Node:
         pieces = [
-            piece if _is_smoothed(piece.settings) else piece.replace(body=self.visit(piece.body))
+            piece if is_smoothed(piece.settings) else piece.replace(body=self.visit(piece.body))
             for piece in node.pieces
         ]
         return node.replace(pieces=tuple(pieces))
@@ -117,11 +117,11 @@ class _Chooser:
         *outer, last = target.indices
         if not isinstance(last, c.Var) or last.name != bind.name:
             raise Unsolved
-        slope, offset = _affine(body, target)
+        slope, offset = affine(body, target)
         if slope is None:
             raise Unsolved
         if operator == "argmin":
-            slope, offset = _minus(slope), _negated(offset)
+            slope, offset = _minus(slope), negated(offset)
         logits = self.own_terms(self.logits_of(slope, offset, target), target.indices)
         self.verify_known_before(logits)
         if logits not in self.logits:
@@ -215,9 +215,9 @@ def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core]:
 def _definition_or_vector(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
     """What a computed value is at these indices; it may be an array still."""
     if not node.pieces or node.pieces[0].body.type.shape == ():
-        return _definition(node, indices)
+        return definition_of(node, indices)
     (piece, *more) = node.pieces
-    if more or piece.indices or piece.where is not None or _is_smoothed(piece.settings):
+    if more or piece.indices or piece.where is not None or is_smoothed(piece.settings):
         raise Unsolved
     assert isinstance(piece.body, c.Core)
     return piece.body
@@ -240,13 +240,13 @@ def _minus(slope: c.Core) -> c.Core:
         (_, zero), (_, rest) = slope.arguments
         if isinstance(zero, c.Const) and not zero.value:
             return rest
-    lower, upper = _bounds(slope)
-    return _negated(slope).replace(type=Type(Real(-upper, -lower)))
+    lower, upper = bounds_of(slope)
+    return negated(slope).replace(type=Type(Real(-upper, -lower)))
 
 
 def _is_positive(slope: c.Core, graph: Graph) -> bool:
     """Surely, or a product of numbers that are declared to be so."""
-    lower, _ = _bounds(slope)
+    lower, _ = bounds_of(slope)
     parts = list(c.walk(slope))
     plain = all(isinstance(part, c.Const | c.Ref | c.At | c.Var | c.Apply) for part in parts)
     functions = {part.function for part in parts if isinstance(part, c.Apply)}

@@ -109,7 +109,7 @@ class _Splitter:
         nodes = [self.node(node) for node in self.graph.nodes]
         self.source = self.graph.source
         changed = [
-            self.visit(core) if not _is_smoothed(settings) else core for core, settings in costs
+            self.visit(core) if not is_smoothed(settings) else core for core, settings in costs
         ]
         return nodes, changed
 
@@ -124,7 +124,7 @@ class _Splitter:
     def node(self, node: Node) -> Node:
         self.source = node.source
         pieces = [
-            piece if _is_smoothed(piece.settings) else piece.replace(body=self.visit(piece.body))
+            piece if is_smoothed(piece.settings) else piece.replace(body=self.visit(piece.body))
             for piece in node.pieces
         ]
         return node.replace(pieces=tuple(pieces))
@@ -183,7 +183,7 @@ class _Splitter:
             return None
         values = [value for _, value in left.arguments]
         if left.function == "abs":
-            minus = _negated(right)
+            minus = negated(right)
             both = (function, values[0], right), (FLIPPED[function], values[0], minus)
             is_or = function in IS_ABOVE
         elif left.function in ("max", "min") and len(values) == 2:
@@ -212,13 +212,13 @@ class _Splitter:
         if not _mentions(left, target):
             left, right, function = right, left, FLIPPED[function]
         left, right = self.peeled(left, right, target)
-        slope, offset = _affine(left, target)
-        other_slope, other_offset = _affine(right, target)
+        slope, offset = affine(left, target)
+        other_slope, other_offset = affine(right, target)
         if other_slope is not None:
             slope = _typed("subtract", slope or number(left, 0.0), other_slope)
         if slope is None:
             raise Unsolved
-        lower, upper = _bounds(slope)
+        lower, upper = bounds_of(slope)
         slope, difference = fold(slope), arithmetic("subtract", other_offset, offset)
         given = (("difference", difference), ("slope", slope))
         cut = c.Apply(span, REAL, "threshold", given, THRESHOLD)
@@ -242,7 +242,7 @@ class _Splitter:
             indices = core.indices if isinstance(core, c.At) else ()
             above = self.graph.ancestors([base.name], stop=self.all_draws)
             if node.kind is Kind.FUNCTION and draw in above:
-                return self.with_definitions(_definition(node, indices), draw)
+                return self.with_definitions(definition_of(node, indices), draw)
         return c.map_parts(core, lambda part: self.with_definitions(part, draw))
 
     def peeled(self, left: c.Core, right: c.Core, target: c.Core) -> tuple[c.Core, c.Core]:
@@ -339,7 +339,7 @@ def _uniform(piece: Piece) -> c.Law:
     return c.Law(piece.span, "Uniform", UNIFORM, ends, UNIT)
 
 
-def _is_smoothed(settings: Iterable[Setting]) -> bool:
+def is_smoothed(settings: Iterable[Setting]) -> bool:
     return any(setting.name in ("soft", "smooth") for setting in settings)
 
 
@@ -383,12 +383,12 @@ def _step(core: c.Apply, x: c.Core) -> c.Core:
     return compare("greater_equal", x, number(core, 0.0)).replace(span=core.span)
 
 
-def _negated(x: c.Core) -> c.Core:
+def negated(x: c.Core) -> c.Core:
     return c.Apply(x.span, REAL, "negate", (("a", x),))
 
 
 def _abs(core: c.Apply, x: c.Core) -> c.Core:
-    return _choose(core, "greater", x, number(core, 0.0), x, _negated(x))
+    return _choose(core, "greater", x, number(core, 0.0), x, negated(x))
 
 
 def _relu(core: c.Apply, x: c.Core) -> c.Core:
@@ -428,7 +428,7 @@ _KINKS: dict[str, Rule] = {
 # ---- what an expression says of a draw
 
 
-def _definition(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
+def definition_of(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
     """The body of a computed value at these indices."""
     if len(node.pieces) != 1 or node.pieces[0].where is not None:
         raise Unsolved
@@ -436,7 +436,7 @@ def _definition(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
     binders = [index for index in piece.indices if isinstance(index, c.Bind)]
     if len(binders) != len(piece.indices) or len(binders) != len(indices):
         raise Unsolved
-    if _is_smoothed(piece.settings) or piece.body.type.shape:
+    if is_smoothed(piece.settings) or piece.body.type.shape:
         raise Unsolved
     assert isinstance(piece.body, c.Core)
     return substitute(piece.body, dict(zip((b.name for b in binders), indices, strict=True)))
@@ -454,7 +454,7 @@ def _mentions(core: c.Core, target: c.Core) -> bool:
     return any(part == target for part in c.walk(core))
 
 
-def _affine(core: c.Core, target: c.Core) -> tuple[c.Core | None, c.Core]:
+def affine(core: c.Core, target: c.Core) -> tuple[c.Core | None, c.Core]:
     """slope and offset of core = slope * target + offset; no slope where it is not mentioned."""
     if core == target:
         return number(core, 1.0), number(core, 0.0)
@@ -462,20 +462,20 @@ def _affine(core: c.Core, target: c.Core) -> tuple[c.Core | None, c.Core]:
         return None, core
     if not isinstance(core, c.Apply) or core.function not in _LINEAR:
         raise Unsolved
-    parts = [_affine(value, target) for _, value in core.arguments]
+    parts = [affine(value, target) for _, value in core.arguments]
     return _LINEAR[core.function](core, *parts)
 
 
 Affine = tuple["c.Core | None", c.Core]
 
 
-def _bounds(core: c.Core) -> tuple[float, float]:
+def bounds_of(core: c.Core) -> tuple[float, float]:
     return (float(core.value),) * 2 if isinstance(core, c.Const) else core.type.bounds
 
 
 def _typed(function: str, a: c.Core, b: c.Core) -> c.Core:
     """Arithmetic whose range is known: the sign of a slope decides which side is above."""
-    ends = OPERATORS[function](_bounds(a), _bounds(b))
+    ends = OPERATORS[function](bounds_of(a), bounds_of(b))
     return c.Apply(a.span, Type(Real(*ends)), function, pair(a, b))
 
 
@@ -506,7 +506,7 @@ def _divided(core: c.Apply, left: Affine, right: Affine) -> Affine:
 def _minus(core: c.Apply, inner: Affine) -> Affine:
     slope, offset = inner
     minus = None if slope is None else _typed("subtract", number(core, 0.0), slope)
-    return minus, _negated(offset)
+    return minus, negated(offset)
 
 
 _LINEAR: Mapping[str, Callable[..., Affine]] = {
