@@ -78,6 +78,11 @@ CASES: dict[str, tuple[str, float, Callable[[float], Any]]] = {
         -0.3,
         lambda t: t * NORMAL,
     ),
+    "a slope of nothing": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize if x < x then 5 else sign(x)\n",
+        0.3,
+        lambda t: np.sign(t + NORMAL),
+    ),
     "two thresholds": (
         "param t : real = {at}\nx ~ Normal(t, 1)\n"
         "minimize if x > t^2 and x < 1 then x else sin(x)\n",
@@ -195,6 +200,19 @@ minimize if x * y > t then 1 else 0
 """
     found = estimate(text).estimates.gradient["t"]
     truth = -special.k0(0.3) / np.pi
+    assert abs(float(found.mean) - truth) < SIGMAS * float(found.error)
+
+
+def test_a_slope_may_be_zero_with_some_probability() -> None:
+    """-relu(y) x > t: where y < 0 nothing depends on x, and 0 > t is false."""
+    text = """
+param t : real = 0.2
+y ~ Normal(0, 1)
+x ~ Normal(0, 1)
+minimize if -relu(y) * x > t then 1 else 0
+"""
+    found = estimate(text).estimates.gradient["t"]
+    truth = -special.k0(0.2) / np.pi / 2
     assert abs(float(found.mean) - truth) < SIGMAS * float(found.error)
 
 

@@ -225,7 +225,7 @@ class _Splitter:
         if isinstance(slope, c.Const) and slope.value:
             cut = c.Apply(span, REAL, "divide", pair(difference, slope))
         is_above = self.side(node, target, cut)
-        if upper <= 0:
+        if upper < 0:
             is_above = _not(is_above)
         elif lower < 0:
             turned = (("is_above", is_above), ("slope", slope))
