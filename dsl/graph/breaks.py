@@ -157,6 +157,12 @@ def _moving(core: c.Apply, names: str) -> tuple[c.Core, ...]:
     return tuple(value for value in inside if not value.type.whole)
 
 
+def jumps(core: c.Core | c.Law) -> bool:
+    """Whether this form itself, apart from what is inside it, jumps."""
+    found = _own_break(core)
+    return found is not None and found[0] == "jump"
+
+
 def _is_softened(core: c.Core | c.Law) -> bool:
     return isinstance(core, c.Apply) and core.function in SOFTENED
 

@@ -3,15 +3,11 @@
 from collections.abc import Iterable
 from itertools import combinations
 
-from ..library.functions import FUNCTIONS
 from . import core as c
 from .dependence import offset_of, reads
 from .substitute import bound_in
 from .typed import Setting
 from .types import Real
-
-COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal"})
-HARD_ROWS = frozenset(row.text for row in FUNCTIONS if row.jumps)
 
 
 def noisy_names(body: c.Core, setting: Setting) -> tuple[str, ...]:
@@ -51,10 +47,3 @@ def _differ(a: c.Core, b: c.Core) -> bool:
         return False
     pairs = zip(map(offset_of, a.indices), map(offset_of, b.indices), strict=False)
     return any(x and y and x[0] == y[0] and x[1] != y[1] for x, y in pairs)
-
-
-def is_hard(core: c.Core | c.Law) -> bool:
-    """An operation whose value jumps when its real arguments move."""
-    if isinstance(core, c.Reduce):
-        return core.operator in ("argmax", "argmin")
-    return isinstance(core, c.Apply) and (core.function in COMPARISONS or core.row in HARD_ROWS)

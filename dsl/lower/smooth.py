@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..graph import core as c
-from ..graph.breaks import COMPARISONS
+from ..graph.breaks import COMPARISONS, jumps
 from ..graph.forms import compare
-from ..graph.inputs import is_hard, noisy_inputs, noisy_names
+from ..graph.inputs import noisy_inputs, noisy_names
 from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from ..graph.types import REAL
@@ -97,7 +97,7 @@ def _hard_parts(core: c.Core) -> Iterator[c.Core]:
     """Hard operations outside of loops and reductions, where every name has one value."""
     if isinstance(core, c.Reduce | c.Build | c.Loop):
         return
-    if is_hard(core):
+    if jumps(core):
         yield core
         yield from _each_side(core)
     for part in c.parts(core):
