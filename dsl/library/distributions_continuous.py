@@ -46,6 +46,7 @@ REAL_LINE = (
         "reparametrised on_the_line cdf",
         location_scale=("location", "scale"),
         symmetric="smooth",
+        tails="student_tails",
     ),
     distribution(
         "Cauchy(location: real, scale: positive) -> real",
@@ -141,6 +142,7 @@ INTERVALS = (
         "reparametrised cdf closed_divergence",
         family="Beta",
         prior=Update.CHANCE,
+        tails="beta_tails",
     ),
     distribution(
         "Beta(mean: unit, concentration: positive) -> unit",
@@ -149,12 +151,14 @@ INTERVALS = (
         "reparametrised cdf closed_divergence",
         family="Beta",
         prior=Update.CHANCE,
+        tails="beta_tails",
     ),
     distribution(
         "Kumaraswamy(a: positive, b: positive) -> unit",
         "Kumaraswamy(concentration1=a, concentration0=b)",
         "like a Beta, with the distribution function 1 - (1 - x^a)^b",
         "reparametrised",
+        tails="kumaraswamy_tails",
     ),
     distribution(
         "RelaxedBernoulli(p: unit, temperature: positive) -> unit",
@@ -195,6 +199,7 @@ HALF_LINE = (
         "the absolute value of StudentT(df, 0, scale)",
         "reparametrised",
         moments=False,
+        tails="half_student_tails",
     ),
     distribution(
         "LogNormal(location: real, scale: positive) -> positive",
@@ -222,6 +227,7 @@ HALF_LINE = (
         family="Gamma",
         updates={"rate": Update.RATE},
         prior=Update.RATE,
+        tails="gamma_tails",
     ),
     distribution(
         "Gamma(shape: positive, scale: positive) -> positive",
@@ -230,6 +236,7 @@ HALF_LINE = (
         "reparametrised cdf measure_split closed_divergence",
         family="Gamma",
         prior=Update.RATE,
+        tails="gamma_tails",
     ),
     distribution(
         "Gamma(mean: positive, sd: positive) -> positive",
@@ -238,30 +245,35 @@ HALF_LINE = (
         "reparametrised cdf measure_split closed_divergence",
         family="Gamma",
         prior=Update.RATE,
+        tails="gamma_tails",
     ),
     distribution(
         "InverseGamma(shape: positive, scale: positive) -> positive",
         "InverseGamma(concentration=shape, rate=scale)",
         "1 / x is Gamma(shape, rate=scale); the mean is scale / (shape - 1)",
         "reparametrised cdf",
+        tails="inverse_gamma_tails",
     ),
     distribution(
         "ChiSquared(df: positive) -> positive",
         "Chi2(df=df)",
         "the sum of `df` squared standard normals",
         "reparametrised cdf",
+        tails="gamma_tails",
     ),
     distribution(
         "InverseChiSquared(df: positive) -> positive",
         "InverseGamma(concentration=df / 2, rate=0.5)",
         "1 / x is ChiSquared(df)",
         "reparametrised cdf",
+        tails="inverse_gamma_tails",
     ),
     distribution(
         "ScaledInverseChiSquared(df: positive, scale: positive) -> positive",
         "InverseGamma(concentration=df / 2, rate=df * scale**2 / 2)",
         "df * scale^2 / x is ChiSquared(df): a variance near scale^2",
         "reparametrised cdf",
+        tails="inverse_gamma_tails",
     ),
     distribution(
         "Weibull(shape: positive, scale: positive) -> positive",

@@ -155,9 +155,13 @@ def lower_question(core: Question, scope: Scope) -> Value:
         value = lower(core.value if isinstance(core, c.Cdf) else core.probability, scope)
         axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
         distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
+        facts = core.law.facts
+        tails = [name(scope.needs.helper(facts.tails))] if facts.tails else []
         if isinstance(core, c.Cdf):
-            return Value(call(scope.needs.helper("cdf_at"), distribution, place), axes)
-        return Value(method(distribution, "icdf", place), axes)
+            return Value(call(scope.needs.helper("cdf_at"), distribution, place, *tails), axes)
+        if facts.quantile:
+            return Value(method(distribution, "icdf", place), axes)
+        return Value(call(scope.needs.helper("quantile_at"), distribution, place, *tails), axes)
     laws = (core.law, core.other) if isinstance(core, c.Divergence) else (core.law,)
     axes = joint_axes([value for law in laws for value in _arguments(law, scope)], scope.order)
     lowered = [lower_distribution(law, axes, scope) for law in laws]

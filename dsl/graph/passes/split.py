@@ -83,7 +83,7 @@ def can_be_split(node: Node) -> bool:
     if not plain or node.observed or node.type.constraint:
         return False
     ordered = any(setting.name == "ordered" for setting in node.settings)
-    known = all(law.facts.quantile and not law.type.shape for law in node.laws)
+    known = all(law.facts.can_be_truncated and not law.type.shape for law in node.laws)
     return known and not ordered and all(piece.where is None for piece in node.pieces)
 
 

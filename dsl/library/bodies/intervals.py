@@ -3,6 +3,8 @@
 `levels` are the distribution function at the cuts, in any order; `side` counts the cuts below.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -44,13 +46,25 @@ def inverse_tanh(y: jax.Array) -> jax.Array:
     return jnp.where(is_inside, inside, jnp.where(y <= -1, -jnp.inf, jnp.inf))
 
 
-def cdf_at(distribution: dist.Distribution, value: jax.Array) -> jax.Array:
+def cdf_at(distribution: dist.Distribution, value: jax.Array, tails: Any = None) -> jax.Array:
     """The distribution function: 0 below the support, 1 above it, where formulas have no value."""
     low = getattr(distribution.support, "lower_bound", -jnp.inf)
     high = getattr(distribution.support, "upper_bound", jnp.inf)
     is_inside = (value > low) & (value < high)
-    inside = distribution.cdf(jnp.where(is_inside, value, distribution.icdf(0.5)))
+    least, most = jnp.where(jnp.isfinite(low), low, -1.0), jnp.where(jnp.isfinite(high), high, 1.0)
+    # Some place of the support, however it moves.
+    somewhere = jnp.where(
+        jnp.isfinite(low), jnp.where(jnp.isfinite(high), (least + most) / 2, least + 1), most - 1
+    )
+    cdf = distribution.cdf if tails is None else tails(distribution)[0]
+    inside = cdf(jnp.where(is_inside, value, somewhere))
     return jnp.where(is_inside, inside, jnp.where(value <= low, 0.0, 1.0))
+
+
+def quantile_at(distribution: dist.Distribution, level: jax.Array, tails: Any) -> jax.Array:
+    """The quantile by the formulas of the row, where NumPyro has none."""
+    _, quantile, *_ = tails(distribution)
+    return quantile(level)
 
 
 def interval_masses(levels: jax.Array) -> jax.Array:
@@ -62,13 +76,14 @@ def interval_masses(levels: jax.Array) -> jax.Array:
 def interval_level(levels: jax.Array, side: jax.Array, noise: jax.Array) -> jax.Array:
     """A level between the two ends of a side, away from 0 and 1, where quantiles are infinite.
 
-    A side of next to no mass gives no derivatives: those of a quantile overflow there.
+    There it gives no derivatives: those of a quantile overflow.
     """
     ends = jnp.concatenate([jnp.zeros(1), jnp.sort(levels), jnp.ones(1)])
     low, mass = ends[side], ends[side + 1] - ends[side]
     least = jnp.finfo(ends.dtype).epsneg  # type: ignore[no-untyped-call]
-    level = jnp.clip(low + noise * mass, least, 1 - least)
-    return jnp.where(mass > least, level, lax.stop_gradient(level))
+    level = low + noise * mass
+    is_inside = (level > least) & (level < 1 - least)
+    return jnp.where(is_inside, level, lax.stop_gradient(jnp.clip(level, least, 1 - least)))
 
 
 def is_true_above(is_above: jax.Array, slope: jax.Array) -> jax.Array:

@@ -13,9 +13,33 @@ import jax.numpy as jnp
 from ...record import Record
 from ..distributions import added_constructor
 from ..functions import functions_by_name
-from . import arrays, elementary, intervals, lists, loops, moreau, perturb, smooth, soft, truncated
+from . import (
+    arrays,
+    elementary,
+    intervals,
+    lists,
+    loops,
+    moreau,
+    perturb,
+    quantiles,
+    smooth,
+    soft,
+    truncated,
+)
 
-MODULES = (elementary, arrays, smooth, moreau, lists, soft, loops, perturb, intervals, truncated)
+MODULES = (
+    elementary,
+    arrays,
+    smooth,
+    moreau,
+    lists,
+    soft,
+    loops,
+    perturb,
+    intervals,
+    quantiles,
+    truncated,
+)
 
 Definition = ast.FunctionDef | ast.ClassDef
 

@@ -65,11 +65,11 @@ class Truncated(dist.Distribution):
         high = getattr(own, "upper_bound", jnp.inf)
         cdf, icdf, survival, _ = tails_of(self)
         is_inside = (value > low) & (value < high)
-        inside = jnp.where(is_inside, value, icdf(0.5))
+        inside = jnp.where(is_inside, value, lax.stop_gradient(icdf(0.5)))
         below = jnp.where(is_inside, cdf(inside), jnp.where(value <= low, 0.0, 1.0))
         # The formulas from above are asked above the median, where they hold.
         is_far = is_inside & (below > 0.5)
-        above = survival(jnp.where(is_far, inside, icdf(0.6)))
+        above = survival(jnp.where(is_far, inside, lax.stop_gradient(icdf(0.6))))
         return below, jnp.where(is_far, above, 1 - below)
 
     def ends(self) -> tuple[Any, Any, Any]:
