@@ -19,6 +19,8 @@ from .methods.enumeration import path_points, path_weights
 from .methods.method import Baseline, EstimatorError, Points
 from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
+BaselineState = dict[str, Any]
+
 
 class Placed(NamedTuple):
     """`value` is a tree of arrays that all have these sample axes first."""
@@ -134,9 +136,6 @@ def batched(
     events = PARAMETERS[type(base)].items()
     parameters = {name: placed(getattr(base, name), event) for name, event in events}
     return type(base)(**parameters).expand((*shape, *plates))
-
-
-BaselineState = dict[str, Any]
 
 
 class Drawn(NamedTuple):

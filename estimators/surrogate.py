@@ -20,6 +20,8 @@ from .methods.method import EstimatorError, Method, SeenCosts
 from .program import Block, Cost, Draw, Score, Step, Upto
 from .run import BaselineState, Drawn, Labelled, ProgramRun, contract, cost_term
 
+Shared = dict[str, int]
+
 
 class Estimate(NamedTuple):
     """`value` estimates the expected cost, its derivatives too; `state` is the baselines'."""
@@ -161,9 +163,6 @@ class _Sums:
 
 def _expand_to(array: Array, rank: int) -> Array:
     return jnp.expand_dims(array, range(array.ndim, rank))
-
-
-Shared = dict[str, int]
 
 
 # ---- Bounds on the evidence: (1 / (1 - a)) log mean_k w_k^(1 - a), w_k = p(x, z_k) / q(z_k)

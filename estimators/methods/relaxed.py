@@ -25,6 +25,7 @@ from .distributions import BERNOULLI, CATEGORICAL
 from .method import Method, Points
 
 FINITE = (*BERNOULLI, *CATEGORICAL)
+Tunables = TypeVar("Tunables")
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,6 @@ def _noises(key: Array, dist: Distribution, draw: Array) -> tuple[Array, Array, 
         others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
         given = -jnp.log(greatest + others)
     return given, logits + jax.lax.stop_gradient(given - logits), hard
-
-
-Tunables = TypeVar("Tunables")
 
 
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:

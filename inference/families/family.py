@@ -18,6 +18,8 @@ from ..errors import InferenceError
 
 Array = Any
 Usual = dict[str, Array]
+STEP = 0.25  # the trapezoid rule then errs by exp(-pi^2 / STEP), less than the last digit
+NODES = np.exp(np.arange(-60.0, 4.0, STEP))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +96,6 @@ class NotConvergedError(InferenceError):
 
 class NoClosedFormError(InferenceError):
     """The conjugate prior of this family has no normaliser in closed form."""
-
-
-STEP = 0.25  # the trapezoid rule then errs by exp(-pi^2 / STEP), less than the last digit
-NODES = np.exp(np.arange(-60.0, 4.0, STEP))
 
 
 # ---- What rows share: leading axes, packed symmetric matrices, E log X!, log I0

@@ -19,6 +19,9 @@ from numpyro.infer.util import ParamInfo
 from .target import Start, TargetDensity, Values, find_starts
 
 PORTION = 100
+CHUNK = 100
+PURPOSES = {"run": 0, "fit": 1, "groups": 2}
+APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = None) -> Any:
@@ -36,11 +39,6 @@ def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = 
             lambda v, k: jax.lax.map(lambda pair: function(*pair), (v, k), batch_size=PORTION)
         )(flat, keys)
     return jax.tree.map(lambda x: np.asarray(x).reshape(chains, draws, *x.shape[1:]), found)
-
-
-CHUNK = 100
-PURPOSES = {"run": 0, "fit": 1, "groups": 2}
-APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def key_for(purpose: str, seed: int) -> Any:

@@ -22,6 +22,14 @@ from numpyro.infer.util import (
 
 Values = dict[str, Any]
 Shapes = dict[str, tuple[int, ...]]
+RADIUS = 2.0
+TRIES = 100
+ITERATIONS = 500
+SMALL = 1e-6  # nats that the next step of Newton's method may still promise
+LEAST_RISE = 0.01
+MOST_DAMPING = 1e12
+MOST_FULL = 50  # above this many dimensions SVI keeps a diagonal covariance
+Array = np.ndarray[Any, Any]
 
 
 class TargetDensity:
@@ -56,10 +64,6 @@ class TargetDensity:
 
         jax.eval_shape(run, jax.random.PRNGKey(0))
         return found
-
-
-RADIUS = 2.0
-TRIES = 100
 
 
 class NoStart(ValueError):
@@ -149,16 +153,6 @@ def _show(value: Any) -> str:
     if array.size > 6:
         return f"an array from {array.min():.4g} to {array.max():.4g}"
     return f"{array:.4g}" if array.ndim == 0 else np.array2string(array, precision=4)
-
-
-ITERATIONS = 500
-SMALL = 1e-6  # nats that the next step of Newton's method may still promise
-LEAST_RISE = 0.01
-MOST_DAMPING = 1e12
-MOST_FULL = 50  # above this many dimensions SVI keeps a diagonal covariance
-
-
-Array = np.ndarray[Any, Any]
 
 
 # ---- A Gaussian in unconstrained space for the posterior: at its mode, or closest (SVI)

@@ -22,6 +22,10 @@ from ..errors import InferenceError
 Array = Any
 Loss = Callable[[Any, Any], Array]
 LARGE = 1e8
+SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
+SHRINKING = 0.8  # of a step, relative to the one before
+PATIENCE = 5
+VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
 
 
 class State(NamedTuple):
@@ -143,12 +147,6 @@ def check_raw(raw: Any) -> Any:
             )
     # of no weak type
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw)
-
-
-SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
-SHRINKING = 0.8  # of a step, relative to the one before
-PATIENCE = 5
-VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
 
 
 class Drift(NamedTuple):

@@ -12,6 +12,12 @@ from ..factors.factor_graph import Name
 from .orders import Mask, PairPath, Scopes, best_order, bits, greedy_path, mask_of
 
 ALONE = -1
+FRACTION = 0.5
+UNKNOWN = 4 << 30
+FLOAT = 8
+SMALL = 1 << 24  # not worth asking the system how much is free
+GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
+Scope = tuple[Name, ...]
 
 
 # ---- A contraction tree: products of tensors, each summed over the variables nobody else holds
@@ -200,10 +206,6 @@ def join_roots(builder: Builder, roots: list[int]) -> int:
     return heap[0][1]
 
 
-FRACTION = 0.5
-UNKNOWN = 4 << 30
-
-
 def default_memory_limit() -> int:
     """Half of the available memory in bytes; 2 GiB where the system does not say."""
     return int(available_memory() * FRACTION)
@@ -224,12 +226,6 @@ def format_bytes(count: float) -> str:
             break
         count /= 1024
     return f"{count:.3g} {unit}"
-
-
-FLOAT = 8
-SMALL = 1 << 24  # not worth asking the system how much is free
-GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
-Scope = tuple[Name, ...]
 
 
 @dataclass(frozen=True, eq=False)

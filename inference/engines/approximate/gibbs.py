@@ -28,6 +28,11 @@ from .results import Approximation, Diagnosis, diagnose
 
 SEGMENT = 50  # sweeps that are compiled as one program
 TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
+R_HAT = 1.01
+SWEEPS, BURN_IN = 1000, 200
+FEWEST = 4
+MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
+AT_ONCE = 256  # states of a joint whose series are held together
 
 
 def segment_keys(blocks: ForestBlock, *seeds: int) -> Array:
@@ -87,11 +92,6 @@ def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32
 @jax.jit
 def dead_chains(tables: FlatTables, states: Array) -> Array:
     return jnp.isneginf(jax.vmap(score, in_axes=(None, 0))(tables, states))
-
-
-R_HAT = 1.01
-SWEEPS, BURN_IN = 1000, 200
-FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +220,6 @@ def advance_to(run: GibbsRun, sweeps: int) -> GibbsRun:
     return run
 
 
-MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
-
-
 def infer_samples_gibbs(
     graph: FactorGraph, count: int, given: Given = None, *, chains: int = 4, seed: int = 0
 ) -> Approximation:
@@ -256,9 +253,6 @@ def thinned(
         run = advance_gibbs(run.forget())
         picked.append(run.visited[(burn_in - before) % apart :: apart])
     return run, np.concatenate(picked)[:count]
-
-
-AT_ONCE = 256  # states of a joint whose series are held together
 
 
 def infer_joint_gibbs(

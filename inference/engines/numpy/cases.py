@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
-from ...factors.semirings import LOG
+from ...factors.factor_graph import (
+    Array,
+    Evidence,
+    Factor,
+    FactorGraph,
+    Floats,
+    Name,
+    factor_of_values,
+    verify_known,
+)
 from ...planning.plan import Plan, plan_contraction, verify_memory
-from .kernels import einsum
-from .passes import BoundGraph, Upward, bind, collect, distribute, table_of
-from .program import contract, program_of, smallest_holders
+from .passes import BoundGraph, Upward, bind, collect, distribute, node_marginal
+from .program import program_of, smallest_holders
 
 Ints = NDArray[np.intp]
 MISSING = -1
@@ -43,46 +50,29 @@ class CaseAnswers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundCases:
-    """The leaves of a chunk of cases: with a leading axis where something is observed."""
+class BoundCases(BoundGraph):
+    """The leaves of a chunk of cases: with a leading axis where one of the `states` is read."""
 
-    one: BoundGraph
-    count: int
     states: Mapping[Name, Ints]
-    likelihoods: Mapping[Name, Floats]
-    evidence: str
 
     def read(self, factor: Factor, values: Floats) -> Floats:
         """values at the states of each case: cases first, then the free variables."""
         observed = [v for v in factor.variables if v in self.states]
         if not observed:
-            return values[self.one.index(factor.variables)]
-        fixed = [v for v in factor.variables if v in self.one.fixed]
-        free = [v for v in factor.variables if v not in self.one.fixed]
+            return values[self.index(factor.variables)]
+        fixed = [v for v in factor.variables if v in self.fixed]
+        free = [v for v in factor.variables if v not in self.fixed]
         turned = values.transpose([factor.variables.index(v) for v in (*fixed, *free)])
         rows: Floats = turned[tuple([self.states.get(v, 0) for v in fixed])]
         return rows
 
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        graph, factors = self.one.graph, self.factors()
-        tables = [graph.tables[i] for i in self.one.positions]
-        tables += map(table_of, factors[len(tables) :])
-        leaves = [self.read(f, t.values) for f, t in zip(factors, tables, strict=True)]
+        tables = self.tables
+        leaves = [self.read(f, t.values) for f, t in zip(self.factors, tables, strict=True)]
         return leaves, sum([t.log_scale for t in tables]), [t.low for t in tables]
 
     def log_leaves(self) -> list[Floats]:
-        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors()]
-
-    def factors(self) -> list[Factor]:
-        """Those of the graph, then extras; a likelihood has a row for each case."""
-        with np.errstate(divide="ignore"):
-            logs = {v: np.log(rows) for v, rows in self.likelihoods.items()}
-        extras = [
-            Factor((CASE, *f.variables), logs[v]) if (v := f.variables[0]) in logs else f
-            for f in self.one.extras
-        ]
-        own = [self.one.graph.factors[i] for i in self.one.positions]
-        return [*own, *extras, Factor((CASE,), np.zeros(self.count))]
+        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors]
 
 
 def infer_cases(
@@ -165,10 +155,15 @@ def answer_pattern(
             plan = plan_contraction(sizes, scopes, keep=[CASE], along=CASE)
         verify_memory(plan, memory)
         states = {v: columns[v][here] for v in hard}
-        likelihoods = {v: columns[v][here] for v in soft}
+        extras = [Factor((CASE,), np.zeros(len(here)))]
+        for factor in reversed(one.extras):
+            (v,) = factor.variables
+            if v in soft:  # a likelihood has a row for each case
+                factor = factor_of_values((CASE, v), columns[v][here])
+            extras.insert(0, factor)
         evidence = f"all of the cases {here[0]} to {here[-1]}"
-        bound = BoundCases(one, len(here), states, likelihoods, evidence)
-        answer_chunk(plan, bound, here, answers)
+        every = graph, evidence, one.fixed, one.positions, tuple(extras), scopes
+        answer_chunk(plan, BoundCases(*every, states), here, answers)
 
 
 def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers) -> None:
@@ -183,20 +178,13 @@ def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers
     free = sum({1 << position[v] for v in answers.marginals if v in position})
     holders = smallest_holders(plan.tree, free)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
+    program = program_of(plan)
     for rank, node in holders.items():
-        program = program_of(plan)
-        value, gradient = program.subscripts[node], downward.descent.varies[node]
-        case = program.kept if program.kept in value or program.kept in gradient else ""
-        expression = f"{value},{gradient}->{case}{program.letters[rank]}"
-        operands = [upward.values[node], downward.gradients[node]]
-        if upward.logs:
-            logs = contract(LOG, expression, operands, np)
-            weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        else:
-            weights = einsum(expression, *operands)
-        marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
+        present = program.subscripts[node] + downward.descent.varies[node]
+        case = program.kept if program.kept in present else ""
+        marginal = node_marginal(plan, upward, downward, node, program.letters[rank], case)
         answers.marginals[plan.names[rank]][rows] = marginal
-    for v in answers.marginals.keys() & bound.one.fixed.keys():
+    for v in answers.marginals.keys() & bound.fixed.keys():
         answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
 
 

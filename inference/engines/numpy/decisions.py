@@ -12,7 +12,7 @@ from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
 from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
 from ...planning.orders import bits, mask_of
 from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
-from .passes import bind, collect
+from .passes import BoundGraph, bind, collect
 from .program import Product, program_of, run_upward, total_of
 from .sums import ready_plan
 
@@ -137,12 +137,21 @@ def infer_mode(
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
-    values = run_upward(plan, bound.log_leaves(), lambda product: MAX_PLUS, np)
+    states, score = maximised(plan, bound, lambda product: True)
+    return Configuration(bound.completed(states), score)
+
+
+def maximised(
+    plan: Plan, bound: BoundGraph, maximises: Callable[[Product], bool]
+) -> tuple[dict[Name, int], float]:
+    """The best states and their log-score; products that do not maximise are summed."""
+    leaves = bound.log_leaves()
+    values = run_upward(plan, leaves, lambda p: MAX_PLUS if maximises(p) else LOG, np)
     score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
         raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), lambda product: True)
-    return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
+    return {v: int(s[0]) for v, s in found.items()}, score
 
 
 def infer_marginal_mode(
@@ -164,13 +173,10 @@ def infer_marginal_mode(
     def maximises(product: Product) -> bool:
         return any(late >> v & 1 for v in gone_ranks(plan, product))
 
-    values = run_upward(plan, bound.log_leaves(), lambda p: MAX_PLUS if maximises(p) else LOG, np)
-    score = float(total_of(plan, values, MAX_PLUS, np))
-    if score == -np.inf:
-        raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
-    states = {v: int(found[v][0]) if v in found else bound.fixed[v] for v in variables}
-    return Configuration(states, score)
+    states, score = maximised(plan, bound, maximises)
+    return Configuration(
+        {v: states[v] if v in states else bound.fixed[v] for v in variables}, score
+    )
 
 
 def infer_kbest(

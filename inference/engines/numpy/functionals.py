@@ -145,7 +145,7 @@ def infer_moments(
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
     scopes, values = sliced(graph, given, terms)
     bound, plan, upward, hosts, marginals = marginals_on(graph, given, scopes, memory, plan)
-    means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
+    means = expectations(marginals, values)
     if upward.logs:
         covariance = infer_covariance(graph, terms, given, memory=memory)
         return Moments(sum(means), float(covariance.sum()))
@@ -184,7 +184,7 @@ def infer_covariance(
     evidence = factor_graph.check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = means_of(graph, terms, evidence, memory)
+    means = expectations(marginals, values)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
@@ -198,4 +198,8 @@ def infer_covariance(
 def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)
-    return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
+    return np.array(expectations(marginals, values))
+
+
+def expectations(marginals: Sequence[Floats], values: Sequence[Floats]) -> list[float]:
+    return [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]

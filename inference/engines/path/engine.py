@@ -22,6 +22,7 @@ from .sums import log_partition
 Array = Any
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+SPARED = 0.9  # chains share rows where that takes less than this part of the places
 
 
 # ---- Chains laid out in rows [rows, steps], and the potentials of a structure there
@@ -165,9 +166,6 @@ def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) 
     fresh = np.zeros(order.shape, bool)
     fresh[rows, starts] = True
     return ChainRows(structure, order, places, fresh)
-
-
-SPARED = 0.9  # chains share rows where that takes less than this part of the places
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,9 @@ from ...errors import InferenceError
 
 Array = jax.Array
 ArrayLike = Any
+Domain = Literal["auto", "scaled", "log", "checked"]
+WIDE, HALF, NARROW = 0.6, 0.5, 0.45
+FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
 
 
 class Chain(NamedTuple):
@@ -185,10 +188,6 @@ def start_anew(fresh: Array | None, new: Array, first: Array) -> Array:
     return new if fresh is None else jnp.where(fresh, first, new)
 
 
-Domain = Literal["auto", "scaled", "log", "checked"]
-WIDE, HALF, NARROW = 0.6, 0.5, 0.45
-
-
 # ---- Which arithmetic a pass runs in: scaled numbers where nothing can underflow, else logarithms
 #
 # Scaled messages lose what falls below the smallest number of the dtype. That is harmless if (a)
@@ -274,9 +273,6 @@ class Statistics(NamedTuple):
     unary: Array
     counts: Array | None = None
     sides: Sides | None = None
-
-
-FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
 
 
 def sum_of_outer(left: Array, right: Array) -> Array:

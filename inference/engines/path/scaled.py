@@ -12,6 +12,8 @@ from ...factors.semirings import log_sum_exp
 from . import layout
 from .layout import WIDE, Array, Chain, Sides, Statistics, Transition
 
+sum_out = partial(log_sum_exp, xp=jnp)
+
 
 class Weights(NamedTuple):
     """exp(potential - top); `pair`, if the same at every step, and `turned`, its states exchanged,
@@ -216,9 +218,6 @@ def log_or_zero(values: Array) -> Array:
 
 
 # ---- the naive twin: the recursions in logarithms, for potentials of any range
-
-
-sum_out = partial(log_sum_exp, xp=jnp)
 
 
 class PairRead(NamedTuple):

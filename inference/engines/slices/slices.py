@@ -28,6 +28,10 @@ from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, r
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
 NAMED = 6
+Ints = NDArray[np.intp]
+FEWEST_STEPS = 8
+WIDEST_MESSAGE = 2**12
+MOST_SCOPES = 400
 
 
 @jax.tree_util.register_dataclass
@@ -250,12 +254,6 @@ def derivative(
 #
 # Coupled and factorial chains, chains of higher order and grids: the variables of one step are a
 # slice, and a table is known by which variables of which of the last slices it is about.
-
-
-Ints = NDArray[np.intp]
-FEWEST_STEPS = 8
-WIDEST_MESSAGE = 2**12
-MOST_SCOPES = 400
 
 
 class ScopeTables(NamedTuple):

@@ -19,6 +19,9 @@ from .circuit import ONE, RESERVED, STATIC, ZERO, Circuit, Schedule, Tiles, Vari
 from .numbers import Dense, plan_dense
 from .structure import Leaves, Structure, joined, lay_leaves
 
+MOST_DENSE = 28
+UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
+
 # ---- What a structure is lowered to: tiles that fill the buffer, and where the answers lie in it
 #
 # The buffer holds one, zero, the leaves, then values upwards and gradients downwards. The largest
@@ -78,10 +81,6 @@ class TreeProgram:
     value_roots: Any
     crown: Crown | None = field(metadata=STATIC)
     lengths: Lengths = field(metadata=STATIC)
-
-
-MOST_DENSE = 28
-UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
 
 
 def crown_above(plan: Plan, limit: float) -> set[int]:

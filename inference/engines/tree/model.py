@@ -40,6 +40,9 @@ MOST_TERMS = 100_000
 
 
 ArrayRow = tuple[int, int]  # the number of an array, and a row of it
+DENSE_FROM = 8192
+FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
+Held = TypeVar("Held", TreeProgram, Trail)
 
 
 class ProductShape(NamedTuple):
@@ -190,10 +193,6 @@ def rows(arrays: list[Array], places: Sequence[ArrayRow]) -> Array:
     return whole.at[wanted].get(mode="promise_in_bounds")
 
 
-DENSE_FROM = 8192
-FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
-
-
 @dataclass(frozen=True, eq=False)
 class Compiled(Engine):
     """Pure functions that jit, vmap and grad accept; each lowers its program when first asked."""
@@ -259,9 +258,6 @@ def compile_structure(
     levels = lower_levels(structure, leaves, plan)
     dense_from = inf if plan.operations < FEW_TERMS else DENSE_FROM
     return Compiled(structure, leaves, plan, dense_from, levels)
-
-
-Held = TypeVar("Held", TreeProgram, Trail)
 
 
 def on_device(held: Held) -> Held:
