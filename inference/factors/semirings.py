@@ -76,9 +76,7 @@ def first_max(x: Array, axes: Axes, xp: Namespace = np) -> Array:
     return xp.take_along_axis(merged, xp.argmax(merged, axis=-1, keepdims=True), axis=-1)[..., 0]
 
 
-def pairwise(
-    reduce: Reduce,
-) -> Binary:
+def pairwise(reduce: Reduce) -> Binary:
     """The binary operation of a reduction."""
 
     def add(a: Array, b: Array, xp: Namespace) -> Array:
@@ -88,9 +86,7 @@ def pairwise(
     return add
 
 
-def folded(
-    add: Binary,
-) -> Reduce:
+def folded(add: Binary) -> Reduce:
     """The reduction of a binary operation: halves are added until one is left."""
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:

@@ -8,6 +8,7 @@ parameters are unique and the Hessian of A is positive definite.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -69,7 +70,6 @@ class Family:
     slack: Callable[[Array], Array]
     from_usual: Callable[..., Array]
     to_usual: Callable[[Array], Usual]
-    usual_ndims: Mapping[str, int]
     examples: tuple[Mapping[str, Any], ...]
     event_ndim: int = 0
     statistic: Callable[[Array], Array] = only_itself
@@ -80,6 +80,11 @@ class Family:
     start: Callable[[Array], Array] | None = None
     conjugate: ConjugatePrior | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def usual_ndims(self) -> Mapping[str, int]:
+        """How many axes each of the usual parameters has at one point."""
+        return {name: np.ndim(value) for name, value in self.examples[0].items()}
 
 
 class NoMaximumError(InferenceError):

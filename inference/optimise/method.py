@@ -99,10 +99,13 @@ def minimise(
     """
     if state is None:
         state = method.start(check_raw(raw))
-    found = look(method, state, watch)
-    while found is None and int(state.step) < steps:
+    while True:
+        if watch is not None:
+            watch(state)
+        found = method.verdict(state)
+        if found is not None or int(state.step) >= steps:
+            break
         state = method.advance(state)
-        found = look(method, state, watch)
     if found is None:
         seen = f"the largest entry of the gradient is {norm_of(state)}"
         found = Verdict(False, f"no certificate after {int(state.step)} steps: {seen}")
@@ -113,12 +116,6 @@ def minimise(
     converged, reason, gap = found
     value, norm = float(state.value), float(state.gradient_norm)
     return Minimised(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
-
-
-def look(method: Minimiser, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
-    if watch is not None:
-        watch(state)
-    return method.verdict(state)
 
 
 def not_finite(state: State) -> Verdict | None:

@@ -125,6 +125,8 @@ class Builder:
         return self.reduce(node) if self.stages else node
 
     def finish(self, leaf_count: int, roots: list[int]) -> ContractionTree:
+        """The tree; where something is kept, the roots become one tensor on all of it."""
+        roots = [join_roots(self, roots)] if self.keep and roots else roots
         return ContractionTree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
 
 
@@ -152,8 +154,6 @@ def tree_by_order(
             while bucket:
                 node = builder.multiply(node, bucket.pop())
             place(node)
-    if keep and roots:
-        roots = [join_roots(builder, roots)]
     return builder.finish(len(scopes), roots)
 
 
@@ -190,12 +190,11 @@ def tree_by_path(
             alive -= {left, right}
             alive.add(len(nodes))
             nodes.append(builder.multiply(nodes[left], nodes[right]))
-    roots = [nodes[i] for i in sorted(alive)]
-    return builder.finish(len(scopes), [join_roots(builder, roots)] if keep and roots else roots)
+    return builder.finish(len(scopes), [nodes[i] for i in sorted(alive)])
 
 
 def join_roots(builder: Builder, roots: list[int]) -> int:
-    """One tensor on all kept variables, smallest products first."""
+    """One tensor of all, smallest products first."""
     heap = [(builder.entries[node], node) for node in roots]
     heapq.heapify(heap)
     while len(heap) > 1:

@@ -53,7 +53,6 @@ MAX = Arithmetic(jnp.add, partial(reduce, jnp.maximum), jnp.max)
 
 
 def add_up(arithmetic: Arithmetic, x: Array, axis: int = 0) -> Array:
-    """x summed along an axis."""
     if x.shape[axis] > UNROLLED:
         return arithmetic.add_axis(x, axis)
     return arithmetic.add_terms(along(x, axis))

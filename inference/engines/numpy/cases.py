@@ -13,16 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.factor_graph import (
-    Array,
-    Evidence,
-    Factor,
-    FactorGraph,
-    Floats,
-    Name,
-    factor_of_values,
-    verify_known,
-)
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name
 from ...planning.plan import Plan, plan_contraction, verify_memory
 from .passes import BoundGraph, Upward, bind, collect, distribute, node_marginal
 from .program import program_of, smallest_holders
@@ -85,7 +77,7 @@ def infer_cases(
     """log P(given) and P(v | given) for every row: `given` maps a variable to its states, one
     integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
-    verify_known(graph.sizes, [*given, *(variables or ())])
+    factor_graph.verify_known(graph.sizes, [*given, *(variables or ())])
     columns = {v: check_column(v, np.asarray(c), graph.sizes[v]) for v, c in given.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
@@ -159,7 +151,7 @@ def answer_pattern(
         for factor in reversed(one.extras):
             (v,) = factor.variables
             if v in soft:  # a likelihood has a row for each case
-                factor = factor_of_values((CASE, v), columns[v][here])
+                factor = factor_graph.factor_of_values((CASE, v), columns[v][here])
             extras.insert(0, factor)
         evidence = f"all of the cases {here[0]} to {here[-1]}"
         every = graph, evidence, one.fixed, one.positions, tuple(extras), scopes

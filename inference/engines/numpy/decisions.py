@@ -66,9 +66,7 @@ def gather(
     gone: tuple[int, ...],
     event: int = 0,
 ) -> Floats:
-    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
-    them), and the axes of an event, as the list of the k best is.
-    """
+    """A node at the chosen states: [rows, gone variables (one where it lacks them), k best]."""
     program = program_of(plan)
     letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
     index: list[Ints] = []
@@ -223,5 +221,4 @@ def infer_samples(
     with np.errstate(divide="ignore"):
         values = upward.values if upward.logs else [np.log(v) for v in upward.values]
     found = decode(plan, values, count, choose, lambda product: True)
-    fixed = {v: np.full(count, state, dtype=np.intp) for v, state in bound.fixed.items()}
-    return {v: found[v] if v in found else fixed[v] for v in graph.sizes}
+    return bound.with_fixed(found, count)

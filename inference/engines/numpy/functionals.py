@@ -79,6 +79,12 @@ class Moments(NamedTuple):
     variance: float
 
 
+def verify_terms(graph: FactorGraph, terms: Sequence[Term]) -> None:
+    for term in terms:
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
+
+
 def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
     """sum_f sum_x p(x) log f(x), where 0 log 0 is 0 and p log 0 is minus infinity."""
     total = 0.0
@@ -165,9 +171,7 @@ def sliced(
     graph: FactorGraph, given: Given, terms: Sequence[Term]
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
-    for term in terms:
-        factor = Factor(tuple(term.variables), np.asarray(term.values))
-        factor_graph.verify_factor(graph.sizes, factor)
+    verify_terms(graph, terms)
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     places = [bound.index(tuple(t.variables)) for t in terms]

@@ -62,6 +62,11 @@ class BoundGraph:
         merged = self.fixed | states
         return {v: merged[v] for v in self.graph.sizes}
 
+    def with_fixed(self, samples: dict[Name, Any], count: int) -> dict[Name, Any]:
+        """`count` states of all variables in the order of the graph."""
+        fixed = {v: np.full(count, state, np.intp) for v, state in self.fixed.items()}
+        return {v: samples[v] if v in samples else fixed[v] for v in self.graph.sizes}
+
     @property
     def factors(self) -> list[Factor]:
         return [*[self.graph.factors[i] for i in self.positions], *self.extras]
@@ -131,9 +136,7 @@ def bind(
 
 
 def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Name]]:
-    """Positions that stay, and the children that go: not held, and in their own table alone, which
-    sums to one over them.
-    """
+    """Positions that stay, and the children that go: only in their own table, and not held."""
     children = {i: graph.factors[i].child for i in graph.conditionals}
     holders: dict[Name, set[int]] = {}
     for i, factor in enumerate(graph.factors):

@@ -133,9 +133,6 @@ def take_rows(array: Array, rows: Ints) -> Array:
     return array.at[rows].get(mode="promise_in_bounds")
 
 
-# ---- layouts
-
-
 def packed(structure: Structure, chains: list[Ints]) -> ChainRows:
     """In rows as long as the longest chain; longest first, each where it leaves least room."""
     lengths = np.array(list(map(len, chains)))

@@ -83,7 +83,6 @@ def lay_out(
             "or 1 for the steps if all are the same"
         )
     batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
-    steps, states = unary.shape[-2:]
     unary = jnp.broadcast_to(unary, (*batch, steps, states)).reshape(-1, steps, states)
     unary = jnp.moveaxis(unary, 0, 1)
     inside = starts = None

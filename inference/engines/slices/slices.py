@@ -158,7 +158,6 @@ def is_plain_chain(slices: Slices) -> bool:
 
 
 def as_chain(slices: Slices) -> tuple[Array, Array]:
-    """The unary and pair potentials of a plain chain."""
     states, dtype = slices.sizes[0], slices.values[0].dtype
     unary = jnp.zeros((slices.steps, states), dtype)
     pair = jnp.zeros((slices.steps - 1, states, states), dtype)
@@ -186,11 +185,10 @@ def in_algebra(plan: SlicePlan, algebra: Algebra) -> SlicePlan:
 
 
 def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> Array:
-    plan, logs = in_algebra(plan_of(slices), algebra), padded(slices)
-    last, _, messages = run_slices(plan, algebra, logs, keep=True)
+    plan = in_algebra(plan_of(slices), algebra)
     shape = (slices.steps + 1, len(plan.blocks), uniforms.shape[-1])
     given = jnp.zeros(shape) if uniforms.ndim == 1 else uniforms[:, : len(plan.blocks)]
-    return decode(plan, algebra, logs, last, messages, choose, given)
+    return decode(plan, algebra, padded(slices), choose, given)
 
 
 def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
@@ -267,9 +265,7 @@ class ScopeTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SliceEngine(Engine):
-    """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
-    that of the log-partition (path/layout.py).
-    """
+    """`order` [steps, variables of a slice] and its inverse; `domain` is of the log-partition."""
 
     structure: Structure
     order: Ints
