@@ -18,6 +18,7 @@ FLOAT = 8
 SMALL = 1 << 24  # not worth asking the system how much is free
 GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
 Scope = tuple[Name, ...]
+Memory = int | None  # a limit in bytes; None is half of what is free
 
 
 # ---- A contraction tree: products of tensors, each summed over the variables nobody else holds
@@ -354,7 +355,7 @@ def order_of_path(indexed: Scopes, lengths: Sequence[int], kept: Mask, path: Pai
     return [*order, *bits(kept)]
 
 
-def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) -> None:
+def verify_memory(plan: Plan, limit: Memory, instead: str = "", k: int = 1) -> None:
     """Raises before anything is allocated if the plan needs over `limit` bytes (half of free)."""
     needed = plan.bytes_for(k)
     if needed < SMALL and limit is None:

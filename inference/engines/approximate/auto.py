@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Given
-from ...planning.plan import Plan, default_memory_limit, format_bytes
+from ...planning.plan import Memory, Plan, default_memory_limit, format_bytes
 from ..numpy import sums
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
@@ -103,7 +103,7 @@ def infer_auto(
     given: Given = None,
     *arguments: Any,
     method: str = "auto",
-    memory: int | None = None,
+    memory: Memory = None,
     seed: int = 0,
 ) -> AutoAnswer:
     """The field `question` of an answer, by the method asked for or the one that suits. `arguments`

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name
-from ...planning.plan import Plan, plan_contraction, verify_memory
+from ...planning.plan import Memory, Plan, plan_contraction, verify_memory
 from .passes import BoundGraph, Upward, bind, collect, distribute, node_marginal
 from .program import program_of, smallest_holders
 
@@ -72,7 +72,7 @@ def infer_cases(
     given: Mapping[Name, Array],
     variables: Collection[Name] | None = None,
     *,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> CaseAnswers:
     """log P(given) and P(v | given) for every row: `given` maps a variable to its states, one
     integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
@@ -125,7 +125,7 @@ def answer_pattern(
     columns: Mapping[Name, Array],
     rows: Ints,
     variables: Collection[Name] | None,
-    memory: int | None,
+    memory: Memory,
     answers: CaseAnswers,
 ) -> None:
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}

@@ -11,7 +11,7 @@ from ...factors import factor_graph
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
 from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
 from ...planning.orders import bits, mask_of
-from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
+from ...planning.plan import ALONE, Memory, Plan, plan_contraction, verify_memory
 from .passes import BoundGraph, bind, collect
 from .program import Product, program_of, run_upward, total_of
 from .sums import ready_plan
@@ -130,7 +130,7 @@ class Configuration(NamedTuple):
 
 
 def infer_mode(
-    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: Memory = None
 ) -> Configuration:
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
@@ -153,11 +153,7 @@ def maximised(
 
 
 def infer_marginal_mode(
-    graph: FactorGraph,
-    variables: Collection[Name],
-    given: Given = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, variables: Collection[Name], given: Given = None, *, memory: Memory = None
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
     factor_graph.verify_known(graph.sizes, variables)
@@ -183,7 +179,7 @@ def infer_kbest(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> list[Configuration]:
     """The k most probable configurations, best first; fewer where fewer are possible."""
     bound = bind(graph, given)
@@ -207,7 +203,7 @@ def infer_samples(
     *,
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> dict[Name, Ints]:
     """Exact joint samples of P(x | given): `count` states of each variable."""
     bound = bind(graph, given)

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Given, Name
-from ...planning.plan import ALONE, Plan, plan_contraction
+from ...planning.plan import ALONE, Memory, Plan, plan_contraction
 from .kernels import einsum
 from .passes import BoundGraph, Upward, bind, collect
 from .program import Product, program_of
@@ -95,7 +95,7 @@ def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
 
 
 def infer_entropy(
-    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: Memory = None
 ) -> float:
     """H = log Z - E[score], in nats; a plan of all marginals serves."""
     scopes = bind(graph, given).scopes
@@ -104,7 +104,7 @@ def infer_entropy(
 
 
 def infer_cross_entropy(
-    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: Memory = None
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     if dict(graph.sizes) != dict(other.sizes):
@@ -120,7 +120,7 @@ def infer_cross_entropy(
 
 
 def infer_divergence(
-    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: Memory = None
 ) -> float:
     """KL(p || q) = cross-entropy - entropy, in nats."""
     cross = infer_cross_entropy(graph, other, given, memory=memory)
@@ -128,7 +128,7 @@ def infer_divergence(
 
 
 def infer_mean(
-    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: Memory = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
     return float(means_of(graph, terms, given, memory).sum())
@@ -146,7 +146,7 @@ def infer_moments(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> Moments:
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
     scopes, values = sliced(graph, given, terms)
@@ -180,7 +180,7 @@ def sliced(
 
 
 def infer_covariance(
-    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: Memory = None
 ) -> Floats:
     """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
     pass for each state of each term; no pair of terms has to share a clique.
@@ -199,7 +199,7 @@ def infer_covariance(
     return covariance
 
 
-def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None) -> Floats:
+def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: Memory) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)
     return np.array(expectations(marginals, values))

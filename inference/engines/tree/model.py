@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import InferenceError
 from ...factors.semirings import log_sum_exp
 from ...planning.orders import bits
-from ...planning.plan import ALONE, Plan, verify_memory
+from ...planning.plan import ALONE, Memory, Plan, verify_memory
 from ..engine import Decoded, Engine, Tables
 from .decode import Trail, draw_samples, infer_mode, lower_trail
 from .lowering import Outputs, TreeProgram, lower_plan, plan_structure
@@ -237,7 +237,7 @@ class Compiled(Engine):
 
 
 def compile_structure(
-    structure: Structure, *, dense_from: float | None = None, memory: int | None = None
+    structure: Structure, *, dense_from: float | None = None, memory: Memory = None
 ) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
     of limited range; with `dense_from=math.inf` no range of potentials is lost. Small networks are
