@@ -7,7 +7,7 @@ anywhere else. Rows that observe the same variables share a plan; chunks stay in
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name
 from ...planning.plan import Memory, Plan, plan_contraction, verify_memory
-from .passes import BoundGraph, Upward, bind, collect, distribute, node_marginal
+from .passes import BoundGraph, bind, collect, distribute, node_marginal
 from .program import program_of, smallest_holders
 
 Ints = NDArray[np.intp]
@@ -160,7 +160,10 @@ def answer_pattern(
 
 def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers) -> None:
     upward = collect(plan, bound)
-    answers.log_evidence[rows] = log_evidence(plan, upward)
+    root = upward.values[plan.tree.roots[0]]
+    with np.errstate(divide="ignore"):
+        logs = root if upward.logs else np.log(root) + upward.log_scale
+    answers.log_evidence[rows] = logs
     dead = np.isneginf(answers.log_evidence[rows])
     if dead.any():
         raise ImpossibleEvidenceError(
@@ -178,11 +181,3 @@ def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers
         answers.marginals[plan.names[rank]][rows] = marginal
     for v in answers.marginals.keys() & bound.fixed.keys():
         answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
-
-
-def log_evidence(plan: Plan, upward: Upward) -> Floats:
-    root: Any = upward.values[plan.tree.roots[0]]
-    if upward.logs:
-        return np.asarray(root)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(root) + upward.log_scale)
