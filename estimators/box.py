@@ -14,6 +14,9 @@ from jax.lax import stop_gradient
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
 
+BERNOULLI = numpyro_dist.BernoulliProbs | numpyro_dist.BernoulliLogits
+CATEGORICAL = numpyro_dist.CategoricalProbs | numpyro_dist.CategoricalLogits
+
 
 @jax.custom_jvp
 def magic_box(x: Array) -> Array:
@@ -56,10 +59,6 @@ def _tangent_of_log_mass(
 ) -> tuple[Array, Array]:
     odds, yes = given
     return log_mass(odds, yes), (yes - jax.nn.sigmoid(odds)) * tangent[0]
-
-
-BERNOULLI = numpyro_dist.BernoulliProbs | numpyro_dist.BernoulliLogits
-CATEGORICAL = numpyro_dist.CategoricalProbs | numpyro_dist.CategoricalLogits
 
 
 # ---- KL(q, p) = E_q[log q(x) - log p(x)] in closed form: NumPyro's, and finite sums

@@ -84,12 +84,7 @@ class _Sampled(NamedTuple):
 
 
 def _sampled(
-    maximiser: Maximiser,
-    theta: Array,
-    key: Array,
-    scale: Array | float,
-    samples: int,
-    noise: Noise,
+    maximiser: Maximiser, theta: Array, key: Array, scale: Array | float, samples: int, noise: Noise
 ) -> _Sampled:
     theta = jnp.asarray(theta)
     scale = jnp.asarray(scale, theta.dtype)

@@ -76,9 +76,7 @@ class Score(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Values that are drawn together, as of a recurrence: parts without a score as differentiable
-    functions of the parents, the others without derivatives.
-    """
+    """Values drawn together, as of a recurrence; parts without a score are differentiable."""
 
     name: str
     parents: tuple[str, ...]
@@ -89,9 +87,7 @@ class Block(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """A part of what is averaged, the sum over all elements of all costs; axes after the plates
-    belong to the value: costs that are vectors give Jacobians.
-    """
+    """A summand of what is averaged; axes after the plates are its own: vectors give Jacobians."""
 
     name: str
     parents: tuple[str, ...]

@@ -19,6 +19,8 @@ from .methods.enumeration import path_points, path_weights
 from .methods.method import Baseline, EstimatorError, Points
 from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
 
+BaselineState = dict[str, Any]
+
 
 class Placed(NamedTuple):
     """`value` is a tree of arrays that all have these sample axes first."""
@@ -136,9 +138,6 @@ def batched(
     return type(base)(**parameters).expand((*shape, *plates))
 
 
-BaselineState = dict[str, Any]
-
-
 class Drawn(NamedTuple):
     """`axes` are the sample axes of weights and log_prob; independent along `own`."""
 
@@ -173,21 +172,20 @@ class ProgramRun:
         for parent in step.parents:
             if parent not in self.values:
                 raise EstimatorError(f"{step.name} needs {parent}, which is not computed before it")
-        above = self._above(step.parents)
+        if isinstance(step, Block):
+            self._block(step, key)
+            return
+        self.above[step.name] = self._above(step.parents)
         if isinstance(step, Compute):
             self.values[step.name] = mapped(step.value, self._given(step.parents))
-            self.above[step.name] = above
         elif isinstance(step, Cost):
             self.costs.append((step, mapped(step.value, self._given(step.parents))))
-            self.above[step.name] = above
-        elif isinstance(step, Draw):
-            self._draw(step, key)
-            self.above[step.name] = above | {step.name}
-        elif isinstance(step, Path):
-            self._path(step)
-            self.above[step.name] = above | {step.name}
         else:
-            self._block(step, key)
+            self.above[step.name] |= {step.name}
+            if isinstance(step, Draw):
+                self._draw(step, key)
+            else:
+                self._path(step)
 
     def _above(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset().union(*(self.above[name] for name in names))
@@ -221,8 +219,7 @@ class ProgramRun:
                 self.values[step.name] = Placed(found.values, (*axes, points_axis))
             axes = (*axes, points_axis)
         drawn = Drawn(step.name, axes, own, step.plates, local, step.follows, *found[1:])
-        drawn = drawn._replace(baseline=step.method.baseline, critic=step.critic)
-        self.drawn[step.name] = drawn
+        self.drawn[step.name] = drawn._replace(baseline=step.method.baseline, critic=step.critic)
 
     def _dist_of_all(
         self, step: Draw, given: dict[str, Placed], axes: tuple[int, ...], own: int | None
@@ -254,8 +251,7 @@ class ProgramRun:
         points = path_points(step, local)
         axes, plates = (*above, self._new_axis(len(points))), len(step.shape)
         self.values[step.name] = Placed(points, axes[-1:])
-        drawn = Drawn(step.name, axes, None, plates, local, step.follows, weights)
-        self.drawn[step.name] = drawn
+        self.drawn[step.name] = Drawn(step.name, axes, None, plates, local, step.follows, weights)
 
     def _block(self, step: Block, key: Array) -> None:
         given = self._given(step.parents)

@@ -20,6 +20,8 @@ from .methods.method import EstimatorError, Method, SeenCosts
 from .program import Block, Cost, Draw, Score, Step, Upto
 from .run import BaselineState, Drawn, Labelled, ProgramRun, contract, cost_term
 
+Shared = dict[str, int]
+
 
 class Estimate(NamedTuple):
     """`value` estimates the expected cost, its derivatives too; `state` is the baselines'."""
@@ -34,11 +36,15 @@ def surrogate(
     """One estimate from this many particles, samples of all draws without a number of own."""
     if particles < 1:
         raise EstimatorError(f"{particles} samples have no mean: draw at least one")
-    run = ProgramRun(list(steps), particles, dict(state or {}))
     with numpyro.validation_enabled(False):
-        for number, step in enumerate(run.steps):
-            run.take(step, jax.random.fold_in(key, number))
-        return _Sums(run).estimate()
+        return _Sums(_take_all(list(steps), key, particles, dict(state or {}))).estimate()
+
+
+def _take_all(steps: list[Step], key: Array, samples: int, state: BaselineState) -> ProgramRun:
+    run = ProgramRun(steps, samples, state)
+    for number, step in enumerate(steps):
+        run.take(step, jax.random.fold_in(key, number))
+    return run
 
 
 def initial_state(steps: Iterable[Step]) -> BaselineState:
@@ -163,9 +169,6 @@ def _expand_to(array: Array, rank: int) -> Array:
     return jnp.expand_dims(array, range(array.ndim, rank))
 
 
-Shared = dict[str, int]
-
-
 # ---- Bounds on the evidence: (1 / (1 - a)) log mean_k w_k^(1 - a), w_k = p(x, z_k) / q(z_k)
 #
 # a = 0 is the importance-weighted bound, a -> 1 the evidence lower bound. Costs below draws sum
@@ -188,11 +191,8 @@ def bound_surrogate(
     program = list(steps)
 
     def one(key: Array) -> Array:
-        run = ProgramRun(program, bound.samples, {})
         with numpyro.validation_enabled(False):
-            for number, step in enumerate(program):
-                run.take(step, jax.random.fold_in(key, number))
-            return _estimate(run, bound)
+            return _estimate(_take_all(program, key, bound.samples, {}), bound)
 
     return jnp.mean(jax.vmap(one)(jax.random.split(key, copies)))
 
@@ -241,9 +241,6 @@ def _bound(log_weights: Array, scores: Array | None, bound: EvidenceBound, basel
 def _mean(log_weights: Array, bound: EvidenceBound) -> Array:
     power = 1 - bound.alpha
     return (jax.nn.logsumexp(power * log_weights, 0) - jnp.log(bound.samples)) / power
-
-
-# ---- elements that share nothing
 
 
 def _shared_axis(costs: Sequence[Cost], run: ProgramRun) -> Shared | None:

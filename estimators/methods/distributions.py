@@ -73,7 +73,6 @@ def yes_probability(dist: Distribution) -> Array:
 
 
 def log_odds(dist: Distribution) -> Array:
-    """The logits of each element of a Bernoulli."""
     return jnp.broadcast_to(peeled(dist).logits, element_shape(dist))
 
 

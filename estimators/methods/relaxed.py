@@ -25,21 +25,13 @@ from .distributions import BERNOULLI, CATEGORICAL
 from .method import Method, Points
 
 FINITE = (*BERNOULLI, *CATEGORICAL)
+Tunables = TypeVar("Tunables")
 
 
-@dataclass(frozen=True)
-class GumbelSoftmax(Method):
-    name: ClassVar[str] = "gumbel_softmax"
-    order: ClassVar[int] = 0
-    bias: ClassVar[str] = (
-        "value and derivatives are those of E[f(relaxed x)], which tend to the true ones with the "
-        "temperature"
-    )
+class _Relaxed(Method):
+    """Values are real where the draw is a truth value, on the simplex where it is an index."""
+
     relaxed: ClassVar[bool] = True
-    temperature: float | Array = 0.5
-
-    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(softened(noisy(key, dist), dist, self.temperature)[None])
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
@@ -47,7 +39,21 @@ class GumbelSoftmax(Method):
 
 
 @dataclass(frozen=True)
-class StraightThrough(Method):
+class GumbelSoftmax(_Relaxed):
+    name: ClassVar[str] = "gumbel_softmax"
+    order: ClassVar[int] = 0
+    bias: ClassVar[str] = (
+        "value and derivatives are those of E[f(relaxed x)], which tend to the true ones with the "
+        "temperature"
+    )
+    temperature: float | Array = 0.5
+
+    def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
+        return Points(softened(noisy(key, dist), dist, self.temperature)[None])
+
+
+@dataclass(frozen=True)
+class StraightThrough(_Relaxed):
     """The value of the hard draw, the derivatives of the relaxed one."""
 
     name: ClassVar[str] = "straight_through"
@@ -56,7 +62,6 @@ class StraightThrough(Method):
         "the value is right; derivatives are E[f'(hard x) d(relaxed x)], right for a linear f at "
         "most in the limit"
     )
-    relaxed: ClassVar[bool] = True
     temperature: float | Array = 0.5
 
     def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
@@ -67,10 +72,6 @@ class StraightThrough(Method):
         else:
             hard = jax.nn.one_hot(jnp.argmax(noise, -1), noise.shape[-1], dtype=noise.dtype)
         return Points((hard + (soft - jax.lax.stop_gradient(soft)))[None])
-
-    @classmethod
-    def refusal(cls, dist: Distribution) -> str:
-        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 def noisy(key: Array, dist: Distribution) -> Array:
@@ -83,18 +84,16 @@ def noisy(key: Array, dist: Distribution) -> Array:
 
 
 def softened(noise: Array, dist: Distribution, temperature: float | Array) -> Array:
-    """The relaxed draw of logits with noise."""
     heat = jnp.asarray(temperature, noise.dtype)
     if isinstance(distributions.peeled(dist), BERNOULLI):
         return jax.nn.sigmoid(noise / heat)
     return jax.nn.softmax(noise / heat, -1)
 
 
-class _Controlled(Method):
+class _Controlled(_Relaxed):
     """Three points: b, relaxed(z) and relaxed(z')."""
 
     single: ClassVar[bool] = False
-    relaxed: ClassVar[bool] = True
     scale: float | Array
 
     @abstractmethod
@@ -114,10 +113,6 @@ class _Controlled(Method):
             weights=jnp.broadcast_to(jnp.expand_dims(weights, range(1, len(shape))), shape),
             log_prob=jnp.stack([box, jnp.zeros_like(box), box]),
         )
-
-    @classmethod
-    def refusal(cls, dist: Distribution) -> str:
-        return distributions.refuse_unless(dist, FINITE, "Bernoulli and Categorical")
 
 
 @dataclass(frozen=True)
@@ -178,9 +173,6 @@ def _noises(key: Array, dist: Distribution, draw: Array) -> tuple[Array, Array, 
         others = jnp.where(hard > 0, 0.0, exponentials * jnp.exp(-logits))
         given = -jnp.log(greatest + others)
     return given, logits + jax.lax.stop_gradient(given - logits), hard
-
-
-Tunables = TypeVar("Tunables")
 
 
 def variance_gradient(gradient_of: Callable[[Tunables], Any], tunables: Tunables) -> Tunables:

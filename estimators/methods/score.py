@@ -6,22 +6,16 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from jax import Array
-from numpyro.distributions import (
-    Distribution,
-    ExpandedDistribution,
-    LogUniform,
-    Pareto,
-    Uniform,
-    truncated,
-)
+from numpyro import distributions as numpyro_dist
+from numpyro.distributions import Distribution, truncated
 
 from .distributions import log_prob, peeled, sample
 from .method import Baseline, LeaveOneOut, Method, Points
 
 MOVING_ENDS: list[type] = [
-    Uniform,
-    LogUniform,
-    Pareto,
+    numpyro_dist.Uniform,
+    numpyro_dist.LogUniform,
+    numpyro_dist.Pareto,
     truncated.LeftTruncatedDistribution,
     truncated.RightTruncatedDistribution,
     truncated.TwoSidedTruncatedDistribution,
@@ -57,7 +51,7 @@ class LeaveOneOutScore(ScoreFunction):
 def squared_score(dist: Distribution, value: Array) -> Array:
     """|d log p(x) / d parameters|^2 along batch axes; shared parameters share theirs."""
     gradients = jax.grad(lambda dist: jnp.sum(log_prob(dist, value)), allow_int=True)(dist)
-    base = dist.base_dist if isinstance(dist, ExpandedDistribution) else dist
+    base = dist.base_dist if isinstance(dist, numpyro_dist.ExpandedDistribution) else dist
     rank = len(base.batch_shape)
     total = jnp.zeros(dist.batch_shape)
     for gradient in jax.tree.leaves(gradients):

@@ -44,8 +44,7 @@ class Engine(ABC):
 
     def marginals(self, tables: Tables, log_evidence: Array) -> Array:
         """P(v = s) in row v, column s; zeros beyond its states, and on impossible evidence."""
-        found: Array = jax.grad(self.in_any_range().log_partition, 1)(tables, log_evidence)
-        return found
+        return jax.grad(self.in_any_range().log_partition, 1)(tables, log_evidence)
 
     def factor_marginals(self, tables: Tables, log_evidence: Array) -> Tables:
         """P(scope) of every factor, in arrays like the tables; added up where factors share one."""

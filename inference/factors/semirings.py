@@ -10,7 +10,6 @@ namespace, numpy or jax.numpy.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,9 +75,7 @@ def first_max(x: Array, axes: Axes, xp: Namespace = np) -> Array:
     return xp.take_along_axis(merged, xp.argmax(merged, axis=-1, keepdims=True), axis=-1)[..., 0]
 
 
-def pairwise(
-    reduce: Reduce,
-) -> Binary:
+def pairwise(reduce: Reduce) -> Binary:
     """The binary operation of a reduction."""
 
     def add(a: Array, b: Array, xp: Namespace) -> Array:
@@ -88,9 +85,7 @@ def pairwise(
     return add
 
 
-def folded(
-    add: Binary,
-) -> Reduce:
+def folded(add: Binary) -> Reduce:
     """The reduction of a binary operation: halves are added until one is left."""
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
@@ -205,14 +200,12 @@ def multiply_second(a: Array, b: Array, xp: Namespace) -> Array:
     return xp.stack([p * q, p * u + r * q, p * v + s * q, p * w + r * v + s * u + t * q], axis=-1)
 
 
-def lift_weight(width: int, x: Array, xp: Namespace) -> Array:
-    weight = xp.exp(x)[..., None]
-    return xp.concatenate([weight, xp.zeros((*x.shape, width - 1))], axis=-1)
-
-
 def expectation(name: str, width: int, multiply: Callable[..., Array]) -> Semiring:
+    def lift(x: Array, xp: Namespace) -> Array:
+        return xp.concatenate([xp.exp(x)[..., None], xp.zeros((*x.shape, width - 1))], axis=-1)
+
     zero, one = np.zeros(width), np.eye(width)[0]
-    return Semiring(name, plus, multiply, zero, one, total, partial(lift_weight, width), event=1)
+    return Semiring(name, plus, multiply, zero, one, total, lift, event=1)
 
 
 EXPECTATION = expectation("expectation", 2, multiply_first)

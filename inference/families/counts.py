@@ -38,7 +38,6 @@ def binomial(total_count: int) -> Family:
         slack=lambda mean: jnp.where(mean[0] > 0, 1 - mean[0] / n, 0),
         from_usual=lambda probs: jax.scipy.special.logit(probs)[None],
         to_usual=lambda theta: {"probs": jax.nn.sigmoid(theta[0])},
-        usual_ndims={"probs": 0},
         examples=({"probs": 0.3}, {"probs": 0.95}),
         natural_of_mean=lambda mean: jnp.log(mean) - jnp.log(n - mean),
         conjugate=ConjugatePrior(
@@ -86,7 +85,6 @@ def multinomial(total_count: int, size: int) -> Family:
         slack=lambda mean: simplex_slack(mean / n),
         from_usual=log_odds,
         to_usual=lambda theta: {"probs": jax.nn.softmax(with_zero(theta))},
-        usual_ndims={"probs": 1},
         examples=simplex_examples(size),
         natural_of_mean=lambda mean: jnp.log(mean) - jnp.log(n - mean.sum()),
         conjugate=dirichlet_prior(n),
@@ -95,20 +93,17 @@ def multinomial(total_count: int, size: int) -> Family:
 
 
 def categorical(size: int) -> Family:
-    """exp(<theta, e_x without its last entry> - log(1 + sum exp theta))."""
-    return Family(
+    """exp(<theta, e_x without its last entry> - log(1 + sum exp theta)): a Multinomial of one."""
+    return replace(
+        multinomial(1, size),
         name="Categorical",
         support=f"whole numbers from 0 to {size - 1}",
+        event_ndim=0,
         statistic=lambda x: (x == jnp.arange(size - 1, dtype=x.dtype)).astype(x.dtype),
+        log_base=jnp.zeros_like,
+        mean_log_base=zero_like,
         contains=lambda x: is_count(x) & (x < size),
-        log_partition=lambda theta: jax.nn.logsumexp(with_zero(theta)),
-        slack=simplex_slack,
-        from_usual=log_odds,
-        to_usual=lambda theta: {"probs": jax.nn.softmax(with_zero(theta))},
-        usual_ndims={"probs": 1},
-        examples=simplex_examples(size),
-        natural_of_mean=lambda mean: jnp.log(mean) - jnp.log(1 - mean.sum()),
-        conjugate=dirichlet_prior(1),
+        known={},
     )
 
 
@@ -177,7 +172,6 @@ def poisson() -> Family:
         slack=positive_first,
         from_usual=lambda rate: jnp.log(rate)[None],
         to_usual=lambda theta: {"rate": jnp.exp(theta[0])},
-        usual_ndims={"rate": 0},
         examples=({"rate": 0.2}, {"rate": 3.5}, {"rate": 40.0}),
         natural_of_mean=jnp.log,
         conjugate=ConjugatePrior(
@@ -207,7 +201,6 @@ def geometric() -> Family:
         slack=positive_first,
         from_usual=lambda probs: jnp.log1p(-probs)[None],
         to_usual=lambda theta: {"probs": -jnp.expm1(theta[0])},
-        usual_ndims={"probs": 0},
         examples=({"probs": 0.15}, {"probs": 0.8}),
         natural_of_mean=lambda mean: -jnp.log1p(1 / mean),
         conjugate=ConjugatePrior(

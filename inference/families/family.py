@@ -8,6 +8,7 @@ parameters are unique and the Hessian of A is positive definite.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -18,6 +19,8 @@ from ..errors import InferenceError
 
 Array = Any
 Usual = dict[str, Array]
+STEP = 0.25  # the trapezoid rule then errs by exp(-pi^2 / STEP), less than the last digit
+NODES = np.exp(np.arange(-60.0, 4.0, STEP))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,6 @@ class Family:
     slack: Callable[[Array], Array]
     from_usual: Callable[..., Array]
     to_usual: Callable[[Array], Usual]
-    usual_ndims: Mapping[str, int]
     examples: tuple[Mapping[str, Any], ...]
     event_ndim: int = 0
     statistic: Callable[[Array], Array] = only_itself
@@ -78,6 +80,11 @@ class Family:
     start: Callable[[Array], Array] | None = None
     conjugate: ConjugatePrior | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def usual_ndims(self) -> Mapping[str, int]:
+        """How many axes each of the usual parameters has at one point."""
+        return {name: np.ndim(value) for name, value in self.examples[0].items()}
 
 
 class NoMaximumError(InferenceError):
@@ -94,10 +101,6 @@ class NotConvergedError(InferenceError):
 
 class NoClosedFormError(InferenceError):
     """The conjugate prior of this family has no normaliser in closed form."""
-
-
-STEP = 0.25  # the trapezoid rule then errs by exp(-pi^2 / STEP), less than the last digit
-NODES = np.exp(np.arange(-60.0, 4.0, STEP))
 
 
 # ---- What rows share: leading axes, packed symmetric matrices, E log X!, log I0

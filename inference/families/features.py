@@ -140,9 +140,7 @@ def prior_to_usual(family: Family, prior: Prior) -> Usual:
 
 @compiled
 def update(family: Family, prior: Prior, values: Array, weights: Array | None = None) -> Prior:
-    """The posterior (statistic + sum_i w_i T(x_i), counts + sum_i w_i), i the last axis but a
-    value's.
-    """
+    """(statistic + sum_i w_i T(x_i), counts + sum_i w_i), i along the last axis but a value's."""
     statistics = statistic(family, values)
     ones = jnp.ones(statistics.shape[:-1], statistics.dtype)
     shares = ones if weights is None else floats(weights)

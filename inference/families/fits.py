@@ -48,9 +48,7 @@ class Certificate(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def to_natural(family: Family, mean: Array) -> tuple[Array, Certificate]:
-    """(grad A)^-1 (mean), with its certificate; NaN where the mean is not inside the set of means.
-    Raises nothing, so that it may be traced: `verify_certificate` does.
-    """
+    """(grad A)^-1 (mean) and its certificate, to be verified; NaN outside the set of means."""
     natural, certificate = over_leading(partial(invert, family), (floats(mean), 1))
     return natural, Certificate(*certificate)
 
@@ -86,9 +84,7 @@ def solve_jvp(family: Family, primals: tuple[Array], tangents: tuple[Array]) -> 
 
 
 def advance(family: Family, mean: Array, state: Stepped) -> Stepped:
-    """One damped step, and whether to go on. The full step is taken once the decrement is small: by
-    then the values differ by less than their rounding.
-    """
+    """One damped step, or a full one once values differ by less than rounding; whether to go on."""
     natural, count, _ = state
     value, own_mean = jax.value_and_grad(family.log_partition)(natural)
     gradient = own_mean - mean
@@ -208,8 +204,7 @@ def finite(statistics: Array, log_base: Array | None = None) -> Family:
         slack=lambda mean: jnp.ones_like(mean[0]),
         from_usual=from_probs,
         to_usual=lambda theta: {"probs": probs(theta)},
-        usual_ndims={"probs": 1},
-        examples=(),
+        examples=({"probs": [1 / size] * size},),
         start=jnp.zeros_like,
     )
 

@@ -35,7 +35,6 @@ def normal_of_known_scale(scale: Any) -> Family:
         slack=lambda mean: jnp.ones_like(mean[0]),
         from_usual=lambda loc: loc[None] / scale,
         to_usual=lambda theta: {"loc": theta[0] * scale},
-        usual_ndims={"loc": 0},
         examples=({"loc": 0.0}, {"loc": -3.2}),
         natural_of_mean=lambda mean: mean,
         conjugate=ConjugatePrior(
@@ -81,7 +80,6 @@ def normal() -> Family:
         ),
         from_usual=lambda loc, scale: jnp.stack([loc / scale**2, -0.5 / scale**2]),
         to_usual=usual,
-        usual_ndims={"loc": 0, "scale": 0},
         examples=({"loc": 0.0, "scale": 1.0}, {"loc": -3.2, "scale": 0.4}),
         natural_of_mean=natural_of_mean,
         conjugate=normal_gamma(),
@@ -117,9 +115,7 @@ def normal_gamma() -> ConjugatePrior:
 
 
 def multivariate_normal(size: int) -> Family:
-    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2), P
-    the precision; symmetric matrices are packed by their lower triangle (`family.py`).
-    """
+    """exp(<theta_1, x> + trace(theta_2 x x') - A) / (2 pi)^(size / 2), theta = (P loc, -P / 2)."""
 
     def statistic(x: Array) -> Array:
         return jnp.append(x, family.lower(jnp.outer(x, x)))
@@ -159,7 +155,6 @@ def multivariate_normal(size: int) -> Family:
         slack=slack,
         from_usual=from_usual,
         to_usual=to_usual,
-        usual_ndims={"loc": 1, "covariance_matrix": 2},
         examples=multivariate_examples(size),
         natural_of_mean=natural_of_mean,
         conjugate=normal_wishart(size),
@@ -269,7 +264,6 @@ def wishart(size: int) -> Family:
         slack=slack,
         from_usual=from_usual,
         to_usual=to_usual,
-        usual_ndims={"concentration": 0, "scale_matrix": 2},
         examples=wishart_examples(size),
         start=start,
     )

@@ -1,6 +1,7 @@
 """Families of positive numbers, proportions and angles; Laplace by its distance from loc."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,7 +22,6 @@ def exponential() -> Family:
         slack=positive_first,
         from_usual=lambda rate: -rate[None],
         to_usual=lambda theta: {"rate": -theta[0]},
-        usual_ndims={"rate": 0},
         examples=({"rate": 0.3}, {"rate": 5.0}),
         natural_of_mean=lambda mean: -1 / mean,
         conjugate=rate_prior("Gamma", "rate"),
@@ -29,22 +29,18 @@ def exponential() -> Family:
 
 
 def laplace_of_known_location(loc: Any) -> Family:
-    """exp(theta |x - loc| + log(-theta)) / 2, theta = -1 / scale."""
-    return Family(
+    """exp(theta |x - loc| + log(-theta)) / 2, theta = -1 / scale: an Exponential to both sides."""
+    return replace(
+        exponential(),
         name="Laplace",
         support="real numbers",
         statistic=lambda x: jnp.abs(x - loc)[None],
         log_base=lambda x: jnp.full_like(x, -math.log(2)),
         mean_log_base=lambda theta: jnp.full_like(theta[0], -math.log(2)),
         contains=jnp.isfinite,
-        log_partition=lambda theta: -jnp.log(-theta[0]),
-        in_domain=lambda theta: jnp.isfinite(theta[0]) & (theta[0] < 0),
-        slack=positive_first,
         from_usual=lambda scale: -1 / scale[None],
         to_usual=lambda theta: {"scale": -1 / theta[0]},
-        usual_ndims={"scale": 0},
         examples=({"scale": 0.5}, {"scale": 2.0}),
-        natural_of_mean=lambda mean: -1 / mean,
         conjugate=rate_prior("InverseGamma", "scale"),
         known={"loc": loc},
     )
@@ -85,58 +81,41 @@ def gamma() -> Family:
         slack=lambda mean: jnp.nan_to_num(jnp.log(mean[1]) - mean[0], nan=0.0),
         from_usual=lambda concentration, rate: jnp.stack([concentration - 1, -rate]),
         to_usual=lambda theta: {"concentration": theta[0] + 1, "rate": -theta[1]},
-        usual_ndims={"concentration": 0, "rate": 0},
         examples=({"concentration": 0.7, "rate": 0.5}, {"concentration": 6.0, "rate": 3.0}),
         start=start,
     )
 
 
-def log_partition(theta: Array) -> Array:
-    """log of the multivariate beta function of theta + 1."""
-    return gammaln(theta + 1).sum() - gammaln((theta + 1).sum())
-
-
-def in_domain(theta: Array) -> Array:
-    return (jnp.isfinite(theta) & (theta > -1)).all()
-
-
-def slack(mean: Array) -> Array:
-    """E log x_k is what it can be when sum exp E log x_k < 1, by Jensen's inequality."""
-    return 1 - jnp.exp(mean).sum()
-
-
-def start(mean: Array) -> Array:
-    """Stirling's approximation where proportions hardly vary, -1 / E log x_k near 0 or 1."""
-    centre = jnp.exp(mean) / jnp.exp(mean).sum()
-    total = (mean.size - 1) / (-2 * jnp.log(jnp.exp(mean).sum()))
-    return total * centre + 1 / (1 - mean) - 1
-
-
 def beta() -> Family:
-    """exp(theta_1 log x + theta_2 log(1 - x) - A), theta = (a - 1, b - 1)."""
-    return Family(
+    """exp(theta_1 log x + theta_2 log(1 - x) - A), theta = (a - 1, b - 1): a Dirichlet of two."""
+    return replace(
+        dirichlet(2),
         name="Beta",
         support="numbers between 0 and 1",
+        event_ndim=0,
         statistic=lambda x: jnp.stack([jnp.log(x), jnp.log1p(-x)]),
+        log_base=jnp.zeros_like,
         contains=lambda x: (x > 0) & (x < 1),
-        log_partition=log_partition,
-        in_domain=in_domain,
-        slack=slack,
         from_usual=lambda concentration1, concentration0: jnp.stack(
             [concentration1 - 1, concentration0 - 1]
         ),
         to_usual=lambda theta: {"concentration1": theta[0] + 1, "concentration0": theta[1] + 1},
-        usual_ndims={"concentration1": 0, "concentration0": 0},
         examples=(
             {"concentration1": 1.5, "concentration0": 4.0},
             {"concentration1": 30.0, "concentration0": 20.0},
         ),
-        start=start,
     )
 
 
 def dirichlet(size: int) -> Family:
     """exp(sum_k theta_k log x_k - A), theta = concentration - 1, a density of all but the last."""
+
+    def start(mean: Array) -> Array:
+        """Stirling's approximation where proportions hardly vary, -1 / E log x_k near 0 or 1."""
+        centre = jnp.exp(mean) / jnp.exp(mean).sum()
+        total = (mean.size - 1) / (-2 * jnp.log(jnp.exp(mean).sum()))
+        return total * centre + 1 / (1 - mean) - 1
+
     return Family(
         name="Dirichlet",
         support=f"{size} positive numbers that sum to 1",
@@ -146,12 +125,11 @@ def dirichlet(size: int) -> Family:
         contains=lambda x: (
             (x > 0).all() & (jnp.abs(x.sum() - 1) < 8 * size * float(np.finfo(x.dtype).eps))
         ),
-        log_partition=log_partition,
-        in_domain=in_domain,
-        slack=slack,
+        log_partition=lambda theta: gammaln(theta + 1).sum() - gammaln((theta + 1).sum()),
+        in_domain=lambda theta: (jnp.isfinite(theta) & (theta > -1)).all(),
+        slack=lambda mean: 1 - jnp.exp(mean).sum(),  # positive by Jensen's inequality
         from_usual=lambda concentration: concentration - 1,
         to_usual=lambda theta: {"concentration": theta + 1},
-        usual_ndims={"concentration": 1},
         examples=(
             {"concentration": [2.0] * size},
             {"concentration": [1.5 + 2.0 * k for k in range(size)]},
@@ -185,7 +163,6 @@ def von_mises() -> Family:
             "loc": jnp.arctan2(theta[1], theta[0]),
             "concentration": jnp.linalg.norm(theta),
         },
-        usual_ndims={"loc": 0, "concentration": 0},
         examples=({"loc": 0.3, "concentration": 0.01}, {"loc": -2.0, "concentration": 8.0}),
         start=start,
     )

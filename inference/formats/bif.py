@@ -305,9 +305,6 @@ def _blanked(comment: re.Match[str]) -> str:
     return comment[1] or re.sub(r"[^\n]", " ", comment[0])
 
 
-# ---- writing
-
-
 def write_bif(network: Network) -> str:
     parts = [f"network {_quoted(network.name)} {{\n{_properties(network.properties)}}}\n"]
     for variable in network.variables:

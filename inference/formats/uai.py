@@ -130,9 +130,6 @@ def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
     return found
 
 
-# ---- writing
-
-
 def write_uai(network: Network) -> str:
     number = {variable.name: str(i) for i, variable in enumerate(network.variables)}
     lines = ["BAYES" if network.is_bayesian else "MARKOV", str(len(network.variables))]

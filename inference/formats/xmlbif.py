@@ -74,9 +74,6 @@ def _table(
     return NetworkTable(scope, values, _properties(element))
 
 
-# ---- writing
-
-
 def write_xmlbif(network: Network) -> str:
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n'
     parts = [head, _tag("NAME", network.name), *_property_tags(network.properties)]

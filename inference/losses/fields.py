@@ -35,6 +35,7 @@ from ..factors.factor_graph import Factor, FactorGraph
 from ..optimise.method import Array
 
 Ints = NDArray[np.intp]
+Solve = Callable[[Tables, Array], Array]
 
 
 def score(structure: Structure, tables: Tables, states: Array) -> Array:
@@ -154,9 +155,6 @@ def sweep_gibbs(
         return states
 
     return jax.lax.fori_loop(0, sweeps, sweep, states)
-
-
-Solve = Callable[[Tables, Array], Array]
 
 
 def perturbed_log_partition(

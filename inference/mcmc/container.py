@@ -23,6 +23,12 @@ with warnings.catch_warnings():
 az: Any = arviz  # of either version, which have different functions
 SAMPLE = ("chain", "draw")
 Array = np.ndarray[Any, Any]
+TRUSTED = 0.7
+EQUAL = 1e-6
+RHAT = 1.01
+ESS_PER_CHAIN = 100
+BFMI = 0.3
+ACCEPT = (0.95, 0.99)  # what to ask for where draws diverge, one after the other
 
 
 class Coordinates(NamedTuple):
@@ -93,10 +99,6 @@ def ess(draws: xr.Dataset, kind: str) -> xr.Dataset:
     return found
 
 
-TRUSTED = 0.7
-EQUAL = 1e-6
-
-
 class SmoothedWeights(NamedTuple):
     """`log_weights` add up to one."""
 
@@ -124,12 +126,6 @@ def smooth_weights(log_ratios: Array) -> SmoothedWeights:
             # Version 1 takes log likelihoods, whose inverses are the ratios of leave-one-out.
             weights, k = import_module("arviz_stats.base").array_stats.psislw(-logs)
     return SmoothedWeights(np.asarray(weights), float(k))
-
-
-RHAT = 1.01
-ESS_PER_CHAIN = 100
-BFMI = 0.3
-ACCEPT = (0.95, 0.99)  # what to ask for where draws diverge, one after the other
 
 
 # ---- Whether a posterior can be trusted, in words: what is wrong, where, and what to try

@@ -10,6 +10,8 @@ from numpyro.distributions import Distribution, biject_to, constraints
 from numpyro.distributions.transforms import ComposeTransform, OrderedTransform
 
 Shape = tuple[int, ...]
+# supports that NumPyro reaches from the line by an increasing map
+RISING = (constraints.greater_than, constraints.interval, constraints.open_interval)
 
 
 class Written(Distribution):  # type: ignore[misc]
@@ -61,16 +63,10 @@ class OrderedIn(constraints.Constraint):  # type: ignore[misc]
         return (self.inside,), (("inside",), {})
 
 
+@biject_to.register(OrderedIn)  # type: ignore[untyped-decorator]
 def _ordered_inside(constraint: OrderedIn) -> Any:
     """Increasing numbers, through the increasing map onto the interval."""
     return ComposeTransform([OrderedTransform(), biject_to(constraint.inside)])
-
-
-biject_to.register(OrderedIn, _ordered_inside)
-
-
-RISING = (constraints.greater_than, constraints.interval, constraints.open_interval)
-"""Supports that NumPyro reaches from the line by an increasing map."""
 
 
 class Ordered(Distribution):  # type: ignore[misc]

@@ -19,6 +19,9 @@ from numpyro.infer.util import ParamInfo
 from .target import Start, TargetDensity, Values, find_starts
 
 PORTION = 100
+CHUNK = 100
+PURPOSES = {"run": 0, "fit": 1, "groups": 2}
+APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = None) -> Any:
@@ -28,19 +31,10 @@ def over_draws(function: Callable[..., Any], values: dict[str, Any], key: Any = 
         name: jnp.reshape(value, (chains * draws, *value.shape[2:]))
         for name, value in values.items()
     }
-    if key is None:
-        found = jax.jit(lambda v: jax.lax.map(function, v, batch_size=PORTION))(flat)
-    else:
-        keys = jax.random.split(key, chains * draws)
-        found = jax.jit(
-            lambda v, k: jax.lax.map(lambda pair: function(*pair), (v, k), batch_size=PORTION)
-        )(flat, keys)
+    given = (flat,) if key is None else (flat, jax.random.split(key, chains * draws))
+    run = jax.jit(lambda g: jax.lax.map(lambda one: function(*one), g, batch_size=PORTION))
+    found = run(given)
     return jax.tree.map(lambda x: np.asarray(x).reshape(chains, draws, *x.shape[1:]), found)
-
-
-CHUNK = 100
-PURPOSES = {"run": 0, "fit": 1, "groups": 2}
-APART = 10**6  # keys that are split or counted off from a seed have smaller numbers than this
 
 
 def key_for(purpose: str, seed: int) -> Any:

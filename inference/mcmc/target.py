@@ -12,16 +12,18 @@ import optax
 from jax.flatten_util import ravel_pytree
 from numpyro.distributions import biject_to
 from numpyro.handlers import seed, substitute, trace
-from numpyro.infer import init_to_uniform
-from numpyro.infer.util import (
-    compute_log_probs,
-    constrain_fn,
-    helpful_support_errors,
-    potential_energy,
-)
+from numpyro.infer import init_to_uniform, util
 
 Values = dict[str, Any]
 Shapes = dict[str, tuple[int, ...]]
+RADIUS = 2.0
+TRIES = 100
+ITERATIONS = 500
+SMALL = 1e-6  # nats that the next step of Newton's method may still promise
+LEAST_RISE = 0.01
+MOST_DAMPING = 1e12
+MOST_FULL = 50  # above this many dimensions SVI keeps a diagonal covariance
+Array = np.ndarray[Any, Any]
 
 
 class TargetDensity:
@@ -32,11 +34,11 @@ class TargetDensity:
 
     def potential(self, raw: Values) -> Any:
         """Minus the log density in unconstrained space, volume of the bijections included."""
-        return potential_energy(self.model, (), {}, raw)
+        return util.potential_energy(self.model, (), {}, raw)
 
     def constrain(self, raw: Values) -> Values:
         """The values of all latent and deterministic sites."""
-        found: Values = constrain_fn(self.model, (), {}, raw, return_deterministic=True)
+        found: Values = util.constrain_fn(self.model, (), {}, raw, return_deterministic=True)
         return found
 
     @cached_property
@@ -48,7 +50,7 @@ class TargetDensity:
             started = substitute(seed(self.model, key), substitute_fn=init_to_uniform())
             for name, site in trace(started).get_trace().items():
                 if site["type"] == "sample" and not site["is_observed"]:
-                    with helpful_support_errors(site):
+                    with util.helpful_support_errors(site):
                         shape: tuple[int, ...] = biject_to(site["fn"].support).inverse_shape(
                             tuple(site["fn"].shape())
                         )
@@ -56,10 +58,6 @@ class TargetDensity:
 
         jax.eval_shape(run, jax.random.PRNGKey(0))
         return found
-
-
-RADIUS = 2.0
-TRIES = 100
 
 
 class NoStart(ValueError):
@@ -75,8 +73,6 @@ class Start(NamedTuple):
 
 
 def find_starts(target: TargetDensity, keys: Any) -> list[Start]:
-    """One start for each key."""
-
     @jax.jit
     def attempt(key: Any) -> Start:
         raw: Values = {}
@@ -97,9 +93,6 @@ def _find_start(target: TargetDensity, attempt: Callable[[Any], Start], key: Any
     raise NoStart(explain(target, start.raw, start.gradient))
 
 
-# ---- why not
-
-
 def explain(target: TargetDensity, raw: Values, gradient: Values) -> str:
     """The sites whose log density is not finite here, with the first value that has it so."""
     blamed = list(_impossible_sites(target, raw))
@@ -116,9 +109,8 @@ def explain(target: TargetDensity, raw: Values, gradient: Values) -> str:
 def _impossible_sites(target: TargetDensity, raw: Values) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPyro warns of what is said below
-        found, sites = compute_log_probs(
-            target.model, (), {}, target.constrain(raw), sum_log_prob=False
-        )
+        values = target.constrain(raw)
+        found, sites = util.compute_log_probs(target.model, (), {}, values, sum_log_prob=False)
     for name, terms in found.items():
         terms = np.asarray(terms)
         bad = np.argwhere(~np.isfinite(terms))
@@ -151,16 +143,6 @@ def _show(value: Any) -> str:
     return f"{array:.4g}" if array.ndim == 0 else np.array2string(array, precision=4)
 
 
-ITERATIONS = 500
-SMALL = 1e-6  # nats that the next step of Newton's method may still promise
-LEAST_RISE = 0.01
-MOST_DAMPING = 1e12
-MOST_FULL = 50  # above this many dimensions SVI keeps a diagonal covariance
-
-
-Array = np.ndarray[Any, Any]
-
-
 # ---- A Gaussian in unconstrained space for the posterior: at its mode, or closest (SVI)
 
 
@@ -187,9 +169,6 @@ def flatten(target: TargetDensity, key: Any) -> FlatTarget:
     (start,) = find_starts(target, key[None])
     vector, unravel = ravel_pytree(start.raw)
     return FlatTarget(lambda x: target.potential(unravel(x)), unravel, vector)
-
-
-# ---- Laplace
 
 
 class Local(NamedTuple):
@@ -251,9 +230,6 @@ def _minimise(flat: FlatTarget) -> tuple[jax.Array, Local]:
     return point, here
 
 
-# ---- SVI
-
-
 def fit_svi(
     flat: FlatTarget, key: Any, steps: int, rate: float = 0.01, particles: int = 8
 ) -> tuple[Gaussian, Array]:
@@ -283,9 +259,6 @@ def fit_svi(
     run = jax.jit(lambda raw: jax.lax.scan(step, (raw, optimizer.init(raw)), jnp.arange(steps)))
     (raw, _), losses = run(start)
     return Gaussian(raw[0], factor_of(raw)), np.asarray(losses)
-
-
-# ---- draws
 
 
 class Weighted(NamedTuple):

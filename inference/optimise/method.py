@@ -22,6 +22,10 @@ from ..errors import InferenceError
 Array = Any
 Loss = Callable[[Any, Any], Array]
 LARGE = 1e8
+SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
+SHRINKING = 0.8  # of a step, relative to the one before
+PATIENCE = 5
+VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
 
 
 class State(NamedTuple):
@@ -95,10 +99,13 @@ def minimise(
     """
     if state is None:
         state = method.start(check_raw(raw))
-    found = look(method, state, watch)
-    while found is None and int(state.step) < steps:
+    while True:
+        if watch is not None:
+            watch(state)
+        found = method.verdict(state)
+        if found is not None or int(state.step) >= steps:
+            break
         state = method.advance(state)
-        found = look(method, state, watch)
     if found is None:
         seen = f"the largest entry of the gradient is {norm_of(state)}"
         found = Verdict(False, f"no certificate after {int(state.step)} steps: {seen}")
@@ -109,12 +116,6 @@ def minimise(
     converged, reason, gap = found
     value, norm = float(state.value), float(state.gradient_norm)
     return Minimised(state.raw, value, norm, int(state.step), converged, method.name, reason, gap)
-
-
-def look(method: Minimiser, state: State, watch: Callable[[State], None] | None) -> Verdict | None:
-    if watch is not None:
-        watch(state)
-    return method.verdict(state)
 
 
 def not_finite(state: State) -> Verdict | None:
@@ -143,12 +144,6 @@ def check_raw(raw: Any) -> Any:
             )
     # of no weak type
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), raw)
-
-
-SHORT = 1e-3  # of a step, relative to 1 + the largest parameter
-SHRINKING = 0.8  # of a step, relative to the one before
-PATIENCE = 5
-VANISHED = 1e-3  # of a gradient, relative to what the certificate asks
 
 
 class Drift(NamedTuple):

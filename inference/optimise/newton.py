@@ -23,6 +23,11 @@ HALVINGS = 50
 ENOUGH = 1e-4  # of the fall that the gradient promises
 AT_ONCE = 2**27  # numbers of the data times columns of the Hessian that are computed together
 FEWEST = 4  # columns at once: one by one takes four times as long on 10^6 rows
+EXPOSED = 1e-6  # share of a number's dependence on raw that lies along flat directions
+NO_NUMBERS = (
+    "the second derivatives are no numbers here, so there are no standard errors: is a "
+    "probability zero?"
+)
 
 
 class Curved(NamedTuple):
@@ -131,13 +136,6 @@ def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, A
     steps = along / jnp.where(is_flat, jnp.where(steepest > 0, steepest, 1), jnp.abs(values))
     lowest = jnp.min(jnp.where(is_flat, 0, values), initial=0.0)
     return -vectors @ steps, along @ steps, is_flat.sum(dtype=jnp.int32), lowest
-
-
-EXPOSED = 1e-6  # share of a number's dependence on raw that lies along flat directions
-NO_NUMBERS = (
-    "the second derivatives are no numbers here, so there are no standard errors: is a "
-    "probability zero?"
-)
 
 
 # ---- Standard errors: roots of the diagonal of J H^-1 J', from the observed information

@@ -13,6 +13,10 @@ from typing import NamedTuple
 
 Mask = int
 Scopes = Sequence[Sequence[int]]
+Near = list[set[int]]
+PairPath = Scopes
+SEED = 20140807
+RESTARTS = 8
 
 
 class Candidate(NamedTuple):
@@ -39,9 +43,6 @@ def mask_of(positions: Sequence[int]) -> Mask:
     for position in positions:
         mask |= 1 << position
     return mask
-
-
-Near = list[set[int]]
 
 
 def neighbours_of(count: int, scopes: Scopes) -> Near:
@@ -179,11 +180,6 @@ def order_by_weight(
             members |= gained
             score[u] += sum([weight[w] for w in gained]) - weight[v]
     return Candidate(order, cost)
-
-
-PairPath = Scopes
-SEED = 20140807
-RESTARTS = 8
 
 
 class Heuristic(NamedTuple):

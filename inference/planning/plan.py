@@ -12,6 +12,13 @@ from ..factors.factor_graph import Name
 from .orders import Mask, PairPath, Scopes, best_order, bits, greedy_path, mask_of
 
 ALONE = -1
+FRACTION = 0.5
+UNKNOWN = 4 << 30
+FLOAT = 8
+SMALL = 1 << 24  # not worth asking the system how much is free
+GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
+Scope = tuple[Name, ...]
+Memory = int | None  # a limit in bytes; None is half of what is free
 
 
 # ---- A contraction tree: products of tensors, each summed over the variables nobody else holds
@@ -119,6 +126,8 @@ class Builder:
         return self.reduce(node) if self.stages else node
 
     def finish(self, leaf_count: int, roots: list[int]) -> ContractionTree:
+        """The tree; where something is kept, the roots become one tensor on all of it."""
+        roots = [join_roots(self, roots)] if self.keep and roots else roots
         return ContractionTree(leaf_count, self.scopes, self.entries, self.steps, self.work, roots)
 
 
@@ -146,8 +155,6 @@ def tree_by_order(
             while bucket:
                 node = builder.multiply(node, bucket.pop())
             place(node)
-    if keep and roots:
-        roots = [join_roots(builder, roots)]
     return builder.finish(len(scopes), roots)
 
 
@@ -184,12 +191,11 @@ def tree_by_path(
             alive -= {left, right}
             alive.add(len(nodes))
             nodes.append(builder.multiply(nodes[left], nodes[right]))
-    roots = [nodes[i] for i in sorted(alive)]
-    return builder.finish(len(scopes), [join_roots(builder, roots)] if keep and roots else roots)
+    return builder.finish(len(scopes), [nodes[i] for i in sorted(alive)])
 
 
 def join_roots(builder: Builder, roots: list[int]) -> int:
-    """One tensor on all kept variables, smallest products first."""
+    """One tensor of all, smallest products first."""
     heap = [(builder.entries[node], node) for node in roots]
     heapq.heapify(heap)
     while len(heap) > 1:
@@ -198,10 +204,6 @@ def join_roots(builder: Builder, roots: list[int]) -> int:
         node = builder.multiply(left, right)
         heapq.heappush(heap, (builder.entries[node], node))
     return heap[0][1]
-
-
-FRACTION = 0.5
-UNKNOWN = 4 << 30
 
 
 def default_memory_limit() -> int:
@@ -224,12 +226,6 @@ def format_bytes(count: float) -> str:
             break
         count /= 1024
     return f"{count:.3g} {unit}"
-
-
-FLOAT = 8
-SMALL = 1 << 24  # not worth asking the system how much is free
-GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
-Scope = tuple[Name, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +355,7 @@ def order_of_path(indexed: Scopes, lengths: Sequence[int], kept: Mask, path: Pai
     return [*order, *bits(kept)]
 
 
-def verify_memory(plan: Plan, limit: int | None, instead: str = "", k: int = 1) -> None:
+def verify_memory(plan: Plan, limit: Memory, instead: str = "", k: int = 1) -> None:
     """Raises before anything is allocated if the plan needs over `limit` bytes (half of free)."""
     needed = plan.bytes_for(k)
     if needed < SMALL and limit is None:

@@ -12,17 +12,10 @@ from typing import Any, NamedTuple
 
 from ...errors import InferenceError
 from ...factors.factor_graph import FactorGraph, Given
-from ...planning.plan import Plan, default_memory_limit, format_bytes
+from ...planning.plan import Memory, Plan, default_memory_limit, format_bytes
+from ..numpy import sums
 from ..numpy.decisions import infer_mode, infer_samples
 from ..numpy.functionals import infer_entropy, infer_moments, plan_moments
-from ..numpy.sums import (
-    infer_joint,
-    infer_log_partition,
-    infer_marginals,
-    plan_joint,
-    plan_marginals,
-    plan_partition,
-)
 from .layout import plan_if_it_fits
 from .results import Approximation, Findings, NotSubmodularError
 
@@ -65,18 +58,18 @@ def by_propagation(name: str) -> Methods:
 
 
 def plan_samples(graph: FactorGraph, count: int, given: Given) -> Plan:
-    return plan_marginals(graph, given)
+    return sums.plan_marginals(graph, given)
 
 
 def plan_named(graph: FactorGraph, *arguments: Any) -> Plan:
     """The variables whose marginals are wanted, if only some are, come before the evidence."""
     *named, given = arguments
-    return plan_marginals(graph, given, *named)
+    return sums.plan_marginals(graph, given, *named)
 
 
 def marginals_exactly(graph: FactorGraph, *arguments: Any, **options: Any) -> Any:
     *named, given = arguments
-    return infer_marginals(graph, given, *named, **options)
+    return sums.infer_marginals(graph, given, *named, **options)
 
 
 MEAN_FIELD: Methods = {"mean_field": ("mean_field.infer_marginals_mean_field", ("seed",))}
@@ -89,16 +82,17 @@ GIBBS: dict[str, Methods] = {
     what: {"gibbs": (f"gibbs.infer_{what}_gibbs", ("seed",))}
     for what in ("marginals", "samples", "joint", "moments")
 }
+BY_BOUNDS = BY_MARGINALS | PERTURB
 BY_ALL = BY_MARGINALS | GIBBS["marginals"] | PERTURB
 QUESTIONS = {
     "marginals": Question(plan_named, marginals_exactly, BY_ALL, ("bp",)),
-    "log_partition": Question(plan_partition, infer_log_partition, BY_MARGINALS | PERTURB, ("bp",)),
-    "mode": Question(plan_marginals, infer_mode, BY_MODE, ("cut", "bp")),
-    "entropy": Question(plan_marginals, infer_entropy, BY_ENTROPY, ("bp",)),
+    "log_partition": Question(sums.plan_partition, sums.infer_log_partition, BY_BOUNDS, ("bp",)),
+    "mode": Question(sums.plan_marginals, infer_mode, BY_MODE, ("cut", "bp")),
+    "entropy": Question(sums.plan_marginals, infer_entropy, BY_ENTROPY, ("bp",)),
     "samples": Question(
         plan_samples, infer_samples, GIBBS["samples"] | BY_SAMPLES, ("gibbs",), ("seed",)
     ),
-    "joint": Question(plan_joint, infer_joint, GIBBS["joint"], ("gibbs",)),
+    "joint": Question(sums.plan_joint, sums.infer_joint, GIBBS["joint"], ("gibbs",)),
     "moments": Question(plan_moments, infer_moments, GIBBS["moments"], ("gibbs",)),
 }
 
@@ -109,7 +103,7 @@ def infer_auto(
     given: Given = None,
     *arguments: Any,
     method: str = "auto",
-    memory: int | None = None,
+    memory: Memory = None,
     seed: int = 0,
 ) -> AutoAnswer:
     """The field `question` of an answer, by the method asked for or the one that suits. `arguments`
@@ -158,7 +152,7 @@ def approximately(
     infer = getattr(import_module(f".{module}", __package__), name)
     own = {option: options[option] for option in taken}
     if method in SCHEDULES:
-        found = patiently(infer, graph, given, SCHEDULES[method])
+        found = patiently(infer, graph, given, method)
     elif row.exactly is marginals_exactly:
         found = infer(graph, given, **own)  # all marginals at once, whichever were asked for
     else:
@@ -169,15 +163,12 @@ def approximately(
 
 
 def patiently(
-    infer: Callable[..., Approximation],
-    graph: FactorGraph,
-    given: Given,
-    schedule: Mapping[str, Any],
+    infer: Callable[..., Approximation], graph: FactorGraph, given: Given, method: str
 ) -> Approximation:
     """Belief propagation as it is and, if that does not converge, damped; the closer of the two."""
     from .propagation import PropagationOptions
 
-    options = PropagationOptions(**schedule)
+    options = PropagationOptions(**SCHEDULES[method])
     first = infer(graph, given, options)
     if first.converged:
         return first

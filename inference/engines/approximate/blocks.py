@@ -26,9 +26,7 @@ IMPROVEMENTS = 100
 
 
 class FlatTables(NamedTuple):
-    """Factors in one flat array, f at x is start[f] + strides[f] . x[members[f]]; pads point at a
-    last, constant one.
-    """
+    """f at x is flat[start[f] + strides[f] . x[members[f]]]; pads point at a last, constant one."""
 
     unary: Array
     flat: Array
@@ -146,7 +144,6 @@ def grow_forest(layout: FactorLayout, around: list[list[int]], order: Sequence[i
 
 
 def block_of(layout: FactorLayout, members: Sequence[int]) -> ForestBlock:
-    """The arrays of one block."""
     inside = set(members)
     singles: list[tuple[int, int, int]] = []
     pairs: list[tuple[int, int, int]] = []

@@ -20,14 +20,19 @@ from numpy.typing import NDArray
 
 from ...errors import InferenceError
 from ...factors import factor_graph
-from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Given, Name
-from ..numpy.functionals import Moments, Term
+from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
+from ..numpy.functionals import Moments, Term, verify_terms
 from .blocks import Blocking, FlatTables, ForestBlock, blocks_of, resample, score, soften, tables_of
 from .layout import FactorLayout, lay_out
 from .results import Approximation, Diagnosis, diagnose
 
 SEGMENT = 50  # sweeps that are compiled as one program
 TRIES, CANDIDATES, KEY_WORDS = 6, 4, 4
+R_HAT = 1.01
+SWEEPS, BURN_IN = 1000, 200
+FEWEST = 4
+MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
+AT_ONCE = 256  # states of a joint whose series are held together
 
 
 def segment_keys(blocks: ForestBlock, *seeds: int) -> Array:
@@ -87,11 +92,6 @@ def find_start(layout: FactorLayout, chains: int, seed: int) -> NDArray[np.int32
 @jax.jit
 def dead_chains(tables: FlatTables, states: Array) -> Array:
     return jnp.isneginf(jax.vmap(score, in_axes=(None, 0))(tables, states))
-
-
-R_HAT = 1.01
-SWEEPS, BURN_IN = 1000, 200
-FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +220,6 @@ def advance_to(run: GibbsRun, sweeps: int) -> GibbsRun:
     return run
 
 
-MOST_SWEEPS = 50_000  # of each chain; more draws are taken less far apart, and said to be
-
-
 def infer_samples_gibbs(
     graph: FactorGraph, count: int, given: Given = None, *, chains: int = 4, seed: int = 0
 ) -> Approximation:
@@ -239,10 +236,8 @@ def infer_samples_gibbs(
     worth = count if apart >= memory else count * apart / memory
     guarantee = f"approximate draws, {apart} sweeps apart, worth about {worth:.0f} independent ones"
     rows = states.reshape(-1, states.shape[-1])[:count]
-    bound = run.layout.bound
     free = dict(zip(run.layout.names, rows.T.astype(np.intp), strict=True))
-    fixed = {v: np.full(len(rows), state, np.intp) for v, state in bound.fixed.items()}
-    samples = {v: free[v] if v in free else fixed[v] for v in bound.graph.sizes}
+    samples = run.layout.bound.with_fixed(free, len(rows))
     return replace(report_gibbs(run, diagnoses, guarantee), samples=samples)
 
 
@@ -256,9 +251,6 @@ def thinned(
         run = advance_gibbs(run.forget())
         picked.append(run.visited[(burn_in - before) % apart :: apart])
     return run, np.concatenate(picked)[:count]
-
-
-AT_ONCE = 256  # states of a joint whose series are held together
 
 
 def infer_joint_gibbs(
@@ -288,9 +280,7 @@ def infer_moments_gibbs(
     graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, seed: int = 0
 ) -> Approximation:
     """Mean and variance of sum_i f_i(x_i) over visited states, and the mean's standard error."""
-    for term in terms:
-        factor = Factor(tuple(term.variables), np.asarray(term.values))
-        factor_graph.verify_factor(graph.sizes, factor)
+    verify_terms(graph, terms)
     run = advance_to(start_gibbs(graph, given, seed=seed), BURN_IN + SWEEPS)
     values: Floats = np.zeros((run.sweeps - BURN_IN, run.states.shape[0]))
     visited = visits(run, [v for term in terms for v in term.variables])

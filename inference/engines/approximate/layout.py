@@ -24,6 +24,9 @@ from ..numpy.passes import BoundGraph, bind
 Shape = tuple[int, ...]
 Ints = NDArray[np.int32]
 WASTE = 4  # a shape joins a larger batch if that makes its tables at most this many times larger
+OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
+MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
+FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
 
 
 class FactorBatch(NamedTuple):
@@ -142,10 +145,6 @@ def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.in
     return colours
 
 
-OPERATIONS = 10**11  # some minutes; beyond, exact inference is not chosen by itself
-MANY_VARIABLES = 500  # from which a plan that does not fit takes long to make
-
-
 # ---- Whether exact inference fits: elimination by least degree, then the plan itself
 
 
@@ -164,9 +163,6 @@ def plan_if_it_fits(
         needed = f"{plan.operations:.2g} operations"
         return None, f"exact inference needs {needed}, the limit is {OPERATIONS:.2g}"
     return plan, "it fits"
-
-
-FAR = 2**12  # what a full search for an order may gain on this one; ten is much in practice
 
 
 def far_too_wide(layout: FactorLayout, limit: float) -> bool:

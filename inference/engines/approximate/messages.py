@@ -18,6 +18,12 @@ from ...factors.factor_graph import Array
 from .layout import FactorBatch, FactorLayout
 
 UNROLLED = 16
+Messages = tuple[tuple[Array, ...], ...]
+ProductKind = Literal["sum", "max"]
+Schedule = Literal["flooding", "residual"]
+RANGE = 600.0  # of 708, the exponents of float64
+# the residual schedule sends messages that change by at least this share of the largest change
+NEAR_LARGEST = 0.5
 
 
 class Arithmetic(NamedTuple):
@@ -47,7 +53,6 @@ MAX = Arithmetic(jnp.add, partial(reduce, jnp.maximum), jnp.max)
 
 
 def add_up(arithmetic: Arithmetic, x: Array, axis: int = 0) -> Array:
-    """x summed along an axis."""
     if x.shape[axis] > UNROLLED:
         return arithmetic.add_axis(x, axis)
     return arithmetic.add_terms(along(x, axis))
@@ -82,14 +87,6 @@ def contract_others(
 def take(x: Array, columns: Array) -> Array:
     """x[:, columns], without the checks of bounds."""
     return x.at[:, columns].get(mode="promise_in_bounds")
-
-
-Messages = tuple[tuple[Array, ...], ...]
-ProductKind = Literal["sum", "max"]
-Schedule = Literal["flooding", "residual"]
-RANGE = 600.0  # of 708, the exponents of float64
-# the residual schedule sends messages that change by at least this share of the largest change
-NEAR_LARGEST = 0.5
 
 
 class MessageSetting(NamedTuple):

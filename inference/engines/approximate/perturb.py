@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Factor, FactorGraph, Given
-from ...planning.plan import default_memory_limit
+from ...planning.plan import Memory, default_memory_limit
 from ..numpy.decisions import Configuration, infer_mode
 from ..numpy.passes import bind
 from ..numpy.sums import plan_marginals
@@ -71,7 +71,7 @@ def infer_perturbed(
     )
 
 
-def certain_solver(graph: FactorGraph, given: Given, memory: int | None = None) -> Solver:
+def certain_solver(graph: FactorGraph, given: Given, memory: Memory = None) -> Solver:
     """A solver whose modes are certain: along one plan where it fits, else by minimum cut."""
     noisy = perturb(graph, given, np.random.default_rng(0))
     limit = default_memory_limit() if memory is None else memory
@@ -100,7 +100,7 @@ def infer_marginals_perturbed(
     *,
     count: int = 100,
     seed: int = 0,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> Approximation:
     """Frequencies among perturbed modes that are certain, and a bound of the log-partition."""
     solve = certain_solver(graph, given, memory)
@@ -108,7 +108,7 @@ def infer_marginals_perturbed(
 
 
 def infer_samples_perturbed(
-    graph: FactorGraph, count: int, given: Given = None, *, seed: int = 0, memory: int | None = None
+    graph: FactorGraph, count: int, given: Given = None, *, seed: int = 0, memory: Memory = None
 ) -> Approximation:
     """`count` perturbed modes that are certain."""
     found = infer_marginals_perturbed(graph, given, count=max(2, count), seed=seed, memory=memory)

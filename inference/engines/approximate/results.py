@@ -13,6 +13,7 @@ from ..numpy.decisions import Configuration
 from ..numpy.functionals import Moments
 
 BoundKind = Literal["estimate", "lower bound", "upper bound", "exact"]
+SMALLEST = 1e-300
 
 
 class NotSubmodularError(InferenceError):
@@ -61,9 +62,6 @@ class Approximation(Findings):
             error = "" if given is None else f" +- {given:.2g}"
             parts.append(f"log-partition {self.log_partition:.6g}{error} ({self.log_partition_is})")
         return f"{self.method}: {self.guarantee}; {', '.join(parts)}"
-
-
-SMALLEST = 1e-300
 
 
 # ---- Split R-hat and effective sample size of many quantities at once, in NumPy

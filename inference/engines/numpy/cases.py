@@ -7,18 +7,17 @@ anywhere else. Rows that observe the same variables share a plan; chunks stay in
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ImpossibleEvidenceError, InferenceError
-from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name, verify_known
-from ...factors.semirings import LOG
-from ...planning.plan import Plan, plan_contraction, verify_memory
-from .kernels import einsum
-from .passes import BoundGraph, Upward, bind, collect, distribute, table_of
-from .program import contract, program_of, smallest_holders
+from ...factors import factor_graph
+from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Name
+from ...planning.plan import Memory, Plan, plan_contraction, verify_memory
+from .passes import BoundGraph, bind, collect, distribute, node_marginal
+from .program import program_of, smallest_holders
 
 Ints = NDArray[np.intp]
 MISSING = -1
@@ -43,46 +42,29 @@ class CaseAnswers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundCases:
-    """The leaves of a chunk of cases: with a leading axis where something is observed."""
+class BoundCases(BoundGraph):
+    """The leaves of a chunk of cases: with a leading axis where one of the `states` is read."""
 
-    one: BoundGraph
-    count: int
     states: Mapping[Name, Ints]
-    likelihoods: Mapping[Name, Floats]
-    evidence: str
 
     def read(self, factor: Factor, values: Floats) -> Floats:
         """values at the states of each case: cases first, then the free variables."""
         observed = [v for v in factor.variables if v in self.states]
         if not observed:
-            return values[self.one.index(factor.variables)]
-        fixed = [v for v in factor.variables if v in self.one.fixed]
-        free = [v for v in factor.variables if v not in self.one.fixed]
+            return values[self.index(factor.variables)]
+        fixed = [v for v in factor.variables if v in self.fixed]
+        free = [v for v in factor.variables if v not in self.fixed]
         turned = values.transpose([factor.variables.index(v) for v in (*fixed, *free)])
         rows: Floats = turned[tuple([self.states.get(v, 0) for v in fixed])]
         return rows
 
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        graph, factors = self.one.graph, self.factors()
-        tables = [graph.tables[i] for i in self.one.positions]
-        tables += map(table_of, factors[len(tables) :])
-        leaves = [self.read(f, t.values) for f, t in zip(factors, tables, strict=True)]
+        tables = self.tables
+        leaves = [self.read(f, t.values) for f, t in zip(self.factors, tables, strict=True)]
         return leaves, sum([t.log_scale for t in tables]), [t.low for t in tables]
 
     def log_leaves(self) -> list[Floats]:
-        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors()]
-
-    def factors(self) -> list[Factor]:
-        """Those of the graph, then extras; a likelihood has a row for each case."""
-        with np.errstate(divide="ignore"):
-            logs = {v: np.log(rows) for v, rows in self.likelihoods.items()}
-        extras = [
-            Factor((CASE, *f.variables), logs[v]) if (v := f.variables[0]) in logs else f
-            for f in self.one.extras
-        ]
-        own = [self.one.graph.factors[i] for i in self.one.positions]
-        return [*own, *extras, Factor((CASE,), np.zeros(self.count))]
+        return [self.read(f, np.asarray(f.log_values, dtype=np.float64)) for f in self.factors]
 
 
 def infer_cases(
@@ -90,12 +72,12 @@ def infer_cases(
     given: Mapping[Name, Array],
     variables: Collection[Name] | None = None,
     *,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> CaseAnswers:
     """log P(given) and P(v | given) for every row: `given` maps a variable to its states, one
     integer per case (-1 where it is not observed), or to likelihood vectors, one row per case.
     """
-    verify_known(graph.sizes, [*given, *(variables or ())])
+    factor_graph.verify_known(graph.sizes, [*given, *(variables or ())])
     columns = {v: check_column(v, np.asarray(c), graph.sizes[v]) for v, c in given.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
@@ -143,7 +125,7 @@ def answer_pattern(
     columns: Mapping[Name, Array],
     rows: Ints,
     variables: Collection[Name] | None,
-    memory: int | None,
+    memory: Memory,
     answers: CaseAnswers,
 ) -> None:
     hard = {v: 0 for v, column in columns.items() if column.ndim == 1}
@@ -165,15 +147,23 @@ def answer_pattern(
             plan = plan_contraction(sizes, scopes, keep=[CASE], along=CASE)
         verify_memory(plan, memory)
         states = {v: columns[v][here] for v in hard}
-        likelihoods = {v: columns[v][here] for v in soft}
+        extras = [Factor((CASE,), np.zeros(len(here)))]
+        for factor in reversed(one.extras):
+            (v,) = factor.variables
+            if v in soft:  # a likelihood has a row for each case
+                factor = factor_graph.factor_of_values((CASE, v), columns[v][here])
+            extras.insert(0, factor)
         evidence = f"all of the cases {here[0]} to {here[-1]}"
-        bound = BoundCases(one, len(here), states, likelihoods, evidence)
-        answer_chunk(plan, bound, here, answers)
+        every = graph, evidence, one.fixed, one.positions, tuple(extras), scopes
+        answer_chunk(plan, BoundCases(*every, states), here, answers)
 
 
 def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers) -> None:
     upward = collect(plan, bound)
-    answers.log_evidence[rows] = log_evidence(plan, upward)
+    root = upward.values[plan.tree.roots[0]]
+    with np.errstate(divide="ignore"):
+        logs = root if upward.logs else np.log(root) + upward.log_scale
+    answers.log_evidence[rows] = logs
     dead = np.isneginf(answers.log_evidence[rows])
     if dead.any():
         raise ImpossibleEvidenceError(
@@ -183,26 +173,11 @@ def answer_chunk(plan: Plan, bound: BoundCases, rows: Ints, answers: CaseAnswers
     free = sum({1 << position[v] for v in answers.marginals if v in position})
     holders = smallest_holders(plan.tree, free)
     upward, downward = distribute(plan, bound, upward, list(holders.values()))
+    program = program_of(plan)
     for rank, node in holders.items():
-        program = program_of(plan)
-        value, gradient = program.subscripts[node], downward.descent.varies[node]
-        case = program.kept if program.kept in value or program.kept in gradient else ""
-        expression = f"{value},{gradient}->{case}{program.letters[rank]}"
-        operands = [upward.values[node], downward.gradients[node]]
-        if upward.logs:
-            logs = contract(LOG, expression, operands, np)
-            weights: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        else:
-            weights = einsum(expression, *operands)
-        marginal: Floats = weights / weights.sum(axis=-1, keepdims=True)
+        present = program.subscripts[node] + downward.descent.varies[node]
+        case = program.kept if program.kept in present else ""
+        marginal = node_marginal(plan, upward, downward, node, program.letters[rank], case)
         answers.marginals[plan.names[rank]][rows] = marginal
-    for v in answers.marginals.keys() & bound.one.fixed.keys():
+    for v in answers.marginals.keys() & bound.fixed.keys():
         answers.marginals[v][rows, bound.states.get(v, 0)] = 1.0
-
-
-def log_evidence(plan: Plan, upward: Upward) -> Floats:
-    root: Any = upward.values[plan.tree.roots[0]]
-    if upward.logs:
-        return np.asarray(root)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(root) + upward.log_scale)

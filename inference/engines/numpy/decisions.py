@@ -11,8 +11,8 @@ from ...factors import factor_graph
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
 from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
 from ...planning.orders import bits, mask_of
-from ...planning.plan import ALONE, Plan, plan_contraction, verify_memory
-from .passes import bind, collect
+from ...planning.plan import ALONE, Memory, Plan, plan_contraction, verify_memory
+from .passes import BoundGraph, bind, collect
 from .program import Product, program_of, run_upward, total_of
 from .sums import ready_plan
 
@@ -66,9 +66,7 @@ def gather(
     gone: tuple[int, ...],
     event: int = 0,
 ) -> Floats:
-    """The value of a node at the chosen states: rows, gone variables (size one where it lacks
-    them), and the axes of an event, as the list of the k best is.
-    """
+    """A node at the chosen states: [rows, gone variables (one where it lacks them), k best]."""
     program = program_of(plan)
     letter_of = {program.letters[v]: v for v in bits(plan.tree.scopes[node])}
     index: list[Ints] = []
@@ -132,25 +130,30 @@ class Configuration(NamedTuple):
 
 
 def infer_mode(
-    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: Memory = None
 ) -> Configuration:
     """argmax_x prod_i f_i(x): one configuration, ties broken towards first states (GM04, GM25)."""
     bound = bind(graph, given)
     plan = ready_plan(bound, plan, memory)
-    values = run_upward(plan, bound.log_leaves(), lambda product: MAX_PLUS, np)
+    states, score = maximised(plan, bound, lambda product: True)
+    return Configuration(bound.completed(states), score)
+
+
+def maximised(
+    plan: Plan, bound: BoundGraph, maximises: Callable[[Product], bool]
+) -> tuple[dict[Name, int], float]:
+    """The best states and their log-score; products that do not maximise are summed."""
+    leaves = bound.log_leaves()
+    values = run_upward(plan, leaves, lambda p: MAX_PLUS if maximises(p) else LOG, np)
     score = float(total_of(plan, values, MAX_PLUS, np))
     if score == -np.inf:
         raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), lambda product: True)
-    return Configuration(bound.completed({v: int(s[0]) for v, s in found.items()}), score)
+    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
+    return {v: int(s[0]) for v, s in found.items()}, score
 
 
 def infer_marginal_mode(
-    graph: FactorGraph,
-    variables: Collection[Name],
-    given: Given = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, variables: Collection[Name], given: Given = None, *, memory: Memory = None
 ) -> Configuration:
     """argmax_m sum_s f(m, s): the best states of the named variables, all others summed first."""
     factor_graph.verify_known(graph.sizes, variables)
@@ -164,13 +167,10 @@ def infer_marginal_mode(
     def maximises(product: Product) -> bool:
         return any(late >> v & 1 for v in gone_ranks(plan, product))
 
-    values = run_upward(plan, bound.log_leaves(), lambda p: MAX_PLUS if maximises(p) else LOG, np)
-    score = float(total_of(plan, values, MAX_PLUS, np))
-    if score == -np.inf:
-        raise factor_graph.impossible(bound.evidence)
-    found = decode(plan, values, 1, lambda terms: choose_first(terms, None), maximises)
-    states = {v: int(found[v][0]) if v in found else bound.fixed[v] for v in variables}
-    return Configuration(states, score)
+    states, score = maximised(plan, bound, maximises)
+    return Configuration(
+        {v: states[v] if v in states else bound.fixed[v] for v in variables}, score
+    )
 
 
 def infer_kbest(
@@ -179,7 +179,7 @@ def infer_kbest(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> list[Configuration]:
     """The k most probable configurations, best first; fewer where fewer are possible."""
     bound = bind(graph, given)
@@ -203,7 +203,7 @@ def infer_samples(
     *,
     seed: int | np.random.Generator = 0,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> dict[Name, Ints]:
     """Exact joint samples of P(x | given): `count` states of each variable."""
     bound = bind(graph, given)
@@ -217,5 +217,4 @@ def infer_samples(
     with np.errstate(divide="ignore"):
         values = upward.values if upward.logs else [np.log(v) for v in upward.values]
     found = decode(plan, values, count, choose, lambda product: True)
-    fixed = {v: np.full(count, state, dtype=np.intp) for v, state in bound.fixed.items()}
-    return {v: found[v] if v in found else fixed[v] for v in graph.sizes}
+    return bound.with_fixed(found, count)

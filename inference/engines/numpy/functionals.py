@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, Evidence, Factor, FactorGraph, Floats, Given, Name
-from ...planning.plan import ALONE, Plan, plan_contraction
+from ...planning.plan import ALONE, Memory, Plan, plan_contraction
 from .kernels import einsum
 from .passes import BoundGraph, Upward, bind, collect
 from .program import Product, program_of
@@ -79,6 +79,12 @@ class Moments(NamedTuple):
     variance: float
 
 
+def verify_terms(graph: FactorGraph, terms: Sequence[Term]) -> None:
+    for term in terms:
+        factor = Factor(tuple(term.variables), np.asarray(term.values))
+        factor_graph.verify_factor(graph.sizes, factor)
+
+
 def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
     """sum_f sum_x p(x) log f(x), where 0 log 0 is 0 and p log 0 is minus infinity."""
     total = 0.0
@@ -89,7 +95,7 @@ def expected_score(marginals: Sequence[Floats], bound: BoundGraph) -> float:
 
 
 def infer_entropy(
-    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: Memory = None
 ) -> float:
     """H = log Z - E[score], in nats; a plan of all marginals serves."""
     scopes = bind(graph, given).scopes
@@ -98,7 +104,7 @@ def infer_entropy(
 
 
 def infer_cross_entropy(
-    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: Memory = None
 ) -> float:
     """-E_p[log q(x)] given the evidence; infinite where q excludes what p allows."""
     if dict(graph.sizes) != dict(other.sizes):
@@ -114,7 +120,7 @@ def infer_cross_entropy(
 
 
 def infer_divergence(
-    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, other: FactorGraph, given: Given = None, *, memory: Memory = None
 ) -> float:
     """KL(p || q) = cross-entropy - entropy, in nats."""
     cross = infer_cross_entropy(graph, other, given, memory=memory)
@@ -122,7 +128,7 @@ def infer_divergence(
 
 
 def infer_mean(
-    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: Memory = None
 ) -> float:
     """E[sum_i f_i(x_i) | given], from the marginals on the scopes of the terms (GM06)."""
     return float(means_of(graph, terms, given, memory).sum())
@@ -140,12 +146,12 @@ def infer_moments(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> Moments:
     """Mean and variance of sum_i f_i(x_i) given the evidence."""
     scopes, values = sliced(graph, given, terms)
     bound, plan, upward, hosts, marginals = marginals_on(graph, given, scopes, memory, plan)
-    means = [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]
+    means = expectations(marginals, values)
     if upward.logs:
         covariance = infer_covariance(graph, terms, given, memory=memory)
         return Moments(sum(means), float(covariance.sum()))
@@ -165,9 +171,7 @@ def sliced(
     graph: FactorGraph, given: Given, terms: Sequence[Term]
 ) -> tuple[list[tuple[Name, ...]], list[Floats]]:
     """Scopes and values of the terms at the observed states."""
-    for term in terms:
-        factor = Factor(tuple(term.variables), np.asarray(term.values))
-        factor_graph.verify_factor(graph.sizes, factor)
+    verify_terms(graph, terms)
     bound = bind(graph, given)
     scopes = [tuple([v for v in t.variables if v not in bound.fixed]) for t in terms]
     places = [bound.index(tuple(t.variables)) for t in terms]
@@ -176,7 +180,7 @@ def sliced(
 
 
 def infer_covariance(
-    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, terms: Sequence[Term], given: Given = None, *, memory: Memory = None
 ) -> Floats:
     """Cov(f_i, f_j) = sum_s P(x_i = s) f_i(s) (E[f_j | x_i = s] - E[f_j]), a Hessian of log Z: a
     pass for each state of each term; no pair of terms has to share a clique.
@@ -184,7 +188,7 @@ def infer_covariance(
     evidence = factor_graph.check_evidence(graph.sizes, given)
     scopes, values = sliced(graph, evidence, terms)
     *_, marginals = marginals_on(graph, evidence, scopes, memory)
-    means = means_of(graph, terms, evidence, memory)
+    means = expectations(marginals, values)
     covariance = np.zeros((len(terms), len(terms)))
     for i, (scope, marginal, f) in enumerate(zip(scopes, marginals, values, strict=True)):
         for states in np.argwhere(marginal > 0):
@@ -195,7 +199,11 @@ def infer_covariance(
     return covariance
 
 
-def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: int | None) -> Floats:
+def means_of(graph: FactorGraph, terms: Sequence[Term], given: Given, memory: Memory) -> Floats:
     scopes, values = sliced(graph, given, terms)
     *_, marginals = marginals_on(graph, given, scopes, memory)
-    return np.array([float((m * f).sum()) for m, f in zip(marginals, values, strict=True)])
+    return np.array(expectations(marginals, values))
+
+
+def expectations(marginals: Sequence[Floats], values: Sequence[Floats]) -> list[float]:
+    return [float((m * f).sum()) for m, f in zip(marginals, values, strict=True)]

@@ -10,41 +10,32 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import exp, log
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from ...factors import factor_graph
-from ...factors.factor_graph import Evidence, Factor, FactorGraph, Floats, Given, Name, ScaledTable
+from ...factors.factor_graph import Factor, FactorGraph, Floats, Given, Name, ScaledTable
 from ...factors.semirings import LOG
 from ...planning.plan import ALONE, Plan
 from .kernels import einsum
 from .program import Descent, contract, descent_of, program_of, run_upward, smallest_holders
 
 ALL = slice(None)
+SAFE = 340.0  # exp(-2 * 340) is still a normal float
 
 
 # ---- A graph with its evidence put in: the leaves of a plan, in the real or the log domain
 
 
-class LeafSource(Protocol):
-    """What a pass needs: leaves in either domain, and the evidence to name if impossible."""
-
-    @property
-    def evidence(self) -> object: ...
-
-    def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        """Scaled potentials, the log of their scale in all, and lower bounds of their logs."""
-
-    def log_leaves(self) -> list[Floats]: ...
-
-
 @dataclass(frozen=True, eq=False)
 class BoundGraph:
-    """Factors that matter (`positions`, then `extras`), what is fixed, the scopes left."""
+    """Factors that matter (`positions`, then `extras`), what is fixed, the scopes left;
+    `evidence` is named where it is impossible.
+    """
 
     graph: FactorGraph
-    evidence: Evidence
+    evidence: Any
     fixed: dict[Name, int]
     positions: Sequence[int]
     extras: tuple[Factor, ...]
@@ -71,15 +62,24 @@ class BoundGraph:
         merged = self.fixed | states
         return {v: merged[v] for v in self.graph.sizes}
 
+    def with_fixed(self, samples: dict[Name, Any], count: int) -> dict[Name, Any]:
+        """`count` states of all variables in the order of the graph."""
+        fixed = {v: np.full(count, state, np.intp) for v, state in self.fixed.items()}
+        return {v: samples[v] if v in samples else fixed[v] for v in self.graph.sizes}
+
     @property
     def factors(self) -> list[Factor]:
         return [*[self.graph.factors[i] for i in self.positions], *self.extras]
 
+    @property
+    def tables(self) -> list[ScaledTable]:
+        return [*[self.graph.tables[i] for i in self.positions], *map(table_of, self.extras)]
+
     def real_leaves(self) -> tuple[list[Floats], float, list[float]]:
-        tables = [*[self.graph.tables[i] for i in self.positions], *map(table_of, self.extras)]
+        """Scaled potentials, the log of their scale in all, and lower bounds of their logs."""
         leaves, lows, log_scale = [], [], 0.0
         untouched = self.fixed.keys().isdisjoint
-        for factor, (values, scale, low) in zip(self.factors, tables, strict=True):
+        for factor, (values, scale, low) in zip(self.factors, self.tables, strict=True):
             variables = factor.variables
             leaves.append(values if untouched(variables) else values[self.index(variables)])
             lows.append(low)
@@ -136,9 +136,7 @@ def bind(
 
 
 def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Name]]:
-    """Positions that stay, and the children that go: not held, and in their own table alone, which
-    sums to one over them.
-    """
+    """Positions that stay, and the children that go: only in their own table, and not held."""
     children = {i: graph.factors[i].child for i in graph.conditionals}
     holders: dict[Name, set[int]] = {}
     for i, factor in enumerate(graph.factors):
@@ -158,9 +156,6 @@ def prune(graph: FactorGraph, held: Collection[Name]) -> tuple[list[int], set[Na
                 waiting.extend(j for j in holders[name] if children.get(j) == name)
     stay = [i for i in range(len(graph.factors)) if i not in gone]
     return stay, {children[i] for i in gone}
-
-
-SAFE = 340.0  # exp(-2 * 340) is still a normal float
 
 
 class RangeTooWideError(Exception):
@@ -197,7 +192,7 @@ def scale(values: Floats) -> tuple[Floats, float, float]:
     return scaled, log(top), low
 
 
-def collect(plan: Plan, bound: LeafSource) -> Upward:
+def collect(plan: Plan, bound: BoundGraph) -> Upward:
     """log Z and the value of every node; raises ImpossibleEvidenceError where Z is zero."""
     try:
         upward = collect_scaled(plan, bound)
@@ -208,7 +203,7 @@ def collect(plan: Plan, bound: LeafSource) -> Upward:
     return upward
 
 
-def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
+def collect_scaled(plan: Plan, bound: BoundGraph) -> Upward:
     values, log_scale, lows = bound.real_leaves()
     if lows and min(lows) < -SAFE:
         raise RangeTooWideError
@@ -240,7 +235,7 @@ def collect_scaled(plan: Plan, bound: LeafSource) -> Upward:
     return Upward(values, lows, highs, log_partition, log_scale, False, scales)
 
 
-def collect_logs(plan: Plan, bound: LeafSource) -> Upward:
+def collect_logs(plan: Plan, bound: BoundGraph) -> Upward:
     values = run_upward(plan, bound.log_leaves(), lambda product: LOG, np)
     names = program_of(plan).subscripts
     roots = [float(contract(LOG, f"{names[r]}->", [values[r]], np)) for r in plan.tree.roots]
@@ -256,7 +251,7 @@ class Downward:
 
 
 def distribute(
-    plan: Plan, bound: LeafSource, upward: Upward, wanted: Collection[int]
+    plan: Plan, bound: BoundGraph, upward: Upward, wanted: Collection[int]
 ) -> tuple[Upward, Downward]:
     """gradient[node] = sum of gradient[parent] * values[sibling]: backpropagation (GM32). Returns
     the upward pass too, made again in logarithms where the gradients need them.
@@ -274,10 +269,12 @@ def distribute(
     for root in plan.tree.roots:
         gradients[root] = np.zeros(())
     for move in descent.moves:
-        above = gradients[move.parent]
-        inputs = [above, upward.values[move.other]]
-        summed = move.other != ALONE
-        gradients[move.node] = contract(LOG, move.expression, inputs, np) if summed else above
+        above = gradients[move.left]
+        if move.right == ALONE:
+            gradients[move.out] = above
+        else:
+            inputs = [above, upward.values[move.right]]
+            gradients[move.out] = contract(LOG, move.expression, inputs, np)
     return upward, Downward(gradients, descent)
 
 
@@ -285,7 +282,7 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
     values, lows, highs = upward.values, upward.lows, upward.highs
     low_of = [0.0] * len(values)
     high_of = [0.0] * len(values)
-    for node, parent, other, expression, kernel, log_terms in descent.moves:
+    for parent, other, node, expression, kernel, log_terms in descent.moves:
         above = gradients[parent]
         assert above is not None
         low, high = low_of[parent], high_of[parent]
@@ -306,21 +303,26 @@ def descend_scaled(descent: Descent, upward: Upward, gradients: list[Floats | No
         high_of[node] = high
 
 
-def node_marginal(plan: Plan, upward: Upward, downward: Downward, node: int, out: str) -> Floats:
-    """The marginal of the letters `out`, proportional to values * gradient summed over others."""
-    expression = f"{program_of(plan).subscripts[node]},{downward.descent.varies[node]}->{out}"
+def node_marginal(
+    plan: Plan, upward: Upward, downward: Downward, node: int, out: str, each: str = ""
+) -> Floats:
+    """The marginal of the letters `out`, proportional to values * gradient summed over others, for
+    each entry along the letters `each`.
+    """
+    value, gradient = program_of(plan).subscripts[node], downward.descent.varies[node]
+    expression = f"{value},{gradient}->{each}{out}"
     operands = [upward.values[node], downward.gradients[node]]
+    axes = tuple(range(len(each), len(each) + len(out)))
     if upward.logs:
         logs = contract(LOG, expression, operands, np)
-        product: Floats = np.exp(logs - logs.max())
+        product: Floats = np.exp(logs - logs.max(axis=axes, keepdims=True))
     else:
         product = einsum(expression, *operands)
-    marginal: Floats = product / product.sum()
-    return marginal
+    return np.asarray(product / product.sum(axis=axes, keepdims=True))
 
 
 def unary_marginals(
-    plan: Plan, bound: LeafSource, upward: Upward, wanted: Sequence[Name] | None = None
+    plan: Plan, bound: BoundGraph, upward: Upward, wanted: Sequence[Name] | None = None
 ) -> dict[Name, Floats]:
     """P(v) for all variables of the plan, or those wanted, each from its smallest tensor."""
     ranks = (1 << len(plan.names)) - 1

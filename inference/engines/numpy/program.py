@@ -14,7 +14,9 @@ from .kernels import LARGE, Kernel, choose_kernel
 
 
 class Product(NamedTuple):
-    """values[out] = values[left] * values[right] summed over exp(log_terms) terms."""
+    """values[out] = values[left] * values[right] summed over exp(log_terms) terms; on the way down
+    gradient[out] = gradient[left] * values[right], or gradient[left] where right is ALONE.
+    """
 
     left: int
     right: int
@@ -33,21 +35,10 @@ class PlanProgram(NamedTuple):
     products: list[Product]
 
 
-class Move(NamedTuple):
-    """gradient[node] = gradient[parent] * values[other], or that alone where other is ALONE."""
-
-    node: int
-    parent: int
-    other: int
-    expression: str
-    kernel: Kernel | None
-    log_terms: float
-
-
 class Descent(NamedTuple):
     """Moves from the roots down; `varies` are the axes along which gradients are not constant."""
 
-    moves: list[Move]
+    moves: list[Product]
     varies: list[str]
 
 
@@ -146,7 +137,7 @@ def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> 
             continue
         if product.right == ALONE:
             varies[product.left] = varies[product.out]
-            moves.append(Move(product.left, product.out, ALONE, "", None, 0.0))
+            moves.append(Product(product.out, ALONE, product.left, "", None, 0.0))
             continue
         for node, other in ((product.left, product.right), (product.right, product.left)):
             if node in needed:
@@ -156,7 +147,7 @@ def compile_descent(plan: Plan, program: PlanProgram, wanted: Iterable[int]) -> 
 
 def compile_move(
     plan: Plan, program: PlanProgram, varies: list[str], product: Product, node: int, other: int
-) -> Move:
+) -> Product:
     """A gradient has the axes of its node along which it varies, and those that are kept."""
     tree = plan.tree
     above, beside, here = varies[product.out], program.subscripts[other], program.subscripts[node]
@@ -171,7 +162,7 @@ def compile_move(
         out = kernel.subscripts if kernel else out
     varies[node] = out
     expression, terms = f"{above},{beside}->{out}", log(work // tree.entries[node])
-    return Move(node, product.out, other, expression, kernel, terms)
+    return Product(product.out, other, node, expression, kernel, terms)
 
 
 class Alignment(NamedTuple):

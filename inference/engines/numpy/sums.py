@@ -9,7 +9,7 @@ from ...errors import ImpossibleEvidenceError, InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, Factor, FactorGraph, Floats, Given, Name
 from ...factors.semirings import COUNTING, Semiring, namespace_of, verify_laws
-from ...planning.plan import Plan, plan_contraction, verify_memory, verify_plan
+from ...planning.plan import Memory, Plan, plan_contraction, verify_memory, verify_plan
 from . import passes
 from .passes import BoundGraph, Upward
 from .program import program_of, run_upward, total_of
@@ -18,7 +18,7 @@ SAMPLED = 64  # entries of each factor on which the laws of a user's semiring ar
 
 
 def ready_plan(
-    bound: BoundGraph, plan: Plan | None, memory: int | None, keep: Sequence[Name] = (), k: int = 1
+    bound: BoundGraph, plan: Plan | None, memory: Memory, keep: Sequence[Name] = (), k: int = 1
 ) -> Plan:
     """The given plan if it fits the question, or a new one; either within the memory limit."""
     if plan is None:
@@ -49,7 +49,7 @@ def plan_joint(graph: FactorGraph, variables: Sequence[Name], given: Given = Non
 
 
 def infer_log_partition(
-    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, plan: Plan | None = None, memory: Memory = None
 ) -> float:
     """log sum_x prod_i f_i(x) given the evidence; if directed, its log-probability (GM16, GM18)."""
     bound = passes.bind(graph, given, ())
@@ -62,7 +62,7 @@ def infer_marginals(
     variables: Collection[Name] | None = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> dict[Name, Floats]:
     """P(v | given) for all or the named variables: the gradient of log Z (GM05, GM27)."""
     factor_graph.verify_known(graph.sizes, variables or ())
@@ -80,7 +80,7 @@ def infer_joint(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> Floats:
     """P(v1, v2, ... | given) as one array, axes in the order asked (GM05)."""
     factor_graph.verify_known(graph.sizes, variables)
@@ -105,7 +105,7 @@ def marginals_on(
     graph: FactorGraph,
     given: Given,
     scopes: Sequence[tuple[Name, ...]],
-    memory: int | None = None,
+    memory: Memory = None,
     plan: Plan | None = None,
 ) -> tuple[BoundGraph, Plan, Upward, list[int], list[Floats]]:
     """Joint marginals on many small scopes (of free variables) in one pass up and down, and the
@@ -133,7 +133,7 @@ def find_host(scopes: Sequence[tuple[Name, ...]], scope: tuple[Name, ...]) -> in
 
 
 def infer_factor_marginals(
-    graph: FactorGraph, given: Given = None, *, memory: int | None = None
+    graph: FactorGraph, given: Given = None, *, memory: Memory = None
 ) -> tuple[Floats, ...]:
     """P(scope of f | given) for every factor f: the gradient in its log-potentials (GM27)."""
     scopes = passes.bind(graph, given).scopes[: len(graph.factors)]
@@ -147,7 +147,7 @@ def infer_probability(
     event: tuple[Sequence[Name], Array],
     given: Given = None,
     *,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> float:
     """P(event | given) = Z(event, given) / Z(given); the event is an array of truth values."""
     variables, truth = event
@@ -164,11 +164,7 @@ def infer_probability(
 
 
 def infer_log_probability(
-    graph: FactorGraph,
-    states: Mapping[Name, Array],
-    given: Given = None,
-    *,
-    memory: int | None = None,
+    graph: FactorGraph, states: Mapping[Name, Array], given: Given = None, *, memory: Memory = None
 ) -> Floats:
     """log P(x | given) of full configurations: one entry of each array is one (GM03)."""
     missing = graph.sizes.keys() - states.keys()
@@ -189,7 +185,7 @@ def infer_in_semiring(
     given: Given = None,
     *,
     plan: Plan | None = None,
-    memory: int | None = None,
+    memory: Memory = None,
 ) -> Any:
     """The sum over configurations of the product of the factors, in any semiring (GM29)."""
     bound = passes.bind(graph, given)
@@ -204,6 +200,6 @@ def infer_in_semiring(
     return total_of(plan, run_upward(plan, leaves, lambda product: semiring, xp), semiring, xp)
 
 
-def infer_count(graph: FactorGraph, given: Given = None, *, memory: int | None = None) -> int:
+def infer_count(graph: FactorGraph, given: Given = None, *, memory: Memory = None) -> int:
     """How many configurations have a potential that is not zero: an exact integer."""
     return int(infer_in_semiring(graph, COUNTING, given, memory=memory))

@@ -22,6 +22,7 @@ from .sums import log_partition
 Array = Any
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+SPARED = 0.9  # chains share rows where that takes less than this part of the places
 
 
 # ---- Chains laid out in rows [rows, steps], and the potentials of a structure there
@@ -132,9 +133,6 @@ def take_rows(array: Array, rows: Ints) -> Array:
     return array.at[rows].get(mode="promise_in_bounds")
 
 
-# ---- layouts
-
-
 def packed(structure: Structure, chains: list[Ints]) -> ChainRows:
     """In rows as long as the longest chain; longest first, each where it leaves least room."""
     lengths = np.array(list(map(len, chains)))
@@ -165,9 +163,6 @@ def lay_out(structure: Structure, chains: list[Ints], rows: Ints, starts: Ints) 
     fresh = np.zeros(order.shape, bool)
     fresh[rows, starts] = True
     return ChainRows(structure, order, places, fresh)
-
-
-SPARED = 0.9  # chains share rows where that takes less than this part of the places
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jax.lax import scan, stop_gradient
+from jax.lax import scan
 
 from . import layout
 from .layout import FEW_STATES, Array, Chain, Statistics, linked
-from .scaled import finite_top, inverse, log_or_zero, pairs_are_narrow, spans_of
+from .scaled import finite_top, inverse, keeps_weight, log_or_zero
 
 FEWEST = 32
 
@@ -75,13 +75,9 @@ def run_forward(chain: Chain) -> Lanes:
 
 
 def is_safe(chain: Chain, lanes: Lanes) -> Array:
-    """Whether nothing of weight was lost: (a) or (b) of layout.py."""
-
-    def messages_held() -> Array:
-        messages = stop_gradient(lanes.shares * lanes.totals)
-        return layout.nothing_lost(spans_of(chain, turn(lanes.unary_top), lanes.pair_top), messages)
-
-    return pairs_are_narrow(chain, lanes.pair_top, messages_held)
+    """Whether nothing of weight was lost."""
+    tops = turn(lanes.unary_top), lanes.pair_top
+    return keeps_weight(chain, *tops, lambda: lanes.shares * lanes.totals)
 
 
 def log_partition(chain: Chain, lanes: Lanes) -> Array:

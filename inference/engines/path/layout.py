@@ -22,6 +22,9 @@ from ...errors import InferenceError
 
 Array = jax.Array
 ArrayLike = Any
+Domain = Literal["auto", "scaled", "log", "checked"]
+WIDE, HALF, NARROW = 0.6, 0.5, 0.45
+FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
 
 
 class Chain(NamedTuple):
@@ -80,7 +83,6 @@ def lay_out(
             "or 1 for the steps if all are the same"
         )
     batch = np.broadcast_shapes(unary.shape[:-2], pair.shape[:-3])
-    steps, states = unary.shape[-2:]
     unary = jnp.broadcast_to(unary, (*batch, steps, states)).reshape(-1, steps, states)
     unary = jnp.moveaxis(unary, 0, 1)
     inside = starts = None
@@ -185,10 +187,6 @@ def start_anew(fresh: Array | None, new: Array, first: Array) -> Array:
     return new if fresh is None else jnp.where(fresh, first, new)
 
 
-Domain = Literal["auto", "scaled", "log", "checked"]
-WIDE, HALF, NARROW = 0.6, 0.5, 0.45
-
-
 # ---- Which arithmetic a pass runs in: scaled numbers where nothing can underflow, else logarithms
 #
 # Scaled messages lose what falls below the smallest number of the dtype. That is harmless if (a)
@@ -274,9 +272,6 @@ class Statistics(NamedTuple):
     unary: Array
     counts: Array | None = None
     sides: Sides | None = None
-
-
-FEW_STATES = 8  # up to which a sum of products is faster than small products of matrices
 
 
 def sum_of_outer(left: Array, right: Array) -> Array:

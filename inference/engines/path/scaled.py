@@ -12,6 +12,8 @@ from ...factors.semirings import log_sum_exp
 from . import layout
 from .layout import WIDE, Array, Chain, Sides, Statistics, Transition
 
+sum_out = partial(log_sum_exp, xp=jnp)
+
 
 class Weights(NamedTuple):
     """exp(potential - top); `pair`, if the same at every step, and `turned`, its states exchanged,
@@ -140,28 +142,27 @@ def log_partition(chain: Chain, forward: Forward) -> Array:
 
 
 def is_safe(chain: Chain, forward: Forward) -> Array:
-    """Whether the scaled pass lost nothing of weight: (a) or (b) of layout.py."""
-    unary_top, pair_top = forward.weights.unary_top, forward.weights.pair_top
+    """Whether the scaled pass lost nothing of weight."""
+    weights = forward.weights
+    return keeps_weight(chain, weights.unary_top, weights.pair_top, lambda: forward.messages)
+
+
+def keeps_weight(
+    chain: Chain, unary_top: Array, pair_top: Array, messages: Callable[[], Array]
+) -> Array:
+    """(a) of layout.py, and (b) only where that fails."""
+
+    def pair_below_top() -> Array:
+        return stop_gradient(layout.masked_pair(chain) - pair_top)
 
     def messages_held() -> Array:
-        spans = spans_of(chain, unary_top, pair_top)
-        return layout.nothing_lost(spans, stop_gradient(forward.messages))
+        unary = stop_gradient(chain.unary - unary_top)
+        spans = -layout.lowest_finite(pair_below_top()) - layout.lowest_finite(unary)
+        return layout.nothing_lost(spans, stop_gradient(messages()))
 
-    return pairs_are_narrow(chain, pair_top, messages_held)
-
-
-def pairs_are_narrow(chain: Chain, pair_top: Array, otherwise: Callable[[], Array]) -> Array:
-    """(a), and the answer to (b) only where that fails."""
-    lowest = jnp.min(stop_gradient(layout.masked_pair(chain) - pair_top), initial=0.0)
-    narrow = lowest >= -WIDE * layout.exponent_range(chain.pair.dtype)
-    return cond(narrow, lambda: jnp.array(True), otherwise)  # type: ignore[no-any-return]
-
-
-def spans_of(chain: Chain, unary_top: Array, pair_top: Array) -> Array:
-    """The sum of the ranges of the finite potentials of the widest step."""
-    pair = stop_gradient(layout.masked_pair(chain) - pair_top)
-    unary = stop_gradient(chain.unary - unary_top)
-    return -layout.lowest_finite(pair) - layout.lowest_finite(unary)
+    limit = -WIDE * layout.exponent_range(chain.pair.dtype)
+    narrow = jnp.min(pair_below_top(), initial=0.0) >= limit
+    return cond(narrow, lambda: jnp.array(True), messages_held)  # type: ignore[no-any-return]
 
 
 def run_backward(chain: Chain, forward: Forward) -> tuple[Array, Array, Array]:
@@ -218,9 +219,6 @@ def log_or_zero(values: Array) -> Array:
 # ---- the naive twin: the recursions in logarithms, for potentials of any range
 
 
-sum_out = partial(log_sum_exp, xp=jnp)
-
-
 class PairRead(NamedTuple):
     """The messages on both sides of one transition."""
 
@@ -254,15 +252,8 @@ def log_forward(chain: Chain) -> LogForward:
 
     first, total = normalise(chain.unary[0])
     _, (messages, totals) = scan(advance, first, (chain.unary[1:], layout.transitions(chain)))
-    messages, totals = (
-        jnp.concatenate([first[None], messages]),
-        jnp.concatenate([total[None], totals]),
-    )
-    return LogForward(messages, totals)
-
-
-def log_domain_partition(forward: LogForward) -> Array:
-    return jnp.sum(forward.totals, axis=(0, 2))
+    messages = jnp.concatenate([first[None], messages])
+    return LogForward(messages, jnp.concatenate([total[None], totals]))
 
 
 def log_backward(chain: Chain) -> Array:

@@ -18,7 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from ...errors import InferenceError
 from . import lanes, layout, scaled
 from .layout import Array, ArrayLike, Chain, Domain, Statistics
-from .scaled import finite_top, log_domain_partition, log_forward, log_marginals, log_statistics
+from .scaled import finite_top, log_forward, log_marginals, log_statistics
 
 Value = TypeVar("Value")
 LARGE = 2**16  # numbers in the messages of all sequences from which blocks pay
@@ -136,7 +136,7 @@ def infer_sums(domain: Domain, with_pairs: bool | None, chain: Chain) -> Any:
 
     def in_logs() -> Any:
         forward = log_forward(chain)
-        log_z = log_domain_partition(forward)
+        log_z = jnp.sum(forward.totals, axis=(0, 2))
         return log_z if with_pairs is None else (log_z, log_statistics(chain, forward, with_pairs))
 
     if domain == "log":
@@ -196,13 +196,11 @@ def log_prob(
     domain: Domain = "auto",
 ) -> Array:
     """score(x) - log Z of `states` [draws..., batch..., T]; -inf of the impossible (GM13)."""
-    laid = layout.lay_out(log_unary, log_pair, length)
-    by_time, shape = layout.states_by_time(states, laid)
-    scores = score_by_time(laid.chain, by_time)
-    log_z = log_partition_by_batch(domain, *laid.chain)[None]
-    possible = jnp.broadcast_to(log_z > -jnp.inf, scores.shape) & (scores > -jnp.inf)
-    found = jnp.where(possible, scores - jnp.where(log_z > -jnp.inf, log_z, 0.0), -jnp.inf)
-    return found.reshape(shape)
+    scores = score(log_unary, log_pair, states, length)
+    log_z = log_partition(log_unary, log_pair, length, domain=domain)
+    log_z = jnp.broadcast_to(log_z, scores.shape)
+    possible = (log_z > -jnp.inf) & (scores > -jnp.inf)
+    return jnp.where(possible, scores - jnp.where(log_z > -jnp.inf, log_z, 0.0), -jnp.inf)
 
 
 def score_by_time(chain: Chain, states: Array) -> Array:
@@ -236,7 +234,13 @@ def cross_entropy(
     domain: Domain = "auto",
 ) -> Array:
     """-E_p[log q] = log Z_q - E_p[score_q], [...]; infinity where p is and q is not possible."""
-    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
+    chain, batch = layout.lay_out(log_unary, log_pair, length)
+    other, other_batch = layout.lay_out(other_unary, other_pair, length)
+    if chain.unary.shape != other.unary.shape or batch != other_batch:
+        raise InferenceError(
+            "two chains are compared on the same variables: unary potentials "
+            f"{jnp.shape(log_unary)} and {jnp.shape(other_unary)} differ"
+        )
     return cross_entropy_by_batch(chain, other, domain).reshape(batch)
 
 
@@ -250,26 +254,9 @@ def divergence(
     domain: Domain = "auto",
 ) -> Array:
     """KL(p, q) = E_p[log p - log q], [...]; infinity where p is and q is not possible."""
-    chain, other, batch = lay_out_both(log_unary, log_pair, other_unary, other_pair, length)
-    cross = cross_entropy_by_batch(chain, other, domain)
-    return (cross - cross_entropy_by_batch(chain, chain, domain)).reshape(batch)
-
-
-def lay_out_both(
-    log_unary: ArrayLike,
-    log_pair: ArrayLike,
-    other_unary: ArrayLike,
-    other_pair: ArrayLike,
-    length: ArrayLike,
-) -> tuple[Chain, Chain, tuple[int, ...]]:
-    chain, batch = layout.lay_out(log_unary, log_pair, length)
-    other, other_batch = layout.lay_out(other_unary, other_pair, length)
-    if chain.unary.shape != other.unary.shape or batch != other_batch:
-        raise InferenceError(
-            "two chains are compared on the same variables: unary potentials "
-            f"{jnp.shape(log_unary)} and {jnp.shape(other_unary)} differ"
-        )
-    return chain, other, batch
+    both = log_unary, log_pair, other_unary, other_pair
+    cross = cross_entropy(*both, length, domain=domain)
+    return cross - entropy(log_unary, log_pair, length, domain=domain)
 
 
 def cross_entropy_by_batch(chain: Chain, other: Chain, domain: Domain) -> Array:

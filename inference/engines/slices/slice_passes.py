@@ -171,19 +171,27 @@ def pull_back(
     return scan(step, jnp.zeros_like(messages[0]), (messages, logs), reverse=True)[1]
 
 
-def decode(
-    plan: SlicePlan,
-    algebra: Algebra,
-    logs: Logs,
-    last: Array,
-    messages: Array,
-    choose: Choice,
-    uniforms: Array,
-) -> Array:
+def decode(plan: SlicePlan, algebra: Algebra, logs: Logs, choose: Choice, uniforms: Array) -> Array:
     """States [T, draws, variables], the last slice first: each block's choice among what it summed
     is made again. `uniforms` [T + 1, blocks, draws].
     """
     draws = uniforms.shape[-1]
+    last, _, messages = run_slices(plan, algebra, logs, keep=True)
+
+    def terms(block: SliceBlock, message: Array, values: Logs, known: dict[Var, Array]) -> Array:
+        """[draws, states of `summed` and `local`], given all that the block leaves."""
+
+        def position(scope: Scope) -> Array:
+            """On merged axes, of the states of each draw."""
+            found = jnp.zeros(draws, int)
+            for var in scope:
+                found = found * plan.sizes[var[1]] + known[var]
+            return found
+
+        table, _ = table_of(plan, block, values, algebra)
+        kept, rest, born = position(block.kept), position(block.rest), position(block.born)
+        rows = algebra.to_log(merged(plan, block, message)[kept, :, rest])[:, :, None]
+        return (rows + algebra.to_log(table[kept, :, :, born])).reshape(draws, -1)
 
     def step(states: dict[Var, Array], read: tuple[Array, Logs, Array]) -> Any:
         message, values, uniform = read
@@ -192,9 +200,8 @@ def decode(
         for block in plan.blocks[:-1]:
             before.append(apply_block(plan, block, before[-1], values, algebra)[0])
         for k, block in reversed(list(enumerate(plan.blocks))):
-            known |= choose_block(
-                plan, block, before[k], values, algebra, known, choose, uniform[k]
-            )
+            chosen = choose(terms(block, before[k], values, known), uniform[k])
+            known |= unravel(plan, block.summed + block.local, chosen)
         found = jnp.stack([known[0, v] for v in range(len(plan.sizes))], axis=-1)
         return {var: known[var] for var in plan.entry}, found
 
@@ -202,33 +209,6 @@ def decode(
     first = unravel(plan, plan.entry, choose(flat, uniforms[-1, 0]))
     _, states = scan(step, first, (messages, logs, uniforms[:-1]), reverse=True)
     return jnp.asarray(states)
-
-
-def choose_block(
-    plan: SlicePlan,
-    block: SliceBlock,
-    message: Array,
-    logs: Logs,
-    algebra: Algebra,
-    known: dict[Var, Array],
-    choose: Choice,
-    uniform: Array,
-) -> dict[Var, Array]:
-    """The states of `summed` and `local`, given all that the block leaves."""
-
-    def position(scope: Scope) -> Array:
-        """On merged axes, of the states of each draw."""
-        found = jnp.zeros(uniform.shape, int)
-        for var in scope:
-            found = found * plan.sizes[var[1]] + known[var]
-        return found
-
-    table, _ = table_of(plan, block, logs, algebra)
-    kept, rest, born = position(block.kept), position(block.rest), position(block.born)
-    rows = algebra.to_log(merged(plan, block, message)[kept, :, rest])[:, :, None]
-    weights = rows + algebra.to_log(table[kept, :, :, born])
-    chosen = choose(weights.reshape(len(weights), -1), uniform)
-    return unravel(plan, block.summed + block.local, chosen)
 
 
 def unravel(plan: SlicePlan, scope: Scope, position: Array) -> dict[Var, Array]:

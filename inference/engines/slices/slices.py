@@ -28,6 +28,10 @@ from .slice_passes import LOGS, MAX, SCALED, Algebra, Logs, decode, pull_back, r
 from .slice_plan import Scope, SlicePlan, plan_slice, reaches
 
 NAMED = 6
+Ints = NDArray[np.intp]
+FEWEST_STEPS = 8
+WIDEST_MESSAGE = 2**12
+MOST_SCOPES = 400
 
 
 @jax.tree_util.register_dataclass
@@ -154,7 +158,6 @@ def is_plain_chain(slices: Slices) -> bool:
 
 
 def as_chain(slices: Slices) -> tuple[Array, Array]:
-    """The unary and pair potentials of a plain chain."""
     states, dtype = slices.sizes[0], slices.values[0].dtype
     unary = jnp.zeros((slices.steps, states), dtype)
     pair = jnp.zeros((slices.steps - 1, states, states), dtype)
@@ -182,11 +185,10 @@ def in_algebra(plan: SlicePlan, algebra: Algebra) -> SlicePlan:
 
 
 def decoded(slices: Slices, algebra: Algebra, choose: Any, uniforms: Array) -> Array:
-    plan, logs = in_algebra(plan_of(slices), algebra), padded(slices)
-    last, _, messages = run_slices(plan, algebra, logs, keep=True)
+    plan = in_algebra(plan_of(slices), algebra)
     shape = (slices.steps + 1, len(plan.blocks), uniforms.shape[-1])
     given = jnp.zeros(shape) if uniforms.ndim == 1 else uniforms[:, : len(plan.blocks)]
-    return decode(plan, algebra, logs, last, messages, choose, given)
+    return decode(plan, algebra, padded(slices), choose, given)
 
 
 def spans(plan: SlicePlan, logs: Logs, arity: int) -> tuple[Array, Array]:
@@ -252,12 +254,6 @@ def derivative(
 # slice, and a table is known by which variables of which of the last slices it is about.
 
 
-Ints = NDArray[np.intp]
-FEWEST_STEPS = 8
-WIDEST_MESSAGE = 2**12
-MOST_SCOPES = 400
-
-
 class ScopeTables(NamedTuple):
     """The tables of a group that share a scope: which they are, and at which step each stands."""
 
@@ -269,9 +265,7 @@ class ScopeTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SliceEngine(Engine):
-    """`order` [steps, variables of a slice] are the variables; `places` is its inverse; `domain` is
-    that of the log-partition (path/layout.py).
-    """
+    """`order` [steps, variables of a slice] and its inverse; `domain` is of the log-partition."""
 
     structure: Structure
     order: Ints

@@ -90,13 +90,6 @@ class Schedule:
     length: int
 
 
-class Job(NamedTuple):
-    """One layer of a sum: a layer but the last leaves several sums for each entry."""
-
-    sum: Sum
-    layer: int
-
-
 def layers_of(count: int, terms: int) -> list[int]:
     """How many sums of at most `terms` each layer of a sum of `count` has, down to one."""
     layers = [-(-count // terms)]
@@ -105,16 +98,18 @@ def layers_of(count: int, terms: int) -> list[int]:
     return layers
 
 
-def levels_of(circuit: Circuit, terms: int) -> list[list[Job]]:
-    """Jobs by the level at which all they read is known."""
+def levels_of(circuit: Circuit, terms: int) -> list[list[tuple[Sum, int]]]:
+    """Sums and their layers by the level at which all they read is known; a layer but the last
+    leaves several sums for each entry.
+    """
     ready = dict.fromkeys(circuit.places, 0)
-    levels: list[list[Job]] = []
+    levels: list[list[tuple[Sum, int]]] = []
     for item in circuit.sums:
         level = max(ready[item.left], ready[item.right])
         depth = len(layers_of(circuit.entries(item.summed), terms))
         levels += [[] for _ in range(level + depth - len(levels))]
         for layer in range(depth):
-            levels[level + layer].append(Job(item, layer))
+            levels[level + layer].append((item, layer))
         ready[item.out] = level + depth
     return levels
 
@@ -125,9 +120,9 @@ def choose_tile(circuit: Circuit) -> tuple[int, int]:
     for terms, own in widths.items():
         for level in levels_of(circuit, terms):
             own.append(0)
-            for job in level:
-                layers = layers_of(circuit.entries(job.sum.summed), terms)
-                own[-1] += circuit.entries(circuit.variables[job.sum.out]) * layers[job.layer]
+            for item, layer in level:
+                layers = layers_of(circuit.entries(item.summed), terms)
+                own[-1] += circuit.entries(circuit.variables[item.out]) * layers[layer]
 
     def cost(shape: tuple[int, int]) -> float:
         terms, columns = shape
@@ -140,7 +135,6 @@ def schedule(circuit: Circuit, first: int) -> Schedule:
     """Writes from `first` on, level by level; the next tile overwrites unused columns."""
     terms, columns = choose_tile(circuit)
     starts = dict(circuit.places)
-    partial: dict[int, int] = {}
     cursor = first
     lefts: list[Ints] = []
     rights: list[Ints] = []
@@ -148,9 +142,9 @@ def schedule(circuit: Circuit, first: int) -> Schedule:
     for level in levels_of(circuit, terms):
         blocks = []
         begin = cursor
-        for job in level:
-            left, right = block_of(circuit, job, terms, starts, partial)
-            partial[job.sum.out] = starts[job.sum.out] = cursor
+        for item, layer in level:
+            left, right = block_of(circuit, item, layer, terms, starts)
+            starts[item.out] = cursor
             cursor += left.shape[1]
             blocks.append((left, right))
         for parts, own in zip((lefts, rights), zip(*blocks, strict=True), strict=True):
@@ -163,10 +157,9 @@ def schedule(circuit: Circuit, first: int) -> Schedule:
 
 
 def block_of(
-    circuit: Circuit, job: Job, terms: int, starts: dict[int, int], partial: dict[int, int]
+    circuit: Circuit, item: Sum, layer: int, terms: int, starts: dict[int, int]
 ) -> tuple[Ints, Ints]:
-    """Indices (term, sum of this layer) of one job."""
-    item, layer = job
+    """Indices (term, sum of this layer) of one layer, which reads where the last one wrote."""
     count = circuit.entries(item.summed)
     if layer == 0:
         keep = circuit.variables[item.out]
@@ -177,7 +170,7 @@ def block_of(
     else:
         before = layers_of(count, terms)[layer - 1]
         width = circuit.entries(circuit.variables[item.out])
-        left = partial[item.out] + np.arange(before * width, dtype=np.int32).reshape(before, width)
+        left = starts[item.out] + np.arange(before * width, dtype=np.int32).reshape(before, width)
         right = np.full_like(left, ONE)
     return grouped(left, terms), grouped(right, terms)
 

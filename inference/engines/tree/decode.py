@@ -7,6 +7,7 @@ the first of equals (GM25), or a term with probability in proportion to it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,11 +16,11 @@ import numpy as np
 from jax import lax
 
 from ...planning.plan import ALONE, Plan
-from ..engine import Decoded
+from ..engine import Decoded, Tables
 from .circuit import STATIC, Schedule, Tiles, layers_of, schedule
 from .lowering import Lowering
 from .numbers import Wide, power_of_two, sum_of_products
-from .passes import leaf_logs, lengthened, read, take, walk, wide_leaves
+from .passes import flat, leaf_logs, lengthened, read, take, walk, wide_leaves
 from .structure import Leaves, Structure
 
 Array = Any
@@ -107,9 +108,10 @@ def products_of(lowering: Lowering, up: Schedule) -> Products:
     return Products(*np.array(rows, np.int32).reshape(-1, 4).T)
 
 
-def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:
+@jax.jit
+def infer_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Decoded:
     """argmax_x of the log-potentials: the circuit in (max, +), then its terms (GM04, GM25)."""
-    logs = leaf_logs(trail, tables, log_evidence)
+    logs = leaf_logs(trail, *flat(tables, log_evidence))
     start = jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs])
     buffer = walk(trail.tiles, lengthened(start, trail.length), lambda a, b: jnp.max(a + b, axis=0))
 
@@ -120,9 +122,12 @@ def infer_mode(trail: Trail, tables: Array, log_evidence: Array) -> Decoded:
     return Decoded(states, jnp.sum(take(buffer, trail.root_places)))
 
 
-def draw_samples(trail: Trail, key: Array, count: int, tables: Array, log_evidence: Array) -> Array:
+@partial(jax.jit, static_argnames="count")
+def draw_samples(
+    trail: Trail, key: Array, count: int, tables: Tables, log_evidence: Array
+) -> Array:
     """Exact joint samples (sample, variable): a term at every sum, in proportion (GM15)."""
-    leaves = wide_leaves(trail, tables, log_evidence)
+    leaves = wide_leaves(trail, *flat(tables, log_evidence))
     buffer: Wide = walk(trail.tiles, lengthened(leaves, trail.length), sum_of_products)
 
     def in_proportion(first: Array, second: Array, chance: Array) -> Array:

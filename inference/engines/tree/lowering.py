@@ -19,6 +19,9 @@ from .circuit import ONE, RESERVED, STATIC, ZERO, Circuit, Schedule, Tiles, Vari
 from .numbers import Dense, plan_dense
 from .structure import Leaves, Structure, joined, lay_leaves
 
+MOST_DENSE = 28
+UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
+
 # ---- What a structure is lowered to: tiles that fill the buffer, and where the answers lie in it
 #
 # The buffer holds one, zero, the leaves, then values upwards and gradients downwards. The largest
@@ -51,19 +54,13 @@ class Crown(NamedTuple):
     outputs: tuple[int, ...]
 
 
-class Lengths(NamedTuple):
-    """Of the buffer: for the first walk, and after the crown for the second."""
-
-    first: int
-    second: int
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class TreeProgram:
-    """Index arrays (arguments of the compiled code) and what shapes it (`crown`, `lengths`). Places
-    in the last buffer: `roots`; `unary` of each variable and state (padding: zero); `values` and
-    `gradients` of all entries of the tables; `unary_roots`, `value_roots` number their roots.
+    """Index arrays (arguments of the compiled code) and what shapes it: the `crown` and the lengths
+    of the buffer before and after it. Places in the last buffer: `roots`; `unary` of each variable
+    and state (padding: zero); `values` and `gradients` of all entries of the tables; `unary_roots`,
+    `value_roots` number their roots.
     """
 
     sources: Any
@@ -77,11 +74,8 @@ class TreeProgram:
     gradients: Any
     value_roots: Any
     crown: Crown | None = field(metadata=STATIC)
-    lengths: Lengths = field(metadata=STATIC)
-
-
-MOST_DENSE = 28
-UNSCALED = 4  # products in double precision before their largest entry is brought back to [1, 2)
+    first_length: int = field(metadata=STATIC)
+    length: int = field(metadata=STATIC)
 
 
 def crown_above(plan: Plan, limit: float) -> set[int]:
@@ -299,5 +293,6 @@ def finish(lowering: Lowering, wanted: Outputs) -> TreeProgram:
         gradients=joined(gradients),
         value_roots=joined(roots),
         crown=lowering.builder.finish() if lowering.first else None,
-        lengths=Lengths(first.length, last.length),
+        first_length=first.length,
+        length=last.length,
     )

@@ -15,31 +15,31 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ...errors import InferenceError
 from ...factors.semirings import log_sum_exp
 from ...planning.orders import bits
-from ...planning.plan import ALONE, Plan, verify_memory
+from ...planning.plan import ALONE, Memory, Plan, verify_memory
 from ..engine import Decoded, Engine, Tables
 from .decode import Trail, draw_samples, infer_mode, lower_trail
 from .lowering import Outputs, TreeProgram, lower_plan, plan_structure
-from .passes import Programs, log_partition, partition_and_marginals
+from .passes import Programs, flat, log_partition, partition_and_marginals
 from .structure import Leaves, Structure
 
 Array = Any
 Scope = tuple[int, ...]
+ArrayRow = tuple[int, int]  # the number of an array, and a row of it
+Held = TypeVar("Held", TreeProgram, Trail)
 MOST_BATCHES = 64
 MOST_TERMS = 100_000
+DENSE_FROM = 8192
+FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
 
 
 # ---- Small plans written out: all products of one shape and level are one operation, in logarithms
 #
 # A program of a few operations out = log sum exp (left + right) runs tens of times faster than
 # the walk over tiles that large plans need; JAX derives its gradient, the marginals.
-
-
-ArrayRow = tuple[int, int]  # the number of an array, and a row of it
 
 
 class ProductShape(NamedTuple):
@@ -131,14 +131,12 @@ def shape_of(structure: Structure, out: Scope, left: Scope, right: Scope) -> Pro
     return ProductShape(lefts, rights, len(out), sizes)
 
 
-# ---- running
-
-
-def log_partition_by_levels(
-    levels: Levels, structure: Structure, tables: Sequence[Array], log_evidence: Array
-) -> Array:
+@partial(jax.jit, static_argnums=0)
+def log_partition_by_levels(compiled: "Compiled", tables: Tables, log_evidence: Array) -> Array:
     """log Z; minus infinity, with gradient zero, where nothing is possible."""
-    arrays = leaf_arrays(levels, structure, tables, log_evidence)
+    levels = compiled.levels
+    assert levels is not None
+    arrays = leaf_arrays(levels, compiled.structure, tables, log_evidence)
     for batch in levels.batches:
         shape = batch.shape
         product = aligned(rows(arrays, batch.left), shape.left, shape)
@@ -152,7 +150,7 @@ def log_partition_by_levels(
 
 
 def leaf_arrays(
-    levels: Levels, structure: Structure, tables: Sequence[Array], log_evidence: Array
+    levels: Levels, structure: Structure, tables: Tables, log_evidence: Array
 ) -> list[Array]:
     """Tables with the evidence that they take in, and the evidence itself."""
     arrays = []
@@ -190,10 +188,6 @@ def rows(arrays: list[Array], places: Sequence[ArrayRow]) -> Array:
     return whole.at[wanted].get(mode="promise_in_bounds")
 
 
-DENSE_FROM = 8192
-FEW_TERMS = 1_000_000  # in all: compiling matrix products would take longer than they save
-
-
 @dataclass(frozen=True, eq=False)
 class Compiled(Engine):
     """Pure functions that jit, vmap and grad accept; each lowers its program when first asked."""
@@ -224,7 +218,7 @@ class Compiled(Engine):
         """log Z; its gradient is the marginals of factors and variables, its Hessian covariance."""
         whole = check_shapes(self.structure, tables, log_evidence)
         if self.levels is not None:
-            return run_levels(self, whole, log_evidence)
+            return log_partition_by_levels(self, whole, log_evidence)
         return run_log_partition(self.programs, whole, log_evidence)
 
     def marginals(self, tables: Tables, log_evidence: Array) -> Array:
@@ -233,19 +227,17 @@ class Compiled(Engine):
         return run_marginals(self.unary, whole, log_evidence)
 
     def mode(self, tables: Tables, log_evidence: Array) -> Decoded:
-        """One most probable configuration and its log-score; of equals the first everywhere."""
         whole = check_shapes(self.structure, tables, log_evidence)
-        found: Decoded = run_mode(self.trail, whole, log_evidence)
+        found: Decoded = infer_mode(self.trail, whole, log_evidence)
         return found
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
-        """Exact joint samples (sample, variable), meaningless where log Z is -infinity."""
         whole = check_shapes(self.structure, tables, log_evidence)
-        return run_sample(self.trail, key, count, whole, log_evidence)
+        return draw_samples(self.trail, key, count, whole, log_evidence)
 
 
 def compile_structure(
-    structure: Structure, *, dense_from: float | None = None, memory: int | None = None
+    structure: Structure, *, dense_from: float | None = None, memory: Memory = None
 ) -> Compiled:
     """Plans a structure. Products of at least `dense_from` terms become matrix products, fast but
     of limited range; with `dense_from=math.inf` no range of potentials is lost. Small networks are
@@ -261,28 +253,11 @@ def compile_structure(
     return Compiled(structure, leaves, plan, dense_from, levels)
 
 
-Held = TypeVar("Held", TreeProgram, Trail)
-
-
 def on_device(held: Held) -> Held:
     """Index arrays as arrays of JAX, even when first asked for while a function is traced."""
     with jax.ensure_compile_time_eval():
         moved: Held = jax.device_put(held)
         return moved
-
-
-def flat(tables: Tables, log_evidence: Array) -> tuple[Array, Array]:
-    """Tables laid end to end, and the evidence, in one type of float."""
-    dtype = jnp.result_type(*tables, log_evidence)
-    parts = [lax.convert_element_type(table, dtype).reshape(-1) for table in tables]
-    flattened = jnp.concatenate([jnp.zeros(0, dtype), *parts])
-    return flattened, lax.convert_element_type(log_evidence, dtype)
-
-
-@partial(jax.jit, static_argnums=0)
-def run_levels(compiled: Compiled, tables: Tables, log_evidence: Array) -> Array:
-    assert compiled.levels is not None
-    return log_partition_by_levels(compiled.levels, compiled.structure, tables, log_evidence)
 
 
 @jax.jit
@@ -293,16 +268,6 @@ def run_log_partition(programs: Programs, tables: Tables, log_evidence: Array) -
 @jax.jit
 def run_marginals(program: TreeProgram, tables: Tables, log_evidence: Array) -> Array:
     return partition_and_marginals(program, *flat(tables, log_evidence))[1].unary
-
-
-@jax.jit
-def run_mode(trail: Trail, tables: Tables, log_evidence: Array) -> Decoded:
-    return infer_mode(trail, *flat(tables, log_evidence))
-
-
-@partial(jax.jit, static_argnames="count")
-def run_sample(trail: Trail, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
-    return draw_samples(trail, key, count, *flat(tables, log_evidence))
 
 
 def check_shapes(structure: Structure, tables: Tables, log_evidence: Array) -> tuple[Array, ...]:

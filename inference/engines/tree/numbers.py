@@ -20,6 +20,7 @@ from .circuit import Variables
 Array = Any
 LOG_TWO = log(2.0)
 ZERO_EXPONENT = -(1 << 28)  # of the number zero: two of them still add without overflow
+FEW = 16  # terms of a matrix below which a loop over all of them is faster than matrix products
 
 
 class Wide(NamedTuple):
@@ -83,9 +84,6 @@ def ratio(number: Wide, other: Wide, total: Wide) -> Array:
     scaled = number.mantissa * other.mantissa * power_of_two(exponent, number.mantissa.dtype)
     some = total.mantissa > 0
     return jnp.where(some, scaled / jnp.where(some, total.mantissa, 1.0), 0.0)
-
-
-FEW = 16  # terms of a matrix below which a loop over all of them is faster than matrix products
 
 
 class Scaled(NamedTuple):

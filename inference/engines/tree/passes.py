@@ -7,7 +7,7 @@ arguments. The derivative of log Z is its own: d log Z = sum of marginals * d lo
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
+from ..engine import Tables
 from . import numbers
 from .circuit import Tiles
 from .lowering import Crown, TreeProgram
@@ -79,6 +80,14 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: turns(*arguments)
 
 
+def flat(tables: Tables, log_evidence: Array) -> tuple[Array, Array]:
+    """Tables laid end to end, and the evidence, in one type of float."""
+    dtype = jnp.result_type(*tables, log_evidence)
+    parts = [lax.convert_element_type(table, dtype).reshape(-1) for table in tables]
+    flattened = jnp.concatenate([jnp.zeros(0, dtype), *parts])
+    return flattened, lax.convert_element_type(log_evidence, dtype)
+
+
 class FlatMarginals(NamedTuple):
     """Of the states of each variable (zero-padded), and of all entries of the tables in line."""
 
@@ -86,17 +95,8 @@ class FlatMarginals(NamedTuple):
     tables: Array
 
 
-class Sources(Protocol):
-    """Where the entries of the leaves come from, and the evidence added to the first of them."""
-
-    @property
-    def sources(self) -> Any: ...
-    @property
-    def evidence(self) -> Any: ...
-
-
-def leaf_logs(program: Sources, tables: Array, log_evidence: Array) -> Array:
-    """Tables with the evidence they take in, in the order of the buffer."""
+def leaf_logs(program: Any, tables: Array, log_evidence: Array) -> Array:
+    """Tables at the `sources` of a program, the first ones with the `evidence` they take in."""
     logs = take(with_zero(tables), program.sources)
     taken = jnp.sum(take(with_zero(log_evidence.reshape(-1)), program.evidence), axis=0)
     return jnp.concatenate([logs[: len(taken)] + taken, logs[len(taken) :]])
@@ -106,7 +106,7 @@ def with_zero(x: Array) -> Array:
     return lax.pad(x, x.dtype.type(0), [(0, 1, 0)])
 
 
-def wide_leaves(program: Sources, tables: Array, log_evidence: Array) -> Wide:
+def wide_leaves(program: Any, tables: Array, log_evidence: Array) -> Wide:
     """The beginning of the buffer: one, zero and the leaves."""
     logs = leaf_logs(program, tables, log_evidence)
     return numbers.wide_of_logs(jnp.concatenate([jnp.array([0.0, -jnp.inf], logs.dtype), logs]))
@@ -115,11 +115,10 @@ def wide_leaves(program: Sources, tables: Array, log_evidence: Array) -> Wide:
 def fill(program: TreeProgram, tables: Array, log_evidence: Array) -> Wide:
     """The buffer after all walks."""
     leaves = wide_leaves(program, tables, log_evidence)
-    buffer: Wide = walk(
-        program.up, lengthened(leaves, program.lengths.first), numbers.sum_of_products
-    )
+    start = lengthened(leaves, program.first_length)
+    buffer: Wide = walk(program.up, start, numbers.sum_of_products)
     if program.crown:
-        buffer = lengthened(run_crown(program.crown, buffer, tables), program.lengths.second)
+        buffer = lengthened(run_crown(program.crown, buffer, tables), program.length)
     return walk(program.down, buffer, numbers.sum_of_products) if program.down else buffer
 
 

@@ -13,6 +13,7 @@ from ...errors import InferenceError
 from .circuit import RESERVED, Ints, Variables
 
 Array = Any
+HOST_ENTRIES = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,6 @@ def verify_structure(structure: Structure) -> None:
             first = scopes[np.argmax(twice)].tolist()
             twofold = f"{first} names a variable twice; take the diagonal first"
             raise InferenceError(f"group {number}: {twofold}")
-
-
-HOST_ENTRIES = 1024
 
 
 # ---- Where tables and evidence enter: tables are leaves, evidence joins a variable's smallest one
