@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def network_of_model(model: Model, data: Any, params: Any) -> Network:
     if model.network is not None and not data and not params:
         return model.network
-    tabulated = tabulate(model, model._sources(data), params or {})
-    return network_of(tabulated.discrete, model.graph.source)
+    discrete = tabulate(model, model._sources(data), params or {})
+    return network_of(discrete, model.graph.source)
 
 
 def learned_network(model: Model, fit: Any, path: str) -> Network:
@@ -49,7 +49,7 @@ def learned_network(model: Model, fit: Any, path: str) -> Network:
         what = f"{path} would be a network with learned tables"
         raise UsageError(f"{what}, and tables are not all that was learned here")
     own = type(model)(graph, externs=model.externs)
-    return network_of(tabulate(own, params=fit.params).discrete, model.graph.source)
+    return network_of(tabulate(own, params=fit.params), model.graph.source)
 
 
 class Saved(Record):

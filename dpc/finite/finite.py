@@ -6,7 +6,6 @@ other data and evidence can be traced, and new ones never compile anything again
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -29,9 +28,10 @@ from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
 
+from ..data import BoundData
 from ..exits import UsageError
 from .answers import WrongEvidence, state_of
-from .discrete import Grounded, KnownArrays, ground_model
+from .discrete import Grounded, ground_model
 from .ground import FiniteTerm, tables_of
 from .slots import TRUTH, value_dim
 
@@ -83,23 +83,6 @@ def load_tables(
     return tables
 
 
-def tables_once(
-    arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
-) -> Callable[..., Any]:
-    """What `discrete_model` asks for where NumPy is not enough: evaluates at once."""
-
-    def by_jax(
-        graph: Graph, terms: tuple[FiniteTerm, ...], finite: Mapping[str, Node]
-    ) -> list[Any]:
-        import jax.numpy as jnp
-
-        known = {name: jnp.asarray(array) for name, array in arrays.items()}
-        found = load_tables(graph, terms, finite, externs)(known, known, {**sizes, **known})
-        return [np.asarray(table) for table in found]
-
-    return by_jax
-
-
 class Finite(Record):
     """The finite part of a model. `indices` are data that decide what a table is about."""
 
@@ -126,22 +109,32 @@ class Finite(Record):
         **options: Any,
     ) -> Any:
         """The answer of the engine; compiled once for every question and shape."""
-        evidence = self.evidence(given)
-        return self.questions[question](
-            params, values, arrays, evidence, sizes=tuple(sizes.items()), **options
-        )
+        known = params, values, arrays, self.evidence(given)
+        return self._answer(question, *known, sizes=tuple(sizes.items()), **options)
 
     @cached_property
-    def questions(self) -> dict[str, Callable[..., Any]]:
-        def compiled(rule: Callable[..., Any]) -> Callable[..., Any]:
-            def run(*known: Any, sizes: Any, **options: Any) -> Any:
-                params, values, arrays, evidence = known
-                tables = self.potentials(params, values, {**arrays, **dict(sizes)})
-                return rule(self.engine, tables, evidence, **options)
+    def _answer(self) -> Callable[..., Any]:
+        def run(
+            question: str, params: Any, values: Any, arrays: Any, evidence: Any, **options: Any
+        ) -> Any:
+            data = {**arrays, **dict(options.pop("sizes"))}
+            tables, asked = self.split_potentials(params, values, data)
+            if question == "moments":
+                return self._moments(tables, asked, evidence)
+            answer = getattr(self.engine, question)
+            found = answer(tables=tables, log_evidence=evidence, **options)
+            return found.states if question == "mode" else found
 
-            return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+        return jax.jit(run, static_argnames=("question", "sizes", "count"), inline=True)
 
-        return {name: compiled(rule) for name, rule in RULES.items()}
+    def _moments(self, tables: list[Any], asked: list[Any], evidence: Any) -> Any:
+        """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
+
+        def mean_at(tables: list[Any]) -> Any:
+            log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
+            return jax.jvp(log_partition, (tables,), (asked,))[1]
+
+        return jax.jvp(mean_at, (tables,), (asked,))
 
     def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
         """One array for each group, and the sum of all that mentions no finite variable."""
@@ -165,22 +158,6 @@ class Finite(Record):
                 arrays[1 - own].append(jnp.zeros_like(stacked))
         return [*arrays[0], constants[0][None]], [*arrays[1], constants[1][None]]
 
-    @cached_property
-    def moments(self) -> Callable[..., Any]:
-        """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
-
-        def run(*known: Any, sizes: Any) -> Any:
-            params, values, arrays, evidence = known
-            tables, asked = self.split_potentials(params, values, {**arrays, **dict(sizes)})
-
-            def mean_at(tables: list[Any]) -> Any:
-                log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
-                return jax.jvp(log_partition, (tables,), (asked,))[1]
-
-            return jax.jvp(mean_at, (tables,), (asked,))
-
-        return jax.jit(run, static_argnames="sizes", inline=True)
-
     def evidence(self, given: Mapping[str, Any]) -> Any:
         """Log-likelihoods [variables, most states] of evidence; values may be traced."""
         found = jnp.zeros((len(self.structure.sizes), self.structure.most_states))
@@ -189,17 +166,11 @@ class Finite(Record):
             found = found.at[places].add(self._likelihood(name, value, places.shape, states))
         return found
 
-    @cached_property
-    def _starts(self) -> dict[str, int]:
-        """The number of each variable's first element."""
-        counts = [prod(shape) for shape in self.grounded.shapes.values()]
-        return dict(zip(self.grounded.shapes, accumulate(counts, initial=0), strict=False))
-
     def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
         """The numbers of a variable's elements, in its shape, or of one element."""
         labels = list(self.grounded.states)
         if name in self.grounded.shapes:
-            shape, start = self.grounded.shapes[name], self._starts[name]
+            shape, start = self.grounded.shapes[name], self.grounded.starts[name]
             states = self.grounded.states[labels[start]] if prod(shape) else ()
             return np.arange(start, start + prod(shape)).reshape(shape), states
         if name in self.grounded.states:
@@ -243,17 +214,6 @@ class Finite(Record):
         return answers
 
 
-RULES: dict[str, Callable[..., Any]] = {
-    "log_partition": lambda engine, tables, evidence: engine.log_partition(tables, evidence),
-    "marginals": lambda engine, tables, evidence: engine.marginals(tables, evidence),
-    "entropy": lambda engine, tables, evidence: engine.entropy(tables, evidence),
-    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence).states,
-    "sample": lambda engine, tables, evidence, key, count: engine.sample(
-        key, count, tables, evidence
-    ),
-}
-
-
 def build_finite(
     graph: Graph,
     arrays: Mapping[str, Any],
@@ -262,12 +222,12 @@ def build_finite(
     asked: str | None = None,
     domain: Domain = "auto",
 ) -> Finite:
-    concrete = {
+    concrete: dict[str, Any] = {
         name: None if isinstance(a, jax.core.Tracer) else np.asarray(a)
         for name, a in arrays.items()
     }
     try:
-        grounded = ground_model(graph, KnownArrays(concrete, sizes, {}), asked)
+        grounded = ground_model(graph, BoundData(dict(sizes), {}, concrete), asked)
     except NeedsJax as error:
         raise UsageError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "

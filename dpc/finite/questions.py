@@ -17,12 +17,13 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.inference.engines.path.layout import Domain
 from dpc.inference.queries import infer_kbest
 
+from ..data import BoundData
 from ..exits import UsageError
 from ..model.check import random_ancestors
 from ..model.functions import split_data
 from .answers import check_given
-from .discrete import Discrete, KnownArrays, discrete_model
-from .finite import Finite, build_finite, digest, tables_once
+from .discrete import Discrete, discrete_model
+from .finite import Finite, build_finite, digest
 
 Values = dict[str, Any]
 Given = Mapping[str, Any] | None
@@ -113,9 +114,7 @@ class Questions:
 
     def moments(self, name: str, params: Given, data: Given, given: Given) -> MeanAndVariance:
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
-        finite, *known, sizes, evidence = self.known(params, data, given, asked=name)
-        found = finite.moments(*known, finite.evidence(evidence), sizes=tuple(sizes.items()))
-        return MeanAndVariance(*found)
+        return MeanAndVariance(*self.known(params, data, given, asked=name).ask("moments"))
 
     def kbest(
         self, k: int, params: Given, data: Given, given: Given
@@ -133,8 +132,7 @@ class Questions:
     def _discrete(self, part: FinitePart) -> Discrete:
         arrays = {**part.params, **part.values, **part.arrays}
         known = {name: np.asarray(a) for name, a in arrays.items()}
-        by_jax = tables_once(known, part.sizes, self.externs)
-        return discrete_model(self.graph, KnownArrays(known, part.sizes, {}), by_jax)
+        return discrete_model(self.graph, BoundData(part.sizes, {}, known), self.externs)
 
     def known(
         self, params: Given, data: Given, given: Given, asked: str | None = None

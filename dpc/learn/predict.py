@@ -15,8 +15,9 @@ from dpc.dsl.graph.passes.tables import tables_as_parameters
 from dpc.dsl.graph.types import Axis, Dim
 from dpc.dsl.record import Record
 
+from ..data.bind import BoundData
 from ..data.errors import problem
-from ..finite.discrete import KnownArrays, states_of
+from ..finite.discrete import states_of
 from ..model.check import random_ancestors
 from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim
@@ -272,7 +273,7 @@ def finite_predictions(
         return {name: (best[name], chances[name]) for name in names if name in best}
 
     found = by_case(likelihood, answers)
-    setting = KnownArrays({}, cases.groups[0].sizes, cases.labels)
+    setting = BoundData(cases.groups[0].sizes, cases.labels, {})
     predicted = {}
     for name in names:
         node = likelihood.roles.graph[name]

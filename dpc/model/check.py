@@ -107,13 +107,9 @@ def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
 
 def random_ancestors(graph: Graph, name: str) -> list[str]:
     """The draws that a node depends on, directly or through functions."""
-    waiting, seen = list(graph[name].parents), dict[str, None]()
-    while waiting:
-        parent = waiting.pop()
-        if parent not in seen:
-            seen[parent] = None
-            waiting += graph[parent].parents if graph[parent].kind is not Kind.DRAW else ()
-    return [parent for parent in seen if graph[parent].kind is Kind.DRAW]
+    draws = [node.name for node in graph.of_kind(Kind.DRAW)]
+    found = graph.ancestors(graph[name].parents, draws)
+    return [draw for draw in draws if draw in found]
 
 
 def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
