@@ -19,6 +19,7 @@ from ..data.bind import BoundData
 from ..data.errors import problem
 from ..finite.discrete import states_of
 from ..model.check import random_ancestors
+from ..model.model import Model
 from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim
 from .likelihood import Likelihood
@@ -125,15 +126,10 @@ def _as_dict(found: Predicted) -> dict[str, Any]:
 
 
 def predict(
-    graph: Graph,
-    fit: Any,
-    *sources: Any,
-    by: str | None = None,
-    ask: Collection[str] | None = None,
-    externs: Externs | None = None,
+    model: Model, fit: Any, *sources: Any, by: str | None, ask: Collection[str] | None
 ) -> Predictions:
     """All draws that the data do not give, or leave open in places; or those that are asked for."""
-    graph, known = same_model(graph, fit)
+    graph, known = same_model(model.graph, fit)
     cases = cases_for(graph, known, sources, by)
     wanted = open_draws(graph, cases, known)
     finite = {node.name for node in finite_draws(graph)}
@@ -142,7 +138,7 @@ def predict(
     if ask is not None:
         verify_asked(ask, wanted, notes, graph)
         wanted &= set(ask)
-    likelihood = likelihood_of(graph, cases, known, externs)
+    likelihood = likelihood_of(graph, cases, known, model.externs)
     found: dict[str, Predicted] = {}
     if wanted & finite:
         found |= finite_predictions(likelihood, known.params, sorted(wanted & finite))
@@ -153,22 +149,20 @@ def predict(
 
 
 def log_likelihoods(
-    graph: Graph, fit: Any, *sources: Any, by: str | None = None, externs: Externs | None = None
+    model: Model, fit: Any, *sources: Any, by: str | None
 ) -> tuple[tuple[str, ...], Array]:
     """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
-    graph, known = same_model(graph, fit)
+    graph, known = same_model(model.graph, fit)
     cases = read_cases(graph, *sources, *known.as_sources, by=by, join=False)
     for name in known.given - cases.given:
         message = f"the data lack `{name}`, whose probability was learned"
         raise problem(name, message, "add it to these data, too")
-    likelihood = likelihood_of(graph, cases, known, externs)
+    likelihood = likelihood_of(graph, cases, known, model.externs)
     found = np.concatenate([np.asarray(each) for each in likelihood.by_case(known.params)])
     return names_of(cases), found[np.argsort(cases.numbers)]
 
 
-def likelihood_of(
-    graph: Graph, cases: Cases, known: Learned, externs: Externs | None
-) -> Likelihood:
+def likelihood_of(graph: Graph, cases: Cases, known: Learned, externs: Externs) -> Likelihood:
     """Without continuous draws that no data give: what nothing depends on integrates to one."""
     finite = {node.name for node in finite_draws(graph)}
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}

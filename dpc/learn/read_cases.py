@@ -43,8 +43,8 @@ def read_cases(
         found = found or own.bind_one_by_one(graph, listed, raws, sizes)
         return join_lengths(graph, found) if join else found
     for raw in raws:
-        empty = all(len(column.values) == 0 for column in raw.variables.values())
-        if raw.table and raw.variables and empty:
+        columns = raw.variables.values() if raw.table else ()
+        if columns and all(len(column.values) == 0 for column in columns):
             raise problem("", f"{raw.where} has no rows below its header", place=raw.where)
     if by is not None:
         found = _split_by(graph, raws, by, sizes)

@@ -646,12 +646,11 @@ class Model:
         from ..learn import predict as own
 
         if not log_likelihood:
-            return own.predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)
+            return own.predict(self, fit, *sources, by=by, ask=ask)
         if ask:
             what = "`ask=` and `log_likelihood=True` are two questions"
             raise UsageError(f"{what}: ask one at a time")
-        found = own.log_likelihoods(self.graph, fit, *sources, by=by, externs=self.externs)
-        return own.CaseLikelihoods(*found)
+        return own.CaseLikelihoods(*own.log_likelihoods(self, fit, *sources, by=by))
 
     # ---- posteriors
 
