@@ -1,13 +1,11 @@
 """Networks between .dp and the formats of other programs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +24,8 @@ from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 from dpc.inference.formats.registry import FORMATS, format_of
 
 from ..exits import UsageError
+from ..model.model import Model
 from .discrete import Discrete, tabulate
-
-if TYPE_CHECKING:
-    from ..model.model import Model
 
 
 def network_of_model(model: Model, data: Any, params: Any) -> Network:
@@ -48,7 +44,7 @@ def learned_network(model: Model, fit: Any, path: str) -> Network:
     if fit.params.keys() != learned or graph is model.graph:
         what = f"{path} would be a network with learned tables"
         raise UsageError(f"{what}, and tables are not all that was learned here")
-    own = type(model)(graph, externs=model.externs)
+    own = Model(graph, externs=model.externs)
     return network_of(tabulate(own, params=fit.params), model.graph.source)
 
 

@@ -4,10 +4,8 @@ Parameters, data and the values of continuous draws are given; the finite draws 
 become variables, observed ones too: an observation that is absent is a variable like the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +20,10 @@ from dpc.inference.queries import Term
 from ..data import BoundData, bind_data
 from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
+from ..model.model import Model
 from ..show.answer import entry_names
 from .ground import FiniteTerm, Ground, Tabulator, TermGroup, check_size, each_table
 from .slots import NotTabular
-
-if TYPE_CHECKING:
-    from ..model.model import Model
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""

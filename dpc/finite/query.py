@@ -1,10 +1,8 @@
 """All questions about finite variables, asked at once and answered by what suits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.finite import finite_draws
@@ -13,13 +11,11 @@ from dpc.inference import queries as q
 
 from ..exits import UsageError
 from ..model.check import as_numbers
+from ..model.model import Model
 from ..show.info import EliminationPlan
 from . import answers as by
 from .answers import Answers, Finding, FiniteAnswer, How, answer_cases, check_given
 from .discrete import Discrete, tabulate
-
-if TYPE_CHECKING:
-    from ..model.model import Model
 
 Names = str | list[str] | tuple[str, ...]
 
@@ -249,4 +245,4 @@ def _with_statement(model: Model, statement: str) -> Model:
     if checked.graph is None:
         wrong = next(d for d in checked.diagnostics if d.is_error)
         raise UsageError(f"`ask=`: {wrong.message}{wrong.help and f' ({wrong.help})'}")
-    return type(model)(checked.graph, externs=model.externs)
+    return Model(checked.graph, externs=model.externs)

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from ..finite.answers import Answers
     from ..finite.convert import Saved
     from ..finite.discrete import Discrete
-    from ..finite.finite import Finite
-    from ..finite.questions import MeanAndVariance, Questions
+    from ..finite.finite import Finite, MeanAndVariance, Questions
     from ..gradient.choose import EstimatorChoice
     from ..gradient.compare import Comparison
     from ..gradient.gradient import Gradient
@@ -132,7 +131,7 @@ class Model:
 
     @cached_property
     def questions(self) -> Questions:
-        from ..finite.questions import Questions
+        from ..finite.finite import Questions
 
         verify_bound(self.graph, self.externs)
         return Questions(self.graph, self.externs, self._domain)
@@ -371,7 +370,7 @@ class Model:
 
     def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
         """The factors, and the labels of the states of every variable."""
-        return self.questions.discrete(params, data, values)
+        return self.questions.discrete(self.questions.known(params, data, values))
 
     def factor_graph(
         self, params: Given = None, data: Given = None, values: Given = None
