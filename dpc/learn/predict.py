@@ -21,10 +21,9 @@ from ..finite.discrete import states_of
 from ..model.check import random_ancestors
 from ..model.model import Model
 from ..show.answer import Answer, AnswerTable
-from .cases import Cases, first_dim
+from .cases import Cases, first_dim, read_cases
 from .likelihood import Likelihood
 from .means import HiddenMeans, Means, why_no_mean
-from .read_cases import read_cases
 from .result import Learned, NotApplicable, learned, plain
 
 Values = dict[str, Any]

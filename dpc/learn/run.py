@@ -17,13 +17,12 @@ from dpc.dsl.record import Record
 from ..exits import UsageError
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
-from .cases import is_read, shape_of
+from .cases import is_read, read_cases, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
 from .likelihood import Likelihood
 from .predict import log_likelihoods
-from .read_cases import read_cases
 from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 
 if TYPE_CHECKING:

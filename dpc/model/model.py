@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ..learn.result import Fit
     from ..posterior.posteriors import Posteriors
     from ..posterior.summary import PosteriorSummary
-    from ..show.info import EliminationPlan, EstimatorPlan, Info
-    from ..show.values import Computed, Samples
+    from ..show.info import Computed, EliminationPlan, EstimatorPlan, Info, Samples
     from .functions import Functions
 
 Values = dict[str, Any]
@@ -444,7 +443,7 @@ class Model:
         """`n` draws of every random variable, labelled: what `dpc sample` prints."""
         import jax
 
-        from ..show.values import Samples
+        from ..show.info import Samples
         from .check import positions
 
         known, bound = self._known(params, data, seed, partial=True)
@@ -456,7 +455,7 @@ class Model:
         self, params: Given = None, data: Any = None, *, grad: bool = False, seed: int = 0
     ) -> Computed:
         """The values of all computed nodes, and of the objective; what is random is drawn once."""
-        from ..show.values import compute
+        from ..show.info import compute
 
         return compute(self, *self._known(params, data, seed, partial=True), seed, grad)
 
@@ -554,7 +553,7 @@ class Model:
         Rows of a table are cases where the model has single values; `by` names a column whose equal
         values are a case; a list of mappings has a case each. Entries of draws may be missing.
         """
-        from ..learn.read_cases import read_cases
+        from ..learn.cases import read_cases
 
         return read_cases(self.graph, *sources, by=by, sizes=sizes).own()
 
