@@ -107,12 +107,18 @@ def given_by(graph: Graph, raws: list[Raw]) -> set[str]:
 
 
 def bind_case(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> BoundData:
-    """Draws that the data give are observed, whatever the file calls them; not all that is observed
-    need be there, and entries may be missing.
-    """
+    return bind_partly(with_given_observed(graph, raws), raws, sizes)
+
+
+def with_given_observed(graph: Graph, raws: list[Raw]) -> Graph:
+    """Draws that the data give are observed, whatever the file calls them."""
     observed = {node.name for node in graph.of_kind(Kind.DRAW) if node.observed}
-    seen = mark_observed(graph, given_by(graph, raws) | observed)
-    return bind_data(seen, *raws, sizes=sizes, partial=True, missing=True)
+    return mark_observed(graph, given_by(graph, raws) | observed)
+
+
+def bind_partly(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -> BoundData:
+    """Not all that is observed need be there, and entries may be missing."""
+    return bind_data(graph, *raws, sizes=sizes, partial=True, missing=True)
 
 
 def stack_cases(graph: Graph, bounds: list[BoundData]) -> Cases:
@@ -341,8 +347,8 @@ def _from_rows(graph: Graph, raws: list[Raw], sizes: Mapping[str, int] | None) -
         shape = (dim, *node.type.shape) if node.name in names else node.type.shape
         return node.replace(type=node.type.replace(shape=shape))
 
-    rows = graph.replace(dims=(*graph.dims, dim)).map_nodes(with_axis)
-    bound = bind_case(rows, raws, sizes)
+    rows = with_given_observed(graph, raws).replace(dims=(*graph.dims, dim))
+    bound = bind_partly(rows.map_nodes(with_axis), raws, sizes)
     count = bound.sizes.pop(CASE)
     stacked = {name: array for name, array in bound.arrays.items() if name in names}
     shared = {name: array for name, array in bound.arrays.items() if name not in names}

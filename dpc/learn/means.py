@@ -1,54 +1,25 @@
-"""E[y] and sd[y] given all parents: the sampling program, whose draws are moments."""
-
-from __future__ import annotations
+"""E[y] and sd[y] given all parents, and where some of these are hidden."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpyro.distributions as dist
 
-from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.graph import core as c
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.moments import tilt_moment
-from dpc.dsl.graph.passes.parts import one_draw
-from dpc.dsl.library.distributions import added_constructor
+from dpc.dsl.graph.passes.parts import compute_only
+from dpc.dsl.graph.types import REAL
 from dpc.dsl.library.rows import why_not
-from dpc.dsl.lower.program import lower_program
-from dpc.dsl.lower.run import run_program
+from dpc.dsl.lower.run import run_graph
 
 from ..model.check import random_ancestors
 from ..model.functions import split_data
 from ..model.model import Model
+from .cases import shape_of
 
 Values = dict[str, Any]
-
-
-class _Law:
-    """A distribution whose draws are one of its moments."""
-
-    def __init__(self, law: Any, moment: str):
-        self.law = law
-        self.moment = moment
-
-    def expand(self, shape: tuple[int, ...]) -> _Law:
-        return _Law(self.law.expand(shape), self.moment)
-
-    def sample(self, _: Any) -> Any:
-        return getattr(self.law, self.moment)
-
-
-class _Laws:
-    """In place of the module of distributions."""
-
-    def __init__(self, moment: str):
-        self.moment = moment
-
-    def __getattr__(self, name: str) -> Callable[..., _Law]:
-        return self.of(getattr(dist, name))
-
-    def of(self, constructor: Callable[..., Any]) -> Callable[..., _Law]:
-        return lambda *arguments, **named: _Law(constructor(*arguments, **named), self.moment)
 
 
 def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
@@ -74,29 +45,28 @@ class Means:
     """Mean and sd of the draw `name`, as a function of parameters, data and other draws."""
 
     def __init__(self, graph: Graph, name: str, externs: Mapping[str, Callable[..., Any]]):
-        self.name = name
         self.dims = frozenset(dim.name for dim in graph.dims)
-        program = lower_program(one_draw(graph, name))
-
-        def sampler(moment: str) -> Callable[..., Any]:
-            laws = _Laws(moment)
-            # Distributions that were added from outside are called by their own names.
-            made = {name: added_constructor(name) for name in program.helpers}
-            added = {
-                name: laws.of(constructor) for name, constructor in made.items() if constructor
-            }
-            return run_program(program, externs, {"dist": laws, **added})["sample"]
-
-        self.mean, self.variance = sampler("mean"), sampler("variance")
+        self.names = f"{name}.mean", f"{name}.variance"
+        moments = [_moment_node(graph[name], own.rpartition(".")[2]) for own in self.names]
+        self.evaluate = run_graph(compute_only(graph, moments, ()), externs)["evaluate"]
 
     def __call__(
         self, params: Values, data: Mapping[str, Any], values: Values, _: Mapping[str, int]
     ) -> tuple[Any, Any]:
         arrays, sizes = split_data(data, self.dims)
-        known = {**arrays, **values, **dict(sizes)}
-        key = jax.random.key(0)
-        mean, variance = (f(key, params, known)[self.name] for f in (self.mean, self.variance))
+        found = self.evaluate(params, values, {**arrays, **dict(sizes)})
+        mean, variance = (found[name] for name in self.names)
         return mean, jnp.sqrt(variance)
+
+
+def _moment_node(node: Node, moment: str) -> Node:
+    """A moment of the distribution of every entry of a draw, as a computed node."""
+    pieces = []
+    for law, piece in zip(node.laws, node.pieces, strict=True):
+        value = c.Moment(law.span, REAL.replace(shape=law.type.shape), law, moment)
+        pieces.append(piece.replace(body=value, settings=()))
+    place = REAL.replace(shape=node.type.shape), node.span, node.source
+    return Node(f"{node.name}.{moment}", Kind.FUNCTION, *place, tuple(pieces), node.parents)
 
 
 class HiddenMeans:
@@ -120,7 +90,7 @@ class HiddenMeans:
     def __call__(
         self, params: Values, data: Mapping[str, Any], given: Values, sizes: Mapping[str, int]
     ) -> tuple[Any, Any]:
-        shape = tuple(axis.size or sizes[str(axis)] for axis in self.node.type.shape)
+        shape = shape_of(self.node, sizes)
 
         def expected(model: Model, centre: Any) -> Any:
             def log_partition(tilt: Any) -> Any:
