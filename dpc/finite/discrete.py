@@ -141,26 +141,10 @@ def _evaluator(graph: Graph, known: BoundData) -> Evaluator:
 
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
     """Draws and factors, but for open continuous draws that nothing depends on."""
-    kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
     finite = {n.name for n in finite_draws(graph)}
-    for node in reversed(graph.nodes):
-        is_open = node.kind is Kind.DRAW and node.name not in known | finite
-        if is_open and not _used(node.name, graph, kept):
-            kept.discard(node.name)
-    return frozenset(kept)
-
-
-def _used(name: str, graph: Graph, kept: set[str]) -> bool:
-    """Whether a kept node needs this one, directly or through computed nodes."""
-    reached, before = {name}, 0
-    while before < len(reached):
-        before = len(reached)
-        for node in graph.nodes:
-            if node.name not in reached and reached & set(node.parents):
-                if node.name in kept:
-                    return True
-                reached |= {node.name} if node.kind is Kind.FUNCTION else set()
-    return False
+    nodes = graph.of_kind(Kind.DRAW, Kind.FACTOR)
+    needed = [n.name for n in nodes if n.kind is Kind.FACTOR or n.name in known | finite]
+    return frozenset(graph.ancestors(needed) & {n.name for n in nodes})
 
 
 def states_of(node: Node, known: BoundData) -> tuple[str, ...]:

@@ -86,10 +86,13 @@ class Model:
     @cached_property
     def graph(self) -> Graph:
         """Of a network file it is made when something else than its tables is asked for."""
-        from .load import graph_of_network
+        from dpc.dsl.source import Source
+
+        from ..finite.convert import program_of
+        from .load import compile_model
 
         assert self.network is not None
-        return graph_of_network(self.network)
+        return compile_model(Source(self.network.name, program_of(self.network)[0])).graph
 
     @cached_property
     def own_data(self) -> Values:
@@ -204,11 +207,9 @@ class Model:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Model:
         """The same file with other annotations: {"b.grad": "rloo(samples=4)"}."""
-        from .check import load_graph
+        from .load import compile_model
 
-        whole = {**self.settings, **settings}
-        graph = load_graph(self.graph.source, whole)
-        return Model(graph, self.introduction, self.externs, settings=whole)
+        return compile_model(self.graph.source, {**self.settings, **settings}, self.externs)
 
     # ---- data and parameters
 
