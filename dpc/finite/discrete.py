@@ -5,6 +5,7 @@ become variables, observed ones too: an observation that is absent is a variable
 """
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
 from ..model.model import Model
 from ..show.answer import entry_names
-from .ground import FiniteTerm, Ground, Tabulator, TermGroup, check_size, each_table
+from .ground import FiniteTerm, Tabulator, TermGroup, tables_of
 from .slots import NotTabular
 
 LARGEST_TABLE = 2**27
@@ -72,22 +73,28 @@ def ground_model(graph: Graph, known: BoundData, asked: str | None = None) -> Gr
         if dim.size is None and dim.name not in known.sizes:
             raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
-    tabulator = Tabulator(graph, finite, known.sizes)
-    evaluator = _evaluator(graph, known)
+    tabulator = Tabulator(graph, finite, _evaluator(graph, known))
     densities = tuple(tabulator.terms(relevant))
     terms = (*densities, *(tabulator.values(graph[asked]) if asked else ()))
     for term in terms:
-        check_size(term, evaluator, LARGEST_TABLE)
-    ground = Ground(tabulator.finite, evaluator)
-    groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
+        _verify_size(term, tabulator.sizes)
+    groups = tuple(tuple(tabulator.groups(term)) if term.slots else () for term in terms)
     states: dict[str, tuple[str, ...]] = {}
     for node in finite:
-        own = entry_names(node.name, node.type, ground.shapes[node.name], known.labels)
+        own = entry_names(node.name, node.type, tabulator.shapes[node.name], known.labels)
         states |= dict.fromkeys(own, states_of(node, known))
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
-    places = ground.shapes, ground.starts
+    places = tabulator.shapes, tabulator.starts
     count = len(terms) - len(densities)
     return Grounded(terms, groups, tabulator.finite, *places, states, directed, count)
+
+
+def _verify_size(term: FiniteTerm, sizes: Sizes) -> None:
+    """A table over too many variables at once is refused before it is made."""
+    entries = prod(len(sizes.places(bind)) for bind in term.axes)
+    if entries > LARGEST_TABLE:
+        ties = f"ties {len(term.slots)} finite variables in one table of {entries:,} entries"
+        raise NotTabular(f"`{term.name}` {ties}: write it as a sum of factors over fewer variables")
 
 
 def discrete_model(
@@ -168,7 +175,8 @@ def _factors(grounded: Grounded, tables: list[Array], part: slice) -> list[Facto
         if not term.slots:
             constant += float(np.sum(table))
         for group in groups:
-            stacked = each_table(group, np.asarray(table), len(term.binders))
+            stacked = tables_of(group, np.asarray(table), len(term.binders))
+            stacked = np.broadcast_to(stacked, (len(group.scopes), *stacked.shape[1:]))
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 variables = tuple(names[number] for number in scope)
                 child = None if term.child is None else variables[group.diagonal[term.child]]
