@@ -5,7 +5,7 @@ other data and evidence can be traced, and new ones never compile anything again
 `kbest` are pure functions that jit, vmap and grad accept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
@@ -129,9 +129,11 @@ class Finite(Record):
 
         return jax.jvp(mean_at, (tables,), (asked,))
 
-    def potentials(self, params: Any, values: Any, data: Any) -> tuple[list[Any], list[Any]]:
-        """One array for each group, and the sum of all that mentions no finite variable: of the
-        log-potentials and of what is asked about, zero in the other's groups.
+    def potentials(
+        self, params: Any, values: Any, data: Any, names: Collection[str] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """One array for each group, and the sum of what mentions no finite variable (of these nodes
+        alone): of the log-potentials and of what is asked about, zero in the other's groups.
         """
         found = self.tables(params, values, data)
         densities = len(found) - self.grounded.asked
@@ -141,7 +143,7 @@ class Finite(Record):
             zip(self.grounded.terms, self.grounded.groups, found, strict=True)
         ):
             own = int(number >= densities)
-            if not term.slots:
+            if not term.slots and (names is None or term.name in names):
                 constants[own] += jnp.sum(table)
             for group in groups:
                 stacked = tables_of(group, jnp.asarray(table, float), len(term.binders), jnp)
@@ -293,22 +295,23 @@ class FinitePart(NamedTuple):
         """One array for every term of the log density."""
         return self.finite.tables(self.params, self.values, {**self.arrays, **self.sizes})
 
-    @property
-    def tables(self) -> tuple[Finite, list[jax.Array], jax.Array]:
+    def tables(
+        self, names: Collection[str] | None = None
+    ) -> tuple[Finite, list[jax.Array], jax.Array]:
         """The structure, its log-potentials and the log-likelihoods of evidence."""
         data = {**self.arrays, **self.sizes}
-        potentials, _ = self.finite.potentials(self.params, self.values, data)
+        potentials, _ = self.finite.potentials(self.params, self.values, data, names)
         return self.finite, potentials, self.finite.evidence(self.evidence)
 
     def expected_tables(self) -> tuple[jax.Array, list[jax.Array]]:
-        finite, tables, evidence = self.tables
+        finite, tables, evidence = self.tables()
         found: tuple[jax.Array, list[jax.Array]]
         found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
         return found
 
     def expected_score(self, expected: list[jax.Array]) -> jax.Array:
         total = jnp.zeros(())
-        for table, weights in zip(self.tables[1], expected, strict=True):
+        for table, weights in zip(self.tables()[1], expected, strict=True):
             total += jnp.sum(jnp.where(weights > 0, table, 0.0) * weights)
         return total
 

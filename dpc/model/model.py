@@ -19,7 +19,7 @@ from ..exits import UsageError
 from .check import check_values, is_upstream, verify_bound
 
 if TYPE_CHECKING:
-    import jax
+    from jax import Array
     from jax.sharding import Mesh
 
     from dpc.inference.factors.factor_graph import FactorGraph
@@ -242,11 +242,11 @@ class Model:
 
     # ---- pure functions
 
-    def log_prob(self, params: Values, values: Values, data: Given = None) -> jax.Array:
+    def log_prob(self, params: Values, values: Values, data: Given = None) -> Array:
         """The joint log density of all draws; with factors, not normalised."""
         if "log_prob" in self.functions.defined:
             check_values(self.graph, values)
-        found: jax.Array = self.functions.call("log_prob", params, values, data=data)
+        found: Array = self.functions.call("log_prob", params, values, data=data)
         return found
 
     def evaluate(self, params: Values, data: Given = None, values: Given = None) -> Values:
@@ -256,9 +256,9 @@ class Model:
         found: Values = self.functions.call("evaluate", params, values or {}, data=data)
         return found
 
-    def value(self, params: Values, data: Given = None, values: Given = None) -> jax.Array:
+    def value(self, params: Values, data: Given = None, values: Given = None) -> Array:
         """The objective, given the values of the draws."""
-        found: jax.Array = self.functions.call("objective", params, values or {}, data=data)
+        found: Array = self.functions.call("objective", params, values or {}, data=data)
         return found
 
     def gradient(self, params: Values, data: Given = None, values: Given = None) -> Values:
@@ -266,15 +266,12 @@ class Model:
         found: Values = self.functions.call("gradient", params, values or {}, data=data)
         return found
 
-    def jvp(
-        self, params: Values, direction: Values, data: Given = None
-    ) -> tuple[jax.Array, jax.Array]:
+    def jvp(self, params: Values, direction: Values, data: Given = None) -> tuple[Array, Array]:
         """The objective and its derivative along a direction in parameter space."""
-        found: tuple[jax.Array, jax.Array]
-        found = self.functions.call("jvp", params, direction, {}, data=data)
-        return found
+        value, slope = self.functions.call("jvp", params, direction, {}, data=data)
+        return value, slope
 
-    def vjp(self, params: Values, data: Given = None) -> tuple[jax.Array, Callable[..., Any]]:
+    def vjp(self, params: Values, data: Given = None) -> tuple[Array, Callable[..., Any]]:
         import jax
 
         value, pull_back = jax.vjp(lambda p: self.value(p, data), params)
@@ -310,11 +307,9 @@ class Model:
 
     # ---- finite variables: pure functions
 
-    def log_partition(
-        self, params: Given = None, data: Given = None, given: Given = None
-    ) -> jax.Array:
+    def log_partition(self, params: Given = None, data: Given = None, given: Given = None) -> Array:
         """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
-        found: jax.Array = self.questions.known(params, data, given).ask("log_partition")
+        found: Array = self.questions.known(params, data, given).ask("log_partition")
         return found
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
@@ -331,9 +326,9 @@ class Model:
         """The k most probable configurations, best first, and their log-potentials; not traced."""
         return self.questions.kbest(k, params, data, given)
 
-    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
+    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> Array:
         """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
-        found: jax.Array = self.questions.known(params, data, given).ask("entropy")
+        found: Array = self.questions.known(params, data, given).ask("entropy")
         return found
 
     def moments(
@@ -344,17 +339,17 @@ class Model:
 
     def expected_tables(
         self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[jax.Array, list[jax.Array]]:
+    ) -> tuple[Array, list[Array]]:
         """log Z and its gradient: how probable each entry of each table is (GM10)."""
         return self.questions.known(params, data, given).expected_tables()
 
     def expected_score(
         self,
-        expected: list[jax.Array],
+        expected: list[Array],
         params: Given = None,
         data: Given = None,
         given: Given = None,
-    ) -> jax.Array:
+    ) -> Array:
         """E[log-potentials of these parameters] under what `expected_tables` gave."""
         return self.questions.known(params, data, given).expected_score(expected)
 
@@ -364,9 +359,9 @@ class Model:
 
     def tables(
         self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+    ) -> tuple[Finite, list[Array], Array]:
         """The finite part, its log-potentials and the log-likelihoods of evidence."""
-        return self.questions.known(params, data, given).tables
+        return self.questions.known(params, data, given).tables()
 
     def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
         """The factors, and the labels of the states of every variable."""
@@ -519,7 +514,7 @@ class Model:
         data: Given = None,
         samples: int | None = None,
         order: int = 1,
-    ) -> jax.Array:
+    ) -> Array:
         """An estimate of E[objective] whose derivatives, up to this order, estimate its own.
 
         Higher ones do so too, or are an error: for them draws are split at kinks as well as at
@@ -529,7 +524,7 @@ class Model:
 
     def value_and_grad(
         self, key: Any, params: Values, data: Given = None, samples: int | None = None
-    ) -> tuple[jax.Array, Values]:
+    ) -> tuple[Array, Values]:
         """Estimates of E[objective] and of its gradient by every parameter."""
         return self.estimate(key, params, {}, data, samples)[:2]
 
@@ -540,7 +535,7 @@ class Model:
         state: Values,
         data: Given = None,
         samples: int | None = None,
-    ) -> tuple[jax.Array, Values, Values]:
+    ) -> tuple[Array, Values, Values]:
         """The same with what baselines keep, `objective(data).initial_state` at first."""
         return self.objectives.estimate(key, params, state, data or {}, samples)
 
@@ -572,7 +567,7 @@ class Model:
 
         return FieldFamily(self, data)
 
-    def loss(self, params: Values, data: Any) -> jax.Array:
+    def loss(self, params: Values, data: Any) -> Array:
         """Minus the log-likelihood, minus the log density of the priors."""
         from ..learn.likelihood import Likelihood
 

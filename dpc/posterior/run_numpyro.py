@@ -18,8 +18,8 @@ from dpc.dsl.lower.run import run_program
 from dpc.inference.mcmc.distributions import Hidden, Joint, Ordered, Written
 
 from ..finite.finite import Finite
-from ..finite.ground import tables_of
 from ..model.constraints import constraint_of
+from ..model.model import Model
 from .write import RESERVED, find_sites, model_parts
 
 Values = dict[str, Any]
@@ -33,7 +33,7 @@ def numpyro_text(graph: Graph) -> str:
 class NumpyroModel:
     """`run` is the NumPyro model, a function of data; `model` is what it is written from."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
         self.graph: Graph = model.graph
         self.sites = find_sites(self.graph)
@@ -57,24 +57,16 @@ class NumpyroModel:
 
     def eliminate(self, data: Mapping[str, Any], known: Values) -> Any:
         """log of the sum over hidden draws of all that depends on them."""
-        finite, groups = self._tables(data, known)
-        return finite.engine.log_partition(groups, finite.evidence({}))
+        finite, *tables = self._tables(data, known)
+        return finite.engine.log_partition(*tables)
 
-    def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any]]:
+    def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any], Any]:
         """The terms of hidden draws as the engine takes them, the sum of the others last."""
         params = {node.name: known[node.name] for node in self.graph.of_kind(Kind.PARAMETER)}
         seen = {n.name: known[n.name] for n in self.graph.of_kind(Kind.DRAW) if n.observed}
         values = {name: value for name, value in known.items() if name not in {*params, *seen}}
         part = self.model.questions.known(params, {**data, **seen}, values)
-        groups: list[Any] = []
-        constant = jnp.zeros(())
-        grounded = part.finite.grounded
-        for term, own, table in zip(grounded.terms, grounded.groups, part.term_tables, strict=True):
-            if not term.slots and term.name in self._in_sum:
-                constant += jnp.sum(table)
-            array = jnp.asarray(table, float)
-            groups += [tables_of(group, array, len(term.binders), jnp) for group in own]
-        return part.finite, [*groups, constant[None]]
+        return part.tables(self._in_sum)
 
     def log_likelihood(self, data: Mapping[str, Any], values: Values) -> Values:
         """The log density of every observed node given one draw, by independent element."""
@@ -91,10 +83,10 @@ class NumpyroModel:
         nodes = self.graph.of_kind(Kind.DRAW, Kind.PARAMETER)
         visible = [node.name for node in nodes if node.name not in self.sites.hidden]
         known = {name: values[name] if name in values else data[name] for name in visible}
-        finite, groups = self._tables(data, known)
+        finite, groups, evidence = self._tables(data, known)
         shape = self._own_places(finite)
         if shape is None:
-            return finite.engine.log_partition(groups, finite.evidence({}))
+            return finite.engine.log_partition(groups, evidence)
         counts = jnp.asarray(finite.structure.sizes)[:, None]
         is_state = jnp.arange(finite.structure.most_states) < counts
         scores = jnp.where(is_state, 0.0, -jnp.inf)
