@@ -616,9 +616,10 @@ class Model:
             "batch": batch,
             "errors": errors,
         }
+        from ..finite.discrete import as_sources
         from ..learn.run import FitRequest, fit
 
-        held_out = tuple(test) if isinstance(test, list | tuple) else (test,) if test else ()
+        held_out = tuple(as_sources(test))
         about_run = (stream, checkpoint, resume, watch, mesh)
         request = FitRequest(sources, by, start or {}, held_out, *about_run)
         return fit(self, method, request, options)
