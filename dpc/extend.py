@@ -236,11 +236,6 @@ _UNDO: dict[str, list[Callable[[], Any]]] = {}
 """For each row that was added, how to take back what was registered for it."""
 
 
-def _unregister(row: Distribution) -> None:
-    for take_back in _UNDO.pop(row.text, []):
-        take_back()
-
-
 def add_estimator(
     method: type[Method],
     doc: str = "",
@@ -286,7 +281,8 @@ def remove(name: str) -> None:
     for row in distributions.distributions_by_name().get(name, ()):
         if row.added:
             distributions.remove_row(row.text)
-            _unregister(row)
+            for take_back in _UNDO.pop(row.text, []):
+                take_back()
             return
     if functions.remove_function(name):
         return

@@ -22,7 +22,7 @@ from dpc.commands.inputs import as_options
 from dpc.inference.mcmc.container import group
 from dpc.inference.mcmc.run import join
 from dpc.model import keeper
-from dpc.posterior.methods import load_draws
+from dpc.posterior.posteriors import load_draws
 from dpc.posterior.summary import EntryTable, PosteriorSummary
 from dpc.show.progress import ChainProgress
 

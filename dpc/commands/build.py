@@ -13,9 +13,9 @@ FUNCTIONS = ("log_prob", "evaluate", "objective", "sample")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_input_arguments(parser)
     inputs.add_options(
         parser,
+        *inputs.INPUTS,
         ("-o/--output OUT", str, "the file to write (default: standard output)"),
         ("--emit", FORMS, "the form of the program (default python)", "python"),
         ("--function", FUNCTIONS, "which function, for jaxpr and stablehlo", "log_prob"),

@@ -2,12 +2,12 @@
 
 import argparse
 
-from dpc.commands.inputs import Known, add_network_argument, open_model, read_annotations
+from dpc.commands.inputs import NETWORK_INPUTS, Known, add_options, open_model, read_annotations
 from dpc.exits import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_network_argument(parser)
+    add_options(parser, *NETWORK_INPUTS)
     words = "the file to write: .dp, .bif, .xmlbif, .uai"
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help=words)
 

@@ -14,9 +14,9 @@ ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_input_arguments(parser)
     inputs.add_options(
         parser,
+        *inputs.INPUTS,
         ("--steps N", int, "at most this many steps (default 5000, from data 1000)"),
         ("--rate", float, "the learning rate of stochastic gradients (default 0.01)"),
         ("--checkpoint DIR", str, "keep the state of the run there"),

@@ -9,10 +9,10 @@ SAMPLES = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_input_arguments(parser)
     compare = "bias, variance and time of all methods, or these, for one draw after the other"
     inputs.add_options(
         parser,
+        *inputs.INPUTS,
         ("--samples N", int, f"independent estimates (default {SAMPLES})", SAMPLES),
         ("--estimator DRAW=METHOD", list, "how gradients pass it, as --set DRAW.grad=METHOD"),
         ("--hessian", None, "the second derivatives, too"),

@@ -55,8 +55,6 @@ def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
 
 JSON: OptionRow = ("--json", None, "print as JSON")
 MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
-_NETWORK = "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"
-NETWORK: OptionRow = ("path FILE", str, _NETWORK)
 DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
 BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
 GIVEN: OptionRow = (
@@ -72,15 +70,18 @@ def set_option(settable: str) -> OptionRow:
     return "--set NAME=VALUE", list, words
 
 
-def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    settable = set_option("a parameter, a datum or the size of a dim")
-    seed = ("--seed", int, "the seed of everything random (default 0)", 0)
-    add_options(parser, MODEL, DATA, settable, seed, JSON)
-
-
-def add_network_argument(parser: argparse.ArgumentParser) -> None:
-    settable = "a parameter, a datum, the value of a continuous draw or the size of a dim"
-    add_options(parser, NETWORK, DATA, set_option(settable))
+INPUTS: tuple[OptionRow, ...] = (
+    MODEL,
+    DATA,
+    set_option("a parameter, a datum or the size of a dim"),
+    ("--seed", int, "the seed of everything random (default 0)", 0),
+    JSON,
+)
+NETWORK_INPUTS: tuple[OptionRow, ...] = (
+    ("path FILE", str, "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"),
+    DATA,
+    set_option("a parameter, a datum, the value of a continuous draw or the size of a dim"),
+)
 
 
 def add_paths_argument(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,7 @@ from dpc.commands import inputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_network_argument(parser)
-    inputs.add_options(parser, inputs.GIVEN, inputs.JSON)
+    inputs.add_options(parser, *inputs.NETWORK_INPUTS, inputs.GIVEN, inputs.JSON)
 
 
 def run(args: argparse.Namespace) -> int:

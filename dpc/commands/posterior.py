@@ -21,9 +21,9 @@ PRIOR_DRAWS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_input_arguments(parser)
     inputs.add_options(
         parser,
+        *inputs.INPUTS,
         ("--method", METHODS, "how to draw (default nuts)", "nuts"),
         ("--draws N", int, "draws, of every chain (default 1000)", 1000),
         ("--strict", None, "exit code 4 if something speaks against the draws"),

@@ -15,7 +15,7 @@ OPTIONS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_network_argument(parser)
+    inputs.add_options(parser, *inputs.NETWORK_INPUTS)
     words = "the most probable configuration, of all or these"
     parser.add_argument("--map", nargs="?", const=True, default=False, metavar="A,B", help=words)
     ask = "marginals of these variables only, or an expression: 'a == yes and b > 2'"

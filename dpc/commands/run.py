@@ -2,12 +2,11 @@
 
 import argparse
 
-from dpc.commands.inputs import Known, add_input_arguments, add_options, load_model, print_answer
+from dpc.commands.inputs import INPUTS, Known, add_options, load_model, print_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input_arguments(parser)
-    add_options(parser, ("--grad", None, "the gradient of the objective, too"))
+    add_options(parser, *INPUTS, ("--grad", None, "the gradient of the objective, too"))
 
 
 def run(args: argparse.Namespace) -> int:

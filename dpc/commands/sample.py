@@ -7,8 +7,8 @@ from dpc.exits import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_input_arguments(parser)
-    inputs.add_options(parser, ("-n", int, "how many draws (default 5)", 5), inputs.GIVEN)
+    count = ("-n", int, "how many draws (default 5)", 5)
+    inputs.add_options(parser, *inputs.INPUTS, count, inputs.GIVEN)
 
 
 def run(args: argparse.Namespace) -> int:

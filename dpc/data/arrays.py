@@ -101,10 +101,8 @@ def checked_array(node: Node, found: GivenVariable | None, dims: Resolved) -> Ar
     if found is None and node.default is not None:
         value = evaluate_default(node, {name: known.size for name, known in dims.sizes.items()})
         variable = RawVariable(value, Origin(node.source.path, node.name))
-        values = typed_values(variable, node.type.domain, node.observed)
-        _verify_bounds(node, values, variable)
-        _verify_constraint(node, values, variable)
-        return values
+        typed = typed_values(variable, node.type.domain, node.observed)
+        found = GivenVariable(node, variable, typed)
     if found is None or found.values is None:
         return None
     _verify_shape(found, dims)

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -194,11 +195,9 @@ def marginals_answer(found: Finding, discrete: Discrete, given: Mapping[str, Any
     rows: list[tuple[Any, ...]] = []
     for name, own in marginals.items():
         shown = f"{name} (given)" if name in given else name
-        for state, p in own.items():
-            error = (errors[name][state],) if errors else ()
-            rows.append((shown, state, p, *error))
-    head = ("variable", "state", *_probability(found))
-    table = AnswerTable(head, rows, PROBABILITY, bars="probability", grouped=True)
+        rows += [(shown, state, p) for state, p in own.items()]
+    spread = [error for own in errors.values() for error in own.values()]
+    table = _probability_table(("variable", "state"), rows, spread, grouped=True)
     return FiniteAnswer("marginals", marginals, table, found, errors or None)
 
 
@@ -210,42 +209,41 @@ def _by_state(discrete: Discrete, tables: Mapping[Any, Any]) -> dict[str, dict[s
 
 
 def joint_answer(names: list[str], discrete: Discrete, found: Finding) -> FiniteAnswer:
-    probabilities, errors = found.value, found.errors
     states = [discrete.states[name] for name in names]
-    rows: list[tuple[Any, ...]] = []
-    for place in np.ndindex(probabilities.shape):
-        labels = (own[i] for own, i in zip(states, place, strict=True))
-        error = () if errors is None else (float(errors[place]),)
-        rows.append((*labels, float(probabilities[place]), *error))
-    table = AnswerTable((*names, *_probability(found)), rows, PROBABILITY, bars="probability")
-    content = {"variables": names, "states": states, "probabilities": probabilities.tolist()}
-    spread = None if errors is None else errors.tolist()
-    return FiniteAnswer("joint", content, table, found, spread)
+    cells = zip(product(*states), found.value.ravel().tolist(), strict=True)
+    rows = [(*labels, p) for labels, p in cells]
+    spread = [] if found.errors is None else found.errors.ravel().tolist()
+    content = {"variables": names, "states": states, "probabilities": found.value.tolist()}
+    errors = None if found.errors is None else found.errors.tolist()
+    table = _probability_table(names, rows, spread)
+    return FiniteAnswer("joint", content, table, found, errors)
 
 
-def _probability(found: Finding) -> tuple[str, ...]:
-    return ("probability",) if found.errors is None else ("probability", "standard error")
+def _probability_table(
+    names: Sequence[str], rows: list[tuple[Any, ...]], errors: list[float], grouped: bool = False
+) -> AnswerTable:
+    """With a column of standard errors where there are some."""
+    head = (*names, "probability")
+    if errors:
+        head = (*head, "standard error")
+        rows = [(*row, error) for row, error in zip(rows, errors, strict=True)]
+    return AnswerTable(head, rows, PROBABILITY, bars="probability", grouped=grouped)
 
 
 def configurations_answer(
     question: str, discrete: Discrete, found: Finding, log_z: float | None
 ) -> FiniteAnswer:
     """A column each: its probability, or its log-score where that is not known."""
-    configurations = found.value if isinstance(found.value, list) else [found.value]
-    labelled = [
-        {str(v): discrete.states[str(v)][s] for v, s in c.states.items()} for c in configurations
-    ]
-    items: list[dict[str, Any]] = [
-        {"states": states, "log_score": float(c.log_score)}
-        for states, c in zip(labelled, configurations, strict=True)
-    ]
-    first: tuple[Any, ...] = ("log score", *(item["log_score"] for item in items))
-    if log_z is not None:
-        for item in items:
-            item["probability"] = float(np.exp(item["log_score"] - log_z))
-        first = ("probability", *(item["probability"] for item in items))
-    names = labelled[0] if labelled else {}
-    rows = [first, *((name, *(states[name] for states in labelled)) for name in names)]
+    items: list[dict[str, Any]] = []
+    for best in found.value if isinstance(found.value, list) else [found.value]:
+        states = {str(v): discrete.states[str(v)][state] for v, state in best.states.items()}
+        items.append({"states": states, "log_score": float(best.log_score)})
+        if log_z is not None:
+            items[-1]["probability"] = float(np.exp(best.log_score - log_z))
+    shown = "log_score" if log_z is None else "probability"
+    rows = [(shown.replace("_", " "), *(item[shown] for item in items))]
+    names = items[0]["states"] if items else {}
+    rows += [(name, *(item["states"][name] for item in items)) for name in names]
     content = items[0] if question == "map" else items
     return FiniteAnswer(question, content, AnswerTable((), rows), found)
 

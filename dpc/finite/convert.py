@@ -1,13 +1,11 @@
 """Networks between .dp and the formats of other programs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,17 +24,15 @@ from dpc.inference.formats.network import Network, NetworkTable, NetworkVariable
 from dpc.inference.formats.registry import FORMATS, format_of
 
 from ..exits import UsageError
+from ..model.model import Model
 from .discrete import Discrete, tabulate
-
-if TYPE_CHECKING:
-    from ..model.model import Model
 
 
 def network_of_model(model: Model, data: Any, params: Any) -> Network:
     if model.network is not None and not data and not params:
         return model.network
-    tabulated = tabulate(model, model._sources(data), params or {})
-    return network_of(tabulated.discrete, model.graph.source)
+    discrete = tabulate(model, model._sources(data), params or {})
+    return network_of(discrete, model.graph.source)
 
 
 def learned_network(model: Model, fit: Any, path: str) -> Network:
@@ -48,8 +44,8 @@ def learned_network(model: Model, fit: Any, path: str) -> Network:
     if fit.params.keys() != learned or graph is model.graph:
         what = f"{path} would be a network with learned tables"
         raise UsageError(f"{what}, and tables are not all that was learned here")
-    own = type(model)(graph, externs=model.externs)
-    return network_of(tabulate(own, params=fit.params).discrete, model.graph.source)
+    own = Model(graph, externs=model.externs)
+    return network_of(tabulate(own, params=fit.params), model.graph.source)
 
 
 class Saved(Record):
@@ -153,18 +149,14 @@ class _ProgramWriter:
     def __init__(self, network: Network):
         self.network = network
         # YesNo for yes | no; a longer list is called after the first variable that has it.
-        taken = {variable.name for variable in network.variables}
-        taken |= {*distributions_by_name(), *functions_by_name()}
-        found: dict[tuple[str, ...], str] = {}
+        self.taken = {variable.name for variable in network.variables}
+        words = {*distributions_by_name(), *functions_by_name()}
+        self.dims: dict[tuple[str, ...], str] = {}
         for variable in network.variables:
-            if variable.states not in found:
+            if variable.states not in self.dims:
                 name = _joined_states(variable.states) or f"{_capital(variable.name)}State"
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                found[variable.states] = name
-        self.dims = found
-        self.taken = {v.name for v in network.variables} | set(self.dims.values())
+                self.dims[variable.states] = _free_name(name, self.taken | words)
+                self.taken.add(self.dims[variable.states])
         self.arrays: dict[str, np.ndarray] = {}
 
     def text(self, apart: bool) -> str:
@@ -173,8 +165,8 @@ class _ProgramWriter:
         if self.network.name and "`" not in self.network.name:
             lines.append(f"model {quote_name(self.network.name)}")
         for states, name in self.dims.items():
-            counted = states == tuple(map(str, range(len(states))))
-            values = str(len(states)) if counted else " | ".join(map(quote_name, states))
+            values = " | ".join(map(quote_name, states))
+            values = str(len(states)) if _is_counted(states) else values
             lines.append(f"dim {quote_name(name)} = {values}")
         lines.append("")
         statements = list(self._statements(apart))
@@ -190,10 +182,7 @@ class _ProgramWriter:
         return quote_name(self.dims[self.network.by_name[variable].states])
 
     def _array_name(self, table: NetworkTable) -> str:
-        name = f"table of {table.child}"
-        while name in self.taken:
-            name += "_"
-        return name
+        return _free_name(f"table of {table.child}", self.taken)
 
     def _statements(self, apart: bool) -> Iterator[str]:
         if not self.network.is_bayesian:
@@ -213,28 +202,21 @@ class _ProgramWriter:
             return f"Categorical({quote_name(name)}{place})"
         if not table.parents:
             numbers = table.values.tolist()
-            if self._is_counted(variable.name):
+            if _is_counted(variable.states):
                 return f"Categorical([{', '.join(map(repr, numbers))}])"
             pairs = zip(variable.states, numbers, strict=True)
             return f"Categorical({', '.join(f'{quote_name(state)}={p!r}' for state, p in pairs)})"
-        columns = ", ".join(map(self._key, [variable.name] * len(variable.states), variable.states))
+        columns = ", ".join(_key(variable, state) for state in variable.states)
         parents = ", ".join(map(quote_name, table.parents))
         return f"table {parents} => {columns} {{\n{self._rows(table, 1)}\n}}"
-
-    def _is_counted(self, name: str) -> bool:
-        states = self.network.by_name[name].states
-        return states == tuple(map(str, range(len(states))))
-
-    def _key(self, variable: str, state: str) -> str:
-        return state if self._is_counted(variable) else quote_name(state)
 
     def _rows(self, table: NetworkTable, own: int) -> str:
         """One row for every combination of all but the last `own` variables."""
         keyed = [self.network.by_name[name] for name in table.scope[: len(table.scope) - own]]
         lines = []
         for place in np.ndindex(table.values.shape[: len(keyed)]):
-            states = [(v.name, v.states[i]) for v, i in zip(keyed, place, strict=True)]
-            key = ", ".join(self._key(name, state) for name, state in states)
+            states = zip(keyed, place, strict=True)
+            key = ", ".join(_key(variable, variable.states[i]) for variable, i in states)
             numbers = np.atleast_1d(table.values[place]).tolist()
             lines.append(f"    {key} => {', '.join(map(repr, numbers))}")
         return "\n".join(lines)
@@ -249,6 +231,20 @@ class _ProgramWriter:
                 yield f"factor {name} : log(table {scope} {{\n{self._rows(table, 0)}\n}})"
             else:
                 yield f"factor {name} : log({table.values.item()!r})"
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _is_counted(states: tuple[str, ...]) -> bool:
+    return states == tuple(map(str, range(len(states))))
+
+
+def _key(variable: NetworkVariable, state: str) -> str:
+    return state if _is_counted(variable.states) else quote_name(state)
 
 
 def _joined_states(states: tuple[str, ...]) -> str:

@@ -4,11 +4,9 @@ Parameters, data and the values of continuous draws are given; the finite draws 
 become variables, observed ones too: an observation that is absent is a variable like the others.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,85 +16,95 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
 from dpc.dsl.record import NOTHING, Record
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
+from dpc.inference.queries import Term
 
-from ..data import bind_data
+from ..data import BoundData, bind_data
 from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
-from .ground import FiniteTerm, Ground, Tabulator, TermGroup, check_size, each_table
+from ..model.model import Model
+from ..show.answer import entry_names
+from .ground import FiniteTerm, Tabulator, TermGroup, tables_of
 from .slots import NotTabular
-
-if TYPE_CHECKING:
-    from ..model.model import Model
 
 LARGEST_TABLE = 2**27
 """Entries of one table of the model, before inference: a gigabyte."""
 
-TablesByJax = Callable[[Graph, tuple[FiniteTerm, ...], Mapping[str, Node]], list[Array]]
-
 
 class Discrete(Record):
-    """`states` are the labels of every variable; `factors` speak of the same names."""
+    """`states` are the labels of every variable; `factors` speak of the same names. The tables of
+    `asked` add up to a computed number that is asked about.
+    """
 
     states: dict[str, tuple[str, ...]]
     factors: FactorGraph
     directed: bool
-
-
-class KnownArrays(Record):
-    """What is known: arrays by node (None for one that is traced), sizes and labels by dim."""
-
-    arrays: Mapping[str, Array | None]
-    sizes: Mapping[str, int]
-    labels: Mapping[str, tuple[str, ...]]
+    asked: tuple[Term, ...] = ()
 
 
 class Grounded(Record):
     """The finite part of a model for given sizes: which variables each table of a term is about.
-    Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
-    `asked` terms are no densities: they add up to a computed number that is asked about.
+    Variables are numbered in the order of `states`, each node's from `starts` on. Nothing in here
+    depends on parameters. The last `asked` terms add up to a computed number: no densities.
     """
 
     terms: tuple[FiniteTerm, ...]
     groups: tuple[tuple[TermGroup, ...], ...]
     finite: dict[str, Node]
     shapes: dict[str, tuple[int, ...]]
+    starts: dict[str, int]
     states: dict[str, tuple[str, ...]]
     directed: bool
     asked: int = 0
 
 
-def ground_model(graph: Graph, known: KnownArrays, asked: str | None = None) -> Grounded:
-    """Only indices are evaluated: the data that index variables must be numbers."""
+def ground_model(graph: Graph, known: BoundData, asked: str | None = None) -> Grounded:
+    """Only indices are evaluated: the data that index variables must be numbers. An array that is
+    traced is known as None.
+    """
     relevant = _relevant(graph, frozenset(known.arrays))
+    draws = {node.name for node in graph.of_kind(Kind.DRAW)}
+    needed = relevant | (graph.ancestors([asked], draws) if asked else set())
     names = {n.name for n in finite_draws(graph)}
     for node in graph.of_kind(Kind.DRAW):
-        if node.name in relevant - names and node.name not in known.arrays:
+        if node.name in needed - names and node.name not in known.arrays:
             what = f"`{node.name}` is not finite and not given"
             raise NotTabular(f"{what}: give it a value, sums are over finite variables")
     for dim in graph.dims:
         if dim.size is None and dim.name not in known.sizes:
             raise NotTabular(f"the size of `{dim.name}` is not known: give data, or its size")
     finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
-    tabulator = Tabulator(graph, finite, known.sizes)
-    evaluator = _evaluator(graph, known)
+    tabulator = Tabulator(graph, finite, _evaluator(graph, known))
     densities = tuple(tabulator.terms(relevant))
     terms = (*densities, *(tabulator.values(graph[asked]) if asked else ()))
     for term in terms:
-        check_size(term, evaluator, LARGEST_TABLE)
-    ground = Ground(tabulator.finite, evaluator)
-    groups = tuple(tuple(ground.groups(term)) if term.slots else () for term in terms)
+        _verify_size(term, tabulator.sizes)
+    groups = tuple(tuple(tabulator.groups(term)) if term.slots else () for term in terms)
     states: dict[str, tuple[str, ...]] = {}
     for node in finite:
-        own = element_names(node, ground.shapes[node.name], known.labels)
+        own = entry_names(node.name, node.type, tabulator.shapes[node.name], known.labels)
         states |= dict.fromkeys(own, states_of(node, known))
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
-    asked_terms = len(terms) - len(densities)
-    return Grounded(terms, groups, tabulator.finite, ground.shapes, states, directed, asked_terms)
+    places = tabulator.shapes, tabulator.starts
+    count = len(terms) - len(densities)
+    return Grounded(terms, groups, tabulator.finite, *places, states, directed, count)
 
 
-def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Discrete:
-    grounded, evaluator = ground_model(graph, known), _evaluator(graph, known)
-    # By NumPy where that is enough; the others together by one compiled program.
+def _verify_size(term: FiniteTerm, sizes: Sizes) -> None:
+    """A table over too many variables at once is refused before it is made."""
+    entries = prod(len(sizes.places(bind)) for bind in term.axes)
+    if entries > LARGEST_TABLE:
+        ties = f"ties {len(term.slots)} finite variables in one table of {entries:,} entries"
+        raise NotTabular(f"`{term.name}` {ties}: write it as a sum of factors over fewer variables")
+
+
+def discrete_model(
+    graph: Graph,
+    known: BoundData,
+    externs: Mapping[str, Any] = NOTHING,
+    asked: str | None = None,
+) -> Discrete:
+    """By NumPy where that is enough; other tables together by one compiled program."""
+    grounded, evaluator = ground_model(graph, known, asked), _evaluator(graph, known)
     by_numpy: list[Array | None] = []
     for term in grounded.terms:
         try:
@@ -105,57 +113,48 @@ def discrete_model(graph: Graph, known: KnownArrays, by_jax: TablesByJax) -> Dis
             by_numpy.append(None)
     pairs = zip(grounded.terms, by_numpy, strict=True)
     left = tuple(term for term, table in pairs if table is None)
-    rest = iter(by_jax(graph, left, grounded.finite) if left else ())
+    rest = iter(_by_jax(graph, left, grounded, known, externs) if left else ())
     tables = [next(rest) if table is None else table for table in by_numpy]
     sizes: dict[Any, int] = {name: len(labels) for name, labels in grounded.states.items()}
-    factors = FactorGraph(sizes, tuple(_factors(grounded, tables)))
-    return Discrete(grounded.states, factors, grounded.directed)
+    densities = len(tables) - grounded.asked
+    factors = FactorGraph(sizes, tuple(_factors(grounded, tables, slice(densities))))
+    values = _factors(grounded, tables, slice(densities, None))
+    terms = tuple(Term(factor.variables, factor.log_values) for factor in values)
+    return Discrete(grounded.states, factors, grounded.directed, terms)
 
 
-def _evaluator(graph: Graph, known: KnownArrays) -> Evaluator:
+def _by_jax(
+    graph: Graph,
+    terms: tuple[FiniteTerm, ...],
+    grounded: Grounded,
+    known: BoundData,
+    externs: Mapping[str, Any],
+) -> list[Array]:
+    """In double precision."""
+    import jax
+
+    from .finite import load_tables
+
+    with jax.enable_x64(True):
+        arrays = {name: jax.numpy.asarray(array) for name, array in known.arrays.items()}
+        tables = load_tables(graph, terms, grounded.finite, externs)
+        return [np.asarray(table) for table in tables(arrays, arrays, {**known.sizes, **arrays})]
+
+
+def _evaluator(graph: Graph, known: BoundData) -> Evaluator:
     functions = {function.name: function for function in graph.functions}
     return Evaluator(known.arrays, Sizes(known.sizes), functions)
 
 
 def _relevant(graph: Graph, known: frozenset[str]) -> frozenset[str]:
     """Draws and factors, but for open continuous draws that nothing depends on."""
-    kept = {n.name for n in graph.of_kind(Kind.DRAW, Kind.FACTOR)}
     finite = {n.name for n in finite_draws(graph)}
-    for node in reversed(graph.nodes):
-        is_open = node.kind is Kind.DRAW and node.name not in known | finite
-        if is_open and not _used(node.name, graph, kept):
-            kept.discard(node.name)
-    return frozenset(kept)
+    nodes = graph.of_kind(Kind.DRAW, Kind.FACTOR)
+    needed = [n.name for n in nodes if n.kind is Kind.FACTOR or n.name in known | finite]
+    return frozenset(graph.ancestors(needed) & {n.name for n in nodes})
 
 
-def _used(name: str, graph: Graph, kept: set[str]) -> bool:
-    """Whether a kept node needs this one, directly or through computed nodes."""
-    reached, before = {name}, 0
-    while before < len(reached):
-        before = len(reached)
-        for node in graph.nodes:
-            if node.name not in reached and reached & set(node.parents):
-                if node.name in kept:
-                    return True
-                reached |= {node.name} if node.kind is Kind.FUNCTION else set()
-    return False
-
-
-def element_names(
-    node: Node, shape: tuple[int, ...], labels: Mapping[str, tuple[str, ...]]
-) -> Iterator[str]:
-    """`z[3]`, or `level[north]` where the dim has labels: as the file would write it."""
-    if not shape:
-        yield node.name
-        return
-    places = []
-    for axis, size in zip(node.type.shape, shape, strict=True):
-        known = (axis.labels or labels.get(axis.name, ())) if isinstance(axis, Dim) else ()
-        places.append(known or [str(place) for place in range(size)])
-    yield from (f"{node.name}[{', '.join(place)}]" for place in product(*places))
-
-
-def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
+def states_of(node: Node, known: BoundData) -> tuple[str, ...]:
     domain = node.type.domain
     if isinstance(domain, Bool):
         return ("false", "true")
@@ -167,15 +166,17 @@ def states_of(node: Node, known: KnownArrays) -> tuple[str, ...]:
     return tuple(str(value) for value in range(int(low), int(high) + 1))
 
 
-def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
+def _factors(grounded: Grounded, tables: list[Array], part: slice) -> list[Factor]:
     names = list(grounded.states)
     factors = []
     constant = 0.0
-    for term, groups, table in zip(grounded.terms, grounded.groups, tables, strict=True):
+    terms = zip(grounded.terms[part], grounded.groups[part], tables[part], strict=True)
+    for term, groups, table in terms:
         if not term.slots:
             constant += float(np.sum(table))
         for group in groups:
-            stacked = each_table(group, np.asarray(table), len(term.binders))
+            stacked = tables_of(group, np.asarray(table), len(term.binders))
+            stacked = np.broadcast_to(stacked, (len(group.scopes), *stacked.shape[1:]))
             for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
                 variables = tuple(names[number] for number in scope)
                 child = None if term.child is None else variables[group.diagonal[term.child]]
@@ -188,17 +189,13 @@ def _factors(grounded: Grounded, tables: list[Array]) -> list[Factor]:
 Values = Mapping[str, Any]
 
 
-class Tabulated(Record):
-    """`graph` and `known` are there for .dp files: what can be asked beyond variables."""
-
-    discrete: Discrete
-    graph: Graph | None = None
-    known: KnownArrays | None = None
-
-
 def tabulate(
-    model: Model, data: Any = (), params: Values = NOTHING, values: Values = NOTHING
-) -> Tabulated:
+    model: Model,
+    data: Any = (),
+    params: Values = NOTHING,
+    values: Values = NOTHING,
+    asked: str | None = None,
+) -> Discrete:
     """The tables of a model, given data, parameters and the values of continuous draws."""
     if model.network is not None:
         if data or params or values:
@@ -206,26 +203,14 @@ def tabulate(
             raise UsageError(f"{what}: `data=` and `params=` are for .dp models")
         states = {variable.name: variable.states for variable in model.network.variables}
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
-        return Tabulated(Discrete(states, factors, directed))
-    # Data, parameters and whatever else was given, as arrays.
+        return Discrete(states, factors, directed)
     bound = bind_data(model.graph, *as_sources(data), partial=True)
     arrays: dict[str, Any] = {
         **bound.arrays,
         **_parameters(model.graph, params, bound),
         **{name: np.asarray(value) for name, value in values.items()},
     }
-    known = KnownArrays(arrays, bound.sizes, bound.labels)
-
-    def by_jax(*question: Any) -> Any:
-        """Tables that NumPy alone does not evaluate are compiled, in double precision."""
-        import jax
-
-        from .finite import tables_once
-
-        with jax.enable_x64(True):
-            return tables_once(known.arrays, known.sizes, model.externs)(*question)
-
-    return Tabulated(discrete_model(model.graph, known, by_jax), model.graph, known)
+    return discrete_model(model.graph, bound.replace(arrays=arrays), model.externs, asked)
 
 
 def as_sources(data: Any) -> list[Any]:

@@ -1,14 +1,14 @@
 """The finite variables of a model, compiled: tables by the program, answers by the engine.
 
 Structure is found once for given sizes and for the data that variables are indexed by; parameters,
-other data and evidence can be traced, and new ones never compile anything again.
+other data and evidence can be traced, and new ones never compile anything again. All answers but
+`kbest` are pure functions that jit, vmap and grad accept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.evaluate import NeedsJax
+from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import compute_only
 from dpc.dsl.graph.typed import Piece
@@ -28,10 +29,14 @@ from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
 from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
+from dpc.inference.queries import infer_kbest
 
+from ..data import BoundData
 from ..exits import UsageError
-from .answers import WrongEvidence, state_of
-from .discrete import Grounded, KnownArrays, ground_model
+from ..model.check import random_ancestors
+from ..model.functions import split_data
+from .answers import WrongEvidence, check_given, state_of
+from .discrete import Discrete, Grounded, discrete_model, ground_model
 from .ground import FiniteTerm, tables_of
 from .slots import TRUTH, value_dim
 
@@ -83,23 +88,6 @@ def load_tables(
     return tables
 
 
-def tables_once(
-    arrays: Mapping[str, Any], sizes: Mapping[str, int], externs: Mapping[str, Any]
-) -> Callable[..., Any]:
-    """What `discrete_model` asks for where NumPy is not enough: evaluates at once."""
-
-    def by_jax(
-        graph: Graph, terms: tuple[FiniteTerm, ...], finite: Mapping[str, Node]
-    ) -> list[Any]:
-        import jax.numpy as jnp
-
-        known = {name: jnp.asarray(array) for name, array in arrays.items()}
-        found = load_tables(graph, terms, finite, externs)(known, known, {**sizes, **known})
-        return [np.asarray(table) for table in found]
-
-    return by_jax
-
-
 class Finite(Record):
     """The finite part of a model. `indices` are data that decide what a table is about."""
 
@@ -115,40 +103,38 @@ class Finite(Record):
         """Chosen when first asked for: a structure too wide for it can still be scored."""
         return choose_engine(self.structure, self.layouts, domain=self.domain)
 
-    def ask(
-        self,
-        question: str,
-        params: Any,
-        values: Any,
-        arrays: Any,
-        sizes: Mapping[str, int],
-        given: Any,
-        **options: Any,
-    ) -> Any:
-        """The answer of the engine; compiled once for every question and shape."""
-        evidence = self.evidence(given)
-        return self.questions[question](
-            params, values, arrays, evidence, sizes=tuple(sizes.items()), **options
-        )
-
     @cached_property
-    def questions(self) -> dict[str, Callable[..., Any]]:
-        def compiled(rule: Callable[..., Any]) -> Callable[..., Any]:
-            def run(*known: Any, sizes: Any, **options: Any) -> Any:
-                params, values, arrays, evidence = known
-                tables = self.potentials(params, values, {**arrays, **dict(sizes)})
-                return rule(self.engine, tables, evidence, **options)
+    def answer(self) -> Callable[..., Any]:
+        """The answer of the engine; compiled once for every question and shape."""
 
-            return jax.jit(run, static_argnames=("sizes", "count"), inline=True)
+        def run(
+            question: str, params: Any, values: Any, arrays: Any, evidence: Any, **options: Any
+        ) -> Any:
+            data = {**arrays, **dict(options.pop("sizes"))}
+            tables, asked = self.potentials(params, values, data)
+            if question == "moments":
+                return self._moments(tables, asked, evidence)
+            answer = getattr(self.engine, question)
+            found = answer(tables=tables, log_evidence=evidence, **options)
+            return found.states if question == "mode" else found
 
-        return {name: compiled(rule) for name, rule in RULES.items()}
+        return jax.jit(run, static_argnames=("question", "sizes", "count"), inline=True)
 
-    def potentials(self, params: Any, values: Any, data: Any) -> list[Any]:
-        """One array for each group, and the sum of all that mentions no finite variable."""
-        return self.split_potentials(params, values, data)[0]
+    def _moments(self, tables: list[Any], asked: list[Any], evidence: Any) -> Any:
+        """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
 
-    def split_potentials(self, params: Any, values: Any, data: Any) -> tuple[list[Any], list[Any]]:
-        """The log-potentials and what is asked about, in all groups, zero in the other's."""
+        def mean_at(tables: list[Any]) -> Any:
+            log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
+            return jax.jvp(log_partition, (tables,), (asked,))[1]
+
+        return jax.jvp(mean_at, (tables,), (asked,))
+
+    def potentials(
+        self, params: Any, values: Any, data: Any, names: Collection[str] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """One array for each group, and the sum of what mentions no finite variable (of these nodes
+        alone): of the log-potentials and of what is asked about, zero in the other's groups.
+        """
         found = self.tables(params, values, data)
         densities = len(found) - self.grounded.asked
         arrays: tuple[list[Any], list[Any]] = ([], [])
@@ -157,29 +143,13 @@ class Finite(Record):
             zip(self.grounded.terms, self.grounded.groups, found, strict=True)
         ):
             own = int(number >= densities)
-            if not term.slots:
+            if not term.slots and (names is None or term.name in names):
                 constants[own] += jnp.sum(table)
             for group in groups:
                 stacked = tables_of(group, jnp.asarray(table, float), len(term.binders), jnp)
                 arrays[own].append(stacked)
                 arrays[1 - own].append(jnp.zeros_like(stacked))
         return [*arrays[0], constants[0][None]], [*arrays[1], constants[1][None]]
-
-    @cached_property
-    def moments(self) -> Callable[..., Any]:
-        """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
-
-        def run(*known: Any, sizes: Any) -> Any:
-            params, values, arrays, evidence = known
-            tables, asked = self.split_potentials(params, values, {**arrays, **dict(sizes)})
-
-            def mean_at(tables: list[Any]) -> Any:
-                log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
-                return jax.jvp(log_partition, (tables,), (asked,))[1]
-
-            return jax.jvp(mean_at, (tables,), (asked,))
-
-        return jax.jit(run, static_argnames="sizes", inline=True)
 
     def evidence(self, given: Mapping[str, Any]) -> Any:
         """Log-likelihoods [variables, most states] of evidence; values may be traced."""
@@ -189,17 +159,11 @@ class Finite(Record):
             found = found.at[places].add(self._likelihood(name, value, places.shape, states))
         return found
 
-    @cached_property
-    def _starts(self) -> dict[str, int]:
-        """The number of each variable's first element."""
-        counts = [prod(shape) for shape in self.grounded.shapes.values()]
-        return dict(zip(self.grounded.shapes, accumulate(counts, initial=0), strict=False))
-
     def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
         """The numbers of a variable's elements, in its shape, or of one element."""
         labels = list(self.grounded.states)
         if name in self.grounded.shapes:
-            shape, start = self.grounded.shapes[name], self._starts[name]
+            shape, start = self.grounded.shapes[name], self.grounded.starts[name]
             states = self.grounded.states[labels[start]] if prod(shape) else ()
             return np.arange(start, start + prod(shape)).reshape(shape), states
         if name in self.grounded.states:
@@ -243,17 +207,6 @@ class Finite(Record):
         return answers
 
 
-RULES: dict[str, Callable[..., Any]] = {
-    "log_partition": lambda engine, tables, evidence: engine.log_partition(tables, evidence),
-    "marginals": lambda engine, tables, evidence: engine.marginals(tables, evidence),
-    "entropy": lambda engine, tables, evidence: engine.entropy(tables, evidence),
-    "mode": lambda engine, tables, evidence: engine.mode(tables, evidence).states,
-    "sample": lambda engine, tables, evidence, key, count: engine.sample(
-        key, count, tables, evidence
-    ),
-}
-
-
 def build_finite(
     graph: Graph,
     arrays: Mapping[str, Any],
@@ -262,12 +215,12 @@ def build_finite(
     asked: str | None = None,
     domain: Domain = "auto",
 ) -> Finite:
-    concrete = {
+    concrete: dict[str, Any] = {
         name: None if isinstance(a, jax.core.Tracer) else np.asarray(a)
         for name, a in arrays.items()
     }
     try:
-        grounded = ground_model(graph, KnownArrays(concrete, sizes, {}), asked)
+        grounded = ground_model(graph, BoundData(dict(sizes), {}, concrete), asked)
     except NeedsJax as error:
         raise UsageError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "
@@ -307,3 +260,136 @@ def digest(array: Any) -> bytes:
     if array is None or isinstance(array, jax.core.Tracer):
         return b""
     return np.asarray(array).tobytes()
+
+
+Values = dict[str, Any]
+Given = Mapping[str, Any] | None
+
+
+class FinitePart(NamedTuple):
+    """The finite variables of a model, and all that is known when they are asked about."""
+
+    finite: Finite
+    params: Values
+    values: Values
+    arrays: Values
+    sizes: dict[str, int]
+    evidence: Values
+
+    def ask(self, question: str, **options: Any) -> Any:
+        """The answer of the engine, for all variables in a row."""
+        known = self.params, self.values, self.arrays, self.finite.evidence(self.evidence)
+        return self.finite.answer(question, *known, sizes=tuple(self.sizes.items()), **options)
+
+    def by_node(self, question: str, with_states: bool = False) -> Values:
+        """The same in the shapes of the model."""
+        return self.finite.by_node(self.ask(question), with_states)
+
+    def sample(self, key: Any, n: int | None) -> Values:
+        drawn = self.ask("sample", key=key, count=n or 1)
+        found = self.finite.by_node(drawn[0] if n is None else drawn, with_states=False)
+        return {name: value for name, value in found.items() if name not in self.evidence}
+
+    @property
+    def term_tables(self) -> list[Any]:
+        """One array for every term of the log density."""
+        return self.finite.tables(self.params, self.values, {**self.arrays, **self.sizes})
+
+    def tables(
+        self, names: Collection[str] | None = None
+    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+        """The structure, its log-potentials and the log-likelihoods of evidence."""
+        data = {**self.arrays, **self.sizes}
+        potentials, _ = self.finite.potentials(self.params, self.values, data, names)
+        return self.finite, potentials, self.finite.evidence(self.evidence)
+
+    def expected_tables(self) -> tuple[jax.Array, list[jax.Array]]:
+        finite, tables, evidence = self.tables()
+        found: tuple[jax.Array, list[jax.Array]]
+        found = jax.value_and_grad(lambda t: finite.engine.log_partition(t, evidence))(tables)
+        return found
+
+    def expected_score(self, expected: list[jax.Array]) -> jax.Array:
+        total = jnp.zeros(())
+        for table, weights in zip(self.tables()[1], expected, strict=True):
+            total += jnp.sum(jnp.where(weights > 0, table, 0.0) * weights)
+        return total
+
+
+class MeanAndVariance(NamedTuple):
+    mean: jax.Array
+    variance: jax.Array
+
+
+def verify_number(graph: Graph, name: str, given: set[str]) -> None:
+    """A computed node that is one number, all of whose draws are finite or given."""
+    functions = {node.name: node for node in graph.of_kind(Kind.FUNCTION)}
+    if name not in functions:
+        hint = did_you_mean(name, functions)
+        what = f"the model computes no `{name}`{hint and f'; {hint}'}"
+        raise UsageError(f"{what}: moments are of nodes with a `=` or `:=`")
+    if functions[name].type.shape:
+        message = f"`{name}` is an array"
+        raise UsageError(f"{message}: ask for a node that is one of its elements, or a sum of them")
+    known = given | {node.name for node in finite_draws(graph)}
+    unknown = [draw for draw in random_ancestors(graph, name) if draw not in known]
+    if unknown:
+        what = f"`{name}` depends on `{unknown[0]}`, which is not finite and not given"
+        raise UsageError(f"{what}: give it a value")
+
+
+class Questions:
+    """What can be asked of the finite variables of a model. `given` holds evidence on finite
+    variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or elements (`{"z[3]": "rain"}`),
+    as labels, positions, sets of them or likelihoods; and the values of continuous draws.
+    """
+
+    def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]], domain: Domain):
+        self.graph = graph
+        self.externs = externs
+        self._dims = frozenset(dim.name for dim in graph.dims)
+        self._finites: dict[Any, list[Finite]] = {}
+        self._domain = domain
+
+    def moments(self, name: str, params: Given, data: Given, given: Given) -> MeanAndVariance:
+        verify_number(self.graph, name, {*(data or {}), *(given or {})})
+        return MeanAndVariance(*self.known(params, data, given, asked=name).ask("moments"))
+
+    def kbest(
+        self, k: int, params: Given, data: Given, given: Given
+    ) -> tuple[Values, np.ndarray[Any, Any]]:
+        known = self.known(params, data, given)
+        discrete = self.discrete(known)
+        found = infer_kbest(discrete.factors, k, check_given(discrete, known.evidence))
+        states = np.array([[c.states[name] for name in discrete.states] for c in found])
+        scores = np.array([c.log_score for c in found])
+        return known.finite.by_node(states, with_states=False), scores
+
+    def discrete(self, part: FinitePart) -> Discrete:
+        arrays = {**part.params, **part.values, **part.arrays}
+        known = {name: np.asarray(a) for name, a in arrays.items()}
+        return discrete_model(self.graph, BoundData(part.sizes, {}, known), self.externs)
+
+    def known(
+        self, params: Given, data: Given, given: Given, asked: str | None = None
+    ) -> FinitePart:
+        arrays, fixed = split_data(data or {}, self._dims)
+        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None}
+        sizes |= dict(fixed)
+        finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
+        values: Values = {}
+        evidence: Values = {}
+        for name, value in (given or {}).items():
+            is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
+            (evidence if is_evidence else values)[name] = value
+        finite = self._finite({**arrays, **(params or {}), **values}, sizes, asked)
+        return FinitePart(finite, dict(params or {}), values, dict(arrays), sizes, evidence)
+
+    def _finite(self, arrays: Values, sizes: dict[str, int], asked: str | None) -> Finite:
+        """Found once for these names, sizes and indices."""
+        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items()), asked), [])
+        for found in places:
+            if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
+                return found
+        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked, self._domain))
+        return places[-1]

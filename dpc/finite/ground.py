@@ -1,6 +1,6 @@
 """From terms with plates to factors over single variables, once data is known."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from math import inf, lgamma, prod
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.evaluate import Array, Evaluator, Sizes
+from dpc.dsl.graph.evaluate import Array, Evaluator
 from dpc.dsl.graph.forms import both, compare, entry, index_of, pair
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.graph.typed import Piece
@@ -50,14 +50,30 @@ class FiniteTerm(Record):
         return bool(self.slots) and not own & mentioned
 
 
-class Tabulator:
-    """Finds the terms of a graph in which `finite` nodes are summed over, all else given."""
+class TermGroup(Record):
+    """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
+    `places` are the rows of the term's table, flattened over its binders, that the group takes;
+    `diagonal` is the group's axis of each slot, when two slots can be one variable.
+    """
 
-    def __init__(self, graph: Graph, finite: tuple[Node, ...], sizes: Mapping[str, int]):
+    scopes: Array
+    places: Array
+    diagonal: tuple[int, ...]
+
+
+class Tabulator:
+    """Finds the terms of a graph in which `finite` nodes are summed over, all else given, and what
+    variables their tables are about. Elements are numbered in the order of the file.
+    """
+
+    def __init__(self, graph: Graph, finite: tuple[Node, ...], evaluator: Evaluator):
         self.graph = graph
         self.finite = {node.name: node for node in finite}
-        self.sizes = Sizes(sizes)
+        self.evaluator, self.sizes = evaluator, evaluator.sizes
         self.expander = Expander(graph, frozenset(self.finite))
+        self.shapes = {n.name: tuple(map(self.sizes.of, n.type.shape)) for n in finite}
+        counts = accumulate((prod(shape) for shape in self.shapes.values()), initial=0)
+        self.starts = dict(zip(self.shapes, counts, strict=False))
 
     def terms(self, names: frozenset[str]) -> Iterator[FiniteTerm]:
         """The terms of these draws and factors."""
@@ -125,6 +141,25 @@ class Tabulator:
         slots = tuple(slotter.slots.values())
         return FiniteTerm(node.name, binders, where, body, value, slots, child)
 
+    def groups(self, term: FiniteTerm) -> list[TermGroup]:
+        """The factors of a term; where `where` fails there is none."""
+        lengths = [len(self.sizes.places(bind)) for bind in term.binders]
+        scopes = np.stack([self._numbers(slot, term, lengths) for slot in term.slots], -1)
+        places = np.arange(len(scopes))
+        if term.where is not None:
+            holds = self.evaluator.value(term.where, term.binders)
+            holds = np.broadcast_to(holds, lengths).reshape(-1)
+            scopes, places = scopes[holds], places[holds]
+        return list(_by_coincidence(scopes, places)) if len(scopes) else []
+
+    def _numbers(self, slot: Slot, term: FiniteTerm, lengths: list[int]) -> Array:
+        """The number of the slot's variable at every place of the binders."""
+        total = np.zeros(lengths, int)
+        for index, size in zip(slot.indices, self.shapes[slot.node], strict=True):
+            place = np.asarray(self.evaluator.value(index, term.binders), int)
+            total = total * size + np.where(place < 0, place + size, place)
+        return (total + self.starts[slot.node]).reshape(-1)
+
 
 class Summand(Record):
     """`body` for every place of `binders` where `where` holds."""
@@ -181,48 +216,6 @@ def _linear_parts(core: c.Apply, depends: Callable[[c.Core], bool]) -> list[Part
     return []
 
 
-class TermGroup(Record):
-    """Factors of one shape: row n of `scopes` are the variables that table n is about, as numbers.
-    `places` are the rows of the term's table, flattened over its binders, that the group takes;
-    `diagonal` is the group's axis of each slot, when two slots can be one variable.
-    """
-
-    scopes: Array
-    places: Array
-    diagonal: tuple[int, ...]
-
-
-class Ground:
-    """All elements of the finite variables, numbered in the order of the file."""
-
-    def __init__(self, finite: Mapping[str, Node], evaluator: Evaluator):
-        self.evaluator, self.sizes = evaluator, evaluator.sizes
-        self.shapes = {
-            name: tuple(map(self.sizes.of, node.type.shape)) for name, node in finite.items()
-        }
-        counts = accumulate((prod(shape) for shape in self.shapes.values()), initial=0)
-        self.starts = dict(zip(self.shapes, counts, strict=False))
-
-    def groups(self, term: FiniteTerm) -> list[TermGroup]:
-        """The factors of a term; where `where` fails there is none."""
-        lengths = [len(self.sizes.places(bind)) for bind in term.binders]
-        scopes = np.stack([self._numbers(slot, term, lengths) for slot in term.slots], -1)
-        places = np.arange(len(scopes))
-        if term.where is not None:
-            holds = self.evaluator.value(term.where, term.binders)
-            holds = np.broadcast_to(holds, lengths).reshape(-1)
-            scopes, places = scopes[holds], places[holds]
-        return list(_by_coincidence(scopes, places)) if len(scopes) else []
-
-    def _numbers(self, slot: Slot, term: FiniteTerm, lengths: list[int]) -> Array:
-        """The number of the slot's variable at every place of the binders."""
-        total = np.zeros(lengths, int)
-        for index, size in zip(slot.indices, self.shapes[slot.node], strict=True):
-            place = np.asarray(self.evaluator.value(index, term.binders), int)
-            total = total * size + np.where(place < 0, place + size, place)
-        return (total + self.starts[slot.node]).reshape(-1)
-
-
 def _by_coincidence(scopes: Array, places: Array) -> Iterator[TermGroup]:
     """Rows in which the same slots are one variable make a group: its tables are diagonals."""
     arity = scopes.shape[1]
@@ -248,17 +241,3 @@ def tables_of(group: TermGroup, table: Any, binders: int, numpy: Any = np) -> An
     letters = "".join(chr(ord("a") + axis) for axis in group.diagonal)
     kept = "".join(dict.fromkeys(letters))
     return numpy.einsum(f"...{letters}->...{kept}", flat)
-
-
-def each_table(group: TermGroup, table: Array, binders: int) -> Array:
-    """The tables of a group, one for each factor."""
-    found = tables_of(group, table, binders)
-    return np.broadcast_to(found, (len(group.scopes), *found.shape[1:]))
-
-
-def check_size(term: FiniteTerm, evaluator: Evaluator, limit: int) -> None:
-    """A table over too many variables at once is refused before it is made."""
-    entries = prod(len(evaluator.sizes.places(bind)) for bind in term.axes)
-    if entries > limit:
-        ties = f"ties {len(term.slots)} finite variables in one table of {entries:,} entries"
-        raise NotTabular(f"`{term.name}` {ties}: write it as a sum of factors over fewer variables")

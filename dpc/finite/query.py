@@ -1,29 +1,21 @@
 """All questions about finite variables, asked at once and answered by what suits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from dpc.dsl.diagnostics import did_you_mean
-from dpc.dsl.graph.evaluate import Evaluator, Sizes
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
 from ..exits import UsageError
 from ..model.check import as_numbers
+from ..model.model import Model
 from ..show.info import EliminationPlan
 from . import answers as by
 from .answers import Answers, Finding, FiniteAnswer, How, answer_cases, check_given
-from .discrete import Tabulated, tabulate
-from .ground import Ground, Tabulator, each_table
-
-if TYPE_CHECKING:
-    from ..model.model import Model
+from .discrete import Discrete, tabulate
 
 Names = str | list[str] | tuple[str, ...]
 
@@ -60,9 +52,8 @@ def query(
             raise UsageError(f"`{name}=` takes a number from 1 up")
     evidence, values = _split_given(model, given)
     known = {**known, "values": {**known.get("values", {}), **values}}
-    tabulated = tabulate(model, **known)
-    checked = check_given(tabulated.discrete, evidence)
-    questions = _Query(model, tabulated, checked, known, how)
+    discrete = tabulate(model, **known)
+    questions = _Query(model, discrete, check_given(discrete, evidence), known, how)
     answers = Answers(questions.answers(asked))
     if plot:
         questions.plot(plot)
@@ -74,9 +65,8 @@ def plan_elimination(
 ) -> EliminationPlan:
     """The order in which all marginals would be found, and its cost."""
     evidence, values = _split_given(model, given)
-    tabulated = tabulate(model, data, params, values)
-    checked = check_given(tabulated.discrete, evidence)
-    return EliminationPlan(q.plan_marginals(tabulated.discrete.factors, checked))
+    discrete = tabulate(model, data, params, values)
+    return EliminationPlan(q.plan_marginals(discrete.factors, check_given(discrete, evidence)))
 
 
 def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -93,14 +83,14 @@ class _Query(Record):
     """Each method answers one kind of question."""
 
     model: Model
-    tabulated: Tabulated
+    discrete: Discrete
     given: dict[str, Any]
     known: dict[str, Any]
     how: How
 
     @property
     def factors(self) -> Any:
-        return self.tabulated.discrete.factors
+        return self.discrete.factors
 
     def find(self, question: str, *asked: Any) -> Finding:
         return by.find(question, self.factors, self.given, self.how, *asked)
@@ -108,7 +98,7 @@ class _Query(Record):
     def answers(self, asked: Asked) -> list[FiniteAnswer]:
         if asked.evidence:
             return [self.cases(asked)]
-        found, discrete = [], self.tabulated.discrete
+        found, discrete = [], self.discrete
         if asked.logz:
             name = "log probability of the evidence" if discrete.directed else "log partition"
             found.append(by.number_answer("logz", name, self.find("log_partition")))
@@ -136,8 +126,8 @@ class _Query(Record):
 
         by.verify_method("kl", self.how.method)
         second = load(other) if isinstance(other, str) else other
-        its = tabulate(second, data=self.known.get("data", ())).discrete
-        if its.states != self.tabulated.discrete.states:
+        its = tabulate(second, data=self.known.get("data", ()))
+        if its.states != self.discrete.states:
             both = f"{self.model.title} and {second.title}"
             raise UsageError(f"{both} have not the same variables and states")
         value = q.infer_divergence(self.factors, its.factors, self.given, memory=self.how.memory)
@@ -156,11 +146,10 @@ class _Query(Record):
         log_z = None
         if found.method == "exact":
             log_z = q.infer_log_partition(self.factors, self.given, memory=self.how.memory)
-        return by.configurations_answer(question, self.tabulated.discrete, found, log_z)
+        return by.configurations_answer(question, self.discrete, found, log_z)
 
     def marginals(self, names: list[str] | None) -> FiniteAnswer:
-        found = self.find("marginals", names)
-        return by.marginals_answer(found, self.tabulated.discrete, self.given)
+        return by.marginals_answer(self.find("marginals", names), self.discrete, self.given)
 
     def ask(self, text: str) -> FiniteAnswer:
         """Names are marginals; anything else is an expression of the language."""
@@ -177,7 +166,7 @@ class _Query(Record):
             raise UsageError(f"`evidence=` answers marginals of cases, without `{word}=`")
         by.verify_method("cases", self.how.method)
         names = [name for text in asked.ask for name in self.names(text)]
-        return answer_cases(self.tabulated.discrete, str(asked.evidence), names, self.how.memory)
+        return answer_cases(self.discrete, str(asked.evidence), names, self.how.memory)
 
     def plot(self, path: str) -> None:
         """The network with the marginals in its nodes."""
@@ -186,13 +175,12 @@ class _Query(Record):
 
         found = self.find("marginals")
         marginals = {str(name): table for name, table in found.value.items()}
-        discrete, title = self.tabulated.discrete, self.model.title
-        picture = picture_of_marginals(title, discrete, marginals, self.given)
+        picture = picture_of_marginals(self.model.title, self.discrete, marginals, self.given)
         write_picture(picture, path, engine="builtin")
 
     def elements(self, word: str) -> list[str]:
         """The variable of this name, or all elements of one that has indices."""
-        states = self.tabulated.discrete.states
+        states = self.discrete.states
         return [word] if word in states else [n for n in states if n.startswith(f"{word}[")]
 
     def names(self, text: Names) -> list[str]:
@@ -200,7 +188,7 @@ class _Query(Record):
         for word in words(text):
             own = self.elements(word)
             if not own:
-                hint = did_you_mean(word, self.tabulated.discrete.states)
+                hint = did_you_mean(word, self.discrete.states)
                 raise UsageError(f"there is no variable `{word}`{hint and f'; {hint}'}")
             found += own
         return found
@@ -236,8 +224,8 @@ def ask_expression(
     node = own.graph[ASKED]
     if node.type.shape:
         raise UsageError(f"`{text}` is an array: ask for one of its elements")
-    tabulated = tabulate(own, **known)
-    found = by.find("moments", tabulated.discrete.factors, given, how, _terms(tabulated))
+    discrete = tabulate(own, **known, asked=ASKED)
+    found = by.find("moments", discrete.factors, given, how, discrete.asked)
     if str(node.type.domain) == "bool":
         return by.number_answer("probability", f"P({text})", found.replace(value=found.value.mean))
     return by.moments_answer(text, found)
@@ -257,26 +245,4 @@ def _with_statement(model: Model, statement: str) -> Model:
     if checked.graph is None:
         wrong = next(d for d in checked.diagnostics if d.is_error)
         raise UsageError(f"`ask=`: {wrong.message}{wrong.help and f' ({wrong.help})'}")
-    return type(model)(checked.graph, externs=model.externs)
-
-
-def _terms(tabulated: Tabulated) -> list[q.Term]:
-    """The expression as a sum of tables over few variables."""
-    graph, known = tabulated.graph, tabulated.known
-    assert graph is not None
-    assert known is not None
-    finite = tuple(n for n in finite_draws(graph) if n.name not in known.arrays)
-    tabulator = Tabulator(graph, finite, known.sizes)
-    evaluator = Evaluator(known.arrays, Sizes(known.sizes), tabulator.expander.functions)
-    ground = Ground(tabulator.finite, evaluator)
-    names = list(tabulated.discrete.states)
-    found = []
-    for term in tabulator.values(graph[ASKED]):
-        table = term.table(evaluator)
-        if not term.slots:
-            found.append(q.Term((), np.asarray(table.sum())))
-        for group in ground.groups(term) if term.slots else ():
-            stacked = each_table(group, table, len(term.binders))
-            for scope, values in zip(group.scopes.tolist(), stacked, strict=True):
-                found.append(q.Term(tuple(names[v] for v in scope), values))
-    return found
+    return Model(checked.graph, externs=model.externs)

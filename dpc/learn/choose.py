@@ -124,7 +124,9 @@ def choose_for_loss(loss: str, likelihood: Likelihood) -> MethodChoice:
         what = f"the loss {loss!r} needs complete data"
         raise NotApplicable(f"{what}, and `{hidden[0]}` is hidden or has missing entries")
     found = FIELD_LOSSES[loss]
-    return MethodChoice("stochastic" if found.draws else "lbfgs", found.about, loss)
+    return MethodChoice(
+        "stochastic" if found.keyed or not found.smooth else "lbfgs", found.about, loss
+    )
 
 
 def _all_closed(likelihood: Likelihood) -> bool:

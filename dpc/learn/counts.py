@@ -29,8 +29,7 @@ from dpc.dsl.source import Span
 from ..data.errors import problem
 from ..data.read import read_csv_parts
 from ..model.model import Model
-from .cases import CASE, CaseGroup, Cases, about_cases, shape_of
-from .read_cases import read_cases
+from .cases import CASE, CaseGroup, Cases, about_cases, read_cases, shape_of
 from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 from .roles import Roles, entry_of, find_roles, find_updates
 

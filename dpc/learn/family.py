@@ -129,8 +129,7 @@ def verify_linear(graph: Graph) -> None:
 
 
 def _dot(a: Values, b: Values) -> jax.Array:
-    floats = [{name: jnp.asarray(v, float) for name, v in x.items()} for x in (a, b)]
-    flat_a, flat_b = (ravel_pytree(x)[0] for x in floats)
+    flat_a, flat_b = (ravel_pytree(jax.tree.map(floats, x))[0] for x in (a, b))
     return jnp.vdot(flat_a, flat_b)
 
 
@@ -189,8 +188,8 @@ class LawFamily(Record):
         return find_family(self.row.family, **{name: known[name] for name in wanted})
 
 
-Each = Callable[[Distribution, Any, Any], Any]
-"""A loss of natural parameters and values, for a distribution."""
+Each = Callable[[Distribution, Values, Any], Any]
+"""A loss of what `LawFamily.natural` gave and of values, for a distribution."""
 
 
 def why_not_natural(likelihood: Likelihood) -> str:
@@ -249,20 +248,18 @@ class Natural:
         """sum of A(eta) - <eta, T(y)> over the data, less the log density of the prior."""
         natural, params = outputs
         prior = self.likelihood.log_prior(params) if params else jnp.zeros(())
-        return self.total(None, natural, arrays) - prior
+        each = lambda row, outputs, y: LawFamily(row).loss(outputs, y)  # noqa: E731
+        return self.total(each, natural, arrays) - prior
 
-    def total(self, each: Each | None, natural: Any, arrays: list[Arrays]) -> Any:
-        """The sum over all data of a loss, minus the log-likelihood if it is None."""
+    def total(self, each: Each, natural: Any, arrays: list[Arrays]) -> Any:
+        """The sum over all data of a loss."""
 
         def loss(known: Values, sizes: Mapping[str, int], eta: Any) -> Any:
             total = jnp.zeros(())
             for node in self.nodes:
                 for number, (law, piece) in enumerate(zip(node.laws, node.pieces, strict=True)):
                     outputs, y = eta[f"{node.name} {number}"], known[node.name][_places(piece)]
-                    if each is None:
-                        total = total + jnp.sum(LawFamily(law.facts).loss(outputs, y))
-                    else:
-                        total = total + jnp.sum(each(law.facts, outputs["eta"], y))
+                    total = total + jnp.sum(each(law.facts, outputs, y))
             return total
 
         total = jnp.zeros(())
@@ -306,8 +303,9 @@ def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arr
     regulariser = tsallis(SPARSE_LOSSES[name][0])
     natural = Natural(likelihood)
 
-    def each(row: Distribution, odds: Any, y: Any) -> Any:
+    def each(row: Distribution, outputs: Values, y: Any) -> Any:
         # the reference, with logit zero, is `false` of a Bernoulli and the last of a Categorical
+        odds = outputs["eta"]
         zero = jnp.zeros_like(odds[..., :1])
         theta = jnp.concatenate([zero, odds] if row.coin else [odds, zero], axis=-1)
         seen = jax.nn.one_hot(jnp.asarray(y, int), theta.shape[-1], dtype=theta.dtype)
@@ -315,8 +313,7 @@ def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arr
 
     def loss(raw: Values, arrays: list[Arrays]) -> Any:
         outputs, _ = natural.outputs(raw, arrays)
-        return natural.total(each, outputs, arrays) - likelihood.log_prior(
-            likelihood.constrain(raw)
-        )
+        prior = likelihood.log_prior(likelihood.constrain(raw))
+        return natural.total(each, outputs, arrays) - prior
 
     return loss

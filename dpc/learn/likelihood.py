@@ -37,67 +37,52 @@ from ..model.model import Model
 from .cases import CaseGroup, Cases, shape_of
 from .roles import Blocks, Roles, block_dim, find_roles, log_integral, verify_block
 
-Score = Callable[[Finite, list[Any], Any, Any], Any]
-
 
 class FieldLoss(Record):
-    """`needs_engine`: it finds exact modes. `draws`: every evaluation needs a key of its own."""
+    """`modes`: it asks for exact ones. `keyed`: every evaluation has a key of its own."""
 
     about: str
-    loss: Score
-    needs_engine: bool = False
-    draws: bool = False
+    function: Callable[..., Any]
+    modes: bool = False
+    keyed: bool = False
+    smooth: bool = True
+
+    def loss(self, finite: Finite, tables: list[Any], states: Any, key: Any) -> Any:
+        solver = [_mode(finite)] if self.modes else []
+        keys = [key] if self.keyed else []
+        return self.function(finite.structure, *solver, tables, states, *keys)
 
 
 def _mode(finite: Finite) -> Callable[..., Any]:
     def solve(tables: Any, evidence: Any = None) -> Any:
-        shape = len(finite.structure.sizes), finite.structure.most_states
-        return finite.engine.mode(
-            list(tables), jnp.zeros(shape) if evidence is None else evidence
-        ).states
+        known = finite.evidence({}) if evidence is None else evidence
+        return finite.engine.mode(list(tables), known).states
 
     return solve
 
 
-def _perturbed(finite: Finite, tables: list[Any], states: Any, key: Any) -> Any:
-    return fields.perturbed_loss(finite.structure, _mode(finite), tables, states, key)
-
-
 FIELD_LOSSES: dict[str, FieldLoss] = {
     "pseudo": FieldLoss(
-        "the pseudo-likelihood: each variable given all others",
-        lambda finite, tables, states, key: fields.pseudo_likelihood(
-            finite.structure, tables, states
-        ),
+        "the pseudo-likelihood: each variable given all others", fields.pseudo_likelihood
     ),
-    "bethe": FieldLoss(
-        "Bethe's log-partition by loopy belief propagation",
-        lambda finite, tables, states, key: fields.bethe_loss(finite.structure, tables, states),
-    ),
+    "bethe": FieldLoss("Bethe's log-partition by loopy belief propagation", fields.bethe_loss),
     "contrastive": FieldLoss(
-        "contrastive divergence: one Gibbs sweep from the data",
-        lambda finite, tables, states, key: fields.contrastive_loss(
-            finite.structure, tables, states, key
-        ),
-        draws=True,
+        "contrastive divergence: one Gibbs sweep from the data", fields.contrastive_loss, keyed=True
     ),
     "perturbed": FieldLoss(
-        "perturb-and-MAP: the mean of perturbed maxima", _perturbed, needs_engine=True, draws=True
+        "perturb-and-MAP: the mean of perturbed maxima",
+        fields.perturbed_loss,
+        modes=True,
+        keyed=True,
     ),
     "perceptron": FieldLoss(
         "the structured perceptron: the best score less that of the data",
-        lambda finite, tables, states, key: perceptron_loss(
-            finite.structure, _mode(finite), tables, states
-        ),
-        needs_engine=True,
-        draws=True,
+        perceptron_loss,
+        modes=True,
+        smooth=False,
     ),
     "sparsemap": FieldLoss(
-        "SparseMAP: the nearest mixture of few configurations",
-        lambda finite, tables, states, key: sparsemap_loss(
-            finite.structure, _mode(finite), tables, states
-        ),
-        needs_engine=True,
+        "SparseMAP: the nearest mixture of few configurations", sparsemap_loss, modes=True
     ),
 }
 
@@ -209,9 +194,11 @@ class Likelihood:
         return -self.log_likelihood(params, arrays) - self.log_prior(params)
 
     def log_likelihood(self, params: Values, arrays: list[Arrays] | None = None) -> jax.Array:
-        used = self.arrays if arrays is None else arrays
-        each = zip(used, self.by_case(params, used), strict=True)
-        return sum((jnp.sum(own.weights * one) for own, one in each), start=jnp.zeros(()))
+        total = jnp.zeros(())
+        each = self.by_case(params, arrays)
+        for (_, own), by_case in zip(self._groups(arrays), each, strict=True):
+            total = total + jnp.sum(own.weights * by_case)
+        return total
 
     def by_case(self, params: Values, arrays: list[Arrays] | None = None) -> list[jax.Array]:
         """The log-likelihood of every case, group by group."""
@@ -265,9 +252,9 @@ class Likelihood:
         nodes = self.roles.integrated
         shapes = {n.name: shape_of(n, sizes) for n in nodes}
         dim = block_dim(self.roles.graph, nodes)
-        rows = shapes[nodes[0].name][0] if dim else 1
-        verify_block(sum(map(prod, shapes.values())) // rows, nodes)
-        return Blocks(rows, shapes)
+        blocks = Blocks(shapes[nodes[0].name][0] if dim else 1, shapes)
+        verify_block(blocks.entries, nodes)
+        return blocks
 
     def known(
         self, params: Values, known: Values, sizes: Mapping[str, int]

@@ -1,11 +1,9 @@
 """Fitting a file with an objective: stochastic optimisation of what it is on average."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +15,9 @@ from ..exits import UsageError
 from ..gradient import optimise as opt
 from ..gradient.optimise import OptimisePlan, OptimiseState
 from ..model.keeper import Keeper, digest
+from ..model.model import Model
 from ..show.answer import Answer, AnswerTable, entry_names
-
-if TYPE_CHECKING:
-    from ..model.model import Model
-    from .run import FitRequest
+from .run import FitRequest
 
 
 class ObjectiveFit(Answer):

@@ -4,25 +4,31 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph import core as c
 from dpc.dsl.graph.finite import finite_draws
-from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.joined import join_cases, place_name
-from dpc.dsl.graph.passes.parts import without_draws
+from dpc.dsl.graph.passes.moments import tilt_moment
+from dpc.dsl.graph.passes.parts import compute_only, without_draws
 from dpc.dsl.graph.passes.tables import tables_as_parameters
-from dpc.dsl.graph.types import Axis, Dim
+from dpc.dsl.graph.types import REAL, Axis, Dim
+from dpc.dsl.library.rows import why_not
+from dpc.dsl.lower.run import run_graph
 from dpc.dsl.record import Record
 
+from ..data.bind import BoundData
 from ..data.errors import problem
-from ..finite.discrete import KnownArrays, states_of
+from ..finite.discrete import states_of
 from ..model.check import random_ancestors
+from ..model.functions import split_data
+from ..model.model import Model
 from ..show.answer import Answer, AnswerTable
-from .cases import Cases, first_dim
+from .cases import Cases, first_dim, read_cases, shape_of
 from .likelihood import Likelihood
-from .means import HiddenMeans, Means, why_no_mean
-from .read_cases import read_cases
 from .result import Learned, NotApplicable, learned, plain
 
 Values = dict[str, Any]
@@ -124,15 +130,10 @@ def _as_dict(found: Predicted) -> dict[str, Any]:
 
 
 def predict(
-    graph: Graph,
-    fit: Any,
-    *sources: Any,
-    by: str | None = None,
-    ask: Collection[str] | None = None,
-    externs: Externs | None = None,
+    model: Model, fit: Any, *sources: Any, by: str | None, ask: Collection[str] | None
 ) -> Predictions:
     """All draws that the data do not give, or leave open in places; or those that are asked for."""
-    graph, known = same_model(graph, fit)
+    graph, known = same_model(model.graph, fit)
     cases = cases_for(graph, known, sources, by)
     wanted = open_draws(graph, cases, known)
     finite = {node.name for node in finite_draws(graph)}
@@ -141,7 +142,7 @@ def predict(
     if ask is not None:
         verify_asked(ask, wanted, notes, graph)
         wanted &= set(ask)
-    likelihood = likelihood_of(graph, cases, known, externs)
+    likelihood = likelihood_of(graph, cases, known, model.externs)
     found: dict[str, Predicted] = {}
     if wanted & finite:
         found |= finite_predictions(likelihood, known.params, sorted(wanted & finite))
@@ -152,22 +153,20 @@ def predict(
 
 
 def log_likelihoods(
-    graph: Graph, fit: Any, *sources: Any, by: str | None = None, externs: Externs | None = None
+    model: Model, fit: Any, *sources: Any, by: str | None
 ) -> tuple[tuple[str, ...], Array]:
     """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
-    graph, known = same_model(graph, fit)
+    graph, known = same_model(model.graph, fit)
     cases = read_cases(graph, *sources, *known.as_sources, by=by, join=False)
     for name in known.given - cases.given:
         message = f"the data lack `{name}`, whose probability was learned"
         raise problem(name, message, "add it to these data, too")
-    likelihood = likelihood_of(graph, cases, known, externs)
+    likelihood = likelihood_of(graph, cases, known, model.externs)
     found = np.concatenate([np.asarray(each) for each in likelihood.by_case(known.params)])
     return names_of(cases), found[np.argsort(cases.numbers)]
 
 
-def likelihood_of(
-    graph: Graph, cases: Cases, known: Learned, externs: Externs | None
-) -> Likelihood:
+def likelihood_of(graph: Graph, cases: Cases, known: Learned, externs: Externs) -> Likelihood:
     """Without continuous draws that no data give: what nothing depends on integrates to one."""
     finite = {node.name for node in finite_draws(graph)}
     draws = {node.name for node in graph.of_kind(Kind.DRAW)}
@@ -272,7 +271,7 @@ def finite_predictions(
         return {name: (best[name], chances[name]) for name in names if name in best}
 
     found = by_case(likelihood, answers)
-    setting = KnownArrays({}, cases.groups[0].sizes, cases.labels)
+    setting = BoundData(cases.groups[0].sizes, cases.labels, {})
     predicted = {}
     for name in names:
         node = likelihood.roles.graph[name]
@@ -298,7 +297,7 @@ def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: 
         if name not in known:
             return mean, sd
         present = known[f"{name}.present"]
-        return jax.numpy.where(present, known[name], mean), jax.numpy.where(present, 0.0, sd)
+        return jnp.where(present, known[name], mean), jnp.where(present, 0.0, sd)
 
     means, sds = map(list, zip(*by_case(likelihood, answers), strict=True))
     return Predicted(graph[name].type.shape, (), means, sds)
@@ -318,3 +317,88 @@ def by_case(likelihood: Likelihood, answers: Callable[..., Any]) -> list[Any]:
             cuts = list(range(group.count))
         found += [jax.tree.map(lambda array, cut=cut: array[cut], whole) for cut in cuts]
     return [found[k] for k in np.argsort(cases.numbers)]
+
+
+# ---- moments of draws that are not finite
+
+
+def why_no_mean(graph: Graph, name: str, hidden: set[str], finite: set[str]) -> str:
+    """Why there is no mean of a draw given the finite draws it depends on; empty if there is."""
+    node, parents = graph[name], random_ancestors(graph, name)
+    if name in parents or any(name in group.members for group in graph.recurrences):
+        return f"the entries of `{name}` depend on each other"
+    for parent in parents:
+        if parent in hidden - finite:
+            return f"`{name}` depends on `{parent}`, which is not known either"
+    if any(setting.name == "ordered" for setting in node.settings) or node.undirected:
+        return f"the entries of `{name}` are not drawn one by one"
+    if hidden & {*parents} and any(
+        len(piece.indices) != len(node.type.shape) for piece in node.pieces
+    ):
+        return f"rows of `{name}` are drawn together, and depend on draws that are hidden"
+    if without := [law.facts for law in node.laws if not law.facts.moments]:
+        return f"no moments of {without[0].name}: {why_not(without[0], 'moments')}"
+    return ""
+
+
+class Means:
+    """Mean and sd of the draw `name`, as a function of parameters, data and other draws."""
+
+    def __init__(self, graph: Graph, name: str, externs: Externs):
+        self.dims = frozenset(dim.name for dim in graph.dims)
+        self.names = f"{name}.mean", f"{name}.variance"
+        moments = [_moment_node(graph[name], own.rpartition(".")[2]) for own in self.names]
+        self.evaluate = run_graph(compute_only(graph, moments, ()), externs)["evaluate"]
+
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], values: Values, _: Mapping[str, int]
+    ) -> tuple[Any, Any]:
+        arrays, sizes = split_data(data, self.dims)
+        found = self.evaluate(params, values, {**arrays, **dict(sizes)})
+        mean, variance = (found[name] for name in self.names)
+        return mean, jnp.sqrt(variance)
+
+
+def _moment_node(node: Node, moment: str) -> Node:
+    """A moment of the distribution of every entry of a draw, as a computed node."""
+    pieces = []
+    for law, piece in zip(node.laws, node.pieces, strict=True):
+        value = c.Moment(law.span, REAL.replace(shape=law.type.shape), law, moment)
+        pieces.append(piece.replace(body=value, settings=()))
+    place = REAL.replace(shape=node.type.shape), node.span, node.source
+    return Node(f"{node.name}.{moment}", Kind.FUNCTION, *place, tuple(pieces), node.parents)
+
+
+class HiddenMeans:
+    """E[y] = E[E[y | z]], Var[y] = E[Var[y | z]] + Var[E[y | z]] over hidden finite draws z.
+
+    The sums over z are derivatives of a log-partition: with s[t] f[t](z) added to the score,
+
+        d log Z / d s[t] at s = 0  =  E[f[t](z) | case]
+
+    for f = E[y[t] | z], and then for f = Var[y[t] | z] + (E[y[t] | z] - E[y[t]])^2, which has
+    nothing to cancel. `graph` says what else a case gives, and need not have the draw itself.
+    """
+
+    def __init__(self, graph: Graph, node: Node, externs: Externs):
+        self.node = node
+        self.mean, self.variance = (
+            Model(tilt_moment(graph, node, moment), "", externs)
+            for moment in ("mean", "squared distance")
+        )
+
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], given: Values, sizes: Mapping[str, int]
+    ) -> tuple[Any, Any]:
+        shape = shape_of(self.node, sizes)
+
+        def expected(model: Model, centre: Any) -> Any:
+            def log_partition(tilt: Any) -> Any:
+                name = self.node.name
+                tilted = {**data, f"{name}.tilt": tilt, f"{name}.centre": centre}
+                return model.log_partition(params, tilted, given)
+
+            return jax.grad(log_partition)(jnp.zeros(shape))
+
+        mean = expected(self.mean, jnp.zeros(shape))
+        return mean, jnp.sqrt(expected(self.variance, mean))

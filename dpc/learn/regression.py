@@ -224,8 +224,6 @@ class Regression(Record):
     predictor: c.Core
     weights: tuple[Node, ...]
     scale: Node | None
-    names: tuple[str, ...]
-    """All unknowns, in the order of the file."""
 
     def count(self, likelihood: Likelihood) -> int:
         """How many numbers are unknown."""
@@ -275,8 +273,7 @@ def find_regression(likelihood: Likelihood) -> Regression | None:
     free = all(n.type.bounds == (-np.inf, np.inf) and not n.type.constraint for n in weights)
     if not free or Degree(graph, {node.name for node in weights}).of(predictor) != 1:
         return None
-    names = tuple(node.name for node in roles.unknowns)
-    return Regression(draw, link, predictor, weights, scale, names)
+    return Regression(draw, link, predictor, weights, scale)
 
 
 def estimate(
@@ -402,7 +399,8 @@ def _estimate(
     for own, array in ((params, b), (errors, scale * np.sqrt(variances))):
         for (name, shape), part in zip(shapes.items(), np.split(array, cuts), strict=True):
             own[name] = part.reshape(shape)
-    params, errors = ({name: own[name] for name in found.names} for own in (params, errors))
+    names = [node.name for node in likelihood.roles.unknowns]
+    params, errors = ({name: own[name] for name in names} for own in (params, errors))
     norm, asked = _largest(last.gradient) / scale**2, tolerance * max(1.0, abs(value))
     if not exact and not (norm <= asked and np.isfinite(value)):
         return None

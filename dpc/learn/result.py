@@ -60,7 +60,7 @@ BDEU = "bdeu:"
 
 
 def read_smoothing(value: float | str | None, shape: tuple[int, ...] = ()) -> float:
-    """What each cell gets by `0.5`, or by `bdeu:10`, spread over all; else a ValueError."""
+    """What each cell gets by `0.5`, or by `bdeu:10`, spread over all."""
     is_spread = isinstance(value, str) and value.startswith(BDEU)
     try:
         amount = float(str(value).removeprefix(BDEU)) if value is not None else 0.0
@@ -68,7 +68,7 @@ def read_smoothing(value: float | str | None, shape: tuple[int, ...] = ()) -> fl
         amount = -1.0
     if not 0 <= amount < inf:
         takes = "a number from 0 up, or `bdeu:N` with the equivalent sample size N"
-        raise ValueError(f"`smoothing=` is {takes}, not {value}")
+        raise UsageError(f"`smoothing=` is {takes}, not {value}")
     return amount / prod(shape) if is_spread else amount
 
 

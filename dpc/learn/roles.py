@@ -1,6 +1,7 @@
 """What learning does with each unknown: estimate parameters and free draws, sum finite draws."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import jax
@@ -116,18 +117,15 @@ class Blocks(Record):
     rows: int
     shapes: dict[str, tuple[int, ...]]
 
-    def flat(self, values: Values) -> Any:
-        return jnp.concatenate(
-            [jnp.reshape(values[name], (self.rows, -1)) for name in self.shapes], axis=1
-        )
+    @property
+    def entries(self) -> int:
+        """Of one block."""
+        return sum(map(prod, self.shapes.values())) // self.rows
 
     def shaped(self, flat: Any) -> Values:
-        found, start = {}, 0
-        for name, shape in self.shapes.items():
-            stop = start + jnp.zeros(shape).size // self.rows
-            found[name] = jnp.reshape(flat[:, start:stop], shape)
-            start = stop
-        return found
+        cuts = np.cumsum([prod(shape) // self.rows for shape in self.shapes.values()])
+        parts = zip(self.shapes.items(), jnp.split(flat, cuts[:-1], axis=1), strict=True)
+        return {name: jnp.reshape(part, shape) for (name, shape), part in parts}
 
 
 def log_integral(log_density: Callable[[Values], Any], blocks: Blocks) -> Any:
@@ -136,15 +134,14 @@ def log_integral(log_density: Callable[[Values], Any], blocks: Blocks) -> Any:
     def at(flat: Any) -> Any:
         return log_density(blocks.shaped(flat))
 
-    zero = blocks.flat({name: jnp.zeros(shape) for name, shape in blocks.shapes.items()})
-    entries = zero.shape[1]
+    zero = jnp.zeros((blocks.rows, blocks.entries))
     value, slope = jax.value_and_grad(at)(zero)
 
     def column(direction: Any) -> Any:
         along = jnp.broadcast_to(direction, zero.shape)
         return -jax.jvp(jax.grad(at), (zero,), (along,))[1]
 
-    precision = jax.vmap(column, out_axes=2)(jnp.eye(entries))
+    precision = jax.vmap(column, out_axes=2)(jnp.eye(blocks.entries))
     factor = jnp.linalg.cholesky(precision)
     half = jax.scipy.linalg.solve_triangular(factor, slope[..., None], lower=True)[..., 0]
     log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)))

@@ -17,13 +17,12 @@ from dpc.dsl.record import Record
 from ..exits import UsageError
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
-from .cases import is_read, shape_of
+from .cases import is_read, read_cases, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
 from .likelihood import Likelihood
 from .predict import log_likelihoods
-from .read_cases import read_cases
 from .result import Fit, FitOptions, NotApplicable, read_smoothing, verify_options
 
 if TYPE_CHECKING:
@@ -66,10 +65,7 @@ def _verify_numbers(options: Mapping[str, Any]) -> None:
         value = options.get(name, 1.0)
         if not 0 < value < float("inf"):
             raise UsageError(f"`{name}=` takes a positive number, not {value}")
-    try:
-        read_smoothing(options.get("smoothing"))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    read_smoothing(options.get("smoothing"))
 
 
 def _fit_objective(model: Model, request: FitRequest, options: Mapping[str, Any]) -> ObjectiveFit:
@@ -230,7 +226,7 @@ def fit_stream(model: Model, request: FitRequest, options: FitOptions) -> Fit:
 def held_out(model: Model, fit: Fit, request: FitRequest) -> dict[str, Any]:
     """The log-likelihood of cases that were not learned from, their mean and its error."""
     given = [source for source in request.sources if isinstance(source, Mapping)]
-    _, each = log_likelihoods(model.graph, fit, *request.test, *given, by=request.by)
+    _, each = log_likelihoods(model, fit, *request.test, *given, by=request.by)
     known = len(each) > 1 and bool(np.isfinite(each).all())
     error = float(each.std(ddof=1) / len(each) ** 0.5) if known else float("nan")
     return {

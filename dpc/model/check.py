@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpc.dsl.diagnostics import Diagnostic, DpError, did_you_mean
+from dpc.dsl.diagnostics import Diagnostic, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Function
 from dpc.dsl.graph.types import Bool, IndexOf, Real, Type
@@ -19,14 +19,6 @@ from ..exits import UsageError
 def check_model(source: Source, settings: Mapping[str, object] | None = None) -> Checked:
     """All that can be known about a model before any array exists."""
     return check_source(source, settings, examine=[_check_objective])
-
-
-def load_graph(source: Source, settings: Mapping[str, object] | None = None) -> Graph:
-    """The graph of a model in which nothing is wrong; raises DpError with all that is."""
-    checked = check_model(source, settings)
-    if checked.graph is None:
-        raise DpError(checked.diagnostics)
-    return checked.graph
 
 
 def _check_objective(graph: Graph) -> list[Diagnostic]:
@@ -107,13 +99,9 @@ def is_upstream(graph: Graph, given: frozenset[str]) -> bool:
 
 def random_ancestors(graph: Graph, name: str) -> list[str]:
     """The draws that a node depends on, directly or through functions."""
-    waiting, seen = list(graph[name].parents), dict[str, None]()
-    while waiting:
-        parent = waiting.pop()
-        if parent not in seen:
-            seen[parent] = None
-            waiting += graph[parent].parents if graph[parent].kind is not Kind.DRAW else ()
-    return [parent for parent in seen if graph[parent].kind is Kind.DRAW]
+    draws = [node.name for node in graph.of_kind(Kind.DRAW)]
+    found = graph.ancestors(graph[name].parents, draws)
+    return [draw for draw in draws if draw in found]
 
 
 def check_values(graph: Graph, values: Mapping[str, Any]) -> None:

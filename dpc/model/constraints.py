@@ -1,10 +1,8 @@
 """Parameters with bounds and shapes live in an unconstrained space, by NumPyro's bijections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +17,7 @@ from dpc.dsl.graph.types import Type
 from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
 from ..exits import UsageError
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
 
 Values = dict[str, Any]
 

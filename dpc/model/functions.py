@@ -1,10 +1,8 @@
 """The functions of a model's program, compiled when they are first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +14,7 @@ from dpc.dsl.lower.run import run_graph
 from ..data.bound import Data
 from ..exits import UsageError
 from .constraints import known_inputs
-
-if TYPE_CHECKING:
-    from .model import Model
-
+from .model import Model
 
 Sizes = tuple[tuple[str, int], ...]
 

@@ -1,21 +1,15 @@
 """From a file or a text to a model."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.pipeline import read_source
 from dpc.dsl.source import Source
 
-from .check import check_externs, check_model, load_graph
+from .check import check_externs, check_model
 from .model import Model
-
-if TYPE_CHECKING:
-    from dpc.dsl.graph.graph import Graph
-    from dpc.inference.formats.network import Network
 
 Settings = Mapping[str, str | bool]
 
@@ -71,9 +65,3 @@ def load_network(path: str) -> Model:
     from dpc.inference.formats.registry import read_network
 
     return Model(None, network=read_network(path))
-
-
-def graph_of_network(network: Network) -> Graph:
-    from ..finite.convert import program_of
-
-    return load_graph(Source(network.name, program_of(network)[0]))

@@ -19,7 +19,7 @@ from ..exits import UsageError
 from .check import check_values, is_upstream, verify_bound
 
 if TYPE_CHECKING:
-    import jax
+    from jax import Array
     from jax.sharding import Mesh
 
     from dpc.inference.factors.factor_graph import FactorGraph
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from ..finite.answers import Answers
     from ..finite.convert import Saved
     from ..finite.discrete import Discrete
-    from ..finite.finite import Finite
-    from ..finite.questions import MeanAndVariance, Questions
+    from ..finite.finite import Finite, MeanAndVariance, Questions
     from ..gradient.choose import EstimatorChoice
     from ..gradient.compare import Comparison
     from ..gradient.gradient import Gradient
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from ..learn.result import Fit
     from ..posterior.posteriors import Posteriors
     from ..posterior.summary import PosteriorSummary
-    from ..show.info import EliminationPlan, EstimatorPlan, Info
-    from ..show.values import Computed, Samples
+    from ..show.info import Computed, EliminationPlan, EstimatorPlan, Info, Samples
     from .functions import Functions
 
 Values = dict[str, Any]
@@ -88,10 +86,13 @@ class Model:
     @cached_property
     def graph(self) -> Graph:
         """Of a network file it is made when something else than its tables is asked for."""
-        from .load import graph_of_network
+        from dpc.dsl.source import Source
+
+        from ..finite.convert import program_of
+        from .load import compile_model
 
         assert self.network is not None
-        return graph_of_network(self.network)
+        return compile_model(Source(self.network.name, program_of(self.network)[0])).graph
 
     @cached_property
     def own_data(self) -> Values:
@@ -132,7 +133,7 @@ class Model:
 
     @cached_property
     def questions(self) -> Questions:
-        from ..finite.questions import Questions
+        from ..finite.finite import Questions
 
         verify_bound(self.graph, self.externs)
         return Questions(self.graph, self.externs, self._domain)
@@ -206,11 +207,9 @@ class Model:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Model:
         """The same file with other annotations: {"b.grad": "rloo(samples=4)"}."""
-        from .check import load_graph
+        from .load import compile_model
 
-        whole = {**self.settings, **settings}
-        graph = load_graph(self.graph.source, whole)
-        return Model(graph, self.introduction, self.externs, settings=whole)
+        return compile_model(self.graph.source, {**self.settings, **settings}, self.externs)
 
     # ---- data and parameters
 
@@ -243,11 +242,11 @@ class Model:
 
     # ---- pure functions
 
-    def log_prob(self, params: Values, values: Values, data: Given = None) -> jax.Array:
+    def log_prob(self, params: Values, values: Values, data: Given = None) -> Array:
         """The joint log density of all draws; with factors, not normalised."""
         if "log_prob" in self.functions.defined:
             check_values(self.graph, values)
-        found: jax.Array = self.functions.call("log_prob", params, values, data=data)
+        found: Array = self.functions.call("log_prob", params, values, data=data)
         return found
 
     def evaluate(self, params: Values, data: Given = None, values: Given = None) -> Values:
@@ -257,9 +256,9 @@ class Model:
         found: Values = self.functions.call("evaluate", params, values or {}, data=data)
         return found
 
-    def value(self, params: Values, data: Given = None, values: Given = None) -> jax.Array:
+    def value(self, params: Values, data: Given = None, values: Given = None) -> Array:
         """The objective, given the values of the draws."""
-        found: jax.Array = self.functions.call("objective", params, values or {}, data=data)
+        found: Array = self.functions.call("objective", params, values or {}, data=data)
         return found
 
     def gradient(self, params: Values, data: Given = None, values: Given = None) -> Values:
@@ -267,15 +266,12 @@ class Model:
         found: Values = self.functions.call("gradient", params, values or {}, data=data)
         return found
 
-    def jvp(
-        self, params: Values, direction: Values, data: Given = None
-    ) -> tuple[jax.Array, jax.Array]:
+    def jvp(self, params: Values, direction: Values, data: Given = None) -> tuple[Array, Array]:
         """The objective and its derivative along a direction in parameter space."""
-        found: tuple[jax.Array, jax.Array]
-        found = self.functions.call("jvp", params, direction, {}, data=data)
-        return found
+        value, slope = self.functions.call("jvp", params, direction, {}, data=data)
+        return value, slope
 
-    def vjp(self, params: Values, data: Given = None) -> tuple[jax.Array, Callable[..., Any]]:
+    def vjp(self, params: Values, data: Given = None) -> tuple[Array, Callable[..., Any]]:
         import jax
 
         value, pull_back = jax.vjp(lambda p: self.value(p, data), params)
@@ -311,11 +307,9 @@ class Model:
 
     # ---- finite variables: pure functions
 
-    def log_partition(
-        self, params: Given = None, data: Given = None, given: Given = None
-    ) -> jax.Array:
+    def log_partition(self, params: Given = None, data: Given = None, given: Given = None) -> Array:
         """log of the sum over open finite variables; if directed, the log-evidence (GM08)."""
-        found: jax.Array = self.questions.known(params, data, given).ask("log_partition")
+        found: Array = self.questions.known(params, data, given).ask("log_partition")
         return found
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
@@ -332,9 +326,9 @@ class Model:
         """The k most probable configurations, best first, and their log-potentials; not traced."""
         return self.questions.kbest(k, params, data, given)
 
-    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> jax.Array:
+    def entropy(self, params: Given = None, data: Given = None, given: Given = None) -> Array:
         """The entropy of all finite variables given the rest, in nats: log Z - E[score]."""
-        found: jax.Array = self.questions.known(params, data, given).ask("entropy")
+        found: Array = self.questions.known(params, data, given).ask("entropy")
         return found
 
     def moments(
@@ -345,17 +339,17 @@ class Model:
 
     def expected_tables(
         self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[jax.Array, list[jax.Array]]:
+    ) -> tuple[Array, list[Array]]:
         """log Z and its gradient: how probable each entry of each table is (GM10)."""
         return self.questions.known(params, data, given).expected_tables()
 
     def expected_score(
         self,
-        expected: list[jax.Array],
+        expected: list[Array],
         params: Given = None,
         data: Given = None,
         given: Given = None,
-    ) -> jax.Array:
+    ) -> Array:
         """E[log-potentials of these parameters] under what `expected_tables` gave."""
         return self.questions.known(params, data, given).expected_score(expected)
 
@@ -365,13 +359,13 @@ class Model:
 
     def tables(
         self, params: Given = None, data: Given = None, given: Given = None
-    ) -> tuple[Finite, list[jax.Array], jax.Array]:
+    ) -> tuple[Finite, list[Array], Array]:
         """The finite part, its log-potentials and the log-likelihoods of evidence."""
-        return self.questions.known(params, data, given).tables
+        return self.questions.known(params, data, given).tables()
 
     def discrete(self, params: Given = None, data: Given = None, values: Given = None) -> Discrete:
         """The factors, and the labels of the states of every variable."""
-        return self.questions.discrete(params, data, values)
+        return self.questions.discrete(self.questions.known(params, data, values))
 
     def factor_graph(
         self, params: Given = None, data: Given = None, values: Given = None
@@ -445,7 +439,7 @@ class Model:
         """`n` draws of every random variable, labelled: what `dpc sample` prints."""
         import jax
 
-        from ..show.values import Samples
+        from ..show.info import Samples
         from .check import positions
 
         known, bound = self._known(params, data, seed, partial=True)
@@ -457,7 +451,7 @@ class Model:
         self, params: Given = None, data: Any = None, *, grad: bool = False, seed: int = 0
     ) -> Computed:
         """The values of all computed nodes, and of the objective; what is random is drawn once."""
-        from ..show.values import compute
+        from ..show.info import compute
 
         return compute(self, *self._known(params, data, seed, partial=True), seed, grad)
 
@@ -520,7 +514,7 @@ class Model:
         data: Given = None,
         samples: int | None = None,
         order: int = 1,
-    ) -> jax.Array:
+    ) -> Array:
         """An estimate of E[objective] whose derivatives, up to this order, estimate its own.
 
         Higher ones do so too, or are an error: for them draws are split at kinks as well as at
@@ -530,7 +524,7 @@ class Model:
 
     def value_and_grad(
         self, key: Any, params: Values, data: Given = None, samples: int | None = None
-    ) -> tuple[jax.Array, Values]:
+    ) -> tuple[Array, Values]:
         """Estimates of E[objective] and of its gradient by every parameter."""
         return self.estimate(key, params, {}, data, samples)[:2]
 
@@ -541,7 +535,7 @@ class Model:
         state: Values,
         data: Given = None,
         samples: int | None = None,
-    ) -> tuple[jax.Array, Values, Values]:
+    ) -> tuple[Array, Values, Values]:
         """The same with what baselines keep, `objective(data).initial_state` at first."""
         return self.objectives.estimate(key, params, state, data or {}, samples)
 
@@ -555,7 +549,7 @@ class Model:
         Rows of a table are cases where the model has single values; `by` names a column whose equal
         values are a case; a list of mappings has a case each. Entries of draws may be missing.
         """
-        from ..learn.read_cases import read_cases
+        from ..learn.cases import read_cases
 
         return read_cases(self.graph, *sources, by=by, sizes=sizes).own()
 
@@ -573,7 +567,7 @@ class Model:
 
         return FieldFamily(self, data)
 
-    def loss(self, params: Values, data: Any) -> jax.Array:
+    def loss(self, params: Values, data: Any) -> Array:
         """Minus the log-likelihood, minus the log density of the priors."""
         from ..learn.likelihood import Likelihood
 
@@ -622,9 +616,10 @@ class Model:
             "batch": batch,
             "errors": errors,
         }
+        from ..finite.discrete import as_sources
         from ..learn.run import FitRequest, fit
 
-        held_out = tuple(test) if isinstance(test, list | tuple) else (test,) if test else ()
+        held_out = tuple(as_sources(test))
         about_run = (stream, checkpoint, resume, watch, mesh)
         request = FitRequest(sources, by, start or {}, held_out, *about_run)
         return fit(self, method, request, options)
@@ -646,12 +641,11 @@ class Model:
         from ..learn import predict as own
 
         if not log_likelihood:
-            return own.predict(self.graph, fit, *sources, by=by, ask=ask, externs=self.externs)
+            return own.predict(self, fit, *sources, by=by, ask=ask)
         if ask:
             what = "`ask=` and `log_likelihood=True` are two questions"
             raise UsageError(f"{what}: ask one at a time")
-        found = own.log_likelihoods(self.graph, fit, *sources, by=by, externs=self.externs)
-        return own.CaseLikelihoods(*found)
+        return own.CaseLikelihoods(*own.log_likelihoods(self, fit, *sources, by=by))
 
     # ---- posteriors
 

@@ -1,39 +1,35 @@
-"""Posteriors of a model: a NumPyro program, draws, and what was done with missing data."""
+"""Posteriors of a model: the ways to draws, and what is done with missing data."""
 
 from __future__ import annotations
 
+import io
+import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpyro
-from numpyro.distributions import ImproperUniform, constraints
-from numpyro.handlers import seed, substitute, trace
+import numpy as np
 
-from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.files import write_whole
+from dpc.dsl.graph.graph import Kind
+from dpc.dsl.graph.passes.missing import open_missing
 from dpc.dsl.graph.passes.noncentered import decentre
-from dpc.dsl.graph.types import Bool
-from dpc.dsl.lower.emit import program_text
-from dpc.dsl.lower.program import lower_program
-from dpc.dsl.lower.run import run_program
 from dpc.dsl.record import Record
-from dpc.inference.mcmc.distributions import Hidden, Joint, Ordered, Written
+from dpc.inference.mcmc import target as gaussians
+from dpc.inference.mcmc.container import smooth_weights
+from dpc.inference.mcmc.run import CHUNK, Draws, NutsPlan, NutsRun, NutsState, join, key_for
+from dpc.inference.mcmc.target import TargetDensity
 
+from ..data import bind_data
 from ..data.bound import Data
 from ..data.errors import unfit_as_problem
 from ..exits import UsageError
-from ..finite.finite import Finite
-from ..finite.ground import tables_of
-from ..model.constraints import constraint_of
-from .write import RESERVED, find_sites, model_parts
-
-if TYPE_CHECKING:
-    from dpc.inference.mcmc.run import NutsPlan, NutsRun
-
-    from ..model.model import Model
-
+from ..gradient.optimise import OptimisePlan, optimise, start
+from ..model.keeper import Keeper, WrongCheckpoint, digest
+from ..model.model import Model
+from .run_numpyro import NumpyroModel, numpyro_text
 
 Values = dict[str, Any]
 LEAST = {"draws": 4, "chains": 1, "warmup": 0, "max_tree_depth": 1, "steps": 1}
@@ -60,7 +56,7 @@ class Posteriors:
         graph = decentre(self.model.graph)
         if graph == self.model.graph:
             return self.as_written
-        return NumpyroModel(type(self.model)(graph, externs=self.model.externs))
+        return NumpyroModel(Model(graph, externs=self.model.externs))
 
     @cached_property
     def as_written(self) -> NumpyroModel:
@@ -68,31 +64,21 @@ class Posteriors:
 
     def draw(self, method: str, data: Data, options: PosteriorOptions) -> Any:
         """Values and statistics [chain, draw, ...] of what is unknown, and attributes."""
-        from .methods import METHODS, Request, verify_continuous
-
         verify_continuous(self.decentred)
         return METHODS[method](Request(self.model, data, options))
 
     def run(self, data: Data, plan: NutsPlan) -> NutsRun:
         """NUTS in stretches: `start()` gives a state, `advance(state, n)` the next and draws."""
-        from dpc.inference.mcmc.run import NutsRun
-
-        from .methods import verify_continuous
-
         verify_continuous(self.decentred)
         return NutsRun(self.to_numpyro(data), plan)
 
     def with_missing(self, sources: tuple[Any, ...], sizes: dict[str, int]) -> tuple[Model, Data]:
-        from dpc.dsl.graph.passes.missing import open_missing
-
-        from ..data import bind_data
-
         bound = bind_data(self.model.graph, *sources, sizes=sizes, missing=True).own()
         if not bound.missing:
             return self.model, Data(bound.arrays, bound.sizes, bound.labels)
         with unfit_as_problem():
             opened = open_missing(self.model.graph, bound.arrays, bound.missing)
-        model = type(self.model)(opened.graph, externs=self.model.externs, notes=opened.notes)
+        model = Model(opened.graph, externs=self.model.externs, notes=opened.notes)
         labels = {**bound.labels, **opened.labels}
         return model, Data(opened.arrays, {**bound.sizes, **opened.sizes}, labels)
 
@@ -119,10 +105,6 @@ def read_options(
     method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
 ) -> PosteriorOptions:
     """Options that were said, checked: each is for one method, and a number has a least value."""
-    from dpc.inference.mcmc.run import NutsPlan
-
-    from .methods import METHODS
-
     if method not in METHODS:
         raise UsageError(f"there is no method {method!r}: {', '.join(METHODS)}")
     known = {name: value for name, value in said.items() if value is not None}
@@ -144,102 +126,233 @@ def read_options(
     return PosteriorOptions(plan, draws, steps, folder, resume, progress)
 
 
-def numpyro_text(graph: Graph) -> str:
-    """The model function as text, by which runs are told apart."""
-    return program_text(lower_program(graph, model_parts, RESERVED))
+OVERSAMPLING = 4
+"""Proposals for each draw of importance sampling."""
 
 
-class NumpyroModel:
-    """`run` is the NumPyro model, a function of data; `model` is what it is written from."""
+class Request(NamedTuple):
+    model: Any
+    data: Data
+    options: PosteriorOptions
 
-    def __init__(self, model: Any):
-        self.model = model
-        self.graph: Graph = model.graph
-        self.sites = find_sites(self.graph)
-        self._in_sum = frozenset({*self.sites.touched, *self.sites.hidden})
+    @property
+    def target(self) -> TargetDensity:
+        return TargetDensity(self.model.to_numpyro(self.data))
 
-    @cached_property
-    def run(self) -> Callable[[Mapping[str, Any]], None]:
-        graph = self.graph
-        given: Values = {
-            "numpyro": numpyro,
-            "supports": {
-                n.name: constraints.nonnegative_integer if n.type.whole else constraint_of(n.type)
-                for n in graph.of_kind(Kind.DRAW, Kind.PARAMETER)
-            },
-            "flat": lambda support, shape: ImproperUniform(support, (), shape),
-            "eliminate": self.eliminate,
-            **{law.__name__: law for law in (Written, Ordered, Joint, Hidden)},
-        }
-        program = lower_program(graph, model_parts, RESERVED)
-        return run_program(program, self.model.externs, given)["model"]
+    @property
+    def keys(self) -> Any:
+        return jax.random.split(key_for("fit", self.options.plan.seed), 3)
 
-    def eliminate(self, data: Mapping[str, Any], known: Values) -> Any:
-        """log of the sum over hidden draws of all that depends on them."""
-        finite, groups, constant = self._tables(data, known)
-        return finite.engine.log_partition([*groups, constant[None]], finite.evidence({}))
 
-    def _tables(self, data: Mapping[str, Any], known: Values) -> tuple[Finite, list[Any], Any]:
-        """The terms of hidden draws as the engine takes them, and the sum of the others."""
-        params = {node.name: known[node.name] for node in self.graph.of_kind(Kind.PARAMETER)}
-        seen = {n.name: known[n.name] for n in self.graph.of_kind(Kind.DRAW) if n.observed}
-        values = {name: value for name, value in known.items() if name not in {*params, *seen}}
-        part = self.model.questions.known(params, {**data, **seen}, values)
-        groups: list[Any] = []
-        constant = jnp.zeros(())
-        grounded = part.finite.grounded
-        for term, own, table in zip(grounded.terms, grounded.groups, part.term_tables, strict=True):
-            if not term.slots and term.name in self._in_sum:
-                constant += jnp.sum(table)
-            array = jnp.asarray(table, float)
-            groups += [tables_of(group, array, len(term.binders), jnp) for group in own]
-        return part.finite, groups, constant
+class PosteriorDraws(NamedTuple):
+    """[chain, draw, ...] of values and statistics."""
 
-    def log_likelihood(self, data: Mapping[str, Any], values: Values) -> Values:
-        """The log density of every observed node given one draw, by independent element."""
-        sites = trace(substitute(lambda: self.run(data), data=values)).get_trace()
-        seen = [node.name for node in self.graph.of_kind(Kind.DRAW) if node.observed]
-        alone = [name for name in seen if name not in self.sites.touched]
-        found = {name: sites[name]["fn"].log_prob(sites[name]["value"]) for name in alone}
-        if self.sites.carrier and all(self.graph[name].observed for name in self.sites.touched):
-            found[self.sites.carrier] = self._summed_likelihood(data, values)
-        return found
+    values: Values
+    stats: Values
+    attributes: Values
 
-    def _summed_likelihood(self, data: Mapping[str, Any], values: Values) -> Any:
-        """The sum over each hidden draw where they stand alone, else over all."""
-        nodes = self.graph.of_kind(Kind.DRAW, Kind.PARAMETER)
-        visible = [node.name for node in nodes if node.name not in self.sites.hidden]
-        known = {name: values[name] if name in values else data[name] for name in visible}
-        finite, groups, constant = self._tables(data, known)
-        shape = self._own_places(finite)
-        if shape is None:
-            return finite.engine.log_partition([*groups, constant[None]], finite.evidence({}))
-        counts = jnp.asarray(finite.structure.sizes)[:, None]
-        is_state = jnp.arange(finite.structure.most_states) < counts
-        scores = jnp.where(is_state, 0.0, -jnp.inf)
-        for group, table in zip(finite.structure.groups, groups, strict=False):
-            scores = scores.at[group.scopes[:, 0], : table.shape[1]].add(table)
-        return jnp.reshape(jax.nn.logsumexp(scores, axis=1), shape)
 
-    def _own_places(self, finite: Finite) -> tuple[int, ...] | None:
-        """The shape of the one hidden node, if its elements share no table."""
-        groups = finite.structure.groups[:-1]
-        if len(self.sites.hidden) != 1 or any(group.scopes.shape[1] != 1 for group in groups):
-            return None
-        (name,) = self.sites.hidden
-        assert self.sites.carrier is not None
-        own, outer = self.graph[name].type.shape, self.graph[self.sites.carrier].type.shape
-        covered = all(term.slots for term in finite.grounded.terms if term.name in self._in_sum)
-        is_prefix = own == outer[: len(own)] and covered
-        return finite.grounded.shapes[name] if is_prefix and len(self.sites.touched) == 1 else None
+def verify_continuous(model: NumpyroModel) -> None:
+    """Raises UsageError unless what is not summed over is continuous, and is something."""
+    draws = [node for node in model.graph.of_kind(Kind.DRAW) if not node.observed]
+    latent = [node for node in draws if node.name not in model.sites.hidden]
+    for node in latent:
+        if node.type.whole:
+            why = "it cannot be summed over, and has no gradient"
+            bound = "Bound it (`Binomial` with a constant `n`, a dim)"
+            what = f"`{node.name}` is a whole number without bounds"
+            raise UsageError(f"{what}: {why}. {bound}, or approximate it by a continuous draw")
+    if not latent and not model.graph.of_kind(Kind.PARAMETER):
+        what = "nothing in this model is continuous and unknown: its marginals and its mode are"
+        raise UsageError(f"{what} exact (`dpc query`, `m.marginals`, `m.mode`)")
 
-    def predict(self, data: Mapping[str, Any], values: Values, key: Any) -> Values:
-        """New observations given one draw; hidden draws are new, too."""
-        seen = {node.name: node.type for node in self.graph.of_kind(Kind.DRAW) if node.observed}
-        blank = {name: value for name, value in data.items() if name not in seen}
-        sites = trace(seed(substitute(lambda: self.run(blank), data=values), key)).get_trace()
-        found = {name: sites[name]["value"] for name in seen}
-        for name, type_ in seen.items():
-            if isinstance(type_.domain, Bool):
-                found[name] = jnp.asarray(found[name], bool)  # NumPyro has whole numbers for these
-        return found
+
+def _laplace(request: Request) -> PosteriorDraws:
+    flat = gaussians.flatten(request.target, request.keys[0])
+    return _as_drawn(request, flat, gaussians.fit_laplace(flat), {"method": "laplace"})
+
+
+def _svi(request: Request) -> PosteriorDraws:
+    if request.model.graph.guide is not None:
+        # The guide at the parameters that maximise the file's own bound.
+        model, data, count = request.model, request.data, request.options.draws
+        steps = OptimisePlan(request.options.steps, seed=request.options.plan.seed)
+        state = start(model, model.init(request.keys[0], data), data, steps)
+        for after in optimise(model, data, steps, state):
+            state = after
+        params = model.constrain(state.raw)
+        guide = model.functions.load(model.graph.guide)["sample"]
+        given = {**data.arrays, **data.sizes}
+        draw = jax.jit(jax.vmap(lambda key: guide(key, params, given)))
+        drawn = draw(jax.random.split(request.keys[1], count))
+        values = {name: np.asarray(value)[None] for name, value in drawn.items()}
+        for node in model.graph.of_kind(Kind.PARAMETER):
+            fixed = params[node.name]
+            values[node.name] = np.broadcast_to(fixed, (1, count, *np.shape(fixed)))
+        elbo = -float(np.mean(state.losses[-100:]))
+        return PosteriorDraws(values, {}, {"method": "svi", "elbo": elbo})
+    flat = gaussians.flatten(request.target, request.keys[0])
+    gaussian, losses = gaussians.fit_svi(flat, request.keys[2], request.options.steps)
+    tail = losses[-max(1, len(losses) // 100) :]
+    return _as_drawn(request, flat, gaussian, {"method": "svi", "elbo": -float(np.mean(tail))})
+
+
+def _as_drawn(
+    request: Request, flat: gaussians.FlatTarget, gaussian: gaussians.Gaussian, attributes: Values
+) -> PosteriorDraws:
+    """Draws of the Gaussian as they are; their weights tell how near it is."""
+    drawn = gaussians.draw_gaussian(flat, gaussian, request.keys[1], request.options.draws)
+    about = {**attributes, "pareto_k": smooth_weights(drawn.log_ratios).k}
+    return PosteriorDraws(_constrained(request, flat, drawn.points), {}, about)
+
+
+def _importance(request: Request) -> PosteriorDraws:
+    """Proposals from a Student's t at the mode, resampled by their smoothed weights."""
+    flat = gaussians.flatten(request.target, request.keys[0])
+    first, second = jax.random.split(request.keys[1])
+    mode, count = gaussians.fit_laplace(flat), OVERSAMPLING * request.options.draws
+    drawn = gaussians.draw_student(flat, mode, first, count)
+    smoothed = smooth_weights(drawn.log_ratios)
+    # Each point is taken count * weight times, rounded up or down.
+    steps = (
+        np.arange(request.options.draws) + float(jax.random.uniform(second))
+    ) / request.options.draws
+    edges = np.cumsum(np.exp(smoothed.log_weights))
+    order = np.searchsorted(edges / edges[-1], steps)
+    chosen = np.random.default_rng(0).permutation(order)
+    about = {"pareto_k": smoothed.k, "effective_draws": smoothed.effective}
+    values = _constrained(request, flat, drawn.points[chosen])
+    return PosteriorDraws(values, {}, {"method": "importance", **about})
+
+
+def _constrained(request: Request, flat: gaussians.FlatTarget, points: Any) -> Values:
+    constrain = TargetDensity(request.model.to_numpyro(request.data)).constrain
+    found = jax.jit(jax.vmap(lambda point: constrain(flat.unravel(point))))(points)
+    return {name: np.asarray(value)[None] for name, value in found.items()}
+
+
+# NUTS runs in stretches of about half a second, shown and kept as they come.
+FIRST_STRETCH = 10
+SECONDS = 0.5
+
+
+def _nuts(request: Request) -> PosteriorDraws:
+    model, data, options = request
+    plan = options.plan
+    # What a run depends on, but for its number of draws: program, data and plan.
+    text = numpyro_text(model.posteriors.decentred.graph)
+    kept = Kept(options, digest([text, repr(plan)], sorted(data.items())))
+    drawn = sample(model.posteriors.run(data, plan), kept, options)
+    values, stats = jax.tree.map(lambda leaf: leaf[:, : options.draws], drawn)
+    about = {"method": "nuts", "warmup": plan.warmup, "target_accept": plan.target_accept}
+    return PosteriorDraws(values, stats, about)
+
+
+def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
+    """All draws. Whatever stops it, those that were made are kept where `checkpoint` says."""
+    end = run.plan.warmup + options.draws
+    steps = FIRST_STRETCH
+    progress = options.progress
+    seen = [progress.see] if progress else []
+    state = kept.load(run.blank()) if options.resume else run.start()
+    if progress:
+        progress.begin(state.step, run.plan, options.draws)
+    kept.add(state, None)
+    try:
+        while state.step < end:
+            began = time.monotonic()
+            # So many steps, but not beyond the warm-up or the end.
+            stop = run.plan.warmup if state.step < run.plan.warmup else end
+            state, draws = run.advance(state, min(steps, stop - state.step), *seen)
+            seconds = time.monotonic() - began
+            # More when the last ones were quick, fewer when slow: the draws stay the same.
+            if seconds < SECONDS / 2:
+                steps = min(2 * steps, CHUNK)
+            elif seconds > 2 * SECONDS:
+                steps = max(1, steps // 2)
+            kept.add(state, draws)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(kept.where()) from None
+    finally:
+        if progress:
+            progress.end()
+        kept.write()
+    return join(kept.draws)
+
+
+class Kept:
+    """The draws so far and those in a folder: each file begins where the one before it ends. The
+    state is written after the draws that led to it. Draws beyond it are those of a run that was
+    killed in between; they are made again, and are the same.
+    """
+
+    def __init__(self, options: PosteriorOptions, run: str):
+        self.keeper = Keeper(options.checkpoint, options.resume, run)
+        self.folder = Path(options.checkpoint or "")
+        self.plan = options.plan
+        self.draws: list[Draws] = []
+        self.waiting: list[Draws] = []
+        self.state = NutsState(-1, None)
+
+    def add(self, state: NutsState, draws: Draws | None) -> None:
+        self.state = state
+        if draws is not None and draws.length:
+            self.draws.append(draws)
+            self.waiting.append(draws)
+        if self.keeper.is_due:
+            self.write()
+
+    def write(self) -> None:
+        if not self.keeper.wanted:
+            return
+        if self.waiting:
+            part = join(self.waiting)
+            named: dict[str, Any] = {}
+            for kind, own in part._asdict().items():
+                named |= {f"{kind} {name}": array for name, array in own.items()}
+            content = io.BytesIO()
+            np.savez(content, **named)
+            first = self.state.step - self.plan.warmup - part.length
+            write_whole(self.file(first), content.getvalue())
+            self.waiting = []
+        self.keeper.keep(self.state.step, tuple(self.state), now=True)
+
+    def file(self, first: int) -> Path:
+        return self.folder / f"draws-{first:07d}.npz"
+
+    def load(self, like: NutsState) -> NutsState:
+        step, kernel = self.keeper.load(tuple(like))
+        state = NutsState(int(step), kernel)
+        count = 0
+        while count < state.step - self.plan.warmup:
+            self.draws.append(load_draws(self.file(count)))
+            count += self.draws[-1].length
+        return state
+
+    def where(self) -> str:
+        """What can be gone on from when a run is interrupted."""
+        if not self.keeper.wanted:
+            return ""
+        count = max(0, self.state.step - self.plan.warmup)
+        return f"{count} draws of every chain are in {self.folder}: `resume=` continues"
+
+
+def load_draws(path: Path) -> Draws:
+    found: dict[str, dict[str, Any]] = {"values": {}, "stats": {}}
+    try:
+        with np.load(path) as arrays:
+            for name in arrays.files:
+                kind, _, own = name.partition(" ")
+                found[kind][own] = arrays[name]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        why = "cannot be read, and the checkpoint beside it goes on after it"
+        raise WrongCheckpoint(f"{path} {why}: {error}") from None
+    return Draws(**found)
+
+
+METHODS: dict[str, Callable[[Request], PosteriorDraws]] = {
+    "nuts": _nuts,
+    "svi": _svi,
+    "laplace": _laplace,
+    "importance": _importance,
+}

@@ -43,19 +43,14 @@ class Sites(Record):
 
 def find_sites(graph: Graph) -> Sites:
     hidden = frozenset(node.name for node in finite_draws(graph) if not node.observed)
-    veiled: set[str] = set()
-    count = -1
-    # Nodes that depend on a hidden one; computed ones pass it on, recurrences in rounds.
-    while count != len(veiled):
-        count = len(veiled)
-        found = [node for node in graph.nodes if set(node.parents) & (hidden | veiled)]
-        veiled.update(node.name for node in found if node.kind is Kind.FUNCTION)
-    others = [node.name for node in found if node.kind is not Kind.FUNCTION]
-    touched = tuple(name for name in others if name not in hidden)
+    stop = {node.name for node in graph.nodes if node.kind is not Kind.FUNCTION}
+    below = [n for n in graph.nodes if graph.ancestors(n.parents, stop) & hidden]
+    veiled = frozenset(node.name for node in below if node.kind is Kind.FUNCTION)
+    touched = tuple(n.name for n in below if n.name not in hidden | veiled)
     draws = [graph[name] for name in touched if graph[name].kind is Kind.DRAW]
     seen = [node.name for node in draws if node.observed]
     names = seen or [node.name for node in draws]
-    return Sites(graph, hidden, frozenset(veiled), touched, names[-1] if names else None)
+    return Sites(graph, hidden, veiled, touched, names[-1] if names else None)
 
 
 def is_plain(node: Node, groups: list[Recurrence]) -> bool:

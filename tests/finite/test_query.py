@@ -139,6 +139,15 @@ def test_joints_entropies_and_expressions(capsys: pytest.CaptureFixture[str]) ->
     )
 
 
+def test_an_expression_of_an_open_continuous_draw_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.dp"
+    path.write_text("b ~ Bernoulli(0.3)\nx ~ Normal(b, 1)\n")
+    said = refusal(capsys, 2, "query", str(path), "--ask", "x > 0")
+    assert "`x` is not finite and not given" in said
+
+
 def test_the_divergence_to_another_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

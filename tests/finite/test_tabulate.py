@@ -13,9 +13,9 @@ import pytest
 from helpers import graph
 from marks import some_fast
 
+from dpc.data import BoundData
 from dpc.dsl.graph.evaluate import NeedsJax
-from dpc.finite.discrete import Discrete, KnownArrays, discrete_model
-from dpc.finite.finite import tables_once
+from dpc.finite.discrete import Discrete, discrete_model
 from dpc.finite.slots import NotTabular
 from dpc.inference.factors.factor_graph import log_score
 from dpc.model.model import Model
@@ -88,13 +88,13 @@ def prepared(name: str) -> tuple[Model, dict[str, Any], Any, dict[str, Any], Dis
     params = {**model.init(jax.random.key(1), data), **params}
     given = GIVEN.get(name, {})
     arrays = {k: np.asarray(v) for k, v in {**data.arrays, **params, **given}.items()}
-    known = KnownArrays(arrays, data.sizes, data.labels)
+    known = BoundData(data.sizes, data.labels, arrays)
     return (
         model,
         params,
         data,
         given,
-        discrete_model(model.graph, known, tables_once(arrays, data.sizes, {})),
+        discrete_model(model.graph, known),
     )
 
 
@@ -157,11 +157,7 @@ def refusal(text: str, **data: Any) -> str:
     bound = model.bind(data, partial=True)
     arrays = {k: np.asarray(v) for k, v in bound.arrays.items()}
     with pytest.raises(NotTabular) as error:
-        discrete_model(
-            model.graph,
-            KnownArrays(arrays, bound.sizes, bound.labels),
-            tables_once(arrays, bound.sizes, {}),
-        )
+        discrete_model(model.graph, BoundData(bound.sizes, bound.labels, arrays))
     return str(error.value)
 
 
@@ -184,5 +180,5 @@ def test_what_has_no_table_is_refused_with_what_to_do() -> None:
 
 def test_continuous_draws_that_nothing_needs_are_left_out() -> None:
     model = Model(graph("b ~ Bernoulli(0.3)\ny ~ Normal(b, 1)\nz ~ Normal(y, 1)\n"))
-    discrete = discrete_model(model.graph, KnownArrays({}, {}, {}), tables_once({}, {}, {}))
+    discrete = discrete_model(model.graph, BoundData({}, {}, {}))
     assert [factor.variables for factor in discrete.factors.factors] == [("b",)]

@@ -16,9 +16,9 @@ from scipy import stats
 
 import dpc
 from dpc.data.errors import DataError
+from dpc.learn.cases import read_cases
 from dpc.learn.choose import NotApplicable, halves
 from dpc.learn.likelihood import Likelihood
-from dpc.learn.read_cases import read_cases
 from dpc.learn.roles import Update, find_updates
 
 LOOSE_JAX = "NumPyro promotes types and ranks"

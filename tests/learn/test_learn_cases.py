@@ -12,8 +12,7 @@ import pytest
 import dpc
 from dpc.data.errors import DataError
 from dpc.learn import cases as reading
-from dpc.learn.cases import Cases
-from dpc.learn.read_cases import read_cases
+from dpc.learn.cases import Cases, read_cases
 
 TAGGER = """
 dim T

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpc
+from dpc.data import BoundData
 from dpc.finite.convert import network_of
-from dpc.finite.discrete import KnownArrays, discrete_model
-from dpc.finite.finite import tables_once
+from dpc.finite.discrete import discrete_model
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -232,9 +232,7 @@ class Alarm:
 
     def __init__(self) -> None:
         self.model = dpc.load(str(ALARM))
-        discrete = discrete_model(
-            self.model.graph, KnownArrays({}, {}, {}), tables_once({}, {}, {})
-        )
+        discrete = discrete_model(self.model.graph, BoundData({}, {}, {}))
         self.network = network_of(discrete, self.model.graph.source)
         self.tables = {table.child: table for table in self.network.tables}
         rng = np.random.default_rng(9)

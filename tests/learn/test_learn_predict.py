@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
+import pandas
 import pytest
 from scipy import stats
 
@@ -220,3 +221,16 @@ def test_all_laws_of_a_number_have_moments_or_are_known_to_have_none() -> None:
             row.numpyro, words | {param.name: values.get(param.name, 0.4) for param in params}
         )
         assert np.shape(law.mean) == np.shape(law.variance) == (), row.text
+
+
+def test_held_out_cases_of_a_model_with_a_bound_function() -> None:
+    text = "extern fn g(x: real) -> real\nparam w : real\ndata x : real\ny ~ Normal(w * g(x), 1)\n"
+    model = dpc.parse(text, g=lambda x: 2.0 * x)
+    table = pandas.DataFrame({"x": [1.0, 0.5, -0.5], "y": [2.0, 0.7, 0.7]})
+    fit = model.fit(table, test=table)
+    assert fit.test["log_likelihood"] == pytest.approx(fit.value)
+
+
+def test_one_case_of_single_values_is_fitted() -> None:
+    model = dpc.parse("param w : real\ndata x : real\ny ~ Normal(w * x, 1)\n")
+    assert float(model.fit({"x": 2.0, "y": 3.0}).params["w"]) == pytest.approx(1.5)
