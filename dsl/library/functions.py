@@ -33,6 +33,7 @@ INSIDE = (
     FunctionRow("is_above(levels: real[K], side: index[S], cut: count) -> bool", "of a side"),
     FunctionRow("is_true_above(is_above: bool, slope: real) -> bool", "whichever way it slopes"),
     FunctionRow("threshold(difference: real, slope: real) -> real", "where a line crosses"),
+    FunctionRow("inverse_power(x: real, exponent: real) -> real", "of a power"),
     *(FunctionRow(f"inverse_{f}(x: real) -> real", f"of {f}") for f in INVERTED),
     FunctionRow("guarded(is_taken: bool, x: real) -> real", "x, a constant where it is not taken"),
 )

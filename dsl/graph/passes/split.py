@@ -8,19 +8,37 @@ is split the same way where second derivatives are wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...library.functions import INVERTED
 from ...source import Span
 from .. import core as c
-from ..dependence import find_recurrences, lagged_edges, nodes_read, offset_of, reads
+from ..dependence import find_recurrences, lagged_edges, nodes_read, offset_of
 from ..forms import arithmetic, compare, entry, index_of, number, pair
 from ..graph import Graph, Kind, Node
-from ..ranges import OPERATORS
 from ..substitute import bound_in, renamed, substitute
 from ..typed import Function, Piece, Setting
 from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
+from .solve import (
+    FLIPPED,
+    IS_ABOVE,
+    Unsolved,
+    affine,
+    as_branches,
+    bounds_of,
+    conditions,
+    definition_of,
+    is_even_power,
+    is_smoothed,
+    lifted,
+    mentions,
+    moved,
+    negated,
+    one_read,
+    root,
+    typed,
+    unrolled,
+)
 from .standard import fold, rewrite, run_passes
 
 MASSES = "interval_masses(levels: real[K]) -> simplex[K+1]"
@@ -32,14 +50,8 @@ CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 UNIFORM = "Uniform(lower: real, upper: real) -> real"
 UNIT = Type(Real(0.0, 1.0))
 
-FLIPPED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-}
-EXPANDED = frozenset({"abs", "max", "min"})
-IS_ABOVE = frozenset({"greater", "greater_equal"})
+FUEL = 24
+"""How many steps a comparison may take to be solved."""
 
 
 class Split(NamedTuple):
@@ -48,10 +60,6 @@ class Split(NamedTuple):
     graph: Graph
     costs: tuple[c.Core, ...]
     cuts: dict[str, tuple[str, ...]]
-
-
-class Unsolved(Exception):
-    """A comparison that does not say where a draw lies."""
 
 
 Cost = tuple[c.Core, tuple[Setting, ...]]
@@ -63,11 +71,12 @@ def split(graph: Graph, costs: Sequence[Cost], names: Iterable[str], kinks: bool
     splitter = _Splitter(graph, names, kinks)
     splitter.everything(costs)
     splitter.find_cuts_of_cuts()
-    unchanged = Split(graph, tuple(core for core, _ in costs), {})
-    if not splitter.cuts:
-        return unchanged
     splitter.is_final = True
     nodes, changed = splitter.everything(costs)
+    unchanged = Split(graph, tuple(core for core, _ in costs), {})
+    # A comparison may have been decided without any cut.
+    if (tuple(nodes), tuple(changed)) == (graph.nodes, unchanged.costs):
+        return unchanged
     whole = [made for node in nodes for made in splitter.split_node(node)]
     edges = [edge for node in whole for edge in lagged_edges(node)]
     recurrences, cycles = find_recurrences([node.name for node in whole], edges)
@@ -131,7 +140,7 @@ class _Splitter:
 
     def visit(self, core: Any) -> Any:
         """The same expression with the side of a draw in the place of every comparison of it."""
-        if not any(name in self.random for name in nodes_read(core)):
+        if not self.is_random(core):
             return core
         if isinstance(core, c.CallFn) and self.functions[core.function].body is not None:
             return self.visit(self.written_out(core))
@@ -140,11 +149,18 @@ class _Splitter:
             solved = self.solved(core.span, core.function, left, right)
             if solved is not None:
                 return solved
-        if isinstance(core, c.Apply) and not core.type.shape:
-            branches = _as_branches(core, self.kinks)
-            if branches is not None and all(self.visit(x) != x for x in _conditions(branches)):
-                return self.visit(branches)
+        branches = self.branches_of(core)
+        if branches is not None and all(self.visit(x) != x for x in conditions(branches)):
+            return self.visit(branches)
         return c.map_parts(core, self.visit)
+
+    def branches_of(self, core: c.Core) -> c.Core | None:
+        if isinstance(core, c.Loop):
+            return unrolled(core)
+        return None if core.type.shape else as_branches(core, self.kinks)
+
+    def is_random(self, core: c.Core | c.Law) -> bool:
+        return any(name in self.random for name in nodes_read(core))
 
     def written_out(self, core: c.CallFn) -> c.Core:
         """The body of a function, where it is called."""
@@ -159,105 +175,143 @@ class _Splitter:
     # ---- comparisons
 
     def solved(self, span: Span, function: str, left: c.Core, right: c.Core) -> c.Core | None:
-        """What the comparison says of the side of a draw; None where it says no such thing."""
-        expanded = self.expanded(span, function, left, right)
-        if expanded is not None:
-            return expanded
-        for node in self.draws:
-            try:
-                return self.solved_for(node, span, function, left, right)
-            except Unsolved:
-                continue
-        return None
+        """What the comparison says of the sides of draws; None where it says no such thing."""
+        if not self.is_drawn(left, right):
+            return None
+        try:
+            sides = [self.with_definitions(side) for side in (left, right)]
+            return self.solve(span, function, *sides, FUEL)
+        except Unsolved:
+            return None
 
-    def expanded(self, span: Span, function: str, left: c.Core, right: c.Core) -> c.Core | None:
-        """|a| > b  is  a > b or a < -b;  max(a, b) > c  is  a > c or b > c;  and so on."""
-        if not _is_expanded(left):
-            left, right, function = right, left, FLIPPED[function]
-        if isinstance(left, c.If):
-            branches = [self.decided(span, function, x, right) for x in (left.then, left.otherwise)]
-            if None in branches:
-                return None
-            return c.If(span, BOOL, self.visit(left.condition), *branches)  # type: ignore[arg-type]
-        if not isinstance(left, c.Apply) or left.type.shape:
-            return None
-        values = [value for _, value in left.arguments]
-        if left.function == "abs":
-            minus = negated(right)
-            both = (function, values[0], right), (FLIPPED[function], values[0], minus)
-            is_or = function in IS_ABOVE
-        elif left.function in ("max", "min") and len(values) == 2:
-            both = (function, values[0], right), (function, values[1], right)
-            is_or = (left.function == "max") == (function in IS_ABOVE)
-        else:
-            return None
-        parts = [self.decided(span, *one) for one in both]
-        if None in parts:
-            return None
-        return compare("or" if is_or else "and", *parts)  # type: ignore[arg-type]
-
-    def decided(self, span: Span, function: str, left: c.Core, right: c.Core) -> c.Core | None:
-        """The same where nothing drawn decides; None where a draw does that cannot be split."""
-        above = self.graph.ancestors(nodes_read(left, right), stop=self.all_draws)
+    def is_drawn(self, *cores: c.Core) -> bool:
+        """Whether a draw of real numbers decides."""
+        above = self.graph.ancestors(nodes_read(*cores), stop=self.all_draws)
         draws = (self.graph[name] for name in self.all_draws if name in above)
-        if not any(isinstance(draw.type.domain, Real) for draw in draws):
-            return compare(function, left, right)
-        return self.solved(span, function, left, right)
+        return any(isinstance(draw.type.domain, Real) for draw in draws)
 
-    def solved_for(
-        self, node: Node, span: Span, function: str, left: c.Core, right: c.Core
-    ) -> c.Core:
-        left, right = (self.with_definitions(side, node.name) for side in (left, right))
-        target = _one_read([left, right], node.name)
-        if not _mentions(left, target):
-            left, right, function = right, left, FLIPPED[function]
-        left, right = self.peeled(left, right, target)
-        slope, offset = affine(left, target)
-        other_slope, other_offset = affine(right, target)
-        if other_slope is not None:
-            slope = _typed("subtract", slope or number(left, 0.0), other_slope)
-        if slope is None:
-            raise Unsolved
-        lower, upper = bounds_of(slope)
-        slope, difference = fold(slope), arithmetic("subtract", other_offset, offset)
-        given = (("difference", difference), ("slope", slope))
-        cut = c.Apply(span, REAL, "threshold", given, THRESHOLD)
-        if isinstance(slope, c.Const) and slope.value:
-            cut = c.Apply(span, REAL, "divide", pair(difference, slope))
-        is_above = self.side(node, target, cut)
-        if upper < 0:
-            is_above = _not(is_above)
-        elif lower < 0:
-            turned = (("is_above", is_above), ("slope", slope))
-            is_above = c.Apply(span, BOOL, "is_true_above", turned, TURNED)
-        return is_above if function in IS_ABOVE else _not(is_above)
-
-    def with_definitions(self, core: c.Core, draw: str) -> c.Core:
-        """With the definitions of values that depend on the draw in the place of their names."""
+    def with_definitions(self, core: c.Core) -> c.Core:
+        """With the definitions of random values in the place of their names, loops as branches."""
         if isinstance(core, c.CallFn) and self.functions[core.function].body is not None:
             core = self.written_out(core)
+        if isinstance(core, c.Loop):
+            core = unrolled(core) or core
         base = core.base if isinstance(core, c.At) else core
-        if isinstance(base, c.Ref) and base.name != draw:
-            node = self.graph[base.name]
+        if isinstance(base, c.Ref) and self.graph[base.name].kind is Kind.FUNCTION:
             indices = core.indices if isinstance(core, c.At) else ()
-            above = self.graph.ancestors([base.name], stop=self.all_draws)
-            if node.kind is Kind.FUNCTION and draw in above:
-                return self.with_definitions(definition_of(node, indices), draw)
-        return c.map_parts(core, lambda part: self.with_definitions(part, draw))
+            if base.name in self.random:
+                return self.with_definitions(definition_of(self.graph[base.name], indices))
+        return c.map_parts(core, self.with_definitions)
 
-    def peeled(self, left: c.Core, right: c.Core, target: c.Core) -> tuple[c.Core, c.Core]:
-        """Increasing functions around the draw go to the other side, inverted."""
-        while isinstance(left, c.Apply) and not _mentions(right, target):
-            if left.function == "log":
-                name, row = "exp", "exp(x: real) -> positive"
-            elif left.function in INVERTED:
-                name = f"inverse_{left.function}"
-                row = f"{name}(x: real) -> real"
-            else:
-                break
-            left = left.arguments[0][1]
-            right = c.Apply(right.span, REAL, name, (("x", right),), row)
-        return left, right
+    def solve(self, span: Span, function: str, left: c.Core, right: c.Core, fuel: int) -> c.Core:
+        """Branches are taken apart, until a line in one draw is left."""
+        if left == right:
+            return c.Const(span, BOOL, function.endswith("equal"))
+        if not self.is_drawn(left, right):
+            return compare(function, left, right)
+        if not fuel:
+            raise Unsolved
+        if not self.is_random(left):
+            left, right, function = right, left, FLIPPED[function]
+        parts = _two_sided(function, left, right)
+        if parts is not None:
+            word, *both = parts
+            found = [self.solve(span, *one, fuel - 1) for one in both]
+            return compare(word, *found)
+        for one, other in ((left, right), (right, left)):
+            found_branches = lifted(one, self.is_random)
+            if found_branches is not None:
+                condition, then, otherwise = found_branches
+                own = function if one is left else FLIPPED[function]
+                results = [self.solve(span, own, x, other, fuel - 1) for x in (then, otherwise)]
+                return c.If(span, BOOL, self.visited(condition), *results)
+        return self.solved_for_any(span, function, left, right, fuel)
+
+    def visited(self, condition: c.Core) -> c.Core:
+        """What decides between branches; it must not jump itself."""
+        found: c.Core = self.visit(condition)
+        if found == condition and self.is_drawn(condition):
+            raise Unsolved
+        return found
+
+    def solved_for_any(
+        self, span: Span, function: str, left: c.Core, right: c.Core, fuel: int
+    ) -> c.Core:
+        for node in self.draws:
+            try:
+                return self.solved_for(node, span, function, left, right, fuel)
+            except Unsolved:
+                continue
+        raise Unsolved
+
+    def solved_for(
+        self, node: Node, span: Span, function: str, left: c.Core, right: c.Core, fuel: int
+    ) -> c.Core:
+        target = one_read([left, right], node.name)
+        if not mentions(left, target):
+            left, right, function = right, left, FLIPPED[function]
+        try:
+            slope, offset = affine(left, target)
+            other_slope, other_offset = affine(right, target)
+        except Unsolved:
+            return self.without_outermost(span, function, left, right, target, fuel)
+        if other_slope is not None:
+            slope = typed("subtract", slope or number(left, 0.0), other_slope)
+        assert slope is not None
+        bounds = bounds_of(slope)
+        slope = fold(slope)
+        if isinstance(slope, c.Const) and not slope.value:
+            return self.solve(span, function, offset, other_offset, fuel - 1)
+        difference = arithmetic("subtract", other_offset, offset)
+        given = (("difference", difference), ("slope", slope))
+        cut = c.Apply(span, REAL, "threshold", given, THRESHOLD)
+        if isinstance(slope, c.Const):
+            cut = c.Apply(span, REAL, "divide", pair(difference, slope))
+        is_above = self.turned(self.side(node, target, cut), slope, bounds, fuel)
+        return is_above if function in IS_ABOVE else _not(is_above)
+
+    def turned(
+        self, is_above: c.Core, slope: c.Core, bounds: tuple[float, float], fuel: int
+    ) -> c.Core:
+        """Whether slope * x is above, where x is; a slope that is drawn is split at 0 itself."""
+        lower, upper = bounds
+        if lower >= 0:
+            return is_above
+        if upper <= 0:
+            return _not(is_above)
+        if self.is_drawn(slope):
+            zero = number(slope, 0.0)
+            rises = self.solve(slope.span, "greater", slope, zero, fuel - 1)
+            return c.If(slope.span, BOOL, rises, is_above, _not(is_above))
+        turned = (("is_above", is_above), ("slope", slope))
+        return c.Apply(slope.span, BOOL, "is_true_above", turned, TURNED)
+
+    def without_outermost(
+        self, span: Span, function: str, left: c.Core, right: c.Core, target: c.Core, fuel: int
+    ) -> c.Core:
+        """n / d > r  is  n > r * d, or the other way round where d is below 0; and so on."""
+        if not isinstance(left, c.Apply) or left.type.shape:
+            raise Unsolved
+        if left.function == "divide":
+            (_, top), (_, bottom) = left.arguments
+            product = arithmetic("multiply", right, bottom)
+        elif left.function == "multiply" and not mentions(right, target):
+            (_, top), (_, bottom) = left.arguments
+            if mentions(bottom, target):
+                top, bottom = bottom, top
+            if mentions(bottom, target):
+                raise Unsolved
+            product = c.Apply(span, REAL, "divide", pair(right, bottom))
+        elif mentions(right, target):
+            raise Unsolved
+        else:
+            return self.solve(span, *moved(function, left, right, target), fuel - 1)
+        lower, upper = bounds_of(bottom)
+        ways = [self.solve(span, f, top, product, fuel - 1) for f in (function, FLIPPED[function])]
+        if lower >= 0 or upper <= 0:
+            return ways[0 if lower >= 0 else 1]
+        is_above = self.solve(span, "greater", bottom, number(bottom, 0.0), fuel - 1)
+        return c.If(span, BOOL, is_above, *ways)
 
     # ---- sides
 
@@ -330,6 +384,23 @@ class _Splitter:
         return Node(f"{node.name}.{name}", kind, types[name], node.span, node.source)
 
 
+def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[Any, ...] | None:
+    """|a| > b  is  a > b or a < -b;  max(a, b) > c  is  a > c or b > c;  and so on."""
+    if not isinstance(left, c.Apply) or left.type.shape:
+        return None
+    values = [value for _, value in left.arguments]
+    if is_even_power(left):
+        exponent = values[1] if left.function == "power" else number(left, 2.0)
+        right = root(right, exponent)
+    if left.function == "abs" or is_even_power(left):
+        both = (function, values[0], right), (FLIPPED[function], values[0], negated(right))
+        return "or" if function in IS_ABOVE else "and", *both
+    if left.function in ("max", "min") and len(values) == 2:
+        is_or = (left.function == "max") == (function in IS_ABOVE)
+        return "or" if is_or else "and", *((function, value, right) for value in values)
+    return None
+
+
 def _not(core: c.Core) -> c.Core:
     return c.Apply(core.span, BOOL, "not", (("a", core),))
 
@@ -337,185 +408,6 @@ def _not(core: c.Core) -> c.Core:
 def _uniform(piece: Piece) -> c.Law:
     ends = (("lower", number(piece, 0.0)), ("upper", number(piece, 1.0)))
     return c.Law(piece.span, "Uniform", UNIFORM, ends, UNIT)
-
-
-def is_smoothed(settings: Iterable[Setting]) -> bool:
-    return any(setting.name in ("soft", "smooth") for setting in settings)
-
-
-# ---- what breaks, as branches
-
-
-def _as_branches(core: c.Apply, kinks: bool) -> c.Core | None:
-    """The same value with a comparison where it breaks."""
-    rule = (_JUMPS | _KINKS if kinks else _JUMPS).get(core.function)
-    values = [value for _, value in core.arguments]
-    if rule is None or any(value.type.shape or value.type.whole for value in values[:1]):
-        return None
-    return rule(core, *values)
-
-
-def _is_expanded(core: c.Core) -> bool:
-    return isinstance(core, c.If) or (isinstance(core, c.Apply) and core.function in EXPANDED)
-
-
-def _conditions(branches: c.Core) -> Iterator[c.Core]:
-    while isinstance(branches, c.If):
-        yield branches.condition
-        branches = branches.otherwise
-    if branches.type == BOOL:
-        yield branches
-
-
-def _choose(
-    core: c.Apply, function: str, left: c.Core, right: c.Core, then: c.Core, otherwise: c.Core
-) -> c.Core:
-    condition = compare(function, left, right).replace(span=core.span)
-    return c.If(core.span, core.type, condition, then, otherwise)
-
-
-def _sign(core: c.Apply, x: c.Core) -> c.Core:
-    ends = (c.Const(core.span, core.type, value) for value in (1, -1))
-    return _choose(core, "greater", x, number(core, 0.0), *ends)
-
-
-def _step(core: c.Apply, x: c.Core) -> c.Core:
-    return compare("greater_equal", x, number(core, 0.0)).replace(span=core.span)
-
-
-def negated(x: c.Core) -> c.Core:
-    return c.Apply(x.span, REAL, "negate", (("a", x),))
-
-
-def _abs(core: c.Apply, x: c.Core) -> c.Core:
-    return _choose(core, "greater", x, number(core, 0.0), x, negated(x))
-
-
-def _relu(core: c.Apply, x: c.Core) -> c.Core:
-    return _choose(core, "greater", x, number(core, 0.0), x, number(core, 0.0))
-
-
-def _max(core: c.Apply, *values: c.Core) -> c.Core | None:
-    return _choose(core, "greater", *values, *values) if len(values) == 2 else None
-
-
-def _min(core: c.Apply, *values: c.Core) -> c.Core | None:
-    return _choose(core, "less", *values, *values) if len(values) == 2 else None
-
-
-def _clip(core: c.Apply, x: c.Core, lower: c.Core, upper: c.Core) -> c.Core:
-    inner = _choose(core, "greater", x, upper, upper, x)
-    return _choose(core, "less", x, lower, lower, inner)
-
-
-def _leaky_relu(core: c.Apply, x: c.Core, slope: c.Core | None = None) -> c.Core:
-    below = arithmetic("multiply", slope or number(core, 0.01), x)
-    return _choose(core, "greater", x, number(core, 0.0), x, below)
-
-
-Rule = Callable[..., "c.Core | None"]
-_JUMPS: dict[str, Rule] = {"sign": _sign, "step": _step}
-_KINKS: dict[str, Rule] = {
-    "abs": _abs,
-    "relu": _relu,
-    "max": _max,
-    "min": _min,
-    "clip": _clip,
-    "leaky_relu": _leaky_relu,
-}
-
-
-# ---- what an expression says of a draw
-
-
-def definition_of(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
-    """The body of a computed value at these indices."""
-    if len(node.pieces) != 1 or node.pieces[0].where is not None:
-        raise Unsolved
-    (piece,) = node.pieces
-    binders = [index for index in piece.indices if isinstance(index, c.Bind)]
-    if len(binders) != len(piece.indices) or len(binders) != len(indices):
-        raise Unsolved
-    if is_smoothed(piece.settings) or piece.body.type.shape:
-        raise Unsolved
-    assert isinstance(piece.body, c.Core)
-    return substitute(piece.body, dict(zip((b.name for b in binders), indices, strict=True)))
-
-
-def _one_read(cores: Iterable[c.Core], name: str) -> c.Core:
-    """The one element of a draw that is read, however often."""
-    found = dict.fromkeys(read for core in cores for ref, read in reads(core) if ref.name == name)
-    if len(found) != 1 or next(iter(found)).type.shape:
-        raise Unsolved
-    return next(iter(found))
-
-
-def _mentions(core: c.Core, target: c.Core) -> bool:
-    return any(part == target for part in c.walk(core))
-
-
-def affine(core: c.Core, target: c.Core) -> tuple[c.Core | None, c.Core]:
-    """slope and offset of core = slope * target + offset; no slope where it is not mentioned."""
-    if core == target:
-        return number(core, 1.0), number(core, 0.0)
-    if not _mentions(core, target):
-        return None, core
-    if not isinstance(core, c.Apply) or core.function not in _LINEAR:
-        raise Unsolved
-    parts = [affine(value, target) for _, value in core.arguments]
-    return _LINEAR[core.function](core, *parts)
-
-
-Affine = tuple["c.Core | None", c.Core]
-
-
-def bounds_of(core: c.Core) -> tuple[float, float]:
-    return (float(core.value),) * 2 if isinstance(core, c.Const) else core.type.bounds
-
-
-def _typed(function: str, a: c.Core, b: c.Core) -> c.Core:
-    """Arithmetic whose range is known: the sign of a slope decides which side is above."""
-    ends = OPERATORS[function](bounds_of(a), bounds_of(b))
-    return c.Apply(a.span, Type(Real(*ends)), function, pair(a, b))
-
-
-def _added(core: c.Apply, left: Affine, right: Affine) -> Affine:
-    (a, b), (d, e) = left, right
-    if core.function == "subtract" and d is not None:
-        slope = _typed("subtract", a or number(core, 0.0), d)
-    else:
-        slope = _typed("add", a, d) if a is not None and d is not None else (a or d)  # type: ignore[assignment]
-    return slope, arithmetic(core.function, b, e)
-
-
-def _multiplied(core: c.Apply, left: Affine, right: Affine) -> Affine:
-    (a, b), (d, e) = left, right
-    if a is not None and d is not None:
-        raise Unsolved
-    slope = _typed("multiply", a, e) if a is not None else _typed("multiply", b, d)  # type: ignore[arg-type]
-    return slope, arithmetic("multiply", b, e)
-
-
-def _divided(core: c.Apply, left: Affine, right: Affine) -> Affine:
-    (a, b), (d, e) = left, right
-    if d is not None or a is None:
-        raise Unsolved
-    return _typed("divide", a, e), c.Apply(core.span, REAL, "divide", pair(b, e))
-
-
-def _minus(core: c.Apply, inner: Affine) -> Affine:
-    slope, offset = inner
-    minus = None if slope is None else _typed("subtract", number(core, 0.0), slope)
-    return minus, negated(offset)
-
-
-_LINEAR: Mapping[str, Callable[..., Affine]] = {
-    "add": _added,
-    "subtract": _added,
-    "multiply": _multiplied,
-    "divide": _divided,
-    "negate": _minus,
-}
 
 
 # ---- a cut for every element

@@ -96,3 +96,11 @@ def is_above(levels: jax.Array, side: jax.Array, cut: int | jax.Array) -> jax.Ar
     own = levels[cut]
     before = (levels < own) | ((levels == own) & (jnp.arange(levels.size) < cut))
     return jnp.sum(before) < side
+
+
+def inverse_power(y: jax.Array, exponent: jax.Array) -> jax.Array:
+    """The root of y; of a negative number that of an odd power, else the end that lies below."""
+    is_above = y > 0
+    size = jnp.where(y == 0, 1.0, jnp.abs(y)) ** (1 / exponent)
+    below = jnp.where(exponent % 2 == 1, -size, -jnp.inf)
+    return jnp.where(is_above, size, jnp.where(y == 0, 0.0, below))

@@ -1,0 +1,327 @@
+"""What a comparison says of one draw: breaks as branches, branches around comparisons, lines.
+
+if max(x, a) > b  is  if x > a then x > b else a > b;  2 * x + a > b  is  x > (b - a) / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ...library.functions import INVERTED
+from .. import core as c
+from ..dependence import reads
+from ..forms import arithmetic, compare, number, pair
+from ..graph import Node
+from ..ranges import OPERATORS
+from ..substitute import substitute
+from ..typed import Setting
+from ..types import BOOL, REAL, Real, Type
+
+FLIPPED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+IS_ABOVE = frozenset({"greater", "greater_equal"})
+LOGIC = frozenset({"and", "or", "not"})
+LONGEST_LOOP = 8
+"""Loops of no more turns are written as branches; longer ones would make long programs."""
+
+
+class Unsolved(Exception):
+    """A comparison that does not say where a draw lies."""
+
+
+def is_smoothed(settings: Iterable[Setting]) -> bool:
+    return any(setting.name in ("soft", "smooth") for setting in settings)
+
+
+# ---- what breaks, as branches
+
+
+def as_branches(core: c.Core, kinks: bool) -> c.Core | None:
+    """The same value with a comparison where it breaks."""
+    if not isinstance(core, c.Apply):
+        return None
+    rule = (_JUMPS | _KINKS if kinks else _JUMPS).get(core.function)
+    values = [value for _, value in core.arguments]
+    if rule is None or any(value.type.shape or value.type.whole for value in values[:1]):
+        return None
+    return rule(core, *values)
+
+
+def conditions(branches: c.Core) -> Iterator[c.Core]:
+    while isinstance(branches, c.If):
+        yield branches.condition
+        branches = branches.otherwise
+    if branches.type == BOOL:
+        yield branches
+
+
+def _choose(
+    core: c.Apply, function: str, left: c.Core, right: c.Core, then: c.Core, otherwise: c.Core
+) -> c.Core:
+    condition = compare(function, left, right).replace(span=core.span)
+    return c.If(core.span, core.type, condition, then, otherwise)
+
+
+def _sign(core: c.Apply, x: c.Core) -> c.Core:
+    ends = (c.Const(core.span, core.type, value) for value in (1, -1))
+    return _choose(core, "greater", x, number(core, 0.0), *ends)
+
+
+def _step(core: c.Apply, x: c.Core) -> c.Core:
+    return compare("greater_equal", x, number(core, 0.0)).replace(span=core.span)
+
+
+def negated(x: c.Core) -> c.Core:
+    return c.Apply(x.span, REAL, "negate", (("a", x),))
+
+
+def _abs(core: c.Apply, x: c.Core) -> c.Core:
+    return _choose(core, "greater", x, number(core, 0.0), x, negated(x))
+
+
+def _relu(core: c.Apply, x: c.Core) -> c.Core:
+    return _choose(core, "greater", x, number(core, 0.0), x, number(core, 0.0))
+
+
+def _max(core: c.Apply, *values: c.Core) -> c.Core | None:
+    return _choose(core, "greater", *values, *values) if len(values) == 2 else None
+
+
+def _min(core: c.Apply, *values: c.Core) -> c.Core | None:
+    return _choose(core, "less", *values, *values) if len(values) == 2 else None
+
+
+def _clip(core: c.Apply, x: c.Core, lower: c.Core, upper: c.Core) -> c.Core:
+    inner = _choose(core, "greater", x, upper, upper, x)
+    return _choose(core, "less", x, lower, lower, inner)
+
+
+def _leaky_relu(core: c.Apply, x: c.Core, slope: c.Core | None = None) -> c.Core:
+    below = arithmetic("multiply", slope or number(core, 0.01), x)
+    return _choose(core, "greater", x, number(core, 0.0), x, below)
+
+
+def _hard_threshold(core: c.Apply, x: c.Core, threshold: c.Core | None = None) -> c.Core:
+    """x, or 0 within the threshold."""
+    end = threshold or number(core, 1.0)
+    zero = number(core, 0.0)
+    inner = _choose(core, "less", x, negated(end), x, zero)
+    return _choose(core, "greater", x, end, x, inner)
+
+
+Rule = Callable[..., "c.Core | None"]
+_JUMPS: dict[str, Rule] = {"sign": _sign, "step": _step, "hard_threshold": _hard_threshold}
+_KINKS: dict[str, Rule] = {
+    "abs": _abs,
+    "relu": _relu,
+    "max": _max,
+    "min": _min,
+    "clip": _clip,
+    "leaky_relu": _leaky_relu,
+}
+
+
+def unrolled(core: c.Loop) -> c.Core | None:
+    """if c(s0) then (if c(s1) then s2 else s1) else s0, where each state is the body of the last.
+
+    None for a loop of many turns, whose text would grow with them.
+    """
+    if core.limit > LONGEST_LOOP or core.type.shape:
+        return None
+    states = [core.start]
+    for _ in range(core.limit):
+        states.append(substitute(core.body, {core.variable: states[-1]}))
+    found = states.pop()
+    for state in reversed(states):
+        condition = substitute(core.condition, {core.variable: state})
+        found = c.If(core.span, core.type, condition, found, state)
+    return found
+
+
+Branches = tuple[c.Core, c.Core, c.Core]
+
+
+def lifted(core: c.Core, is_random: Callable[[c.Core], bool]) -> Branches | None:
+    """The first branch inside a number: its condition, and the number in either case."""
+    if core.type.shape or not is_random(core):
+        return None
+    if isinstance(core, c.If):
+        return core.condition, core.then, core.otherwise
+    if not isinstance(core, c.Apply):
+        return None
+    if core.type == BOOL and (core.function in FLIPPED or core.function in LOGIC):
+        return core, number(core, 1.0), number(core, 0.0)
+    branches = as_branches(core, kinks=True)
+    if isinstance(branches, c.If):
+        return branches.condition, branches.then, branches.otherwise
+    if branches is not None:
+        return branches, number(core, 1.0), number(core, 0.0)
+    for place, (name, value) in enumerate(core.arguments):
+        inner = lifted(value, is_random)
+        if inner is not None:
+            before, after = core.arguments[:place], core.arguments[place + 1 :]
+            condition, *values = inner
+            then, otherwise = (
+                core.replace(arguments=(*before, (name, own), *after)) for own in values
+            )
+            return condition, then, otherwise
+    return None
+
+
+# ---- what an expression says of a draw
+
+
+def definition_of(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
+    """The body of a computed value at these indices."""
+    if len(node.pieces) != 1 or node.pieces[0].where is not None:
+        raise Unsolved
+    (piece,) = node.pieces
+    binders = [index for index in piece.indices if isinstance(index, c.Bind)]
+    if len(binders) != len(piece.indices) or len(binders) != len(indices):
+        raise Unsolved
+    if is_smoothed(piece.settings) or piece.body.type.shape:
+        raise Unsolved
+    assert isinstance(piece.body, c.Core)
+    return substitute(piece.body, dict(zip((b.name for b in binders), indices, strict=True)))
+
+
+def one_read(cores: Iterable[c.Core], name: str) -> c.Core:
+    """The one element of a draw that is read, however often."""
+    found = dict.fromkeys(read for core in cores for ref, read in reads(core) if ref.name == name)
+    if len(found) != 1 or next(iter(found)).type.shape:
+        raise Unsolved
+    return next(iter(found))
+
+
+def mentions(core: c.Core, target: c.Core) -> bool:
+    return any(part == target for part in c.walk(core))
+
+
+def affine(core: c.Core, target: c.Core) -> tuple[c.Core | None, c.Core]:
+    """slope and offset of core = slope * target + offset; no slope where it is not mentioned."""
+    if core == target:
+        return number(core, 1.0), number(core, 0.0)
+    if not mentions(core, target):
+        return None, core
+    if not isinstance(core, c.Apply) or core.function not in _LINEAR:
+        raise Unsolved
+    parts = [affine(value, target) for _, value in core.arguments]
+    return _LINEAR[core.function](core, *parts)
+
+
+Affine = tuple["c.Core | None", c.Core]
+
+
+def bounds_of(core: c.Core) -> tuple[float, float]:
+    return (float(core.value),) * 2 if isinstance(core, c.Const) else core.type.bounds
+
+
+def typed(function: str, a: c.Core, b: c.Core) -> c.Core:
+    """Arithmetic whose range is known: the sign of a slope decides which side is above."""
+    ends = OPERATORS[function](bounds_of(a), bounds_of(b))
+    return c.Apply(a.span, Type(Real(*ends)), function, pair(a, b))
+
+
+def _added(core: c.Apply, left: Affine, right: Affine) -> Affine:
+    (a, b), (d, e) = left, right
+    if core.function == "subtract" and d is not None:
+        slope = typed("subtract", a or number(core, 0.0), d)
+    else:
+        slope = typed("add", a, d) if a is not None and d is not None else (a or d)  # type: ignore[assignment]
+    return slope, arithmetic(core.function, b, e)
+
+
+def _multiplied(core: c.Apply, left: Affine, right: Affine) -> Affine:
+    (a, b), (d, e) = left, right
+    if a is not None and d is not None:
+        raise Unsolved
+    slope = typed("multiply", a, e) if a is not None else typed("multiply", b, d)  # type: ignore[arg-type]
+    return slope, arithmetic("multiply", b, e)
+
+
+def _divided(core: c.Apply, left: Affine, right: Affine) -> Affine:
+    (a, b), (d, e) = left, right
+    if d is not None or a is None:
+        raise Unsolved
+    return typed("divide", a, e), c.Apply(core.span, REAL, "divide", pair(b, e))
+
+
+def _minus(core: c.Apply, inner: Affine) -> Affine:
+    slope, offset = inner
+    minus = None if slope is None else typed("subtract", number(core, 0.0), slope)
+    return minus, negated(offset)
+
+
+_LINEAR: Mapping[str, Callable[..., Affine]] = {
+    "add": _added,
+    "subtract": _added,
+    "multiply": _multiplied,
+    "divide": _divided,
+    "negate": _minus,
+}
+
+
+# ---- what is around a draw goes to the other side
+
+
+Comparison = tuple[str, c.Core, c.Core]
+
+
+def moved(function: str, left: c.Apply, right: c.Core, target: c.Core) -> Comparison:
+    """The same comparison with the outermost operation around the draw taken off, if monotone."""
+    values = [value for _, value in left.arguments]
+    if left.function in INVERSES:
+        return function, values[0], _inverse(INVERSES[left.function], right)
+    if left.function == "negate":
+        return FLIPPED[function], values[0], negated(right)
+    if left.function == "power":
+        return _without_power(function, values[0], values[1], right)
+    if left.function not in ("add", "subtract"):
+        raise Unsolved
+    first, second = values
+    if mentions(first, target) and mentions(second, target):
+        raise Unsolved
+    opposite = "subtract" if left.function == "add" else "add"
+    if mentions(first, target):
+        return function, first, arithmetic(opposite, right, second)
+    if left.function == "add":
+        return function, second, arithmetic("subtract", right, first)
+    return FLIPPED[function], second, arithmetic("subtract", first, right)
+
+
+INVERSES = {"log": "exp", **{name: f"inverse_{name}" for name in INVERTED}}
+
+
+def _inverse(name: str, x: c.Core) -> c.Core:
+    row = "exp(x: real) -> positive" if name == "exp" else f"{name}(x: real) -> real"
+    return c.Apply(x.span, REAL, name, (("x", x),), row)
+
+
+ROOT = "inverse_power(x: real, exponent: real) -> real"
+
+
+def root(x: c.Core, exponent: c.Core) -> c.Core:
+    return c.Apply(x.span, REAL, "inverse_power", (("x", x), ("exponent", exponent)), ROOT)
+
+
+def _without_power(function: str, base: c.Core, exponent: c.Core, right: c.Core) -> Comparison:
+    """x^3 > c  is  x > c^(1/3); of an even power the base must be 0 or above."""
+    if not isinstance(exponent, c.Const) or exponent.value <= 0:
+        raise Unsolved
+    if exponent.value % 2 != 1 and bounds_of(base)[0] < 0:
+        raise Unsolved
+    return function, base, root(right, exponent)
+
+
+def is_even_power(core: c.Core) -> bool:
+    """x * x, x^2, x^4, ..."""
+    if not isinstance(core, c.Apply) or core.function not in ("multiply", "power"):
+        return False
+    (_, a), (_, b) = core.arguments
+    if core.function == "multiply":
+        return a == b
+    return isinstance(b, c.Const) and b.value > 0 and b.value % 2 == 0
