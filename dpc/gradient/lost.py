@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpc.dsl.graph.breaks import Break, Smoothness, finder, is_soft
+from dpc.dsl.graph.breaks import Break, Finder, is_soft
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Real
@@ -55,11 +55,8 @@ def missed_twice(
                 yield f"the log density of `{node.name}` has a kink in its parameters"
 
 
-def find_losses(
-    graph: Graph, terms: Sequence[CostTerm], externs: Mapping[str, Smoothness] | None = None
-) -> list[Loss]:
+def find_losses(graph: Graph, terms: Sequence[CostTerm], breaks: Finder) -> list[Loss]:
     """Every break of the nodes and of the costs that depends on something random."""
-    breaks = finder(graph.functions, externs)
     draws = frozenset(node.name for node in graph.of_kind(Kind.DRAW))
     found = []
     for node in graph.nodes:

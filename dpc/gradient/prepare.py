@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from dpc.dsl.diagnostics import Diagnostic, DpError
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.breaks import Smoothness
+from dpc.dsl.graph.breaks import Smoothness, finder
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.gumbel import gumbel_max
 from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
 from dpc.dsl.graph.passes.relaxed import relax
 from dpc.dsl.graph.passes.split import split
+from dpc.dsl.graph.poles import pole_finder
 from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
@@ -54,14 +55,17 @@ def prepare(
     chosen = gumbel_max(relaxed.graph, costs, _free_draws(relaxed.graph))
     free = _free_draws(chosen.graph)
     costs = [(body, term.settings) for term, body in zip(terms, chosen.costs, strict=True)]
+    # Poles are looked for in the program as it is written, where branches keep away from them.
+    before = [term.replace(body=body) for term, (body, _) in zip(terms, costs, strict=True)]
+    poles = find_losses(chosen.graph, before, pole_finder(chosen.graph))
     while True:
         found = split(chosen.graph, costs, free, order > 1)
         parts = zip(terms, found.costs, strict=True)
         split_terms = [term.replace(body=body) for term, body in parts]
         left = _needed(found.graph, split_terms)
-        losses = find_losses(left, split_terms, externs)
+        losses = find_losses(left, split_terms, finder(left.functions, externs)) + poles
         jumps = [loss for loss in losses if loss.found.kind == "jump"]
-        useless = {n for n in found.cuts for loss in jumps if f"{n}.noise" in loss.above}
+        useless = {n for n in found.cuts for loss in jumps if {n, f"{n}.noise"} & loss.above}
         if not useless:
             return Prepared(left, split_terms, bound, losses, {**chosen.chosen, **found.cuts})
         free = [name for name in free if name not in useless]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dpc.dsl.diagnostics import Diagnostic
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.poles import POLES
 from dpc.dsl.graph.typed import Setting
 from dpc.dsl.library.annotations import grad_method
 from dpc.dsl.source import Span
@@ -71,8 +72,21 @@ def _missed(graph: Graph, losses: Sequence[Loss]) -> Iterator[Diagnostic]:
                 f"the draw `{draws[0].name.partition('.')[0]}` and the parameter `{parameters[0]}`"
             )
             message = f"{loss.found.word} of {both} jumps, and no derivative sees it"
-            help = "compare one draw, alone on its side, with the rest, or write `with soft(...)`"
+            help = _mend(loss, draws[0])
             yield Diagnostic("E0706", message, loss.source, loss.found.span, help=help)
+
+
+def _mend(loss: Loss, draw: Node) -> str:
+    if loss.found.word in POLES:
+        return "keep it away from 0: by a distribution of positive numbers, or by a declared range"
+    if grad_setting(draw):
+        return f"take `grad=` of `{draw.name}` away: where it can be, it is split then"
+    unknown = [law.name for law in draw.laws if not law.facts.can_be_truncated]
+    if unknown:
+        return (
+            f"no quantile of `{unknown[0]}` is known, so that it is not split: use `with soft(...)`"
+        )
+    return "compare one draw, alone on its side, with the rest, or write `with soft(...)`"
 
 
 def obstacle(name: str, losses: Sequence[Loss]) -> str:
@@ -88,7 +102,7 @@ def _leaves_out(
     lost = f"`grad={method}` would leave out what happens at"
     if follows_path(method):
         if blocked := obstacle(node.name, losses):
-            help = "use `grad=rloo`, or write that statement `with soft(...)`"
+            help = "take `grad=` away, so that it may be split, or write that statement `with soft(...)`"
             yield wrong(node, f"{lost} a jump: {blocked}", help)
     elif grad_method(method).along == "score" and (moving := moving_edges(node, graph)):
         yield wrong(node, f"{lost} an edge: {moving}", "use `grad=pathwise`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil, floor, inf, isfinite
+from math import ceil, floor, isfinite
 
 from ..graph import core as c
 from ..graph import types as t
@@ -56,18 +56,11 @@ def _misfit(law: c.Law, wanted: t.Type) -> tuple[str, str]:
         return f"no draw of {law.name} lies there", "change the range, or the distribution"
     if law.facts.can_be_truncated:
         return "", ""
-    return f"{law.name} cannot be cut to a range", _instead(law, (low, high))
-
-
-def _instead(law: c.Law, ends: Interval) -> str:
-    location = dict(law.arguments).get("location")
-    is_centred = isinstance(location, c.Const) and location.value == 0
-    if law.name == "StudentT" and ends == (0, inf) and is_centred:
-        return "write `HalfStudentT(df, scale)`, which is the same"
     whole = law.type.whole
     rows = [row for row in DISTRIBUTIONS if row.can_be_truncated and row.discrete == whole]
     names = ", ".join(sorted({row.name for row in rows}))
-    return f"take the range away, or draw from one that can be cut: {names}"
+    help = f"take the range away, or draw from one that can be cut: {names}"
+    return f"{law.name} cannot be cut to a range", help
 
 
 def _is_range(law: c.Law, wanted: t.Type) -> bool:

@@ -124,7 +124,7 @@ E0415: a draw that cannot be kept to its declared range
 outside of the range is cut off, and the rest is renormalised. That needs the
 distribution function and its inverse, which not every distribution has here. Take the
 range away, or draw from a distribution that has this range or can be cut to it.
-- scale : real(lower=0) ~ StudentT(3, 0, 1)
-+ scale ~ HalfStudentT(3, 1)
-  x ~ Normal(0, scale)
+- angle : real(lower=0) ~ VonMises(0, 1)
++ angle ~ VonMises(0, 1)
+  x ~ Normal(cos(angle), 1)
 """

@@ -6,7 +6,7 @@ does. Whether anything is missed depends on what is above the break: that is for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 from ..library.functions import functions_by_text
@@ -46,11 +46,18 @@ class Break(Record):
         return frozenset(nodes_read(*self.inside))
 
 
+Found = tuple[Literal["jump", "kink"], str, tuple[c.Core, ...]]
+
+
 class Finder(Record):
-    """Finds breaks; `externs` says of a function from outside how smooth it is."""
+    """Finds breaks; `externs` says of a function from outside how smooth it is.
+
+    `own_break` is what a form alone does, in words, and in which of its parts.
+    """
 
     functions: Mapping[str, Function]
     externs: Mapping[str, Smoothness]
+    own_break: Callable[[c.Core | c.Law], Found | None]
 
     def of_piece(self, piece: Piece) -> Iterator[Break]:
         """In its body and its condition; the noise of a `smooth` statement sees its breaks."""
@@ -69,7 +76,7 @@ class Finder(Record):
         elif isinstance(core, c.CallFn):
             yield from self._of_call(core, soft, above)
         else:
-            found = _own_break(core)
+            found = self.own_break(core)
             if found and not (soft and _is_softened(core)):
                 kind, word, inside = found
                 yield Break(kind, word, core.span, _resolved(inside, above))
@@ -115,7 +122,7 @@ class Finder(Record):
 def finder(
     functions: Iterable[Function], externs: Mapping[str, Smoothness] | None = None
 ) -> Finder:
-    return Finder({function.name: function for function in functions}, externs or {})
+    return Finder({function.name: function for function in functions}, externs or {}, own_break)
 
 
 def is_soft(settings: Iterable[Setting]) -> bool:
@@ -128,9 +135,7 @@ def selects(core: c.Core | c.Law) -> bool:
     return isinstance(core, c.Apply) and core.function in SELECTIONS
 
 
-def _own_break(
-    core: c.Core | c.Law,
-) -> tuple[Literal["jump", "kink"], str, tuple[c.Core, ...]] | None:
+def own_break(core: c.Core | c.Law) -> Found | None:
     """What this form alone does, in words, and in which of its parts."""
     if isinstance(core, c.Apply) and core.function in COMPARISONS:
         moving = tuple(value for _, value in core.arguments if not value.type.whole)
@@ -159,7 +164,7 @@ def _moving(core: c.Apply, names: str) -> tuple[c.Core, ...]:
 
 def jumps(core: c.Core | c.Law) -> bool:
     """Whether this form itself, apart from what is inside it, jumps."""
-    found = _own_break(core)
+    found = own_break(core)
     return found is not None and found[0] == "jump"
 
 

@@ -9,7 +9,7 @@ from ..library.functions import functions_by_text
 from ..library.notation import Signature, parse_signature
 from .arrays import lower_at, lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
-from .guard import guarded, negation
+from .guard import guarded, negation, without_cut
 from .scope import Scope, Value, align, free_name, joint_axes, range_code, size_code
 from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
 from .soft import lower_soft
@@ -40,6 +40,9 @@ def _lower_var(core: c.Var, scope: Scope) -> Value:
 
 
 def _lower_apply(core: c.Apply, scope: Scope) -> Value:
+    branches = without_cut(core)
+    if branches is not None:
+        return lower(branches, scope)
     values = [argument for _, argument in core.arguments]
     if core.function in INFIX:
         wanted = _operand_type(core, values)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..graph import core as c
 from ..graph.breaks import COMPARISONS
+from ..graph.passes.solve import as_branches
 from ..graph.types import REAL, Real
 
 GUARDED = "guarded(is_taken: bool, x: real) -> real"
@@ -51,6 +52,36 @@ def _guard(core: Any, is_taken: c.Core) -> Any:
         type_ = core.type.replace(domain=REAL.domain)
         return c.Apply(core.span, type_, "guarded", arguments, GUARDED)
     return c.map_parts(core, lambda part: _guard(part, is_taken))
+
+
+INFINITE_SLOPES = {
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "power", "pow", "divide"), (0,)),
+    **dict.fromkeys(("acos", "asin", "atanh", "erfinv", "acosh"), (-1, 1)),
+    "logit": (0, 1),
+    "log1p": (-1,),
+}
+"""Where derivatives are infinite."""
+
+
+def without_cut(core: c.Apply) -> c.Core | None:
+    """sqrt(max(x, 0)) as a branch: 0 times the infinite derivative of sqrt at 0 is not a number."""
+    places = INFINITE_SLOPES.get(core.function, ())
+    for number, (name, value) in enumerate(core.arguments if not core.type.shape else ()):
+        inside = c.parts(value) if isinstance(value, c.Apply) else []
+        if any(isinstance(part, c.Const) and part.value in places for part in inside):
+            branches = as_branches(value, kinks=True)
+            if isinstance(branches, c.If):
+                return _around(branches, core, number, name)
+    return None
+
+
+def _around(branches: c.Core, core: c.Apply, number: int, name: str) -> c.Core:
+    """The function of every branch, in the place of the branches."""
+    if isinstance(branches, c.If):
+        ways = (_around(x, core, number, name) for x in (branches.then, branches.otherwise))
+        return c.If(core.span, core.type, branches.condition, *ways)
+    before, after = core.arguments[:number], core.arguments[number + 1 :]
+    return core.replace(arguments=(*before, (name, branches), *after))
 
 
 def negation(condition: c.Core) -> c.Core:

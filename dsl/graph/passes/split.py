@@ -143,7 +143,9 @@ class _Splitter:
         if not self.is_random(core):
             return core
         if isinstance(core, c.CallFn) and self.functions[core.function].body is not None:
-            return self.visit(self.written_out(core))
+            body = self.written_out(core)
+            changed = self.visit(body)
+            return core if changed == body else changed
         if isinstance(core, c.Apply) and core.function in FLIPPED and not core.type.shape:
             (_, left), (_, right) = core.arguments
             solved = self.solved(core.span, core.function, left, right)
