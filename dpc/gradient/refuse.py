@@ -102,7 +102,7 @@ def _leaves_out(
     lost = f"`grad={method}` would leave out what happens at"
     if follows_path(method):
         if blocked := obstacle(node.name, losses):
-            help = "take `grad=` away, so that it may be split, or write that statement `with soft(...)`"
+            help = "take `grad=` away, so that it may be split, or write it `with soft(...)`"
             yield wrong(node, f"{lost} a jump: {blocked}", help)
     elif grad_method(method).along == "score" and (moving := moving_edges(node, graph)):
         yield wrong(node, f"{lost} an edge: {moving}", "use `grad=pathwise`")

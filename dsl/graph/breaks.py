@@ -58,6 +58,7 @@ class Finder(Record):
     functions: Mapping[str, Function]
     externs: Mapping[str, Smoothness]
     own_break: Callable[[c.Core | c.Law], Found | None]
+    loops_break: bool = True
 
     def of_piece(self, piece: Piece) -> Iterator[Break]:
         """In its body and its condition; the noise of a `smooth` statement sees its breaks."""
@@ -90,7 +91,7 @@ class Finder(Record):
     def _of_loop(self, core: c.Loop, soft: bool, above: Above) -> Iterator[Break]:
         state = _resolved((core.start, core.body), above)
         yield from self._walk(core.start, soft, above)
-        if not soft:
+        if not soft and self.loops_break:
             condition = _resolved((core.condition,), {**above, core.variable: state})
             yield Break("jump", "a `loop`", core.span, condition)
         for part in (core.condition, core.body):

@@ -26,7 +26,7 @@ def pole_finder(graph: Graph) -> Finder:
     facts = Facts((), graph.functions)
     facts.pieces = {node.name: node.pieces for node in graph.of_kind(Kind.FUNCTION)}
     functions = {function.name: function for function in graph.functions}
-    return Finder(functions, {}, _Poles(facts).of)
+    return Finder(functions, {}, _Poles(facts).of, loops_break=False)
 
 
 class _Poles:
