@@ -11,7 +11,9 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.gumbel import gumbel_max
 from dpc.dsl.graph.passes.parts import guided, needed_for, observed_given
 from dpc.dsl.graph.passes.relaxed import relax
+from dpc.dsl.graph.passes.scatter import scatter
 from dpc.dsl.graph.passes.split import split
+from dpc.dsl.graph.passes.standard import Unfit
 from dpc.dsl.graph.poles import pole_finder
 from dpc.dsl.library.annotations import grad_method
 
@@ -38,7 +40,29 @@ class Prepared(NamedTuple):
 def prepare(
     graph: Graph, order: int = 1, externs: Mapping[str, Smoothness] | None = None
 ) -> Prepared:
-    """Ready for derivatives up to this order: jumps, and for the second one kinks, are split."""
+    """Ready for derivatives up to this order: jumps, and for the second one kinks, are split.
+
+    Where something is left that elements of arrays have with each other, they are taken apart.
+    """
+    found = _prepared(graph, order, externs)
+    if graph.guide or not _is_lost(found, order):
+        return found
+    try:
+        apart = _prepared(scatter(graph), order, externs)
+    except Unfit:
+        return found
+    return found if _is_lost(apart, order) else apart
+
+
+def _is_lost(prepared: Prepared, order: int) -> bool:
+    """Whether a break that moves with parameters and with draws is left."""
+    losses = (x for x in prepared.losses if order > 1 or x.found.kind == "jump")
+    return any(x.draws(prepared.graph) and x.parameters(prepared.graph) for x in losses)
+
+
+def _prepared(
+    graph: Graph, order: int, externs: Mapping[str, Smoothness] | None = None
+) -> Prepared:
     bound = bound_of(graph)
     if bound:
         whole = guided(graph)

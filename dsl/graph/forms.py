@@ -1,6 +1,7 @@
 """Core forms as rewrites build them: numbers, arithmetic, and entries of arrays."""
 
 from . import core as c
+from .breaks import COMPARISONS
 from .graph import Kind, Node
 from .substitute import substitute
 from .typed import Piece
@@ -51,7 +52,7 @@ def entry(node: Node, piece: Piece) -> c.Core:
     return c.At(piece.span, rest, whole, tuple(map(index_of, piece.indices)))
 
 
-ELEMENTWISE = frozenset({"add", "subtract", "multiply", "divide", "negate"})
+ELEMENTWISE = frozenset({"add", "subtract", "multiply", "divide", "negate", *COMPARISONS})
 
 
 def element(core: c.Core, index: c.Core) -> c.Core:

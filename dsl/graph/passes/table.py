@@ -3,7 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import gumbel, joined, missing, moments, noncentered, parts, relaxed, split, standard, tables
+from . import (
+    gumbel,
+    joined,
+    missing,
+    moments,
+    noncentered,
+    parts,
+    relaxed,
+    scatter,
+    split,
+    standard,
+    tables,
+)
 
 REWRITES: tuple[Callable[..., Any], ...] = (
     *standard.PASSES,
@@ -27,5 +39,6 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     parts.guided,
     relaxed.relax,
     gumbel.gumbel_max,
+    scatter.scatter,
     split.split,
 )
