@@ -61,8 +61,9 @@ class Facts:
     def range_of(self, core: c.Core, known: Ranges | None = None) -> Interval:
         """The least and the greatest value that it can have; `known` are those of variables."""
         found = meet(core.type.bounds, self._range(core, known or {}))
-        is_named = known and isinstance(core, c.Ref | c.At | c.Var)
-        return meet(found, known[core]) if is_named and core in known else found
+        if known and isinstance(core, c.Ref | c.At | c.Var) and core in known:
+            return meet(found, known[core])
+        return found
 
     def _range(self, core: c.Core, known: Ranges) -> Interval:
         match core:
@@ -108,7 +109,7 @@ class Facts:
         if word not in _OPPOSITES or word == "not_equal":
             return known
         left, right = values
-        narrowed = {
+        narrowed: dict[str | c.Core, Interval] = {
             left: self._beside(left, word, right, known),
             right: self._beside(right, _MIRRORED.get(word, word), left, known),
         }
